@@ -9,12 +9,17 @@ from pathlib import Path
 def main(argv: list[str]) -> int:
     """`[name] [options]`; without a name every benchmark runs. The exit code is that of the worst."""
     names = [
-        module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if not module.name.startswith("_")
+        module.name
+        for module in pkgutil.iter_modules([str(Path(__file__).parent)])
+        if not module.name.startswith("_")
     ]
     if argv and not argv[0].startswith("-"):
         name, *options = argv
         if name not in names:
-            print(f"There is no benchmark {name!r}; there are: {', '.join(names)}", file=sys.stderr)
+            print(
+                f"There is no benchmark {name!r}; there are: {', '.join(names)}",
+                file=sys.stderr,
+            )
             return 2
         return _run(name, options)
     return max((_run(name, argv) for name in names), default=0)

@@ -41,10 +41,13 @@ class Report:
             return
         ok = ours <= bar
         self.missed += not ok
-        others = "  ".join(f"{name} {value:,.2f}" for name, value in figures.items() if name != OURS)
+        others = "  ".join(
+            f"{name} {value:,.2f}" for name, value in figures.items() if name != OURS
+        )
         floor = f"  ({ours / figures[FLOOR]:.2f}x floor)" if figures.get(FLOOR) else ""
         print(
-            f"{what:34s} {ours:10,.2f} {unit:5s} bar {bar:g} {'ok' if ok else 'MISSED':6s}{floor}  {others}", flush=True
+            f"{what:34s} {ours:10,.2f} {unit:5s} bar {bar:g} {'ok' if ok else 'MISSED':6s}{floor}  {others}",
+            flush=True,
         )
 
 
@@ -55,7 +58,9 @@ class Harness:
         self._peers = [FLOOR, *peers]
         self._out = out
 
-    def run(self, command: str, *options: str, peers: Sequence[str] | None = None) -> None:
+    def run(
+        self, command: str, *options: str, peers: Sequence[str] | None = None
+    ) -> None:
         """One command of the harness, for all contenders."""
         ours = [
             "--cmd-name", OURS, "--cmd", f"{ROOT / '.venv/bin/hermes'} -z {{prompt}}",
@@ -64,21 +69,39 @@ class Harness:
             "--tool-read", 'read_file:{"path":"{work}/f{i}.txt"}',
         ]  # fmt: skip
         names = [*(self._peers if peers is None else peers), OURS]
-        argv = [str(_server_python()), "bench_peers.py", command, *options, "--out", str(self._out), *ours, *names]
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        subprocess.run(argv, cwd=HARNESS, env=environment, check=True, stdout=subprocess.DEVNULL)
+        argv = [
+            str(_server_python()),
+            "bench_peers.py",
+            command,
+            *options,
+            "--out",
+            str(self._out),
+            *ours,
+            *names,
+        ]
+        environment = {
+            k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"
+        }
+        subprocess.run(
+            argv, cwd=HARNESS, env=environment, check=True, stdout=subprocess.DEVNULL
+        )
 
     def results(self, prefix: str) -> dict[str, Any]:
         """What each contender came to."""
         files = sorted(self._out.glob(f"{prefix}-*.json"))
-        return {file.stem.removeprefix(f"{prefix}-"): json.loads(file.read_text()) for file in files}
+        return {
+            file.stem.removeprefix(f"{prefix}-"): json.loads(file.read_text())
+            for file in files
+        }
 
 
 def main(argv: Sequence[str]) -> int:
     """Measures and prints; 1 when a bar is missed, 0 also when there is no harness to measure with."""
     parser = argparse.ArgumentParser(prog="benchmarks agent", description=__doc__)
     parser.add_argument(
-        "--peers", default="llm,pi", help="comma-separated, of those install_peers.sh knows; '' for none"
+        "--peers",
+        default="llm,pi",
+        help="comma-separated, of those install_peers.sh knows; '' for none",
     )
     parser.add_argument("--runs", type=int, default=5)
     args = parser.parse_args(argv)
@@ -105,19 +128,43 @@ def _cold(harness: Harness, report: Report, runs: int) -> None:
     report.row("start and one answer, CPU", _medians(cold, _cpu), 0.30, "s")
     report.row("peak memory", _medians(cold, _megabytes), 60, "MB")
     harness.run("first", peers=[])
-    report.row("first request", {OURS: harness.results("first")[OURS]["total"]}, 12_000, "bytes")
-    version = [_process_cpu([str(ROOT / ".venv/bin/hermes"), "--version"]) * 1000 for _ in range(9)]
+    report.row(
+        "first request",
+        {OURS: harness.results("first")[OURS]["total"]},
+        12_000,
+        "bytes",
+    )
+    version = [
+        _process_cpu([str(ROOT / ".venv/bin/hermes"), "--version"]) * 1000
+        for _ in range(9)
+    ]
     bare = [_process_cpu([sys.executable, "-c", "pass"]) * 1000 for _ in range(9)]
-    report.row("hermes --version, CPU", {OURS: statistics.median(version), FLOOR: statistics.median(bare)}, 40, "ms")
+    report.row(
+        "hermes --version, CPU",
+        {OURS: statistics.median(version), FLOOR: statistics.median(bare)},
+        40,
+        "ms",
+    )
 
 
 def _turns(harness: Harness, report: Report, runs: int) -> None:
-    harness.run("session", "--turns", "50", "--tool", "read", "--runs", str(max(2, runs // 2)))
-    cold, session = _medians(harness.results("cold"), _cpu), harness.results("session50-read")
-    per_turn = {name: (cpu - cold[name]) / 50 * 1000 for name, cpu in _medians(session, _cpu).items() if name in cold}
+    harness.run(
+        "session", "--turns", "50", "--tool", "read", "--runs", str(max(2, runs // 2))
+    )
+    cold, session = (
+        _medians(harness.results("cold"), _cpu),
+        harness.results("session50-read"),
+    )
+    per_turn = {
+        name: (cpu - cold[name]) / 50 * 1000
+        for name, cpu in _medians(session, _cpu).items()
+        if name in cold
+    }
     report.row("tool turn, CPU", per_turn, 3, "ms")
     overhead = {
-        name: statistics.median(o * _scale(run) for run in runs for _, o, _ in run["over"])
+        name: statistics.median(
+            o * _scale(run) for run in runs for _, o, _ in run["over"]
+        )
         for name, runs in session.items()
         if runs and runs[0]["ok"]
     }
@@ -137,7 +184,11 @@ def _growth(harness: Harness, report: Report) -> None:
 
 def _screen(harness: Harness, report: Report) -> None:
     harness.run("tui", "--runs", "1", peers=[])
-    delays = [delay for run in harness.results("streamtui")[OURS] for delay in run["paced"]["lat"]]
+    delays = [
+        delay
+        for run in harness.results("streamtui")[OURS]
+        for delay in run["paced"]["lat"]
+    ]
     if not delays:
         report.row("token to the terminal", {}, 8, "ms")
         return
@@ -146,8 +197,14 @@ def _screen(harness: Harness, report: Report) -> None:
     report.row("token to the terminal, p95", {OURS: cuts[18]}, 16, "ms")
 
 
-def _medians(results: dict[str, Runs], figure: Callable[[dict[str, Any]], float]) -> dict[str, float]:
-    return {name: statistics.median(map(figure, runs)) for name, runs in results.items() if runs and runs[0]["ok"]}
+def _medians(
+    results: dict[str, Runs], figure: Callable[[dict[str, Any]], float]
+) -> dict[str, float]:
+    return {
+        name: statistics.median(map(figure, runs))
+        for name, runs in results.items()
+        if runs and runs[0]["ok"]
+    }
 
 
 def _scale(run: dict[str, Any]) -> float:
@@ -166,7 +223,9 @@ def _process_cpu(argv: list[str]) -> float:
     before = os.times()
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
     after = os.times()
-    return (after.children_user + after.children_system) - (before.children_user + before.children_system)
+    return (after.children_user + after.children_system) - (
+        before.children_user + before.children_system
+    )
 
 
 def _server_python() -> Path:
@@ -175,7 +234,10 @@ def _server_python() -> Path:
 
 def _install(peer: str) -> bool:
     done = subprocess.run(
-        ["bash", str(HARNESS / "install_peers.sh"), peer], capture_output=True, text=True, check=False
+        ["bash", str(HARNESS / "install_peers.sh"), peer],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         print(f"{peer}: left out, it can't be installed here")

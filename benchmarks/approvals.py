@@ -15,13 +15,21 @@ BAR = 1.0
 
 def commands() -> list[str]:
     """The corpora of the tests."""
-    lines = [line for name in ("dangerous.txt", "benign.txt") for line in (CORPUS / name).read_text().splitlines()]
-    return [line.replace("⏎", "\n") for line in lines if line and not line.startswith("# ")]
+    lines = [
+        line
+        for name in ("dangerous.txt", "benign.txt")
+        for line in (CORPUS / name).read_text().splitlines()
+    ]
+    return [
+        line.replace("⏎", "\n") for line in lines if line and not line.startswith("# ")
+    ]
 
 
 def measure(rounds: int) -> list[float]:
     """Milliseconds of each decision, the best of several rounds."""
-    policy = ApprovalPolicy("ask", Circumstances(HOME / ".hermes", HOME, sandboxed=True))
+    policy = ApprovalPolicy(
+        "ask", Circumstances(HOME / ".hermes", HOME, sandboxed=True)
+    )
     folder = HOME / "work" / "app"
     policy.check("ls", folder)  # loads the grammar
     best: list[float] = []
@@ -37,10 +45,14 @@ def measure(rounds: int) -> list[float]:
 
 def main(argv: list[str]) -> int:
     """Prints the figures; 1 if the bar is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks approvals", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks approvals", description=__doc__
+    )
     parser.add_argument("--quick", action="store_true", help="one round")
     times = measure(1 if parser.parse_args(argv).quick else 5)
     median, late = statistics.median(times), times[int(len(times) * 0.99)]
     verdict = "ok" if median <= BAR else "MISSED"
-    print(f"  deciding about {len(times):,} commands: median {median:.3f} ms <= {BAR:g} {verdict}, p99 {late:.3f} ms")
+    print(
+        f"  deciding about {len(times):,} commands: median {median:.3f} ms <= {BAR:g} {verdict}, p99 {late:.3f} ms"
+    )
     return 0 if median <= BAR else 1

@@ -56,7 +56,12 @@ def added(target: Target) -> list[Row]:
             dead = _best(bus, topic, payload, count) - alone
         rows += [
             (f"added to a {kind} publish", live, bar, "us"),
-            ("the same without a dashboard, more than with one", dead - live, bar / 10, "us"),
+            (
+                "the same without a dashboard, more than with one",
+                dead - live,
+                bar / 10,
+                "us",
+            ),
         ]
     return rows
 
@@ -74,7 +79,9 @@ def _best(bus: Bus, topic: str, payload: dict[str, Any], count: int) -> float:
         for _ in range(count):
             bus.publish(topic, payload)
         best = min(best, time.thread_time() - start)
-        time.sleep(0.02)  # lets the bridge's thread have its turn outside of what is measured
+        time.sleep(
+            0.02
+        )  # lets the bridge's thread have its turn outside of what is measured
     return best / count * 1e6
 
 
@@ -95,20 +102,30 @@ async def carried(server: Server, target: Target, part: int) -> list[Row]:
         own, took, stats = await asyncio.to_thread(_pour, target, topic, payload, count)
         used = server.seconds() - used
         arrived = (await server.status())["ingest"]["published"] - before
-        lost, cost = stats.dropped + stats.refused, (own / count * 1e6, used / count * 1e6)
+        lost, cost = (
+            stats.dropped + stats.refused,
+            (own / count * 1e6, used / count * 1e6),
+        )
         print(
             f"    {count:,} {kind} events, {arrived:,} arrived, {lost:,} dropped; "
             f"processor: {cost[0]:.1f} us to publish and send one, {cost[1]:.1f} us to take it"
         )
         rows += [
             (f"{kind} events a second", arrived / took, -bar, "/s"),
-            (f"{kind} events a second of processor time", arrived / max(own, used), -bar, "/s"),
+            (
+                f"{kind} events a second of processor time",
+                arrived / max(own, used),
+                -bar,
+                "/s",
+            ),
             (f"{kind} events that did not arrive", count - arrived, 0, "events"),
         ]
     return rows
 
 
-def _pour(target: Target, topic: str, payload: dict[str, Any], count: int) -> tuple[float, float, BridgeStats]:
+def _pour(
+    target: Target, topic: str, payload: dict[str, Any], count: int
+) -> tuple[float, float, BridgeStats]:
     """Publishes as fast as a bridge carries it: its processor time, the seconds it took, and what became of it."""
     bus = _bus()
     with bridged(bus, lambda: target) as bridge:
@@ -133,7 +150,9 @@ def _until(condition: Callable[[], bool]) -> None:
 
 def main(argv: list[str]) -> int:
     """Prints the figures; 1 if a bar is missed. A negative bar is a least value."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks bridge", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks bridge", description=__doc__
+    )
     parser.add_argument("--quick", action="store_true", help="a fifth of the time")
     return asyncio.run(_all(quick=parser.parse_args(argv).quick))
 
@@ -148,5 +167,7 @@ async def _all(*, quick: bool) -> int:
     for what, value, bar, unit in rows:
         good = value >= -bar if bar < 0 else value <= bar
         missed += not good
-        print(f"  {what}: {value:,.1f} {unit} {'>=' if bar < 0 else '<='} {abs(bar):,g} {'ok' if good else 'MISSED'}")
+        print(
+            f"  {what}: {value:,.1f} {unit} {'>=' if bar < 0 else '<='} {abs(bar):,g} {'ok' if good else 'MISSED'}"
+        )
     return 1 if missed else 0

@@ -112,8 +112,14 @@ def _matches(pattern: list[str], topic: list[str]) -> bool:
     if not pattern:
         return not topic
     if pattern[0] == "**":
-        return any(_matches(pattern[1:], topic[skipped:]) for skipped in range(len(topic) + 1))
-    return bool(topic) and pattern[0] in ("*", topic[0]) and _matches(pattern[1:], topic[1:])
+        return any(
+            _matches(pattern[1:], topic[skipped:]) for skipped in range(len(topic) + 1)
+        )
+    return (
+        bool(topic)
+        and pattern[0] in ("*", topic[0])
+        and _matches(pattern[1:], topic[1:])
+    )
 
 
 class Blinker:
@@ -199,13 +205,20 @@ class Scene(NamedTuple):
         """Each subscriber's pattern, and the topic for buses without patterns."""
         for number in range(self.size):
             session = f"s{number % 100 if self.share == '1%' else 0}"
-            forms = {"exact": f"app.{session}.msg.delta", "*": f"app.{session}.*.delta", "**": f"app.{session}.**"}
+            forms = {
+                "exact": f"app.{session}.msg.delta",
+                "*": f"app.{session}.*.delta",
+                "**": f"app.{session}.**",
+            }
             kind = list(forms)[number % 3] if self.kind == "mix" else self.kind
             yield forms[kind], forms["exact"]
 
     def topics(self) -> list[str]:
         # With fewer than 100 subscribers the sessions that nobody follows are published too: that is the 1 %.
-        return [f"app.s{number}.msg.delta" for number in range(100 if self.share == "1%" else 1)]
+        return [
+            f"app.s{number}.msg.delta"
+            for number in range(100 if self.share == "1%" else 1)
+        ]
 
 
 def nanoseconds(publish: Publish, topics: list[str], seconds: float) -> float:
@@ -221,10 +234,16 @@ def nanoseconds(publish: Publish, topics: list[str], seconds: float) -> float:
         published += times * len(topics)
         if total >= seconds:
             return total / published * 1e9
-        times = times * 2 if total <= 0 else max(1, int((seconds - total) / total * published / len(topics)))
+        times = (
+            times * 2
+            if total <= 0
+            else max(1, int((seconds - total) / total * published / len(topics)))
+        )
 
 
-def compare(contenders: dict[str, Publish], topics: list[str], seconds: float, turns: int) -> dict[str, list[float]]:
+def compare(
+    contenders: dict[str, Publish], topics: list[str], seconds: float, turns: int
+) -> dict[str, list[float]]:
     """The cost of a publish for each contender, turn by turn."""
     for publish in contenders.values():
         nanoseconds(publish, topics, 0.0001)
@@ -238,7 +257,9 @@ def compare(contenders: dict[str, Publish], topics: list[str], seconds: float, t
 
 def ratio(results: dict[str, list[float]], slower: str, faster: str) -> float:
     """How many times as fast `faster` is, turn against turn."""
-    return statistics.median(a / b for a, b in zip(results[slower], results[faster], strict=True))
+    return statistics.median(
+        a / b for a, b in zip(results[slower], results[faster], strict=True)
+    )
 
 
 def subscribed(make: Callable[[], Contender], scene: Scene) -> Publish:
@@ -250,15 +271,24 @@ def subscribed(make: Callable[[], Contender], scene: Scene) -> Publish:
 
 def print_table(names: list[str], seconds: float, turns: int) -> None:
     """Events per second in every scene."""
-    print(f"{'match':6}{'pattern':9}{'subscribers':>11}" + "".join(f"{name:>12}" for name in names))
+    print(
+        f"{'match':6}{'pattern':9}{'subscribers':>11}"
+        + "".join(f"{name:>12}" for name in names)
+    )
     for share in ("1%", "100%"):
         for kind in KINDS:
             for size in SIZES:
                 scene = Scene(share, kind, size)
-                contenders = {name: subscribed(CONTENDERS[name], scene) for name in names}
+                contenders = {
+                    name: subscribed(CONTENDERS[name], scene) for name in names
+                }
                 results = compare(contenders, scene.topics(), seconds, turns)
                 rates = [1e9 / statistics.median(results[name]) for name in names]
-                print(f"{share:6}{kind:9}{size:>11,}" + "".join(f"{rate:>12,.0f}" for rate in rates), flush=True)
+                print(
+                    f"{share:6}{kind:9}{size:>11,}"
+                    + "".join(f"{rate:>12,.0f}" for rate in rates),
+                    flush=True,
+                )
 
 
 def bars(seconds: float, turns: int) -> bool:
@@ -266,19 +296,57 @@ def bars(seconds: float, turns: int) -> bool:
     print("\nbars", flush=True)
     scene = Scene("1%", "mix", 1_000)
     results = _race({"hermes": Hermes, "naive": Naive}, scene, seconds, turns)
-    cleared = [_bar("1,000 subscribers, 1 % match: hermes / naive", ratio(results, "naive", "hermes"), 300)]
+    cleared = [
+        _bar(
+            "1,000 subscribers, 1 % match: hermes / naive",
+            ratio(results, "naive", "hermes"),
+            300,
+        )
+    ]
     for size in SIZES:
         results = _race(
-            {"hermes": Hermes, "blinker": Blinker, "frozen": FrozenBlinker}, Scene("100%", "mix", size), seconds, turns
+            {"hermes": Hermes, "blinker": Blinker, "frozen": FrozenBlinker},
+            Scene("100%", "mix", size),
+            seconds,
+            turns,
         )
         title = f"{size:,} subscribers, all match: hermes / blinker"
-        cleared.append(_bar(title, ratio(results, "blinker", "hermes"), 2, ratio(results, "frozen", "hermes")))
-    results = _race({"hermes": Hermes, "pyee": Pyee, "frozen": FrozenPyee}, Scene("100%", "exact", 1), seconds, turns)
+        cleared.append(
+            _bar(
+                title,
+                ratio(results, "blinker", "hermes"),
+                2,
+                ratio(results, "frozen", "hermes"),
+            )
+        )
+    results = _race(
+        {"hermes": Hermes, "pyee": Pyee, "frozen": FrozenPyee},
+        Scene("100%", "exact", 1),
+        seconds,
+        turns,
+    )
     title = "one subscriber, it matches: hermes / pyee"
-    cleared.append(_bar(title, ratio(results, "pyee", "hermes"), 1.4, ratio(results, "frozen", "hermes")))
-    few, many = subscribed(Hermes, Scene("1%", "mix", 1)), subscribed(Hermes, Scene("1%", "mix", 10_000))
+    cleared.append(
+        _bar(
+            title,
+            ratio(results, "pyee", "hermes"),
+            1.4,
+            ratio(results, "frozen", "hermes"),
+        )
+    )
+    few, many = (
+        subscribed(Hermes, Scene("1%", "mix", 1)),
+        subscribed(Hermes, Scene("1%", "mix", 10_000)),
+    )
     results = compare({"few": few, "many": many}, ["nobody.listens"], seconds, turns)
-    cleared.append(_bar("nobody matches: 10,000 subscribers / 1", ratio(results, "many", "few"), 1.5, at_most=True))
+    cleared.append(
+        _bar(
+            "nobody matches: 10,000 subscribers / 1",
+            ratio(results, "many", "few"),
+            1.5,
+            at_most=True,
+        )
+    )
     return all(cleared)
 
 
@@ -289,7 +357,14 @@ def _race(
     return compare(contenders, scene.topics(), seconds, turns)
 
 
-def _bar(title: str, measured: float, bar: float, same: float | None = None, *, at_most: bool = False) -> bool:
+def _bar(
+    title: str,
+    measured: float,
+    bar: float,
+    same: float | None = None,
+    *,
+    at_most: bool = False,
+) -> bool:
     is_cleared = measured <= bar if at_most else measured >= bar
     sign, verdict = ("<=" if at_most else ">="), ("ok" if is_cleared else "MISSED")
     note = f"   ({same:.2f} with the same envelope)" if same is not None else ""
@@ -299,9 +374,13 @@ def _bar(title: str, measured: float, bar: float, same: float | None = None, *, 
 
 def main(argv: list[str]) -> int:
     """Print the table and the bars; 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks bus", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks bus", description=__doc__
+    )
     parser.add_argument("--only", choices=("table", "bars"), help="one section")
-    parser.add_argument("--quick", action="store_true", help="shorter rounds, less exact")
+    parser.add_argument(
+        "--quick", action="store_true", help="shorter rounds, less exact"
+    )
     options = parser.parse_args(argv)
     seconds, turns = (0.005, 5) if options.quick else (0.02, 9)
     if options.only != "bars":

@@ -22,15 +22,25 @@ from hermes.testing.installed import InstalledHermes, Terminal, executable
 TOKENS = 400
 INTERVAL = 0.015  # seconds
 STARTS = 7
-BARS = {"cpu until the prompt": 150.0, "token to the screen, p50": 8.0, "token to the screen, p95": 16.0}
+BARS = {
+    "cpu until the prompt": 150.0,
+    "token to the screen, p50": 8.0,
+    "token to the screen, p95": 16.0,
+}
 KINDS = {"prose": ("", " "), "code": ("```python\n", " = 1\n")}
 FAST = 0.005  # seconds between tokens: 200 in a second
 LONG = 16_000  # characters of a block before the tokens whose CPU counts
 CPU_PER_TOKEN_MS = 0.5
 BLOCKS = {
     "paragraph": ("", "some more words and `code` for a paragraph. "),
-    "table": ("| name | value | text |\n|---|---|---|\n", "| row | 4711 | what is said of a row |\n"),
-    "code": ("```python\nclass A:\n", "    def method(self, value: int = 1) -> str: return f'{value}'\n"),
+    "table": (
+        "| name | value | text |\n|---|---|---|\n",
+        "| row | 4711 | what is said of a row |\n",
+    ),
+    "code": (
+        "```python\nclass A:\n",
+        "    def method(self, value: int = 1) -> str: return f'{value}'\n",
+    ),
 }
 
 _SEEN = re.compile(rb"q(\d{3})z")
@@ -43,7 +53,9 @@ class Paced:
         self._before, self._behind = KINDS[kind]
         self.sent: dict[int, float] = {}
 
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """One request, one stream."""
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
@@ -63,7 +75,11 @@ class Paced:
 
 
 def _delta(delta: dict[str, str], finish: str | None = None) -> bytes:
-    return _chunk(json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}).encode())
+    return _chunk(
+        json.dumps(
+            {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+        ).encode()
+    )
 
 
 def _chunk(data: bytes) -> bytes:
@@ -82,20 +98,26 @@ class Long:
         self.go = asyncio.Event()
         self.ended = asyncio.Event()
 
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """One request, one stream."""
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             found = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
             await reader.readexactly(int(found[1]) if found else 0)
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            )
             for at in range(0, len(self._head), 400):
                 writer.write(_delta({"content": self._head[at : at + 400]}))
             await writer.drain()
             self.begun.set()
             await self.go.wait()
             for number in range(TOKENS):
-                writer.write(_delta({"content": self._more[number * 4 : number * 4 + 4]}))
+                writer.write(
+                    _delta({"content": self._more[number * 4 : number * 4 + 4]})
+                )
                 await writer.drain()
                 await asyncio.sleep(FAST)
             self.ended.set()
@@ -138,7 +160,9 @@ async def _delays(kind: str) -> list[float]:
         hermes = InstalledHermes(Path(folder), f"http://127.0.0.1:{port}/v1")
         async with hermes.terminal("--model", "bench", size=(100, 30)) as terminal:
             await terminal.sees("Ctrl-D quits ›")
-            await terminal.until(lambda shown: "bench · ask ·" in shown)  # everything is loaded
+            await terminal.until(
+                lambda shown: "bench · ask ·" in shown
+            )  # everything is loaded
             terminal.type("go\r")
             seen = await _watch(terminal)
             await terminal.until(lambda shown: "tokens\n" in shown)
@@ -186,13 +210,20 @@ def main(argv: Sequence[str]) -> int:  # noqa: ARG001 - as every benchmark
     figures = {"cpu until the prompt": statistics.median(starts)}
     delays = [delay for kind in KINDS for delay in asyncio.run(_delays(kind))]
     cuts = statistics.quantiles(delays, n=20)
-    figures |= {"token to the screen, p50": cuts[9], "token to the screen, p95": cuts[18]}
+    figures |= {
+        "token to the screen, p50": cuts[9],
+        "token to the screen, p95": cuts[18],
+    }
     for name, figure in figures.items():
-        print(f"chat: {name:28s} {figure:8.2f} ms  bar {BARS[name]:g} {'ok' if figure <= BARS[name] else 'MISSED'}")
+        print(
+            f"chat: {name:28s} {figure:8.2f} ms  bar {BARS[name]:g} {'ok' if figure <= BARS[name] else 'MISSED'}"
+        )
     missed = any(figure > BARS[name] for name, figure in figures.items())
     for kind in BLOCKS:
         used = asyncio.run(_cpu_per_token(kind))
         missed |= used > CPU_PER_TOKEN_MS
         word = "ok" if used <= CPU_PER_TOKEN_MS else "MISSED"
-        print(f"chat: {f'cpu of a token, long {kind}':28s} {used:8.2f} ms  bar {CPU_PER_TOKEN_MS:g} {word}")
+        print(
+            f"chat: {f'cpu of a token, long {kind}':28s} {used:8.2f} ms  bar {CPU_PER_TOKEN_MS:g} {word}"
+        )
     return int(missed)

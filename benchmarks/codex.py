@@ -28,7 +28,13 @@ from hermes.core.history import History
 from hermes.core.ports import Approvals, Decision
 from hermes.core.turn import Turn
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, TurnStarted
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnStarted,
+)
 from hermes.schema.messages import UserMessage
 from hermes.settings.sections import Codex
 from hermes.testing.codex_judge import FixedJudge
@@ -38,7 +44,11 @@ from hermes.testing.fetched import NotFetched
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
 
-LATENCY, SPEED, REST = 5.0, 20.0, 0.01  # milliseconds, megabytes a second, seconds of CPU in five seconds
+LATENCY, SPEED, REST = (
+    5.0,
+    20.0,
+    0.01,
+)  # milliseconds, megabytes a second, seconds of CPU in five seconds
 
 
 class Nobody:
@@ -82,14 +92,30 @@ async def latency(folder: Path, turns: int) -> float:
     async with CodexPeer(folder) as codex:
         settings = Codex(binary=str(codex.program))
         engine = CodexEngine(
-            EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder, arguments=codex.arguments)
+            EngineSettings(
+                codex=settings,
+                environ=dict(os.environ),
+                run_folder=folder,
+                arguments=codex.arguments,
+            )
         )
         log = Log()
         for number in range(turns):
             (seq,) = await log.record(UserMessage(text="hi"))
             await log.record(TurnStarted(inputs=(seq,), runtime="codex"))
-            turn = Turn(session="s", cwd=folder, journal=log, history=log.history, budget=Budget(), id=f"turn-{number}")
-            running = asyncio.ensure_future(engine.runtime("s", approvals, judge=FixedJudge(Decision("ask"))).run(turn))
+            turn = Turn(
+                session="s",
+                cwd=folder,
+                journal=log,
+                history=log.history,
+                budget=Budget(),
+                id=f"turn-{number}",
+            )
+            running = asyncio.ensure_future(
+                engine.runtime("s", approvals, judge=FixedJudge(Decision("ask"))).run(
+                    turn
+                )
+            )
             asked = await codex.receive("turn/start")
             began = time.perf_counter()
             codex.send({"id": asked["id"], "result": {"turn": {"id": "t"}}})
@@ -103,10 +129,21 @@ async def latency(folder: Path, turns: int) -> float:
 
 def recording() -> bytes:
     """A turn with everything in it, the largest recording many times over, as it comes from the pipe."""
-    file = Path(__file__).parents[1] / "tests/integration/data/codex/transcripts/02_command_completes.jsonl"
-    lines = [message for side, message in map(msgspec.json.decode, file.read_bytes().splitlines()) if side == "s2c"]
+    file = (
+        Path(__file__).parents[1]
+        / "tests/integration/data/codex/transcripts/02_command_completes.jsonl"
+    )
+    lines = [
+        message
+        for side, message in map(msgspec.json.decode, file.read_bytes().splitlines())
+        if side == "s2c"
+    ]
     large = "x" * 1_000_000
-    turn = next(one["params"]["turn"]["id"] for one in lines if one.get("method") == "turn/started")
+    turn = next(
+        one["params"]["turn"]["id"]
+        for one in lines
+        if one.get("method") == "turn/started"
+    )
     item: dict[str, Any] = {
         "type": "commandExecution",
         "id": "big",
@@ -114,8 +151,16 @@ def recording() -> bytes:
         "cwd": "/",
         "status": "completed",
     }
-    params = {"turnId": turn, "threadId": "t", "item": {**item, "aggregatedOutput": large, "exitCode": 0}}
-    told = [one for one in lines if "method" in one and "id" not in one and one["method"] != "turn/completed"]
+    params = {
+        "turnId": turn,
+        "threadId": "t",
+        "item": {**item, "aggregatedOutput": large, "exitCode": 0},
+    }
+    told = [
+        one
+        for one in lines
+        if "method" in one and "id" not in one and one["method"] != "turn/completed"
+    ]
     chunk = [*told * 20, {"method": "item/completed", "params": params}]
     return b"".join(msgspec.json.encode(one) + b"\n" for one in chunk * 10)
 
@@ -123,10 +168,15 @@ def recording() -> bytes:
 def speed(data: bytes) -> float:
     """Megabytes a second: cut into lines, classified, projected."""
     turn = next(
-        one for one in map(classify, data.splitlines()) if isinstance(one, Notice) and one.method == "turn/started"
+        one
+        for one in map(classify, data.splitlines())
+        if isinstance(one, Notice) and one.method == "turn/started"
     )
     began = time.perf_counter()
-    lines, projector = Lines(), Projector(msgspec.json.decode(turn.params)["turn"]["id"], cwd="/workspace")
+    lines, projector = (
+        Lines(),
+        Projector(msgspec.json.decode(turn.params)["turn"]["id"], cwd="/workspace"),
+    )
     for at in range(0, len(data), 262_144):
         for line in lines.feed(data[at : at + 262_144]):
             told = classify(line)
@@ -141,7 +191,9 @@ async def rest(program: Path, folder: Path) -> float:
     async def nothing(_: object) -> None:
         return None
 
-    launch = Launch(program, ("app-server",), {**os.environ, "CODEX_HOME": str(folder)}, folder)
+    launch = Launch(
+        program, ("app-server",), {**os.environ, "CODEX_HOME": str(folder)}, folder
+    )
     client = await Client.start(launch, Listener(nothing, nothing))
     try:
         await asyncio.sleep(2)
@@ -162,13 +214,26 @@ async def interrupt(program: Path, folder: Path) -> float:
         config = config_for(server.url)
         (folder / "home" / "config.toml").write_text(config)
         settings = Codex(binary=str(program), home=str(folder / "home"))
-        engine = CodexEngine(EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder))
+        engine = CodexEngine(
+            EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder)
+        )
         log = Log()
         for number in range(5):
             (seq,) = await log.record(UserMessage(text="hi"))
             await log.record(TurnStarted(inputs=(seq,), runtime="codex"))
-            turn = Turn(session="s", cwd=folder, journal=log, history=log.history, budget=Budget(), id=f"turn-{number}")
-            running = asyncio.ensure_future(engine.runtime("s", Nobody(), judge=FixedJudge(Decision("ask"))).run(turn))
+            turn = Turn(
+                session="s",
+                cwd=folder,
+                journal=log,
+                history=log.history,
+                budget=Budget(),
+                id=f"turn-{number}",
+            )
+            running = asyncio.ensure_future(
+                engine.runtime("s", Nobody(), judge=FixedJudge(Decision("ask"))).run(
+                    turn
+                )
+            )
             while not _named(script):  # noqa: ASYNC110 - a process has no event
                 await asyncio.sleep(0.01)
             began = time.perf_counter()
@@ -218,23 +283,34 @@ def remains(program: Path, folder: Path) -> float:
     """Seconds from `kill -9` of Hermes until no process of codex is left."""
     environ = {**os.environ, "CODEX_HOME": str(folder)}
     hermes = subprocess.Popen(
-        [sys.executable, "-c", _HERMES, str(program)], env=environ, stdout=subprocess.PIPE, cwd=folder
+        [sys.executable, "-c", _HERMES, str(program)],
+        env=environ,
+        stdout=subprocess.PIPE,
+        cwd=folder,
     )
     assert hermes.stdout is not None
     leash = int(hermes.stdout.readline())
-    below = [int(pid) for pid in Path(f"/proc/{leash}/task/{leash}/children").read_text().split()]
+    below = [
+        int(pid)
+        for pid in Path(f"/proc/{leash}/task/{leash}/children").read_text().split()
+    ]
     began = time.perf_counter()
     os.kill(hermes.pid, signal.SIGKILL)
     hermes.wait()
     hermes.stdout.close()
-    while any(_lives(pid) for pid in (leash, *below)) and time.perf_counter() - began < 30:
+    while (
+        any(_lives(pid) for pid in (leash, *below)) and time.perf_counter() - began < 30
+    ):
         time.sleep(0.002)
     return time.perf_counter() - began
 
 
 def _lives(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            not in "ZX"
+        )
     except OSError:
         return False
 
@@ -247,24 +323,46 @@ def main(argv: Sequence[str]) -> int:
     missed = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        missed += _row("turn/start answered to first delta", asyncio.run(latency(folder, options.turns)), "ms", LATENCY)
+        missed += _row(
+            "turn/start answered to first delta",
+            asyncio.run(latency(folder, options.turns)),
+            "ms",
+            LATENCY,
+        )
         data = recording()
-        missed += _row(f"projecting {len(data) / 1e6:.0f} MB", max(speed(data) for _ in range(3)), "MB/s", -SPEED)
+        missed += _row(
+            f"projecting {len(data) / 1e6:.0f} MB",
+            max(speed(data) for _ in range(3)),
+            "MB/s",
+            -SPEED,
+        )
         try:
             program = installed_codex()
         except NotFetched as why:
             print(f"the rest is left out: {why}")
             return int(bool(missed))
-        missed += _row("CPU of an idle codex in 5 s", asyncio.run(rest(program, folder)), "s", REST)
-        missed += _row("interrupt to the command's death", asyncio.run(interrupt(program, folder)), "s", 1.0)
-        missed += _row("kill -9 of Hermes to no codex left", remains(program, folder), "s", 5.0)
+        missed += _row(
+            "CPU of an idle codex in 5 s", asyncio.run(rest(program, folder)), "s", REST
+        )
+        missed += _row(
+            "interrupt to the command's death",
+            asyncio.run(interrupt(program, folder)),
+            "s",
+            1.0,
+        )
+        missed += _row(
+            "kill -9 of Hermes to no codex left", remains(program, folder), "s", 5.0
+        )
     return int(bool(missed))
 
 
 def _row(what: str, value: float, unit: str, bar: float) -> bool:
     """Prints a figure against its bar; a negative bar is a least."""
     ok = value <= bar if bar >= 0 else value >= -bar
-    print(f"{what:40s} {value:10.3f} {unit:5s} bar {abs(bar):g} {'ok' if ok else 'MISSED'}", flush=True)
+    print(
+        f"{what:40s} {value:10.3f} {unit:5s} bar {abs(bar):g} {'ok' if ok else 'MISSED'}",
+        flush=True,
+    )
     return not ok
 
 

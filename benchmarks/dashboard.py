@@ -35,7 +35,9 @@ class Server:
         self.pid = pid
         self.url = url
         self.headers = {"Authorization": f"Bearer {token}"}
-        self.client = httpx2.AsyncClient(base_url=url, headers=self.headers, timeout=60, trust_env=False)
+        self.client = httpx2.AsyncClient(
+            base_url=url, headers=self.headers, timeout=60, trust_env=False
+        )
 
     def open(self, path: str) -> connect:
         return connect(
@@ -55,7 +57,9 @@ class Server:
 
     async def follow(self, path: str, late: list[float]) -> asyncio.Transport:
         """A consumer of a feed; how late each event comes is put into the list."""
-        transport, _ = await asyncio.get_running_loop().create_connection(lambda: _Reader(late), *self._place())
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            lambda: _Reader(late), *self._place()
+        )
         transport.write(self._handshake(path))
         return transport
 
@@ -77,12 +81,17 @@ class Server:
     async def end_terminals(self) -> None:
         """Ends those that are open; they would live on without a viewer, and there is a limit."""
         for terminal in (await self.client.get("/api/terminals")).json()["terminals"]:
-            (await self.client.delete(f"/api/terminals/{terminal['id']}")).raise_for_status()
+            (
+                await self.client.delete(f"/api/terminals/{terminal['id']}")
+            ).raise_for_status()
 
     def memory(self) -> float:
         """Resident megabytes."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+        return (
+            next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+            / 1024
+        )
 
     def seconds(self) -> float:
         """Processor time so far."""
@@ -95,7 +104,11 @@ async def running() -> AsyncIterator[Server]:
     """A dashboard with an empty home."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
         home = Home(Path(folder) / "home")
-        env = {**os.environ, "HERMES_HOME": str(home.root), "HERMES_DASHBOARD_SHELL": "/bin/sh"}
+        env = {
+            **os.environ,
+            "HERMES_HOME": str(home.root),
+            "HERMES_DASHBOARD_SHELL": "/bin/sh",
+        }
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "hermes", "dashboard", "--port", "0", "--no-open",
             env=env, cwd=folder, stdout=asyncio.subprocess.PIPE,
@@ -125,7 +138,10 @@ async def idle(server: Server, seconds: float) -> list[tuple[str, float, float, 
     before = server.seconds()
     await asyncio.sleep(seconds)
     used = (server.seconds() - before) / seconds * 100
-    return [("idle memory", server.memory(), 90, "MB"), ("idle processor", used, 1, "%")]
+    return [
+        ("idle memory", server.memory(), 90, "MB"),
+        ("idle processor", used, 1, "%"),
+    ]
 
 
 # --- feeds ----------------------------------------------------------------------------------------------------------
@@ -133,9 +149,14 @@ async def idle(server: Server, seconds: float) -> list[tuple[str, float, float, 
 
 async def feeds(server: Server, seconds: float) -> list[tuple[str, float, float, str]]:
     """480 consumers of a session each and 20 of everything, at 1,000 events a second."""
-    sessions = [(await server.client.post("/api/sessions", content=b"{}")).json()["id"] for _ in range(480)]
+    sessions = [
+        (await server.client.post("/api/sessions", content=b"{}")).json()["id"]
+        for _ in range(480)
+    ]
     late: list[float] = []
-    paths = [f"/api/sessions/{one}/feed" for one in sessions] + ["/api/feed?pattern=agent.**"] * 20
+    paths = [f"/api/sessions/{one}/feed" for one in sessions] + [
+        "/api/feed?pattern=agent.**"
+    ] * 20
     readers = [await server.follow(path, late) for path in paths]
     while (await server.status())["feeds"]["open"] < len(paths):  # noqa: ASYNC110 - the server knows, nobody else
         await asyncio.sleep(0.1)
@@ -183,7 +204,9 @@ class _Reader(asyncio.Protocol):
             self._shook, self._data = True, rest
         while (frame := self._frame()) is not None:
             now = time.time()
-            self._late += [now - event.sent for event in _decode_sent(frame) if event.sent]
+            self._late += [
+                now - event.sent for event in _decode_sent(frame) if event.sent
+            ]
 
     def _frame(self) -> bytes | None:
         """The next whole frame's content."""
@@ -229,14 +252,25 @@ async def _settled(late: list[float], expected: int) -> None:
 
 async def publishers(server: Server, count: int) -> list[tuple[str, float, float, str]]:
     """Relayed events a second, in batches of 500."""
-    envelope = {"type": "gateway.agent.step", "ts": 1.5, "src": "gateway", "platform": "telegram", "session_id": "s"}
-    frame = _encode([{"_bus_relay": True, "topic": "gateway.agent.step", "envelope": envelope}] * 500).decode()
+    envelope = {
+        "type": "gateway.agent.step",
+        "ts": 1.5,
+        "src": "gateway",
+        "platform": "telegram",
+        "session_id": "s",
+    }
+    frame = _encode(
+        [{"_bus_relay": True, "topic": "gateway.agent.step", "envelope": envelope}]
+        * 500
+    ).decode()
     before = (await server.status())["ingest"]["published"]
     async with server.open("/api/pub?channel=bench") as pub:
         start = time.perf_counter()
         for _ in range(count // 500):
             await pub.send(frame)
-        while (await server.status())["ingest"]["published"] - before < count // 500 * 500:  # noqa: ASYNC110
+        while (await server.status())["ingest"][  # noqa: ASYNC110
+            "published"
+        ] - before < count // 500 * 500:
             await asyncio.sleep(0.005)
         seconds = time.perf_counter() - start
     return [("relayed events, at least", count / seconds, -100_000, "/s")]
@@ -249,7 +283,9 @@ _PAIRS = 4  # pairs of terminals: where the kernel puts its worker is luck, and 
 _WARM = 4_000_000  # bytes that wait in buffers when a slice begins
 
 
-async def throughput(server: Server, slices: int) -> list[tuple[str, float, float, str]]:
+async def throughput(
+    server: Server, slices: int
+) -> list[tuple[str, float, float, str]]:
     """A terminal through a WebSocket against the kernel alone.
 
     Both flow endlessly, and each stands still while the other is read: slices of the same size, turn about. The client
@@ -271,7 +307,10 @@ async def throughput(server: Server, slices: int) -> list[tuple[str, float, floa
 
 def _race(server: Server, slices: int) -> list[tuple[float, float]]:
     """Megabytes a second of the kernel and of the dashboard, slice by slice."""
-    with PtyBridge.spawn(["/bin/sh"]) as bridge, server.raw("/api/pty?command=shell") as one:
+    with (
+        PtyBridge.spawn(["/bin/sh"]) as bridge,
+        server.raw("/api/pty?command=shell") as one,
+    ):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 512 * 1024)
         os.set_blocking(bridge.fileno(), True)
         bridge.write(_SPILL)
@@ -307,7 +346,10 @@ async def echoes(server: Server, rounds: int) -> list[tuple[str, float, float, s
     """A key pressed in one of 64 idle terminals, until it is seen."""
     late: list[float] = []
     async with AsyncExitStack() as stack:
-        sockets = [await stack.enter_async_context(server.open("/api/pty?command=shell")) for _ in range(64)]
+        sockets = [
+            await stack.enter_async_context(server.open("/api/pty?command=shell"))
+            for _ in range(64)
+        ]
         for one in sockets:
             await one.send(b"cat\n")
             await _drained(one)
@@ -343,12 +385,21 @@ async def stopped(server: Server) -> list[tuple[str, float, float, str]]:
             late.append(time.perf_counter() - start)
         await pouring
     await server.end_terminals()
-    return [("1 MiB into a child that does not read, slowest request", max(late) * 1000, 250, "ms")]
+    return [
+        (
+            "1 MiB into a child that does not read, slowest request",
+            max(late) * 1000,
+            250,
+            "ms",
+        )
+    ]
 
 
 def main(argv: list[str]) -> int:
     """Prints the figures; 1 if a bar is missed. A negative bar is a least value."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks dashboard", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks dashboard", description=__doc__
+    )
     parser.add_argument("--quick", action="store_true", help="a fifth of the time")
     return asyncio.run(_all(quick=parser.parse_args(argv).quick))
 
@@ -366,5 +417,7 @@ async def _all(*, quick: bool) -> int:
     for what, value, bar, unit in rows:
         good = value >= -bar if bar < 0 else value <= bar
         missed += not good
-        print(f"  {what}: {value:,.1f} {unit} {'>=' if bar < 0 else '<='} {abs(bar):,g} {'ok' if good else 'MISSED'}")
+        print(
+            f"  {what}: {value:,.1f} {unit} {'>=' if bar < 0 else '<='} {abs(bar):,g} {'ok' if good else 'MISSED'}"
+        )
     return 1 if missed else 0

@@ -66,7 +66,10 @@ class Load:
         for number in map(int, numbers):
             self.asked.setdefault(number, now)
         self.promised.add(int(numbers[-1]))
-        return Served(text=f"answer-{int(numbers[-1])}-to-you " + "and some more words " * 10, chunk=40)
+        return Served(
+            text=f"answer-{int(numbers[-1])}-to-you " + "and some more words " * 10,
+            chunk=40,
+        )
 
     async def run(self, telegram: TelegramServer) -> None:
         begin = time.perf_counter()
@@ -74,7 +77,9 @@ class Load:
             wait = begin + number / self.rate - time.perf_counter()
             if wait > 0:
                 await asyncio.sleep(wait)
-            telegram.say(f"message-{number}-of-the-benchmark", sender=1 + number % self.chats)
+            telegram.say(
+                f"message-{number}-of-the-benchmark", sender=1 + number % self.chats
+            )
 
 
 class Crowd(Load):
@@ -100,20 +105,30 @@ class Crowd(Load):
         (middle, before), (last, after) = list(self.sizes.items())[-2:]
         growth = (after - before) * 2**20 / (last - middle)
         ok = growth < _GROWTH
-        print(f"grown by {growth:,.0f} bytes a session   bar {_GROWTH:,}   {'ok' if ok else 'MISSED'}")
+        print(
+            f"grown by {growth:,.0f} bytes a session   bar {_GROWTH:,}   {'ok' if ok else 'MISSED'}"
+        )
         return 0 if ok else 1
 
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks gateway")
-    parser.add_argument("--quick", action="store_true", help="fewer chats, a shorter time")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer chats, a shorter time"
+    )
     parser.add_argument("--chats", type=int, default=0)
     parser.add_argument("--rate", type=float, default=50.0, help="messages a second")
     parser.add_argument("--seconds", type=float, default=0.0)
-    parser.add_argument("--sessions", type=int, default=0, help="look at memory over that many sessions")
+    parser.add_argument(
+        "--sessions", type=int, default=0, help="look at memory over that many sessions"
+    )
     args = parser.parse_args(argv)
     chats, seconds = (200, 8.0) if args.quick else (1000, 60.0)
-    load = Crowd(args.sessions) if args.sessions else Load(args.chats or chats, args.rate, args.seconds or seconds)
+    load = (
+        Crowd(args.sessions)
+        if args.sessions
+        else Load(args.chats or chats, args.rate, args.seconds or seconds)
+    )
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(_measure(Path(folder), load))
 
@@ -127,11 +142,15 @@ async def _measure(folder: Path, load: Load) -> int:
             "folder": str(folder / "files"),
             "telegram": {"api_url": telegram.url, "per_second": 1000},
         }
-        (hermes.home / "config.yaml").write_bytes(msgspec.json.encode({"gateway": gateway}))
+        (hermes.home / "config.yaml").write_bytes(
+            msgspec.json.encode({"gateway": gateway})
+        )
         (hermes.home / ".env").write_text(f"TELEGRAM_BOT_TOKEN={TOKEN}\n")
         process = await hermes.start("gateway", "run")
         try:
-            await telegram.until(lambda server: any(method == "getUpdates" for method, _ in server.calls))
+            await telegram.until(
+                lambda server: any(method == "getUpdates" for method, _ in server.calls)
+            )
             telegram.calls.clear()
             before = _cpu(process.pid)
             if isinstance(load, Crowd):
@@ -146,14 +165,21 @@ async def _measure(folder: Path, load: Load) -> int:
                 await asyncio.wait_for(process.communicate(), 60)
             if process.returncode is None:
                 process.kill()
-        return load.report() if isinstance(load, Crowd) else _report(telegram, load, memory, cpu)
+        return (
+            load.report()
+            if isinstance(load, Crowd)
+            else _report(telegram, load, memory, cpu)
+        )
 
 
 async def _answered(telegram: Timed, load: Load) -> None:
     """Waits until every message was put before the model and every answer can be read, or for long enough."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
-            while len(load.asked) < load.messages or set(_answers(telegram)) < load.promised:  # noqa: ASYNC110
+            while (  # noqa: ASYNC110
+                len(load.asked) < load.messages
+                or set(_answers(telegram)) < load.promised
+            ):
                 await asyncio.sleep(0.2)
 
 
@@ -165,7 +191,9 @@ def _answers(telegram: Timed) -> list[int]:
 
 def _report(telegram: Timed, load: Load, memory: float, cpu: float) -> int:
     took = sorted(
-        (load.asked[number] - handed) * 1000 for number, handed in telegram.handed.items() if number in load.asked
+        (load.asked[number] - handed) * 1000
+        for number, handed in telegram.handed.items()
+        if number in load.asked
     )
     answers = _answers(telegram)
     # Words said while a turn of the same chat runs go into that turn: then one reply answers both.
@@ -174,11 +202,17 @@ def _report(telegram: Timed, load: Load, memory: float, cpu: float) -> int:
     p99 = took[int(len(took) * 0.99)] if took else float("inf")
     median = statistics.median(took) if took else float("inf")
     each = cpu / load.messages * 1000
-    print(f"{load.chats} chats, {load.messages} messages at {load.rate:g} a second, {each:.1f} ms CPU each")
+    print(
+        f"{load.chats} chats, {load.messages} messages at {load.rate:g} a second, {each:.1f} ms CPU each"
+    )
     ok = p99 < _P99 and memory < _MEMORY and not lost and not doubled
-    print(f"message to first token request   p50 {median:7.1f} ms   p99 {p99:7.1f} ms   bar {_P99:g}")
+    print(
+        f"message to first token request   p50 {median:7.1f} ms   p99 {p99:7.1f} ms   bar {_P99:g}"
+    )
     print(f"memory                           {memory:7.1f} MB   bar {_MEMORY:g}")
-    print(f"lost {lost}, answered twice {doubled}, answers {len(set(answers))}   {'ok' if ok else 'MISSED'}")
+    print(
+        f"lost {lost}, answered twice {doubled}, answers {len(set(answers))}   {'ok' if ok else 'MISSED'}"
+    )
     return 0 if ok else 1
 
 

@@ -37,12 +37,16 @@ RUN = """
 
 def main(argv: Sequence[str]) -> int:
     """Measures each kind of flood; 1 when a bar is missed."""
-    argparse.ArgumentParser(prog="benchmarks output", description=__doc__).parse_args(argv)
+    argparse.ArgumentParser(prog="benchmarks output", description=__doc__).parse_args(
+        argv
+    )
     missed = 0
     for name, command in COMMANDS.items():
         with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
             child = [sys.executable, "-c", textwrap.dedent(RUN), folder, command]
-            words = subprocess.run(child, capture_output=True, text=True, check=True, timeout=300).stdout.split()
+            words = subprocess.run(
+                child, capture_output=True, text=True, check=True, timeout=300
+            ).stdout.split()
         seconds, megabytes = float(words[0]), float(words[1])
         ok = seconds <= SECONDS and megabytes <= MEGABYTES
         missed |= not ok

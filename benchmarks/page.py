@@ -31,7 +31,9 @@ _FIGURES = """() => new Promise((done) => {
 
 
 async def _visit(browser: Browser, url: str, state: StorageState) -> dict[str, float]:
-    context = await browser.new_context(storage_state=state, viewport={"width": 1280, "height": 800})
+    context = await browser.new_context(
+        storage_state=state, viewport={"width": 1280, "height": 800}
+    )
     try:
         page = await context.new_page()
         await page.add_init_script(
@@ -82,7 +84,11 @@ def main(argv: Sequence[str]) -> int:  # noqa: ARG001 - as every benchmark
     """Measures and prints; 1 when a bar is missed."""
     with tempfile.TemporaryDirectory() as folder:
         visits = asyncio.run(_visits(Path(folder)))
-    figures = {name: statistics.median(visit[name] for visit in visits) for name in BARS}
+    figures = {
+        name: statistics.median(visit[name] for visit in visits) for name in BARS
+    }
     for name, figure in figures.items():
-        print(f"page: {name:28s} {figure:8.2f} ms  bar {BARS[name]:g} {'ok' if figure <= BARS[name] else 'MISSED'}")
+        print(
+            f"page: {name:28s} {figure:8.2f} ms  bar {BARS[name]:g} {'ok' if figure <= BARS[name] else 'MISSED'}"
+        )
     return int(any(figure > BARS[name] for name, figure in figures.items()))

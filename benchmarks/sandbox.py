@@ -27,12 +27,19 @@ def main(argv: Sequence[str]) -> int:
     rounds = parser.parse_args(argv).rounds
     began = time.perf_counter()
     best = find_sandbox(os.environ.get("PATH", ""), Path.home())
-    print(f"finding it, once: {1000 * (time.perf_counter() - began):.1f} ms; {best.kind}. {best.why}")
-    kinds = {sandbox.kind: sandbox for sandbox in (best, landlock_or_none("It is measured too."))}
+    print(
+        f"finding it, once: {1000 * (time.perf_counter() - began):.1f} ms; {best.kind}. {best.why}"
+    )
+    kinds = {
+        sandbox.kind: sandbox
+        for sandbox in (best, landlock_or_none("It is measured too."))
+    }
     kinds.pop("none", None)
     missed = 0 if kinds else 1
     for sandbox in kinds.values():
-        with tempfile.TemporaryDirectory(prefix="hermes-bench-", dir=Path.home()) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="hermes-bench-", dir=Path.home()
+        ) as folder:
             missed += asyncio.run(measure(sandbox, Path(folder), rounds))
     return min(1, missed)
 
@@ -47,12 +54,17 @@ async def measure(sandbox: Sandbox, folder: Path, rounds: int) -> bool:
         for reach, taken in times.items():
             context = ToolContext("c", "s", folder, lambda _: None, reach=reach)
             began = time.perf_counter()
-            result = await terminal.terminal.run({"command": "true", "reach": reach}, context)
+            result = await terminal.terminal.run(
+                {"command": "true", "reach": reach}, context
+            )
             assert result.ok, result.text
             if number >= 3:
                 taken.append(1000 * (time.perf_counter() - began))
     await terminal.close()
-    inside, outside = statistics.median(times["workspace"]), statistics.median(times["machine"])
+    inside, outside = (
+        statistics.median(times["workspace"]),
+        statistics.median(times["machine"]),
+    )
     ok = inside - outside <= BAR
     print(
         f"{sandbox.kind:11s} adds {inside - outside:5.1f} ms  bar {BAR:g} {'ok' if ok else 'MISSED'}"

@@ -26,7 +26,9 @@ from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Served
 from hermes.testing.telegram_server import TOKEN, TelegramServer
 
-MAX_BYTES_PER_MESSAGE = 3_600  # of the database; a message, its answer and everything kept about both
+MAX_BYTES_PER_MESSAGE = (
+    3_600  # of the database; a message, its answer and everything kept about both
+)
 MAX_GROWTH_MB = 17.0  # of memory, from a quarter of the messages to the last one
 AT_ONCE = 16  # messages under way
 ANSWER_TIMEOUT_S = 120.0
@@ -53,20 +55,25 @@ class Soak:
         """Says everything, and waits for the last answer."""
         for number in range(1, self.messages + 1):
             telegram.say(
-                f"message {number}, with a question of usual length about this and that", sender=1 + number % self.chats
+                f"message {number}, with a question of usual length about this and that",
+                sender=1 + number % self.chats,
             )
             await self._until(number - AT_ONCE)
             if number in self._marks:
                 await self._until(number)
                 self.memory[number] = memory_mb(pid, "VmRSS")
-            if number % 500 == 0:  # the fake platform remembers all it was told, which costs this process time
+            if (
+                number % 500 == 0
+            ):  # the fake platform remembers all it was told, which costs this process time
                 telegram.calls.clear()
 
     async def _until(self, answers: int) -> None:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while len(self._answered) < answers:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{answers - len(self._answered)} messages were not answered")
+                raise TimeoutError(
+                    f"{answers - len(self._answered)} messages were not answered"
+                )
             await asyncio.sleep(0.002)
 
 
@@ -81,7 +88,9 @@ def main(argv: Sequence[str]) -> int:
     soak = Soak(messages, max(1, messages // args.per_chat))
     with tempfile.TemporaryDirectory(prefix="hermes-soak-") as folder:
         home = asyncio.run(_run(Path(folder), soak))
-        missed = _report_memory(soak) + _report_database(home / "state.db", soak.messages)
+        missed = _report_memory(soak) + _report_database(
+            home / "state.db", soak.messages
+        )
     return 1 if missed else 0
 
 
@@ -94,11 +103,15 @@ async def _run(folder: Path, soak: Soak) -> Path:
             "folder": str(folder / "files"),
             "telegram": {"api_url": telegram.url, "per_second": 1000},
         }
-        (hermes.home / "config.yaml").write_bytes(msgspec.json.encode({"gateway": settings}))
+        (hermes.home / "config.yaml").write_bytes(
+            msgspec.json.encode({"gateway": settings})
+        )
         (hermes.home / ".env").write_text(f"TELEGRAM_BOT_TOKEN={TOKEN}\n")
         process = await hermes.start("gateway", "run")
         try:
-            await telegram.until(lambda server: any(method == "getUpdates" for method, _ in server.calls))
+            await telegram.until(
+                lambda server: any(method == "getUpdates" for method, _ in server.calls)
+            )
             await soak.run(telegram, process.pid)
         finally:
             process.terminate()
@@ -115,21 +128,29 @@ def _report_memory(soak: Soak) -> int:
     sizes = list(soak.memory.values())
     growth = sizes[-1] - sizes[0]
     met = growth <= MAX_GROWTH_MB
-    print(f"grown by {growth:.1f} MB   bar {MAX_GROWTH_MB:g}   {'ok' if met else 'MISSED'}")
+    print(
+        f"grown by {growth:.1f} MB   bar {MAX_GROWTH_MB:g}   {'ok' if met else 'MISSED'}"
+    )
     return not met
 
 
 def _report_database(path: Path, messages: int) -> int:
     per_message = path.stat().st_size / messages
     with closing(glance(path)) as connection:
-        parts = "SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC LIMIT 8"
+        parts = (
+            "SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC LIMIT 8"
+        )
         kinds = "SELECT type, count(*), sum(length(data)) FROM events GROUP BY type ORDER BY 3 DESC LIMIT 10"
         for name, size in connection.execute(parts):
             print(f"  {name:<34} {size / messages:9,.0f} bytes a message")
         for kind, rows, size in connection.execute(kinds):
-            print(f"    rows {kind:<29} {size / messages:9,.0f} bytes a message, {rows / messages:.2f} of them")
+            print(
+                f"    rows {kind:<29} {size / messages:9,.0f} bytes a message, {rows / messages:.2f} of them"
+            )
     met = per_message <= MAX_BYTES_PER_MESSAGE
-    print(f"database {per_message:,.0f} bytes a message   bar {MAX_BYTES_PER_MESSAGE:,}   {'ok' if met else 'MISSED'}")
+    print(
+        f"database {per_message:,.0f} bytes a message   bar {MAX_BYTES_PER_MESSAGE:,}   {'ok' if met else 'MISSED'}"
+    )
     return not met
 
 

@@ -24,7 +24,13 @@ import apsw
 
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated
-from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
 from hermes.store.log import new_epoch, write_row
@@ -45,13 +51,18 @@ class Bars:
     def show(self, what: str, measured: str, bar: str, *, met: bool) -> None:
         """One line of the result."""
         self.missed += not met
-        print(f"  {what:<46} {measured:<40} {bar:<34} {'ok' if met else 'MISSED'}", flush=True)
+        print(
+            f"  {what:<46} {measured:<40} {bar:<34} {'ok' if met else 'MISSED'}",
+            flush=True,
+        )
 
 
 def main(argv: list[str]) -> int:
     """Runs everything; 1 when a bar is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks store", description=__doc__)
-    parser.add_argument("--messages", type=int, default=1_000_000, help="size of the search data set")
+    parser.add_argument(
+        "--messages", type=int, default=1_000_000, help="size of the search data set"
+    )
     options = parser.parse_args(argv)
     bars = Bars()
     print(f"session log, SQLite {apsw.sqlite_lib_version()}, WAL, synchronous=FULL")
@@ -70,18 +81,34 @@ def main(argv: list[str]) -> int:
 def appends(home: Path, bars: Bars, *, rounds: int = 9, batch: int = 400) -> None:
     """Acknowledged, durable appends of one event, one after the other."""
     message = UserMessage(text=Prose(random.Random(SEED)).text(40))
-    with open_store(home / "append.db") as store, closing(bare(home / "bare.db")) as connection:
+    with (
+        open_store(home / "append.db") as store,
+        closing(bare(home / "bare.db")) as connection,
+    ):
         store.log.create("s", SessionCreated())
         ours: list[float] = []
         theirs: list[float] = []
         seq = count(1)
         for _ in range(rounds):
-            ours.append(batch / timed(lambda: repeat(lambda: store.log.append("s", message), batch)))
-            theirs.append(batch / timed(lambda: repeat(lambda: bare_append(connection, message, next(seq)), batch)))
+            ours.append(
+                batch
+                / timed(lambda: repeat(lambda: store.log.append("s", message), batch))
+            )
+            theirs.append(
+                batch
+                / timed(
+                    lambda: repeat(
+                        lambda: bare_append(connection, message, next(seq)), batch
+                    )
+                )
+            )
     rate, limit = statistics.median(ours), statistics.median(theirs)
     figure = f"{rate:,.0f}/s (bare {limit:,.0f}/s, {limit / rate:.2f}x)"
     bars.show(
-        "durable appends, one process", figure, ">= 3,000/s or within 2x of bare", met=rate >= 3000 or limit <= 2 * rate
+        "durable appends, one process",
+        figure,
+        ">= 3,000/s or within 2x of bare",
+        met=rate >= 3000 or limit <= 2 * rate,
     )
 
 
@@ -97,14 +124,18 @@ def bare_append(connection: apsw.Connection, event: Event, seq: int) -> None:
     """What any program would have to do to keep the same row."""
     entry = draft(event)
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute(_INSERT, ("s", seq, 1, 0.0, entry.type, entry.role, "", entry.data, 0))
+    connection.execute(
+        _INSERT, ("s", seq, 1, 0.0, entry.type, entry.role, "", entry.data, 0)
+    )
     connection.execute("COMMIT")
 
 
 # Opening
 
 
-def opening(home: Path, bars: Bars, *, messages: int = 10_000, rounds: int = 41) -> None:
+def opening(
+    home: Path, bars: Bars, *, messages: int = 10_000, rounds: int = 41
+) -> None:
     """Building the message list of a long session."""
     path = home / "open.db"
     prose = Prose(random.Random(SEED))
@@ -118,19 +149,33 @@ def opening(home: Path, bars: Bars, *, messages: int = 10_000, rounds: int = 41)
             ours: list[float] = []
             theirs: list[float] = []
             for _ in range(rounds):
-                theirs.append(cpu(lambda: [zlib.crc32(row[8].encode()) for row in connection.execute(query)]))
+                theirs.append(
+                    cpu(
+                        lambda: [
+                            zlib.crc32(row[8].encode())
+                            for row in connection.execute(query)
+                        ]
+                    )
+                )
                 ours.append(cpu(lambda: store.log.messages("s")))
         assert len(store.log.messages("s")) == messages
     one, other = statistics.median(ours), statistics.median(theirs)
     figure = f"{one * 1e3:.1f} ms of CPU (bare {other * 1e3:.1f}, {one / other:.2f}x)"
     bar = "within 3x of SELECT and crc32"
-    bars.show(f"message list of {messages:,} messages, checked", figure, bar, met=one <= 3 * other)
+    bars.show(
+        f"message list of {messages:,} messages, checked",
+        figure,
+        bar,
+        met=one <= 3 * other,
+    )
 
 
 # Growing
 
 
-def growth(home: Path, bars: Bars, *, length: int = 100_000, rounds: int = 25, batch: int = 40) -> None:
+def growth(
+    home: Path, bars: Bars, *, length: int = 100_000, rounds: int = 25, batch: int = 40
+) -> None:
     """Cost of an append to a short and to a long session of one database, taking turns so that noise hits both."""
     message = UserMessage(text=Prose(random.Random(SEED)).text(40))
     with open_store(home / "growth.db") as store:
@@ -143,11 +188,24 @@ def growth(home: Path, bars: Bars, *, length: int = 100_000, rounds: int = 25, b
             name = f"short{i}"
             store.log.create(name, SessionCreated())
             store.log.append(name, *[message] * 99)
-            short.append(cpu(lambda name=name: repeat(lambda: store.log.append(name, message), batch)))
-            long.append(cpu(lambda: repeat(lambda: store.log.append("long", message), batch)))
+            short.append(
+                cpu(
+                    lambda name=name: repeat(
+                        lambda: store.log.append(name, message), batch
+                    )
+                )
+            )
+            long.append(
+                cpu(lambda: repeat(lambda: store.log.append("long", message), batch))
+            )
     one, other = statistics.median(short) / batch, statistics.median(long) / batch
     figure = f"{one * 1e6:.0f} -> {other * 1e6:.0f} us of CPU ({other / one:.2f}x)"
-    bars.show(f"append at event 100 and at {length:,}", figure, "within 1.3x", met=other <= 1.3 * one)
+    bars.show(
+        f"append at event 100 and at {length:,}",
+        figure,
+        "within 1.3x",
+        met=other <= 1.3 * one,
+    )
 
 
 # Searching
@@ -162,16 +220,26 @@ def searching(home: Path, bars: Bars, messages: int, *, rounds: int = 5) -> None
     with closing(connect(path, busy_timeout=5)) as connection:
         fill(connection, messages)
     size = path.stat().st_size / 2**20
-    print(f"  ({messages:,} messages, {size:,.0f} MiB, written and indexed in {time.perf_counter() - started:.0f} s)")
+    print(
+        f"  ({messages:,} messages, {size:,.0f} MiB, written and indexed in {time.perf_counter() - started:.0f} s)"
+    )
     with open_store(path) as store:
         for what, query, session in queries():
             search = partial(find, store, query, session)
-            one, wall, hits = median(cpu, search, rounds), median(timed, search, rounds), search()
-            figure = f"{one * 1e3:.1f} ms of CPU, {wall * 1e3:.1f} ms in all, {hits} hits"
+            one, wall, hits = (
+                median(cpu, search, rounds),
+                median(timed, search, rounds),
+                search(),
+            )
+            figure = (
+                f"{one * 1e3:.1f} ms of CPU, {wall * 1e3:.1f} ms in all, {hits} hits"
+            )
             bars.show(f"{what}: {query[:28]}", figure, "under 50 ms", met=one < 0.05)
         never = f'"{" ".join(WORDS[:1] * 3 + WORDS[1:2] * 2)}"'
         worst = median(cpu, partial(find, store, never, ""), rounds)
-        print(f"  (the worst case, a phrase of the two commonest words that is hardly ever said: {worst * 1e3:.0f} ms)")
+        print(
+            f"  (the worst case, a phrase of the two commonest words that is hardly ever said: {worst * 1e3:.0f} ms)"
+        )
 
 
 def find(store: Store, query: str, session: str) -> int:
@@ -210,7 +278,9 @@ def queries() -> Iterator[tuple[str, str, str]]:
     yield "rare word in one session", rare, "session-3"
 
 
-def fill(connection: apsw.Connection, messages: int, *, session_length: int = 500) -> None:
+def fill(
+    connection: apsw.Connection, messages: int, *, session_length: int = 500
+) -> None:
     """Writes and indexes the data set in large transactions."""
     prose = Prose(random.Random(SEED))
     now = 1_700_000_000.0
@@ -227,7 +297,11 @@ def fill(connection: apsw.Connection, messages: int, *, session_length: int = 50
         for seq, event in enumerate(entries, 1):
             now += 1
             entry = draft(event)
-            write_row(connection, Row(0, session, seq, new_epoch(now), now, *entry[:2], "", entry.data), event)
+            write_row(
+                connection,
+                Row(0, session, seq, new_epoch(now), now, *entry[:2], "", entry.data),
+                event,
+            )
         if start % 5_000 == 0:
             while index_step(connection):
                 pass
@@ -241,7 +315,11 @@ def fill(connection: apsw.Connection, messages: int, *, session_length: int = 50
 
 def _vocabulary() -> list[str]:
     rng = random.Random(SEED)
-    syllables = [a + b for a in (*"bcdfghklmnprstvw", "st", "tr", "pl") for b in (*"aeiou", "en", "ar")]
+    syllables = [
+        a + b
+        for a in (*"bcdfghklmnprstvw", "st", "tr", "pl")
+        for b in (*"aeiou", "en", "ar")
+    ]
     words: dict[str, None] = {}
     while len(words) < 50_000:
         words["".join(rng.choices(syllables, k=rng.choice((1, 2, 2, 3, 3, 4))))] = None
@@ -262,19 +340,39 @@ class Prose:
 
     def text(self, words: int) -> str:
         """Words of the language."""
-        return " ".join(self._rng.choices(WORDS, cum_weights=self._word_weights, k=words))
+        return " ".join(
+            self._rng.choices(WORDS, cum_weights=self._word_weights, k=words)
+        )
 
     def message(self, number: int) -> Event:
         """Every third message from a person, a model, a tool; one in twenty in Chinese."""
         if number % 20 == 7:
-            return UserMessage(text="".join(self._rng.choices(HAN, cum_weights=self._han_weights, k=30)))
+            return UserMessage(
+                text="".join(
+                    self._rng.choices(HAN, cum_weights=self._han_weights, k=30)
+                )
+            )
         if number % 3 == 0:
             return UserMessage(text=self.text(15))
         if number % 3 == 1:
-            call = ToolCall(id=f"call_{number}", name="read_file", arguments=f'{{"path": "{self._path()}"}}')
+            call = ToolCall(
+                id=f"call_{number}",
+                name="read_file",
+                arguments=f'{{"path": "{self._path()}"}}',
+            )
             usage = Usage(input_tokens=1000, output_tokens=60, cost_usd=0.001)
-            return AssistantMessage(text=self.text(40), tool_calls=(call,), provider="p", model="m", usage=usage)
-        return ToolFinished(call_id=f"call_{number}", name="read_file", text=f"{self._code()}\n{self.text(30)}")
+            return AssistantMessage(
+                text=self.text(40),
+                tool_calls=(call,),
+                provider="p",
+                model="m",
+                usage=usage,
+            )
+        return ToolFinished(
+            call_id=f"call_{number}",
+            name="read_file",
+            text=f"{self._code()}\n{self.text(30)}",
+        )
 
     def _path(self) -> str:
         return "src/{}/{}.py".format(*self._rng.choices(WORDS[:500], k=2))
@@ -298,7 +396,11 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def median(measure: Callable[[Callable[[], object]], float], work: Callable[[], object], rounds: int) -> float:
+def median(
+    measure: Callable[[Callable[[], object]], float],
+    work: Callable[[], object],
+    rounds: int,
+) -> float:
     return statistics.median(measure(work) for _ in range(rounds))
 
 

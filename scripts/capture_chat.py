@@ -41,7 +41,11 @@ def script() -> list[Served]:
     edit = {"path": "shop.py", "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
     run = {"command": "python3 -c 'import shop; print(shop.total([1, 2, 3]))'"}
     return [
-        Served(text="Let me look.", calls=(ServedCall("read_file", '{"path": "shop.py"}'),), input_tokens=3100),
+        Served(
+            text="Let me look.",
+            calls=(ServedCall("read_file", '{"path": "shop.py"}'),),
+            input_tokens=3100,
+        ),
         Served(calls=(ServedCall("edit_file", json.dumps(edit)),), input_tokens=3300),
         Served(calls=(ServedCall("terminal", json.dumps(run)),), input_tokens=3500),
         Served(text=ANSWER, input_tokens=3700, output_tokens=160),
@@ -53,16 +57,24 @@ async def chat(folder: Path) -> str:
     async with ModelServer(*script()) as server:
         hermes = InstalledHermes(folder, server.url)
         (hermes.work / "shop.py").write_text(BEFORE)
-        async with hermes.terminal("--model", "gpt-5", size=(COLUMNS, ROWS)) as terminal:
+        async with hermes.terminal(
+            "--model", "gpt-5", size=(COLUMNS, ROWS)
+        ) as terminal:
             await terminal.sees("Ctrl-D quits ›")
             terminal.type("why is the total in shop.py too small?\r")
             await terminal.until(lambda shown: "Allow?" in shown)
             terminal.type("y\r")
-            await terminal.until(lambda shown: "Allowed once." in shown and "✓ edit_file" in shown)
-            shown = await terminal.until(lambda shown: "all of them" in shown or shown.count("Allow?") > 0)
+            await terminal.until(
+                lambda shown: "Allowed once." in shown and "✓ edit_file" in shown
+            )
+            shown = await terminal.until(
+                lambda shown: "all of them" in shown or shown.count("Allow?") > 0
+            )
             if "all of them" not in shown:
                 terminal.type("y\r")
-            await terminal.until(lambda shown: "tokens ·" in shown.rpartition("all of them")[2])
+            await terminal.until(
+                lambda shown: "tokens ·" in shown.rpartition("all of them")[2]
+            )
             return terminal.coloured
 
 
@@ -71,10 +83,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "shop"
         text = asyncio.run(chat(folder)).replace(str(folder / "work"), "~/shop")
-    console = Console(record=True, width=COLUMNS, file=tempfile.TemporaryFile("w"), force_terminal=True)  # noqa: SIM115
+    console = Console(
+        record=True,
+        width=COLUMNS,
+        file=tempfile.TemporaryFile("w"),  # noqa: SIM115
+        force_terminal=True,
+    )
     console.print(Text.from_ansi(text), soft_wrap=True)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    drawn = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title="hermes"), flags=re.DOTALL)  # nothing is fetched
+    drawn = re.sub(
+        r"@font-face \{.*?\}", "", console.export_svg(title="hermes"), flags=re.DOTALL
+    )  # nothing is fetched
     PICTURE.write_text(re.sub(r"[ \t]+\n", "\n", drawn), encoding="utf-8")
     print(f"wrote {PICTURE.relative_to(PICTURE.parent.parent.parent)}")
     return 0

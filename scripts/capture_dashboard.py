@@ -53,7 +53,15 @@ Run `python3 -m shop.check`, then compare with the ledger.
 def script() -> list[Served]:
     """A small repair: read, change, run, tell; then something to learn."""
     edit = {"path": "shop.py", "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
-    notes = {"edits": [{"action": "add", "file": "user", "text": "Prefers small changes with a test."}]}
+    notes = {
+        "edits": [
+            {
+                "action": "add",
+                "file": "user",
+                "text": "Prefers small changes with a test.",
+            }
+        ]
+    }
     skill = {"action": "write", "name": "check-totals", "text": SKILL}
     return [
         Served(
@@ -65,7 +73,10 @@ def script() -> list[Served]:
         Served(calls=(ServedCall("edit_file", json.dumps(edit)),), input_tokens=3300),
         Served(text=ANSWER, input_tokens=3700, output_tokens=160),
         Served(
-            calls=(ServedCall("memory", json.dumps(notes)), ServedCall("skill_manage", json.dumps(skill))),
+            calls=(
+                ServedCall("memory", json.dumps(notes)),
+                ServedCall("skill_manage", json.dumps(skill)),
+            ),
             input_tokens=3900,
         ),
         Served(text="I will remember that.", input_tokens=4000, output_tokens=20),
@@ -79,7 +90,9 @@ async def dashboard(folder: Path) -> AsyncIterator[tuple[InstalledHermes, str, s
         hermes = InstalledHermes(folder, model.url)
         (hermes.work / "shop.py").write_text(BEFORE)
         hermes.home.mkdir()
-        (hermes.home / "config.yaml").write_text("model:\n  default: gpt-5\nlearning:\n  mode: propose\n")
+        (hermes.home / "config.yaml").write_text(
+            "model:\n  default: gpt-5\nlearning:\n  mode: propose\n"
+        )
         process = await hermes.start("dashboard", "--port", "0", "--no-open")
         if process.stdout is None:
             raise SystemExit("the dashboard has no output")
@@ -90,7 +103,11 @@ async def dashboard(folder: Path) -> AsyncIterator[tuple[InstalledHermes, str, s
                 if not line:
                     raise SystemExit("the dashboard did not start")
                 said += line
-            yield hermes, re.findall(r"Hermes is at (\S+)", said)[0], re.findall(r"(\S+/login\?code=\S+)", said)[0]
+            yield (
+                hermes,
+                re.findall(r"Hermes is at (\S+)", said)[0],
+                re.findall(r"(\S+/login\?code=\S+)", said)[0],
+            )
         finally:
             process.terminate()
             await process.communicate()
@@ -155,7 +172,11 @@ async def phone(browser: Browser, page: Page) -> None:
 async def look_around(page: Page, session: str, hermes: InstalledHermes) -> None:
     """The other views, with what the chat left in them."""
     await page.goto(f"{page.url.partition('#')[0]}#/live")
-    await page.get_by_role("navigation", name="Views", exact=True).get_by_role("link", name="Live").wait_for()
+    await (
+        page.get_by_role("navigation", name="Views", exact=True)
+        .get_by_role("link", name="Live")
+        .wait_for()
+    )
     await page.goto(f"{page.url.partition('#')[0]}#/sessions/{session}")
     await page.get_by_text("edit_file").first.wait_for()
     await shoot(page, "timeline")
@@ -184,7 +205,9 @@ async def capture() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="shop-") as name:
         async with dashboard(Path(name)) as (hermes, _, link), chromium() as browser:
-            context = await browser.new_context(viewport=WIDE, color_scheme="light", device_scale_factor=2)
+            context = await browser.new_context(
+                viewport=WIDE, color_scheme="light", device_scale_factor=2
+            )
             context.set_default_timeout(30_000)
             page = await context.new_page()
             await page.goto(link)

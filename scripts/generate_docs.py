@@ -34,18 +34,33 @@ def config_page() -> str:
     for field in msgspec.structs.fields(Settings):
         section = keys.as_section(field.type)
         found = [key for key in keys.all_keys() if key.path[0] == field.encode_name]
-        lines += ["", f"## `{field.encode_name}`", "", inspect.cleandoc(section.__doc__ or "") if section else "", ""]
-        lines += ["| key | value | default | environment variable | |", "|---|---|---|---|---|"]
+        lines += [
+            "",
+            f"## `{field.encode_name}`",
+            "",
+            inspect.cleandoc(section.__doc__ or "") if section else "",
+            "",
+        ]
+        lines += [
+            "| key | value | default | environment variable | |",
+            "|---|---|---|---|---|",
+        ]
         for key in found:
             default = msgspec.json.encode(key.default).decode().strip('"')
             row = f"| `{key.name}` | {keys.kind(key.annotation)} | `{default}` | `{key.variable}` | {key.description} |"
             lines.append(row)
     lines += ["", "## Other environment variables", "", "| variable | |", "|---|---|"]
-    lines += ["| `HERMES_HOME` | The folder where Hermes keeps everything of one user. |"]
+    lines += [
+        "| `HERMES_HOME` | The folder where Hermes keeps everything of one user. |"
+    ]
     lines += ["| `HERMES_DEBUG` | `1` prints the traceback of an unexpected error. |"]
     lines += ["| `HERMES_FETCH` | `1` downloads the local model without asking. |"]
-    lines += ["| `HERMES_CACHE` | Where downloaded models are kept; the user's cache folder otherwise. |"]
-    lines += ["| `NO_COLOR` | Any value turns colour off while `display.color` is `auto`. |"]
+    lines += [
+        "| `HERMES_CACHE` | Where downloaded models are kept; the user's cache folder otherwise. |"
+    ]
+    lines += [
+        "| `NO_COLOR` | Any value turns colour off while `display.color` is `auto`. |"
+    ]
     lines += ["| `VISUAL`, `EDITOR` | The editor that `hermes config edit` opens. |"]
     return "\n".join(lines) + "\n"
 
@@ -57,7 +72,14 @@ def commands_page() -> str:
         if importlib.util.find_spec(command.module) is None:
             continue
         for number, (name, text) in enumerate(frame.command_help(command)):
-            lines += ["", f"{'##' if number == 0 else '###'} `{name}`", "", "```text", *_plain(text), "```"]
+            lines += [
+                "",
+                f"{'##' if number == 0 else '###'} `{name}`",
+                "",
+                "```text",
+                *_plain(text),
+                "```",
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -74,11 +96,20 @@ def tools_page() -> str:
     from hermes.tools.toolsets import SURFACES, TOOLSETS, toolset_of
 
     lines = ["# Tools", "", NOTE, ""]
-    lines += ["What the model can do. `hermes tools` lists what is offered here; the settings `tools.enabled` and"]
-    lines += ["`tools.disabled` change it. Every call is judged by the policy before it runs."]
+    lines += [
+        "What the model can do. `hermes tools` lists what is offered here; the settings `tools.enabled` and"
+    ]
+    lines += [
+        "`tools.disabled` change it. Every call is judged by the policy before it runs."
+    ]
     lines += ["", "| toolset | | offered by default in |", "|---|---|---|"]
     for toolset in TOOLSETS:
-        surfaces = ", ".join(surface for surface, sets in SURFACES.items() if toolset.name in sets) or "no surface"
+        surfaces = (
+            ", ".join(
+                surface for surface, sets in SURFACES.items() if toolset.name in sets
+            )
+            or "no surface"
+        )
         lines.append(f"| `{toolset.name}` | {toolset.summary} | {surfaces} |")
     for name, tool in _every_tool().items():
         lines += ["", f"## `{name}`", "", tool.spec.description, ""]
@@ -102,7 +133,9 @@ def _every_tool() -> dict[str, Tool]:
 
     home = Home(Path("/nonexistent"))
     with build(Settings(tools=Tools(enabled=("browser",))), home) as app:
-        return all_tools(needs_of(app, Secrets({}, {}), extra=schedule_tools(app, "cli")))
+        return all_tools(
+            needs_of(app, Secrets({}, {}), extra=schedule_tools(app, "cli"))
+        )
 
 
 def slash_page() -> str:
@@ -127,10 +160,21 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Write the generated pages of docs/.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the stale pages")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 and name the stale pages",
+    )
     check = parser.parse_args().check
     # The pages must not depend on who renders them, or where.
-    os.environ.update({"COLUMNS": "102", "NO_COLOR": "1", "HERMES_DISPLAY_COLOR": "never", "LC_ALL": "C"})
+    os.environ.update(
+        {
+            "COLUMNS": "102",
+            "NO_COLOR": "1",
+            "HERMES_DISPLAY_COLOR": "never",
+            "LC_ALL": "C",
+        }
+    )
     stale = 0
     for name, render in PAGES.items():
         page, text = DOCS / name, render()

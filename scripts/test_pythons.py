@@ -33,7 +33,13 @@ _PROBE = "import sys, venv, ensurepip; print('%d.%d.%d' % sys.version_info[:3])"
 
 def version_of(program: Path) -> str:
     """The version of an interpreter that works and can make environments; empty for anything else."""
-    done = subprocess.run([program, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [program, "-I", "-c", _PROBE],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -55,15 +61,23 @@ def environment_for(program: Path, version: str) -> Path:
     """The interpreter of an environment with all that the tests need."""
     folder = ROOT / ".venvs" / version
     python, stamp = folder / "bin" / "python", folder / "lock"
-    wanted = hashlib.sha256(_LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    wanted = hashlib.sha256(
+        _LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()
+    ).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return python
-    print(f"Python {version}: setting up {folder.relative_to(ROOT)} ...", file=sys.stderr, flush=True)
+    print(
+        f"Python {version}: setting up {folder.relative_to(ROOT)} ...",
+        file=sys.stderr,
+        flush=True,
+    )
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([program, "-m", "venv", folder], check=True)
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*install, "--require-hashes", "-r", _LOCK], check=True)
-    subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", ROOT], check=True)
+    subprocess.run(
+        [*install, "--no-deps", "--no-build-isolation", "-e", ROOT], check=True
+    )
     stamp.write_text(wanted)
     return python
 
@@ -82,9 +96,16 @@ def main() -> int:
         program, version = found
         python = environment_for(program, version)
         start = time.monotonic()
-        done = subprocess.run([python, "-m", "pytest", "-p", "no:cacheprovider", *arguments], cwd=ROOT, check=False)
+        done = subprocess.run(
+            [python, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+            cwd=ROOT,
+            check=False,
+        )
         took = time.monotonic() - start
-        print(f"Python {version}: {'failed' if done.returncode else 'passed'} in {took:.0f} s.", file=sys.stderr)
+        print(
+            f"Python {version}: {'failed' if done.returncode else 'passed'} in {took:.0f} s.",
+            file=sys.stderr,
+        )
         failed += [version] if done.returncode else []
     return 1 if failed else 0
 

@@ -44,30 +44,60 @@ class Package(NamedTuple):
 
 PACKAGES = (
     Package(
-        "preact", "11.2.0", {"dist/preact.mjs": "preact.js", "hooks/dist/hooks.mjs": "hooks.js", "LICENSE": "LICENSE"}
+        "preact",
+        "11.2.0",
+        {
+            "dist/preact.mjs": "preact.js",
+            "hooks/dist/hooks.mjs": "hooks.js",
+            "LICENSE": "LICENSE",
+        },
     ),
     Package("htm", "3.1.1", {"dist/htm.mjs": "htm.js", "LICENSE": "LICENSE"}),
-    Package("marked", "18.2.0", {"lib/marked.esm.js": "marked.js", "LICENSE": "LICENSE"}),
+    Package(
+        "marked", "18.2.0", {"lib/marked.esm.js": "marked.js", "LICENSE": "LICENSE"}
+    ),
     Package(
         "@highlightjs/cdn-assets",
         "11.12.0",
         {
             "es/core.min.js": "core.js",
-            **{f"es/languages/{name}.min.js": f"languages/{name}.js" for name in LANGUAGES},
+            **{
+                f"es/languages/{name}.min.js": f"languages/{name}.js"
+                for name in LANGUAGES
+            },
             "LICENSE": "LICENSE",
         },
     ),
-    Package("@xterm/xterm", "6.0.0", {"lib/xterm.mjs": "xterm.js", "css/xterm.css": "xterm.css", "LICENSE": "LICENSE"}),
-    Package("@xterm/addon-fit", "0.11.0", {"lib/addon-fit.mjs": "addon-fit.js", "LICENSE": "LICENSE"}),
+    Package(
+        "@xterm/xterm",
+        "6.0.0",
+        {
+            "lib/xterm.mjs": "xterm.js",
+            "css/xterm.css": "xterm.css",
+            "LICENSE": "LICENSE",
+        },
+    ),
+    Package(
+        "@xterm/addon-fit",
+        "0.11.0",
+        {"lib/addon-fit.mjs": "addon-fit.js", "LICENSE": "LICENSE"},
+    ),
     Package(
         "@xterm/addon-unicode-graphemes",
         "0.4.0",
-        {"lib/addon-unicode-graphemes.mjs": "addon-unicode-graphemes.js", "LICENSE": "LICENSE"},
+        {
+            "lib/addon-unicode-graphemes.mjs": "addon-unicode-graphemes.js",
+            "LICENSE": "LICENSE",
+        },
     ),
     Package(
         "axe-core",
         "4.14.0",
-        {"axe.min.js": "axe.min.js", "LICENSE": "LICENSE", "LICENSE-3RD-PARTY.txt": "LICENSE-3RD-PARTY.txt"},
+        {
+            "axe.min.js": "axe.min.js",
+            "LICENSE": "LICENSE",
+            "LICENSE-3RD-PARTY.txt": "LICENSE-3RD-PARTY.txt",
+        },
         TEST_DATA,
     ),
 )
@@ -87,7 +117,10 @@ def fetch(package: Package) -> tuple[bytes, str]:
         (file,) = Path(folder).glob("*.tgz")
         content = file.read_bytes()
     kind, _, expected = facts["integrity"].partition("-")
-    if kind != "sha512" or base64.b64encode(hashlib.sha512(content).digest()).decode() != expected:
+    if (
+        kind != "sha512"
+        or base64.b64encode(hashlib.sha512(content).digest()).decode() != expected
+    ):
         raise SystemExit(f"{package.name}: what came is not what npm's index names")
     return content, facts["integrity"]
 
@@ -110,7 +143,11 @@ def unpack(package: Package, content: bytes) -> dict[str, str]:
 
 def _without_map(data: bytes) -> bytes:
     """Without the name of a source map, which is not here."""
-    return b"".join(line for line in data.splitlines(keepends=True) if not line.startswith(b"//# sourceMappingURL="))
+    return b"".join(
+        line
+        for line in data.splitlines(keepends=True)
+        if not line.startswith(b"//# sourceMappingURL=")
+    )
 
 
 def main() -> None:
@@ -123,7 +160,12 @@ def main() -> None:
                 content, integrity = fetch(package)
                 files = unpack(package, content)
                 packages.append(
-                    {"name": package.name, "version": package.version, "integrity": integrity, "files": files}
+                    {
+                        "name": package.name,
+                        "version": package.version,
+                        "integrity": integrity,
+                        "files": files,
+                    }
                 )
         (folder / LOCK).write_text(json.dumps({"packages": packages}, indent=1) + "\n")
 

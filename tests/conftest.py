@@ -32,11 +32,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
-    wanted = any("chromium" in getattr(item, "fixturenames", ()) for item in session.items)
+    wanted = any(
+        "chromium" in getattr(item, "fixturenames", ()) for item in session.items
+    )
     if config.option.collectonly or not wanted:
         return
     capture = config.pluginmanager.getplugin("capturemanager")
-    with getattr(capture, "global_and_fixture_disabled", contextlib.nullcontext)():  # what is said must be seen
+    with getattr(
+        capture, "global_and_fixture_disabled", contextlib.nullcontext
+    )():  # what is said must be seen
         try:
             config.stash[_CHROMIUM] = installed_chromium(os.environ)
         except NotFetched as why:

@@ -66,7 +66,9 @@ class Acceptor:
 
     async def _connect(self, connection: socket.socket) -> None:
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection, ssl=self._tls)
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._protocol, connection, ssl=self._tls
+            )
         except OSError as error:  # TLS that was not agreed on, or a peer that is gone
             log.debug("could not set up a connection: %s", error)
             connection.close()
@@ -76,12 +78,17 @@ class Acceptor:
 
 
 def accept_streams(
-    listener: socket.socket, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any], *, limit: int
+    listener: socket.socket,
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any],
+    *,
+    limit: int,
 ) -> Acceptor:
     """An acceptor that calls `serve` with a reader and a writer for each connection."""
     loop = asyncio.get_running_loop()
 
     def protocol() -> asyncio.BaseProtocol:
-        return asyncio.StreamReaderProtocol(asyncio.StreamReader(limit=limit, loop=loop), serve, loop=loop)
+        return asyncio.StreamReaderProtocol(
+            asyncio.StreamReader(limit=limit, loop=loop), serve, loop=loop
+        )
 
     return Acceptor(listener, protocol)

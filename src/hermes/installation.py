@@ -13,7 +13,11 @@ DISTRIBUTION = "hermes-companion"
 def install_hint(extra: str) -> str:
     """How the user gets an optional part (an extra of pyproject.toml) for this copy."""
     command = _install_command(extra)
-    return f"Install it with: {command}" if command else f"Reinstall Hermes with the optional part {extra!r}."
+    return (
+        f"Install it with: {command}"
+        if command
+        else f"Reinstall Hermes with the optional part {extra!r}."
+    )
 
 
 def reinstall_command(package: str) -> str:
@@ -37,7 +41,9 @@ def _install_command(extra: str) -> str:
         return ""
     part = f"{DISTRIBUTION}[{extra}]=={installed.version}"  # what is installed; no other version is looked for
     if (Path(sys.prefix) / "pipx_metadata.json").is_file():
-        environment = Path(sys.prefix).name  # pipx calls it by the product's name and the user's suffix
+        environment = Path(
+            sys.prefix
+        ).name  # pipx calls it by the product's name and the user's suffix
         return _joined("pipx", "runpip", environment, "install", part)
     return _pip("install", part)
 
@@ -47,7 +53,9 @@ def _pip(*arguments: str) -> str:
     from importlib.util import find_spec
 
     if find_spec("pip") is None:
-        return _joined("uv", "pip", *arguments[:1], "--python", sys.executable, *arguments[1:])
+        return _joined(
+            "uv", "pip", *arguments[:1], "--python", sys.executable, *arguments[1:]
+        )
     return _joined(sys.executable, "-m", "pip", *arguments)
 
 
@@ -67,7 +75,9 @@ def _checkout(origin: str) -> Path | None:
     if noted.get("dir_info", {}).get("editable"):
         folder = Path(unquote(urlsplit(noted["url"]).path))
     try:
-        ours = f'name = "{DISTRIBUTION}"' in (folder / "pyproject.toml").read_text(encoding="utf-8")
+        ours = f'name = "{DISTRIBUTION}"' in (folder / "pyproject.toml").read_text(
+            encoding="utf-8"
+        )
     except OSError:
         return None
     return folder if ours else None

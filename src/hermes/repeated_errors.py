@@ -52,14 +52,18 @@ class RepeatedErrors:
         with self._lock:
             known = self._problems.pop(what, None)
             is_new = known is None or known.is_over
-            count, since = (1, now) if known is None or is_new else (known.count + 1, known.since)
+            count, since = (
+                (1, now) if known is None or is_new else (known.count + 1, known.since)
+            )
             self._problems[what] = Problem(what, text, count, since, now, is_over=False)
             if len(self._problems) > _MAX_PROBLEMS:
                 self._forget(next(iter(self._problems)))
             pause = self._pauses.get(what, self._first_pause_s)
             self._pauses[what] = min(pause * 2, self._max_pause_s)
         if is_new:
-            self._log.warning("%s failed: %s; retrying, and counting further failures", what, text)
+            self._log.warning(
+                "%s failed: %s; retrying, and counting further failures", what, text
+            )
         return pause
 
     def succeeded(self, what: str) -> None:

@@ -13,20 +13,38 @@ from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
-WRITE = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+WRITE = ServedCall(
+    name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
+)
 
 
 def last_words(server: ModelServer, number: int = -1) -> str:
     """The last user message of a request."""
     body = msgspec.json.decode(server.posts[number].body)
-    content = next(message["content"] for message in reversed(body["messages"]) if message["role"] == "user")
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+    content = next(
+        message["content"]
+        for message in reversed(body["messages"])
+        if message["role"] == "user"
+    )
+    return (
+        content
+        if isinstance(content, str)
+        else "".join(part["text"] for part in content)
+    )
 
 
 @pytest.mark.parametrize(
-    "arguments", [("what is it?",), ("-z", "what is it?"), ("--prompt=what is it?",), ("--", "what", "is it?")]
+    "arguments",
+    [
+        ("what is it?",),
+        ("-z", "what is it?"),
+        ("--prompt=what is it?",),
+        ("--", "what", "is it?"),
+    ],
 )
-async def test_stdout_holds_the_answer_and_nothing_else(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+async def test_stdout_holds_the_answer_and_nothing_else(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
     async with ModelServer("It is a test.") as server:
         done = await InstalledHermes(tmp_path, server.url).run(*arguments)
         assert (done.code, done.out, done.err) == (0, "It is a test.\n", "")
@@ -35,34 +53,47 @@ async def test_stdout_holds_the_answer_and_nothing_else(tmp_path: Path, argument
 
 async def test_several_words_are_one_question(tmp_path: Path) -> None:
     async with ModelServer("yes") as server:
-        assert (await InstalledHermes(tmp_path, server.url).run("is", "this", "one?")).out == "yes\n"
+        assert (
+            await InstalledHermes(tmp_path, server.url).run("is", "this", "one?")
+        ).out == "yes\n"
         assert last_words(server) == "is this one?"
 
 
 async def test_what_is_piped_in_follows_the_question(tmp_path: Path) -> None:
     async with ModelServer("fine") as server:
-        await InstalledHermes(tmp_path, server.url).run("-z", "review:", stdin="line 1\nline 2\n")
+        await InstalledHermes(tmp_path, server.url).run(
+            "-z", "review:", stdin="line 1\nline 2\n"
+        )
         assert last_words(server) == "review:\n\nline 1\nline 2"
 
 
 async def test_without_a_question_stdin_is_the_question(tmp_path: Path) -> None:
     async with ModelServer("4") as server:
-        assert (await InstalledHermes(tmp_path, server.url).run(stdin="2 + 2?\n")).out == "4\n"
+        assert (
+            await InstalledHermes(tmp_path, server.url).run(stdin="2 + 2?\n")
+        ).out == "4\n"
         assert last_words(server) == "2 + 2?"
 
 
 async def test_with_nothing_at_all_it_says_hello(tmp_path: Path) -> None:
     async with ModelServer("Hello, I can read files.") as server:
-        assert (await InstalledHermes(tmp_path, server.url).run()).out == "Hello, I can read files.\n"
+        assert (
+            await InstalledHermes(tmp_path, server.url).run()
+        ).out == "Hello, I can read files.\n"
         assert last_words(server).startswith("Say hello")
 
 
 @pytest.mark.parametrize(
-    ("stdin", "words"), [(b"x" * (10 * 1024 * 1024 + 1), "More than 10 MiB"), (b"a\0b", "is not text")]
+    ("stdin", "words"),
+    [(b"x" * (10 * 1024 * 1024 + 1), "More than 10 MiB"), (b"a\0b", "is not text")],
 )
-async def test_input_that_can_not_be_sent_is_wrong_usage(tmp_path: Path, stdin: bytes, words: str) -> None:
+async def test_input_that_can_not_be_sent_is_wrong_usage(
+    tmp_path: Path, stdin: bytes, words: str
+) -> None:
     async with ModelServer() as server:
-        done = await InstalledHermes(tmp_path, server.url).run("-z", "read", stdin=stdin)
+        done = await InstalledHermes(tmp_path, server.url).run(
+            "-z", "read", stdin=stdin
+        )
         assert (done.code, done.out) == (2, "")
         assert words in done.err
 
@@ -86,7 +117,9 @@ async def test_a_call_nobody_could_approve_is_not_run(tmp_path: Path) -> None:
         assert not (hermes.work / "made.txt").exists()
 
 
-async def test_what_the_policy_forbids_is_not_run_in_any_mode_and_ends_with_3(tmp_path: Path) -> None:
+async def test_what_the_policy_forbids_is_not_run_in_any_mode_and_ends_with_3(
+    tmp_path: Path,
+) -> None:
     wipe = ServedCall("terminal", '{"command": "rm -rf ~/", "reach": "machine"}')
     async with ModelServer(Served(calls=(wipe,)), "I may not.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
@@ -106,14 +139,18 @@ async def test_the_first_request_is_small(tmp_path: Path) -> None:
 
 
 async def test_a_refusal_ends_with_3(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="I can't help with that.", finish="refused")) as server:
+    async with ModelServer(
+        Served(text="I can't help with that.", finish="refused")
+    ) as server:
         done = await InstalledHermes(tmp_path, server.url).run("do something bad")
         assert done.code == 3
         assert "refused" in done.err
 
 
 async def test_a_failed_call_ends_with_1_and_says_why(tmp_path: Path) -> None:
-    async with ModelServer(Served(fault=Fault(status=401, message="the key is wrong"))) as server:
+    async with ModelServer(
+        Served(fault=Fault(status=401, message="the key is wrong"))
+    ) as server:
         done = await InstalledHermes(tmp_path, server.url).run("-z", "hi")
         assert (done.code, done.out) == (1, "")
         assert "hermes: It failed:" in done.err
@@ -131,7 +168,9 @@ async def test_a_failed_call_ends_with_1_and_says_why(tmp_path: Path) -> None:
         (("--jsn", "-z", "x"), "Did you mean: hermes --json?"),
     ],
 )
-async def test_wrong_usage_ends_with_2(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+async def test_wrong_usage_ends_with_2(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
     done = await InstalledHermes(tmp_path).run(*arguments)
     assert (done.code, done.out) == (2, "")
     assert words in done.err
@@ -144,21 +183,36 @@ async def test_a_lone_word_may_be_a_mistyped_command(tmp_path: Path) -> None:
     assert "hermes -z doctr" in done.err
 
 
-async def test_a_lone_word_that_is_like_no_command_is_a_question(tmp_path: Path) -> None:
+async def test_a_lone_word_that_is_like_no_command_is_a_question(
+    tmp_path: Path,
+) -> None:
     async with ModelServer("Hello.") as server:
         assert (await InstalledHermes(tmp_path, server.url).run("hi")).out == "Hello.\n"
         assert last_words(server) == "hi"
 
 
 async def test_every_event_is_a_line_of_json(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="Look.", calls=(WRITE,)), "Done, as asked.") as server:
-        done = await InstalledHermes(tmp_path, server.url).run("--json", "--approvals", "full", "-z", "write it")
+    async with ModelServer(
+        Served(text="Look.", calls=(WRITE,)), "Done, as asked."
+    ) as server:
+        done = await InstalledHermes(tmp_path, server.url).run(
+            "--json", "--approvals", "full", "-z", "write it"
+        )
         assert (done.code, done.err) == (0, "")
         types = [event["type"] for event in done.events]
-        order = ["session.created", "agent.message.user", "agent.turn.started", "agent.tool.started"]
+        order = [
+            "session.created",
+            "agent.message.user",
+            "agent.turn.started",
+            "agent.tool.started",
+        ]
         order += ["agent.tool.finished", "agent.turn.ended"]
         assert [name for name in types if name in order] == order
-        text = "".join(event["text"] for event in done.events if event["type"] == "agent.message.delta")
+        text = "".join(
+            event["text"]
+            for event in done.events
+            if event["type"] == "agent.message.delta"
+        )
         assert text == "Look.Done, as asked."
         assert len({event["session_id"] for event in done.events}) == 1
         numbers = [event["seq"] for event in done.events if "seq" in event]
@@ -167,8 +221,12 @@ async def test_every_event_is_a_line_of_json(tmp_path: Path) -> None:
 
 
 async def test_events_come_as_they_happen(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server:
-        process = await InstalledHermes(tmp_path, server.url).start("--json", "-z", "count")
+    async with ModelServer(
+        Served(text="one two three four", fault=Fault(hang="middle"))
+    ) as server:
+        process = await InstalledHermes(tmp_path, server.url).start(
+            "--json", "-z", "count"
+        )
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()
@@ -180,11 +238,15 @@ async def test_events_come_as_they_happen(tmp_path: Path) -> None:
         rest, _ = await asyncio.wait_for(process.communicate(), 30)
         events = [msgspec.json.decode(line) for line in rest.splitlines()]
         assert process.returncode == 130
-        assert [event["reason"] for event in events if event["type"] == "agent.turn.ended"] == ["interrupted"]
+        assert [
+            event["reason"] for event in events if event["type"] == "agent.turn.ended"
+        ] == ["interrupted"]
 
 
 async def test_an_interrupt_keeps_what_was_written(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server:
+    async with ModelServer(
+        Served(text="one two three four", fault=Fault(hang="middle"))
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         process = await hermes.start("--json", "-z", "count")
         assert process.stdin is not None
@@ -192,7 +254,9 @@ async def test_an_interrupt_keeps_what_was_written(tmp_path: Path) -> None:
         process.stdin.close()
         session = ""
         while True:
-            event = msgspec.json.decode(await asyncio.wait_for(process.stdout.readline(), 30))
+            event = msgspec.json.decode(
+                await asyncio.wait_for(process.stdout.readline(), 30)
+            )
             session = event.get("session_id", session)
             if event["type"] == "agent.message.delta":
                 break
@@ -203,8 +267,12 @@ async def test_an_interrupt_keeps_what_was_written(tmp_path: Path) -> None:
         assert "four" not in kept.out
 
 
-async def test_an_interrupted_answer_is_printed_as_far_as_it_came(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server:
+async def test_an_interrupted_answer_is_printed_as_far_as_it_came(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(
+        Served(text="one two three four", fault=Fault(hang="middle"))
+    ) as server:
         process = await InstalledHermes(tmp_path, server.url).start("-z", "count")
         assert process.stdin is not None
         process.stdin.close()
@@ -217,17 +285,32 @@ async def test_an_interrupted_answer_is_printed_as_far_as_it_came(tmp_path: Path
 
 
 async def test_resume_goes_on_in_the_same_session(tmp_path: Path) -> None:
-    async with ModelServer("first answer", "second answer", "third answer", "fourth answer") as server:
+    async with ModelServer(
+        "first answer", "second answer", "third answer", "fourth answer"
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        first = (await hermes.run("--json", "-z", "first question")).events[0]["session_id"]
-        assert (await hermes.run("--continue", "-z", "second question")).out == "second answer\n"
-        assert (await hermes.run("--resume", first, "-z", "third question")).out == "third answer\n"
-        third = [message["content"] for message in msgspec.json.decode(server.posts[-1].body)["messages"]]
-        assert [text for text in third if text in {"first question", "second answer"}] == [
+        first = (await hermes.run("--json", "-z", "first question")).events[0][
+            "session_id"
+        ]
+        assert (
+            await hermes.run("--continue", "-z", "second question")
+        ).out == "second answer\n"
+        assert (
+            await hermes.run("--resume", first, "-z", "third question")
+        ).out == "third answer\n"
+        third = [
+            message["content"]
+            for message in msgspec.json.decode(server.posts[-1].body)["messages"]
+        ]
+        assert [
+            text for text in third if text in {"first question", "second answer"}
+        ] == [
             "first question",
             "second answer",
         ]
-        assert (await hermes.run("--resume", "first question", "-z", "by its title")).out == "fourth answer\n"
+        assert (
+            await hermes.run("--resume", "first question", "-z", "by its title")
+        ).out == "fourth answer\n"
         assert first in (await hermes.run("sessions", "list", "--json")).out
 
 
@@ -252,7 +335,9 @@ async def test_one_answer_loads_no_editor_and_no_other_command(tmp_path: Path) -
 
 
 async def test_there_may_be_nothing_to_resume(tmp_path: Path) -> None:
-    done = await InstalledHermes(tmp_path, "http://127.0.0.1:9/v1").run("--continue", "-z", "go on")
+    done = await InstalledHermes(tmp_path, "http://127.0.0.1:9/v1").run(
+        "--continue", "-z", "go on"
+    )
     assert (done.code, done.out) == (1, "")
     assert "no sessions yet" in done.err
 
@@ -261,14 +346,26 @@ async def test_the_model_and_the_folder_can_be_chosen(tmp_path: Path) -> None:
     async with ModelServer("ok") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         (tmp_path / "there").mkdir()
-        done = await hermes.run("--json", "--model", "special-1", "--cwd", str(tmp_path / "there"), "-z", "hi")
+        done = await hermes.run(
+            "--json",
+            "--model",
+            "special-1",
+            "--cwd",
+            str(tmp_path / "there"),
+            "-z",
+            "hi",
+        )
         assert done.events[0]["cwd"] == str(tmp_path / "there")
         assert msgspec.json.decode(server.posts[0].body)["model"] == "special-1"
 
 
 async def test_a_reader_that_goes_away_ends_the_run(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server:
-        process = await InstalledHermes(tmp_path, server.url).start("--json", "-z", "count")
+    async with ModelServer(
+        Served(text="one two three four", fault=Fault(hang="middle"))
+    ) as server:
+        process = await InstalledHermes(tmp_path, server.url).start(
+            "--json", "-z", "count"
+        )
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()
@@ -277,8 +374,12 @@ async def test_a_reader_that_goes_away_ends_the_run(tmp_path: Path) -> None:
         assert await asyncio.wait_for(process.wait(), 30) == 141
 
 
-async def test_without_weights_and_without_a_person_it_says_what_to_run(tmp_path: Path) -> None:
-    done = await InstalledHermes(tmp_path).run("-z", "hi", HERMES_CACHE=str(tmp_path / "cache"))
+async def test_without_weights_and_without_a_person_it_says_what_to_run(
+    tmp_path: Path,
+) -> None:
+    done = await InstalledHermes(tmp_path).run(
+        "-z", "hi", HERMES_CACHE=str(tmp_path / "cache")
+    )
     assert (done.code, done.out) == (1, "")
     assert "hermes model add base" in done.err
     assert "hermes setup" in done.err
@@ -305,11 +406,15 @@ async def test_a_picture_goes_to_the_model_with_the_question(tmp_path: Path) -> 
         assert b"data:image/png;base64,iVBOR" in server.posts[0].body
 
 
-async def test_a_picture_that_the_model_does_not_get_is_said_on_stderr(tmp_path: Path) -> None:
+async def test_a_picture_that_the_model_does_not_get_is_said_on_stderr(
+    tmp_path: Path,
+) -> None:
     picture = tmp_path / "dot.png"
     await asyncio.to_thread(picture.write_bytes, b"\x89PNG\r\n\x1a\n" + bytes(20))
     async with ModelServer("I can't see it") as server:
-        done = await InstalledHermes(tmp_path, server.url).run("-z", "what is this?", "--image", str(picture))
+        done = await InstalledHermes(tmp_path, server.url).run(
+            "-z", "what is this?", "--image", str(picture)
+        )
         assert (done.code, done.out) == (0, "I can't see it\n"), done.err
         assert "A picture was not sent to" in done.err
         assert "images: true" in done.err

@@ -46,7 +46,9 @@ def marks(folder: Path) -> int:
 async def test_a_service_that_fails_for_good_ends_with_1_and_its_own_words(
     tmp_path: Path, fault: Fault, words: str
 ) -> None:
-    async with ModelServer(Served(text="a long enough answer to be cut", fault=fault), repeat=True) as server:
+    async with ModelServer(
+        Served(text="a long enough answer to be cut", fault=fault), repeat=True
+    ) as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out) == (1, "")
     assert words in done.err
@@ -69,13 +71,19 @@ async def test_a_service_that_fails_for_good_ends_with_1_and_its_own_words(
 async def test_a_service_that_fails_once_is_asked_again_and_partial_words_are_not_glued(
     tmp_path: Path, fault: Fault
 ) -> None:
-    async with ModelServer(Served(text="half an answer, and more", fault=fault), "the whole answer") as server:
+    async with ModelServer(
+        Served(text="half an answer, and more", fault=fault), "the whole answer"
+    ) as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out) == (0, "the whole answer\n"), done.err
 
 
-async def test_a_service_that_never_begins_to_answer_is_given_up(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="x", fault=Fault(hang="head")), repeat=True) as server:
+async def test_a_service_that_never_begins_to_answer_is_given_up(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(
+        Served(text="x", fault=Fault(hang="head")), repeat=True
+    ) as server:
         done = await ask(tmp_path, server, HERMES_MODEL_FIRST_BYTE_TIMEOUT="0.5")
     assert done.code == 1
     assert "0.5" in done.err or "did not" in done.err or "no answer" in done.err.lower()
@@ -91,9 +99,22 @@ async def test_a_call_whose_stream_was_cut_is_never_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "finish"),
     [
-        (ServedCall(name="terminal", arguments='{"command": "echo ran >> marks.txt"'), "stop"),
-        (ServedCall(name="terminal", arguments='{"comand": "echo ran >> marks.txt"}'), "stop"),
-        (ServedCall(name="shell", arguments='{"command": "echo ran >> marks.txt"}'), "stop"),
+        (
+            ServedCall(
+                name="terminal", arguments='{"command": "echo ran >> marks.txt"'
+            ),
+            "stop",
+        ),
+        (
+            ServedCall(
+                name="terminal", arguments='{"comand": "echo ran >> marks.txt"}'
+            ),
+            "stop",
+        ),
+        (
+            ServedCall(name="shell", arguments='{"command": "echo ran >> marks.txt"}'),
+            "stop",
+        ),
         (MARK, "length"),
     ],
     ids=["broken JSON", "wrong name", "no such tool", "cut off by the limit"],
@@ -110,11 +131,16 @@ async def test_a_call_that_is_not_right_is_never_run_and_the_model_is_told(
 
 
 async def test_sixty_calls_in_one_reply_all_run_once(tmp_path: Path) -> None:
-    calls = tuple(ServedCall(name="terminal", arguments=f'{{"command": "echo {n} >> marks.txt"}}') for n in range(60))
+    calls = tuple(
+        ServedCall(name="terminal", arguments=f'{{"command": "echo {n} >> marks.txt"}}')
+        for n in range(60)
+    )
     async with ModelServer(Served(calls=calls), "sixty") as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out) == (0, "sixty\n")
-    assert (tmp_path / "work" / "marks.txt").read_text().split() == [str(n) for n in range(60)]
+    assert (tmp_path / "work" / "marks.txt").read_text().split() == [
+        str(n) for n in range(60)
+    ]
 
 
 async def test_the_same_call_forever_is_stopped_within_ten(tmp_path: Path) -> None:
@@ -125,8 +151,12 @@ async def test_the_same_call_forever_is_stopped_within_ten(tmp_path: Path) -> No
     assert marks(tmp_path) < 10
 
 
-@pytest.mark.parametrize("reply", [Served(), Served(reasoning="only thinking")], ids=["empty", "thinking"])
-async def test_an_empty_answer_is_a_failure_not_a_success(tmp_path: Path, reply: Served) -> None:
+@pytest.mark.parametrize(
+    "reply", [Served(), Served(reasoning="only thinking")], ids=["empty", "thinking"]
+)
+async def test_an_empty_answer_is_a_failure_not_a_success(
+    tmp_path: Path, reply: Served
+) -> None:
     async with ModelServer(reply, repeat=True) as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out) == (1, "")
@@ -150,10 +180,14 @@ def own_mounts() -> list[str]:
     return command
 
 
-async def test_a_disk_that_fills_up_in_the_middle_of_a_turn_is_loud(tmp_path: Path, own_mounts: list[str]) -> None:
+async def test_a_disk_that_fills_up_in_the_middle_of_a_turn_is_loud(
+    tmp_path: Path, own_mounts: list[str]
+) -> None:
     """On a real file system of 2 MB that the first tool fills."""
     command = "head -c 9000000 /dev/zero > ../home/fill; true"
-    fill = ServedCall(name="terminal", arguments=f'{{"command": "{command}", "reach": "machine"}}')
+    fill = ServedCall(
+        name="terminal", arguments=f'{{"command": "{command}", "reach": "machine"}}'
+    )
     hermes_home = tmp_path / "home"
     hermes_home.mkdir(mode=0o700)
     replies = [Served(calls=(fill,)), *[Served(text="x" * 200_000)] * 3]
@@ -161,9 +195,26 @@ async def test_a_disk_that_fills_up_in_the_middle_of_a_turn_is_loud(tmp_path: Pa
         hermes = InstalledHermes(tmp_path, server.url)
         script = 'mount -t tmpfs -o size=2m,mode=700 tmpfs "$1" && shift && exec "$@"'
         command = str(Path(sys.executable).with_name("hermes"))
-        argv = [*own_mounts, "sh", "-c", script, "sh", str(hermes_home), command, "-z", "fill", "--approvals", "full"]
+        argv = [
+            *own_mounts,
+            "sh",
+            "-c",
+            script,
+            "sh",
+            str(hermes_home),
+            command,
+            "-z",
+            "fill",
+            "--approvals",
+            "full",
+        ]
         process = await asyncio.create_subprocess_exec(
-            *argv, env=hermes.environ(), cwd=hermes.work, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1
+            *argv,
+            env=hermes.environ(),
+            cwd=hermes.work,
+            stdin=subprocess.DEVNULL,
+            stdout=-1,
+            stderr=-1,
         )
         out, err = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 1, (out, err)

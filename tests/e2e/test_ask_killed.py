@@ -23,14 +23,18 @@ KILLS = 50
 def respond(request: Recorded) -> Served:
     """Ten commands that each leave a mark, then an answer; "go on" is only answered."""
     messages = msgspec.json.decode(request.body)["messages"]
-    asked = max(index for index, message in enumerate(messages) if message["role"] == "user")
+    asked = max(
+        index for index, message in enumerate(messages) if message["role"] == "user"
+    )
     if messages[asked]["content"] == "go on":
         return Served(text="I see what happened.")
     done = sum(message["role"] == "tool" for message in messages[asked:])
     if done == TOOLS:
         return Served(text="all done")
     arguments = msgspec.json.encode({"command": f"echo {done} >> marks.txt"}).decode()
-    return Served(calls=(ServedCall(name="terminal", arguments=arguments, id=f"call-{done}"),))
+    return Served(
+        calls=(ServedCall(name="terminal", arguments=arguments, id=f"call-{done}"),)
+    )
 
 
 class Watched:
@@ -47,30 +51,47 @@ class Watched:
         return respond(request)
 
 
-async def kill_in_the_middle(hermes: InstalledHermes, asked: asyncio.Event, delay: float) -> None:
+async def kill_in_the_middle(
+    hermes: InstalledHermes, asked: asyncio.Event, delay: float
+) -> None:
     """Kills Hermes a moment after it has asked."""
     running = await hermes.start("-z", "ten marks", "--approvals", "full")
     assert running.stdin is not None
     running.stdin.close()
     await asyncio.wait_for(asked.wait(), 60)
     await asyncio.sleep(delay)
-    with contextlib.suppress(ProcessLookupError):  # done already: the last moments of a turn are moments too
+    with contextlib.suppress(
+        ProcessLookupError
+    ):  # done already: the last moments of a turn are moments too
         running.kill()
     await running.communicate()
 
 
 def check(home: Path, work: Path) -> str:
     """What the log says of the killed turn; raises when it does not agree with what really happened."""
-    marks = Counter((work / "marks.txt").read_text().split()) if (work / "marks.txt").exists() else Counter()
+    marks = (
+        Counter((work / "marks.txt").read_text().split())
+        if (work / "marks.txt").exists()
+        else Counter()
+    )
     assert all(count == 1 for count in marks.values()), f"something ran twice: {marks}"
     with open_store(home / "state.db") as store:
         assert store.check().problems == []
         session = store.sessions.find("last")
         events = [row.event for row in store.log.every_event(session.id)]
     started = {event.call_id for event in events if isinstance(event, ToolStarted)}
-    results = {event.call_id: event for event in events if isinstance(event, ToolFinished)}
-    calls = {call.id for event in events if isinstance(event, AssistantMessage) for call in event.tool_calls}
-    assert {f"call-{mark}" for mark in marks} <= started, "an effect came before its intent"
+    results = {
+        event.call_id: event for event in events if isinstance(event, ToolFinished)
+    }
+    calls = {
+        call.id
+        for event in events
+        if isinstance(event, AssistantMessage)
+        for call in event.tool_calls
+    }
+    assert {f"call-{mark}" for mark in marks} <= started, (
+        "an effect came before its intent"
+    )
     assert calls == set(results), "a call has no result"
     for mark in marks:
         result = results[f"call-{mark}"]
@@ -92,10 +113,19 @@ async def one(folder: Path, request: int, delay: float) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_turn_killed_at_fifty_random_moments_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+async def test_a_turn_killed_at_fifty_random_moments_loses_nothing_and_repeats_nothing(
+    tmp_path: Path,
+) -> None:
     chance = random.Random(7)
     ends: Counter[str] = Counter()
     for number in range(0, KILLS, 2):
-        runs = [one(tmp_path / str(number + i), chance.randint(1, TOOLS), chance.uniform(0, 0.03)) for i in range(2)]
+        runs = [
+            one(
+                tmp_path / str(number + i),
+                chance.randint(1, TOOLS),
+                chance.uniform(0, 0.03),
+            )
+            for i in range(2)
+        ]
         ends.update(await asyncio.gather(*runs))
     assert ends["crashed"] > KILLS // 2, ends

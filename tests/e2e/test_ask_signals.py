@@ -16,7 +16,9 @@ from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
-SLOW = ServedCall(name="terminal", arguments='{"command": "touch begun; sleep 4; touch late"}')
+SLOW = ServedCall(
+    name="terminal", arguments='{"command": "touch begun; sleep 4; touch late"}'
+)
 
 
 async def appears(path: Path) -> None:
@@ -32,7 +34,10 @@ async def is_written(home: Path, text: str) -> None:
 
     def said() -> list[str]:
         with open_store(home / "state.db") as store:
-            return [message.text for message in store.log.messages(store.sessions.find("last").id)]
+            return [
+                message.text
+                for message in store.log.messages(store.sessions.find("last").id)
+            ]
 
     for _ in range(600):
         if text in await asyncio.to_thread(said):
@@ -44,11 +49,15 @@ async def is_written(home: Path, text: str) -> None:
 def ends(home: Path) -> list[str]:
     """How the turns of the last session ended."""
     with open_store(home / "state.db") as store:
-        events = [row.event for row in store.log.every_event(store.sessions.find("last").id)]
+        events = [
+            row.event for row in store.log.every_event(store.sessions.find("last").id)
+        ]
     return [event.reason for event in events if isinstance(event, TurnEnded)]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 @pytest.mark.parametrize("options", [(), ("--json",)])
 async def test_a_signal_stops_the_command_that_runs(
     tmp_path: Path, number: signal.Signals, code: int, options: tuple[str, ...]
@@ -86,7 +95,9 @@ async def test_a_signal_ends_a_chat_and_its_command(tmp_path: Path, term: str) -
 
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 @pytest.mark.parametrize("closed", [False, True])
-async def test_a_chat_whose_terminal_is_gone_finishes_its_turn(tmp_path: Path, term: str, *, closed: bool) -> None:
+async def test_a_chat_whose_terminal_is_gone_finishes_its_turn(
+    tmp_path: Path, term: str, *, closed: bool
+) -> None:
     async with ModelServer(Served(calls=(SLOW,)), "said to nobody") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("--approvals", "full", TERM=term) as terminal:
@@ -115,11 +126,15 @@ async def test_a_closed_window_stops_the_command(tmp_path: Path) -> None:
         assert not (hermes.work / "late").exists()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
 async def test_a_reader_that_stalls_can_not_hold_up_an_interrupt(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    reply = Served(text="word " * 200_000, chunk=500, fault=Fault(hang="middle"))  # much more than a pipe holds
+    reply = Served(
+        text="word " * 200_000, chunk=500, fault=Fault(hang="middle")
+    )  # much more than a pipe holds
     async with ModelServer(reply) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         ours, theirs = os.pipe()
@@ -137,8 +152,12 @@ async def test_a_reader_that_stalls_can_not_hold_up_an_interrupt(
         assert b"events were not written" in err
 
 
-async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(tmp_path: Path) -> None:
-    async with ModelServer("hello", Served(calls=(SLOW,)), "both answered", repeat=True) as server:
+async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(
+        "hello", Served(calls=(SLOW,)), "both answered", repeat=True
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("-z", "begin")
         first = await hermes.start("--continue", "--approvals", "full", "-z", "work")
@@ -152,7 +171,10 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(tmp_pa
         second.send_signal(signal.SIGINT)
         _, err = await asyncio.wait_for(second.communicate(), 1.5)
         assert second.returncode == 130
-        assert b"Your message is saved; the process that runs this session will answer it." in err
+        assert (
+            b"Your message is saved; the process that runs this session will answer it."
+            in err
+        )
         await asyncio.wait_for(first.communicate(), 30)
         assert first.returncode == 0
         assert (hermes.work / "late").exists()
@@ -160,8 +182,12 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(tmp_pa
         assert "and then?" in said
 
 
-async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(tmp_path: Path) -> None:
-    async with ModelServer("hello", Served(calls=(SLOW,)), "both answered", repeat=True) as server:
+async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(
+        "hello", Served(calls=(SLOW,)), "both answered", repeat=True
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("-z", "begin")
         first = await hermes.start("--continue", "--approvals", "full", "-z", "work")
@@ -175,7 +201,9 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(tmp_path: 
             terminal.type("\x03")
             await terminal.sees("leaves it alone")
             terminal.type("\x03")
-            await terminal.sees("Your message is saved; the process that runs this session will answer it.")
+            await terminal.sees(
+                "Your message is saved; the process that runs this session will answer it."
+            )
             assert await terminal.ends() == 130
         assert first.returncode is None
         await asyncio.wait_for(first.communicate(), 30)
@@ -183,8 +211,18 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(tmp_path: 
         assert (hermes.work / "late").exists()
 
 
-@pytest.mark.parametrize("module", ["hermes.errors", "hermes.surfaces.cli.frame", "hermes.surfaces.cli.ask", "asyncio"])
-async def test_ctrl_c_in_the_first_moments_ends_it_without_a_traceback(tmp_path: Path, module: str) -> None:
+@pytest.mark.parametrize(
+    "module",
+    [
+        "hermes.errors",
+        "hermes.surfaces.cli.frame",
+        "hermes.surfaces.cli.ask",
+        "asyncio",
+    ],
+)
+async def test_ctrl_c_in_the_first_moments_ends_it_without_a_traceback(
+    tmp_path: Path, module: str
+) -> None:
     """While something is imported, also where an exception is swallowed: by what runs when a weak reference ends."""
     code = f"""
 import os, signal, sys, weakref

@@ -67,7 +67,9 @@ async def test_a_session_that_another_process_works_on_is_said(tmp_path: Path) -
             await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
 
 
-async def test_a_run_whose_session_was_taken_over_says_so_and_prints_no_answer_of_another(tmp_path: Path) -> None:
+async def test_a_run_whose_session_was_taken_over_says_so_and_prints_no_answer_of_another(
+    tmp_path: Path,
+) -> None:
     async with ModelServer(Served(text="my own answer", delay=0.3, chunk=2)) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         process = await begun(hermes, "-z", "one")
@@ -75,8 +77,14 @@ async def test_a_run_whose_session_was_taken_over_says_so_and_prints_no_answer_o
         with build(Settings(), Home(hermes.home), bus=Bus()) as app:
             (session,) = app.store.sessions.recent(limit=1)
             with closing(apsw.Connection(str(hermes.home / "state.db"))) as connection:
-                connection.execute("UPDATE leases SET owner = 'elsewhere:1:1', token = token + 1")
-            app.record(session.id, AssistantMessage(text="the answer of another"), TurnEnded(reason="done"))
+                connection.execute(
+                    "UPDATE leases SET owner = 'elsewhere:1:1', token = token + 1"
+                )
+            app.record(
+                session.id,
+                AssistantMessage(text="the answer of another"),
+                TurnEnded(reason="done"),
+            )
         out, err = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
         assert (process.returncode, out) == (1, b"")
         assert "Another process took over this session" in err.decode()

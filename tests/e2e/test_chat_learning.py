@@ -6,7 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.learning.change import FileChange, MemoryChange, MemoryEdit, Provenance, SkillChange
+from hermes.learning.change import (
+    FileChange,
+    MemoryChange,
+    MemoryEdit,
+    Provenance,
+    SkillChange,
+)
 from hermes.learning.learning import Learning, open_learning
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
@@ -26,7 +32,9 @@ def learning_of(hermes: InstalledHermes) -> Learning:
 def propose(learning: Learning, *texts: str) -> None:
     for text in texts:
         change = MemoryChange((MemoryEdit("add", text),))
-        learning.propose(change, Provenance("review", "session-1"), "a review suggests it")
+        learning.propose(
+            change, Provenance("review", "session-1"), "a review suggests it"
+        )
 
 
 async def test_each_proposal_takes_one_key(tmp_path: Path) -> None:
@@ -36,11 +44,21 @@ async def test_each_proposal_takes_one_key(tmp_path: Path) -> None:
     async with hermes.terminal() as terminal:
         await terminal.sees("3 proposed changes to decide on: /learn or Alt-L")
         terminal.type(ALT_L)
-        for number, key, said in ((1, "y", "Kept as change"), (2, "n", "Not kept"), (3, "s", "It waits.")):
-            await terminal.until(lambda shown, number=number: f"{number}/3 memory" in shown and "Keep it?" in shown)
+        for number, key, said in (
+            (1, "y", "Kept as change"),
+            (2, "n", "Not kept"),
+            (3, "s", "It waits."),
+        ):
+            await terminal.until(
+                lambda shown, number=number: (
+                    f"{number}/3 memory" in shown and "Keep it?" in shown
+                )
+            )
             terminal.type(key)
             await terminal.sees(said)
-        shown = await terminal.until(lambda shown: "1 kept, 1 put aside, 1 waiting: /learn." in shown)
+        shown = await terminal.until(
+            lambda shown: "1 kept, 1 put aside, 1 waiting: /learn." in shown
+        )
         assert "│ +- likes tea" in shown
         assert "\x1b[32m+- likes tea" in terminal.coloured
         terminal.type("/learn" + ENTER)
@@ -49,10 +67,16 @@ async def test_each_proposal_takes_one_key(tmp_path: Path) -> None:
         terminal.type("y")
         await terminal.sees("1 kept.")
     assert learning.memory.read("memory") == "- likes tea\n- has a dog\n"
-    assert [one.status for one in learning.proposals.all()] == ["approved", "rejected", "approved"]
+    assert [one.status for one in learning.proposals.all()] == [
+        "approved",
+        "rejected",
+        "approved",
+    ]
 
 
-async def test_other_words_leave_the_proposals_waiting_and_are_said(tmp_path: Path) -> None:
+async def test_other_words_leave_the_proposals_waiting_and_are_said(
+    tmp_path: Path,
+) -> None:
     async with ModelServer(*[Served(text="Hello.")] * 3) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         propose(learning_of(hermes), "likes tea")
@@ -63,19 +87,25 @@ async def test_other_words_leave_the_proposals_waiting_and_are_said(tmp_path: Pa
             terminal.type("hello there" + ENTER)
             await terminal.sees("1 waiting: /learn.")
             await terminal.sees("Hello.")
-        assert [one.status for one in learning_of(hermes).proposals.all()] == ["pending"]
+        assert [one.status for one in learning_of(hermes).proposals.all()] == [
+            "pending"
+        ]
 
 
 async def test_a_review_ends_with_one_line_that_names_the_key(tmp_path: Path) -> None:
     note = {"edits": [{"action": "add", "text": "likes tea", "file": "user"}]}
     call = ServedCall("memory", json.dumps(note))
-    async with ModelServer(Served(text="Hello."), Served(calls=(call,)), Served(text="done")) as server:
+    async with ModelServer(
+        Served(text="Hello."), Served(calls=(call,)), Served(text="done")
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         settings = {"HERMES_LEARNING_TURNS": "1", "HERMES_AUXILIARY_TITLE": "off"}
         async with hermes.terminal(size=(120, 24), **settings) as terminal:
             await terminal.sees(READY)
             terminal.type("hello" + ENTER)
-            line = "Learned: memory: add user. 1 to approve (p1). Decide: /learn or Alt-L"
+            line = (
+                "Learned: memory: add user. 1 to approve (p1). Decide: /learn or Alt-L"
+            )
             await terminal.until(lambda shown: line in shown)
             terminal.type(ALT_L)
             await terminal.sees("Keep it?")
@@ -101,7 +131,9 @@ async def test_a_skill_is_a_command_and_shadows_none(tmp_path: Path) -> None:
         hermes = InstalledHermes(tmp_path, server.url)
         learning = learning_of(hermes)
         for name in ("brew-tea", "status"):
-            change = SkillChange(name, (FileChange("SKILL.md", None, SKILL.format(name=name)),))
+            change = SkillChange(
+                name, (FileChange("SKILL.md", None, SKILL.format(name=name)),)
+            )
             learning.apply(change, Provenance("user"))
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
@@ -113,12 +145,19 @@ async def test_a_skill_is_a_command_and_shadows_none(tmp_path: Path) -> None:
             assert "› /brew-tea for two" in shown
             assert "Boil water" not in shown
             terminal.type("/help" + ENTER)
-            await terminal.until(lambda shown: "/brew-tea" in shown.rpartition("Skills")[2])
+            await terminal.until(
+                lambda shown: "/brew-tea" in shown.rpartition("Skills")[2]
+            )
             terminal.type("/status" + ENTER)
             await terminal.sees("approvals")
             terminal.type("/skill:status now" + ENTER)
-            await terminal.until(lambda shown: "Done." in shown.partition("› /skill:status now")[2])
-        said = [msgspec.json.decode(post.body)["messages"][-1]["content"] for post in server.posts]
+            await terminal.until(
+                lambda shown: "Done." in shown.partition("› /skill:status now")[2]
+            )
+        said = [
+            msgspec.json.decode(post.body)["messages"][-1]["content"]
+            for post in server.posts
+        ]
         said = [text for text in said if text.startswith("/")]
         assert said[0].startswith('/brew-tea for two\n\n<skill name="brew-tea">')
         assert "1. Boil water." in said[0]

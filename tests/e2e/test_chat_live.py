@@ -14,7 +14,14 @@ from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall, pieces
 
-CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER, ESCAPE = "\x03", "\x04", "\n", "\x13", "\r", "\x1b"
+CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER, ESCAPE = (
+    "\x03",
+    "\x04",
+    "\n",
+    "\x13",
+    "\r",
+    "\x1b",
+)
 READY = "Ctrl-D quits ›"
 TEXT = """# Head
 
@@ -56,7 +63,9 @@ def words(server: ModelServer, number: int = -1) -> list[str]:
     return [message["content"] for message in messages if message["role"] == "user"]
 
 
-async def test_markdown_is_drawn_once_and_stays_in_the_scrollback(tmp_path: Path) -> None:
+async def test_markdown_is_drawn_once_and_stays_in_the_scrollback(
+    tmp_path: Path,
+) -> None:
     async with (
         ModelServer(Served(text=TEXT, chunk=3)) as server,
         InstalledHermes(tmp_path, server.url).terminal(size=(60, 10)) as terminal,
@@ -71,7 +80,9 @@ async def test_markdown_is_drawn_once_and_stays_in_the_scrollback(tmp_path: Path
 async def test_colours_are_there_and_can_be_turned_off(tmp_path: Path) -> None:
     async with ModelServer(*[Served(text=TEXT)] * 2) as server:
         for no_color, coloured in (("", True), ("1", False)):
-            async with InstalledHermes(tmp_path, server.url).terminal(NO_COLOR=no_color) as terminal:
+            async with InstalledHermes(tmp_path, server.url).terminal(
+                NO_COLOR=no_color
+            ) as terminal:
                 await terminal.sees(READY)
                 terminal.type("show it" + ENTER)
                 await terminal.sees("28 tokens")
@@ -88,7 +99,9 @@ async def test_any_size_of_window(tmp_path: Path, size: tuple[int, int]) -> None
     ):
         await terminal.sees("quits ›")
         terminal.type("go" + ENTER)
-        shown = await terminal.until(lambda shown: "tokens" in shown.rpartition("w119")[2])
+        shown = await terminal.until(
+            lambda shown: "tokens" in shown.rpartition("w119")[2]
+        )
         assert " ".join(shown.split("› go")[1].split()).startswith(text)
 
 
@@ -99,36 +112,55 @@ class InParts:
         self._parts = parts
         self.more = asyncio.Semaphore(0)
 
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
         await reader.readexactly(int(length or 0))
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
         for part in self._parts:
             for piece in pieces(part, 7):
                 writer.write(_chunk({"delta": {"content": piece}}))
             await writer.drain()
             await self.more.acquire()
         writer.write(
-            _chunk({"delta": {"content": ""}, "finish_reason": "stop"}) + b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
+            _chunk({"delta": {"content": ""}, "finish_reason": "stop"})
+            + b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
         )
         await writer.drain()
         writer.close()
 
 
 def _chunk(choice: dict[str, object]) -> bytes:
-    event = b"data: " + msgspec.json.encode({"choices": [{"index": 0, **choice}]}) + b"\n\n"
+    event = (
+        b"data: " + msgspec.json.encode({"choices": [{"index": 0, **choice}]}) + b"\n\n"
+    )
     return f"{len(event):x}\r\n".encode() + event + b"\r\n"
 
 
 async def test_resizing_while_text_streams_garbles_nothing(tmp_path: Path) -> None:
     words = [f"w{number}" for number in range(150)]
     sizes = ((34, 12), (80, 20), (50, 9))
-    model = InParts(*(" " * bool(start) + " ".join(words[start : start + 30]) for start in range(0, 150, 30)))
+    model = InParts(
+        *(
+            " " * bool(start) + " ".join(words[start : start + 30])
+            for start in range(0, 150, 30)
+        )
+    )
     server = await asyncio.start_server(model.handle, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    async with server, InstalledHermes(tmp_path, url).terminal("--model", "m", size=(60, 12)) as terminal:
-        await terminal.until(lambda shown: "m · ask · " in shown)  # nothing else will be drawn meanwhile
+    async with (
+        server,
+        InstalledHermes(tmp_path, url).terminal(
+            "--model", "m", size=(60, 12)
+        ) as terminal,
+    ):
+        await terminal.until(
+            lambda shown: "m · ask · " in shown
+        )  # nothing else will be drawn meanwhile
         terminal.type("go" + ENTER)
         for number, size in zip((29, 59, 89), sizes, strict=True):
             await terminal.until(lambda shown, number=number: f"w{number}" in shown)
@@ -139,13 +171,20 @@ async def test_resizing_while_text_streams_garbles_nothing(tmp_path: Path) -> No
         model.more.release()
         await terminal.until(lambda shown: "w149" in shown)
         model.more.release()
-        shown = await terminal.until(lambda shown: "tokens" in shown.rpartition("w149")[2])
+        shown = await terminal.until(
+            lambda shown: "tokens" in shown.rpartition("w149")[2]
+        )
         assert "".join(shown.split("› go")[1].split()).startswith("".join(words))
 
 
 async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) -> None:
-    call = ServedCall(name="terminal", arguments='{"command": "echo one; echo two; cat go.pipe; echo three"}')
-    async with ModelServer(Served(text="Let me.", calls=(call,)), "It is done.") as server:
+    call = ServedCall(
+        name="terminal",
+        arguments='{"command": "echo one; echo two; cat go.pipe; echo three"}',
+    )
+    async with ModelServer(
+        Served(text="Let me.", calls=(call,)), "It is done."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
         async with hermes.terminal("--approvals", "full") as terminal:
@@ -160,7 +199,10 @@ async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) 
 
 
 async def test_a_tool_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
-    call = ServedCall(name="ask_user", arguments='{"question": "Which colour?", "options": ["red", "blue"]}')
+    call = ServedCall(
+        name="ask_user",
+        arguments='{"question": "Which colour?", "options": ["red", "blue"]}',
+    )
     async with ModelServer(Served(calls=(call,)), "Blue it is.") as server:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
@@ -169,11 +211,15 @@ async def test_a_tool_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
             assert "? Which colour?\n  1. red\n  2. blue" in shown
             terminal.type("2" + ENTER)
             await terminal.sees("Blue it is.")
-        assert "blue" in str(msgspec.json.decode(server.posts[-1].body)["messages"][-1]["content"])
+        assert "blue" in str(
+            msgspec.json.decode(server.posts[-1].body)["messages"][-1]["content"]
+        )
 
 
 async def test_a_no_can_tell_the_model_why(tmp_path: Path) -> None:
-    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+    write = ServedCall(
+        name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
+    )
     async with ModelServer(Served(calls=(write,)), "Then not.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal() as terminal:
@@ -210,7 +256,9 @@ async def test_new_lines_pastes_and_files_reach_the_model_whole(tmp_path: Path) 
         (hermes.work / "notes.txt").write_text("remember the milk\n")
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
-            terminal.type("first" + CTRL_J + "second" + CTRL_J + f"\x1b[200~{pasted}\x1b[201~")
+            terminal.type(
+                "first" + CTRL_J + "second" + CTRL_J + f"\x1b[200~{pasted}\x1b[201~"
+            )
             await terminal.until(lambda shown: "[pasted 120 lines]" in shown)
             terminal.type(ENTER)
             await terminal.until(lambda shown: "one\n" in shown)
@@ -260,26 +308,35 @@ async def test_words_that_were_not_sent_survive_a_kill(tmp_path: Path) -> None:
         terminal.kill()
         await terminal.ends()
     async with hermes.terminal() as terminal:
-        await terminal.until(lambda shown: "› half a thought" in shown and "is back" in shown)
+        await terminal.until(
+            lambda shown: "› half a thought" in shown and "is back" in shown
+        )
 
 
 async def _drafted(hermes: InstalledHermes, text: str) -> None:
     for _ in range(1_500):
-        if any(text in path.read_text() for path in (hermes.home / "drafts").glob("[0-9]*.json")):
+        if any(
+            text in path.read_text()
+            for path in (hermes.home / "drafts").glob("[0-9]*.json")
+        ):
             return
         await asyncio.sleep(0.02)
     pytest.fail("the draft was never written")
 
 
 async def test_a_mistyped_command_is_guessed(tmp_path: Path) -> None:
-    async with InstalledHermes(tmp_path, "http://127.0.0.1:9/v1").terminal() as terminal:
+    async with InstalledHermes(
+        tmp_path, "http://127.0.0.1:9/v1"
+    ).terminal() as terminal:
         await terminal.sees(READY)
         terminal.type("/statsu" + ENTER)
         await terminal.sees("There is no command /statsu. Did you mean /status?")
 
 
 async def test_a_turn_is_taken_back_with_its_files(tmp_path: Path) -> None:
-    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+    write = ServedCall(
+        name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
+    )
     async with ModelServer(Served(calls=(write,)), "Written.", "Again.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("--approvals", "auto-edit") as terminal:
@@ -287,15 +344,23 @@ async def test_a_turn_is_taken_back_with_its_files(tmp_path: Path) -> None:
             terminal.type("write it" + ENTER)
             await terminal.until(lambda shown: "56 tokens" in shown)
             terminal.type("/undo" + ENTER)
-            await terminal.until(lambda shown: "is taken back" in shown and shown.rstrip().count("› write it") == 2)
+            await terminal.until(
+                lambda shown: (
+                    "is taken back" in shown and shown.rstrip().count("› write it") == 2
+                )
+            )
             terminal.type(ENTER)
             await terminal.sees("Again.")
         assert words(server) == ["write it"]
 
 
 async def test_a_turn_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
-    call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe; echo made > made.txt"}')
-    async with ModelServer(Served(text="Let me.", calls=(call,)), "Done without you.") as server:
+    call = ServedCall(
+        name="terminal", arguments='{"command": "cat go.pipe; echo made > made.txt"}'
+    )
+    async with ModelServer(
+        Served(text="Let me.", calls=(call,)), "Done without you."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
         async with hermes.terminal("--approvals", "full") as terminal:
@@ -311,9 +376,15 @@ async def test_a_turn_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
             assert "Hermes stopped during this turn" not in shown
 
 
-@pytest.mark.parametrize("seen", [False, True], ids=["by nobody else", "by a page that ended the turn"])
-async def test_a_question_waits_when_the_terminal_is_gone(tmp_path: Path, seen: bool) -> None:
-    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+@pytest.mark.parametrize(
+    "seen", [False, True], ids=["by nobody else", "by a page that ended the turn"]
+)
+async def test_a_question_waits_when_the_terminal_is_gone(
+    tmp_path: Path, seen: bool
+) -> None:
+    write = ServedCall(
+        name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
+    )
     async with ModelServer(Served(calls=(write,)), "Written at last.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal() as terminal:
@@ -350,9 +421,13 @@ async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None
             await first.sees("Both see this.")
 
 
-async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(tmp_path: Path) -> None:
+async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
+    tmp_path: Path,
+) -> None:
     call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
-    async with ModelServer("Hello.", Served(calls=(call,)), "The first is done.", "And the second.") as server:
+    async with ModelServer(
+        "Hello.", Served(calls=(call,)), "The first is done.", "And the second."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
         async with hermes.terminal("--approvals", "full") as first:
@@ -366,18 +441,27 @@ async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
                 await first.until(lambda shown: "terminal cat go.pipe" in shown)
                 second.type("and then?" + ENTER)
                 await second.until(lambda shown: "queued › and then?" in shown)
-                shown = await second.until(lambda shown: "Another terminal or program works on this" in shown)
+                shown = await second.until(
+                    lambda shown: "Another terminal or program works on this" in shown
+                )
                 assert "› run it" in shown
                 assert "terminal cat go.pipe" in shown
                 await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
-                shown = await second.until(lambda shown: "tokens" in shown.partition("And the second.")[2])
+                shown = await second.until(
+                    lambda shown: "tokens" in shown.partition("And the second.")[2]
+                )
                 assert "The first is done." in shown
                 assert " 0 ms" not in shown
                 assert " min " not in shown
 
 
-async def test_what_is_queued_is_held_back_when_the_turn_is_stopped(tmp_path: Path) -> None:
-    replies = (Served(text="one two three four", fault=Fault(hang="middle")), "Both done.")
+async def test_what_is_queued_is_held_back_when_the_turn_is_stopped(
+    tmp_path: Path,
+) -> None:
+    replies = (
+        Served(text="one two three four", fault=Fault(hang="middle")),
+        "Both done.",
+    )
     async with ModelServer(*replies) as server:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
@@ -394,8 +478,13 @@ async def test_what_is_queued_is_held_back_when_the_turn_is_stopped(tmp_path: Pa
         assert words(server)[-1] == "go home"
 
 
-async def test_the_press_that_stopped_a_turn_does_not_count_for_leaving(tmp_path: Path) -> None:
-    replies = (Served(text="one two three four", fault=Fault(hang="middle")), "I am still here.")
+async def test_the_press_that_stopped_a_turn_does_not_count_for_leaving(
+    tmp_path: Path,
+) -> None:
+    replies = (
+        Served(text="one two three four", fault=Fault(hang="middle")),
+        "I am still here.",
+    )
     async with (
         ModelServer(*replies) as server,
         InstalledHermes(tmp_path, server.url).terminal() as terminal,
@@ -408,28 +497,44 @@ async def test_the_press_that_stopped_a_turn_does_not_count_for_leaving(tmp_path
         await terminal.sees("tokens")
         terminal.type(CTRL_C)
         await terminal.sees("Ctrl-C again")
-        terminal.type("are you there?" + CTRL_C + CTRL_C)  # the first of these empties the input
+        terminal.type(
+            "are you there?" + CTRL_C + CTRL_C
+        )  # the first of these empties the input
         await terminal.until(lambda shown: shown.count("Ctrl-C again") == 2)
         terminal.type("hello" + ENTER)
         await terminal.sees("I am still here.")
 
 
-async def test_a_command_takes_the_place_of_the_words_that_undo_brings_back(tmp_path: Path) -> None:
-    async with ModelServer("Hello.") as server, InstalledHermes(tmp_path, server.url).terminal() as terminal:
+async def test_a_command_takes_the_place_of_the_words_that_undo_brings_back(
+    tmp_path: Path,
+) -> None:
+    async with (
+        ModelServer("Hello.") as server,
+        InstalledHermes(tmp_path, server.url).terminal() as terminal,
+    ):
         await terminal.sees(READY)
         terminal.type("greet me" + ENTER)
         await terminal.sees("ms · 28 tokens")
         terminal.type("/undo" + ENTER)
-        await terminal.until(lambda shown: shown.rstrip().split("\n")[-2].startswith("› greet me"))
+        await terminal.until(
+            lambda shown: shown.rstrip().split("\n")[-2].startswith("› greet me")
+        )
         terminal.type("/redo" + ENTER)
         await terminal.sees("is there again")
         assert len(server.posts) == 1
 
 
 async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
-    write = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+    write = ServedCall(
+        name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
+    )
     delegate = ServedCall(name="delegate", arguments='{"task": "write made.txt"}')
-    replies = (Served(calls=(delegate,)), Served(calls=(write,)), "The child is done.", "All is done.")
+    replies = (
+        Served(calls=(delegate,)),
+        Served(calls=(write,)),
+        "The child is done.",
+        "All is done.",
+    )
     async with ModelServer(*replies) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal() as terminal:
@@ -440,6 +545,8 @@ async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
                 terminal.type("y" + ENTER)
                 if "Hermes wants to use write_file" in shown:
                     break
-                await terminal.until(lambda shown: "Hermes wants to use write_file" in shown)
+                await terminal.until(
+                    lambda shown: "Hermes wants to use write_file" in shown
+                )
             await terminal.sees("All is done.")
         assert (hermes.work / "made.txt").exists()

@@ -9,7 +9,9 @@ from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served, ServedCall
 
-WRITE = ServedCall(name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}')
+WRITE = ServedCall(
+    name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
+)
 CTRL_C, CTRL_D, ENTER = "\x03", "\x04", "\r"
 READY = "Ctrl-D quits ›"
 
@@ -39,7 +41,9 @@ async def test_a_chat_from_the_banner_to_the_way_back(tmp_path: Path) -> None:
 
 async def test_text_is_shown_while_the_model_still_writes(tmp_path: Path) -> None:
     async with (
-        ModelServer(Served(text="one two three four", chunk=4, fault=Fault(hang="middle"))) as server,
+        ModelServer(
+            Served(text="one two three four", chunk=4, fault=Fault(hang="middle"))
+        ) as server,
         InstalledHermes(tmp_path, server.url).terminal() as terminal,
     ):
         await terminal.sees(READY)
@@ -49,7 +53,10 @@ async def test_text_is_shown_while_the_model_still_writes(tmp_path: Path) -> Non
 
 
 async def test_ctrl_c_interrupts_the_turn_and_keeps_the_text(tmp_path: Path) -> None:
-    replies = (Served(text="one two three four", fault=Fault(hang="middle")), "I am still here.")
+    replies = (
+        Served(text="one two three four", fault=Fault(hang="middle")),
+        "I am still here.",
+    )
     async with ModelServer(*replies) as server:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
@@ -60,11 +67,17 @@ async def test_ctrl_c_interrupts_the_turn_and_keeps_the_text(tmp_path: Path) -> 
             terminal.type("are you there?" + ENTER)
             await terminal.sees("I am still here.")
         told = msgspec.json.decode(server.posts[-1].body)["messages"]
-        assert any("one two" in str(message["content"]) for message in told if message["role"] == "assistant")
+        assert any(
+            "one two" in str(message["content"])
+            for message in told
+            if message["role"] == "assistant"
+        )
 
 
 async def test_ctrl_c_twice_leaves(tmp_path: Path) -> None:
-    async with InstalledHermes(tmp_path, "http://127.0.0.1:9/v1").terminal() as terminal:
+    async with InstalledHermes(
+        tmp_path, "http://127.0.0.1:9/v1"
+    ).terminal() as terminal:
         await terminal.sees(READY)
         terminal.type(CTRL_C)
         await terminal.sees("Ctrl-C again")
@@ -79,7 +92,12 @@ async def test_a_chat_without_a_word_leaves_no_session(tmp_path: Path) -> None:
         terminal.type(CTRL_D)
         assert await terminal.ends() == 0
         assert "--resume" not in terminal.screen
-    assert (await hermes.run("sessions", "list", "--json")).out.split() == ["{", '"sessions":', "[]", "}"]
+    assert (await hermes.run("sessions", "list", "--json")).out.split() == [
+        "{",
+        '"sessions":',
+        "[]",
+        "}",
+    ]
 
 
 @pytest.mark.parametrize(("key", "written"), [("y", True), ("s", True), ("n", False)])
@@ -129,7 +147,9 @@ async def test_a_command_typed_meanwhile_splits_no_word(tmp_path: Path) -> None:
         await terminal.sees("tokens")
         shown = terminal.screen.replace("\r", "")
         assert "› /title A talk\n" in shown
-        assert "The incomprehensibilities go on\n" in shown  # the reply is printed as a whole, below
+        assert (
+            "The incomprehensibilities go on\n" in shown
+        )  # the reply is printed as a whole, below
 
 
 async def test_several_lines_are_one_message(tmp_path: Path) -> None:
@@ -198,7 +218,9 @@ async def test_a_resumed_chat_shows_where_it_was(tmp_path: Path) -> None:
 
 async def test_a_failure_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:
     async with (
-        ModelServer(Served(fault=Fault(status=401, message="the key is wrong")), "Now it works.") as server,
+        ModelServer(
+            Served(fault=Fault(status=401, message="the key is wrong")), "Now it works."
+        ) as server,
         InstalledHermes(tmp_path, server.url).terminal() as terminal,
     ):
         await terminal.sees(READY)
@@ -209,7 +231,9 @@ async def test_a_failure_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:
 
 
 async def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
-    async with ModelServer("Plain words.", Served(calls=(WRITE,)), "Written.") as server:
+    async with ModelServer(
+        "Plain words.", Served(calls=(WRITE,)), "Written."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal(TERM="dumb") as terminal:
             await terminal.sees("› ")
@@ -229,7 +253,9 @@ async def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
 
 async def test_a_plain_chat_can_be_interrupted(tmp_path: Path) -> None:
     async with (
-        ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server,
+        ModelServer(
+            Served(text="one two three four", fault=Fault(hang="middle"))
+        ) as server,
         InstalledHermes(tmp_path, server.url).terminal(TERM="dumb") as terminal,
     ):
         await terminal.sees("› ")
@@ -252,7 +278,9 @@ async def test_the_text_of_a_model_can_not_drive_the_terminal(tmp_path: Path) ->
 
 
 async def test_one_question_at_a_terminal_can_be_approved(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="Let me.", calls=(WRITE,)), "It is written.") as server:
+    async with ModelServer(
+        Served(text="Let me.", calls=(WRITE,)), "It is written."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("write it please") as terminal:
             await terminal.sees("Allow?")
@@ -262,7 +290,9 @@ async def test_one_question_at_a_terminal_can_be_approved(tmp_path: Path) -> Non
         assert (hermes.work / "made.txt").exists()
 
 
-async def test_one_question_at_a_terminal_that_is_denied_ends_with_3(tmp_path: Path) -> None:
+async def test_one_question_at_a_terminal_that_is_denied_ends_with_3(
+    tmp_path: Path,
+) -> None:
     async with ModelServer(Served(calls=(WRITE,)), "Then not.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("write it please") as terminal:
@@ -273,9 +303,13 @@ async def test_one_question_at_a_terminal_that_is_denied_ends_with_3(tmp_path: P
         assert not (hermes.work / "made.txt").exists()
 
 
-async def test_one_question_at_a_terminal_is_interrupted_by_ctrl_c(tmp_path: Path) -> None:
+async def test_one_question_at_a_terminal_is_interrupted_by_ctrl_c(
+    tmp_path: Path,
+) -> None:
     async with (
-        ModelServer(Served(text="one two three four", fault=Fault(hang="middle"))) as server,
+        ModelServer(
+            Served(text="one two three four", fault=Fault(hang="middle"))
+        ) as server,
         InstalledHermes(tmp_path, server.url).terminal("please count") as terminal,
     ):
         await terminal.sees("one two")

@@ -16,11 +16,17 @@ KEY = "sk-" + "abcdefghijklmnop1234"
 
 
 def environ(home: Path, **extra: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_") and "KEY" not in name}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_") and "KEY" not in name
+    }
     return {**kept, "HERMES_HOME": str(home), **extra}
 
 
-def config(home: Path, *arguments: str, stdin: str = "", **extra: str) -> subprocess.CompletedProcess[str]:
+def config(
+    home: Path, *arguments: str, stdin: str = "", **extra: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [HERMES, "config", *arguments], env=environ(home, **extra), input=stdin, capture_output=True, text=True,
         timeout=60, check=False,
@@ -34,7 +40,9 @@ def home(tmp_path: Path) -> Path:
 
 def editor(tmp_path: Path, script: str) -> str:
     path = tmp_path / "editor.py"
-    path.write_text(f"import sys, pathlib\npath = pathlib.Path(sys.argv[1])\n{script}\n")
+    path.write_text(
+        f"import sys, pathlib\npath = pathlib.Path(sys.argv[1])\n{script}\n"
+    )
     return f"'{sys.executable}' '{path}'"
 
 
@@ -47,10 +55,18 @@ def test_set_get_and_unset_keep_the_rest_of_the_file(home: Path) -> None:
     home.mkdir()
     file = home / "config.yaml"
     file.write_text("# mine\nstore:\n    busy_timeout: 5   # short\n\n# end\n")
-    assert config(home, "set", "store.busy_timeout", "7").stdout == "store.busy_timeout = 7.0\n"
-    assert file.read_text() == "# mine\nstore:\n    busy_timeout: 7.0   # short\n\n# end\n"
+    assert (
+        config(home, "set", "store.busy_timeout", "7").stdout
+        == "store.busy_timeout = 7.0\n"
+    )
+    assert (
+        file.read_text() == "# mine\nstore:\n    busy_timeout: 7.0   # short\n\n# end\n"
+    )
     assert config(home, "get", "store.busy_timeout").stdout == "7.0\n"
-    assert config(home, "unset", "store.busy_timeout").stdout == "store.busy_timeout = 30.0 (default)\n"
+    assert (
+        config(home, "unset", "store.busy_timeout").stdout
+        == "store.busy_timeout = 30.0 (default)\n"
+    )
     assert file.read_text() == "# mine\nstore:\n\n# end\n"
     assert config(home, "get", "store.busy_timeout").stdout == "30.0\n"
 
@@ -74,7 +90,9 @@ def test_set_creates_a_private_home(home: Path) -> None:
         (["set", "display.color", KEY], 2, "looks like a secret"),
     ],
 )
-def test_a_wrong_key_or_value_changes_nothing(home: Path, arguments: list[str], code: int, message: str) -> None:
+def test_a_wrong_key_or_value_changes_nothing(
+    home: Path, arguments: list[str], code: int, message: str
+) -> None:
     done = config(home, *arguments)
     assert done.returncode == code
     assert message in done.stderr
@@ -95,12 +113,20 @@ def test_show_says_where_each_value_comes_from(home: Path) -> None:
     assert ["GROQ_API_KEY", "********", "environment"] in rows
     assert KEY not in done.stdout + done.stderr
     shown = json.loads(config(home, "show", "--json").stdout)
-    assert {"key": "store.busy_timeout", "value": 5.0, "origin": "config.yaml:3"} in shown["settings"]
+    assert {
+        "key": "store.busy_timeout",
+        "value": 5.0,
+        "origin": "config.yaml:3",
+    } in shown["settings"]
     assert shown["secrets"] == [{"name": "OPENAI_API_KEY", "origin": ".env"}]
 
 
-@pytest.mark.parametrize("arguments", [["set", "OPENAI_API_KEY", KEY], ["set", "OPENAI_API_KEY"]])
-def test_a_secret_goes_to_the_env_file_and_is_never_echoed(home: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["set", "OPENAI_API_KEY", KEY], ["set", "OPENAI_API_KEY"]]
+)
+def test_a_secret_goes_to_the_env_file_and_is_never_echoed(
+    home: Path, arguments: list[str]
+) -> None:
     done = config(home, *arguments, stdin=f"{KEY}\n")
     assert done.returncode == 0
     assert KEY not in done.stdout + done.stderr
@@ -152,10 +178,17 @@ def read_until(terminal: int, expected: bytes) -> bytes:
         (f"api_key: {KEY}\n".encode(), "a secret does not belong in config.yaml"),
     ],
 )
-def test_a_broken_file_stops_every_command_and_stays_as_it_is(home: Path, content: bytes, message: str) -> None:
+def test_a_broken_file_stops_every_command_and_stays_as_it_is(
+    home: Path, content: bytes, message: str
+) -> None:
     home.mkdir()
     (home / "config.yaml").write_bytes(content)
-    for arguments in (["check"], ["show"], ["get", "display.color"], ["set", "display.color", "never"]):
+    for arguments in (
+        ["check"],
+        ["show"],
+        ["get", "display.color"],
+        ["set", "display.color", "never"],
+    ):
         done = config(home, *arguments)
         assert done.returncode == 1
         assert message in done.stdout + done.stderr
@@ -179,7 +212,9 @@ def test_check_prints_every_problem(home: Path) -> None:
     (home / "config.yaml").write_text("stor: 1\ndisplay:\n  color: 3\n")
     (home / ".env").write_text("what\n")
     (home / ".env").chmod(0o644)
-    done = config(home, "check", HERMES_STORE_BUSY_TIMOUT="3", HERMES_BUDGET_MAX_STEPS="x")
+    done = config(
+        home, "check", HERMES_STORE_BUSY_TIMOUT="3", HERMES_BUDGET_MAX_STEPS="x"
+    )
     assert done.returncode == 1
     for message in (
         "config.yaml:1: stor: unknown key; did you mean store?",
@@ -194,7 +229,11 @@ def test_check_prints_every_problem(home: Path) -> None:
 
 def test_a_home_that_can_not_be_made_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for home in (tmp_path / "file", tmp_path / "file" / "home", Path("/proc/hermes/home")):
+    for home in (
+        tmp_path / "file",
+        tmp_path / "file" / "home",
+        Path("/proc/hermes/home"),
+    ):
         done = config(home, "set", "display.color", "never")
         assert done.returncode == 1
         assert "HERMES_HOME" in done.stderr
@@ -202,7 +241,9 @@ def test_a_home_that_can_not_be_made_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_edit_installs_a_sound_draft(home: Path, tmp_path: Path) -> None:
-    write = editor(tmp_path, "path.write_text(path.read_text() + 'display:\\n  color: never\\n')")
+    write = editor(
+        tmp_path, "path.write_text(path.read_text() + 'display:\\n  color: never\\n')"
+    )
     done = config(home, "edit", VISUAL=write, EDITOR="false")
     assert done.returncode == 0, done.stderr
     assert config(home, "get", "display.color").stdout == "never\n"
@@ -210,16 +251,23 @@ def test_edit_installs_a_sound_draft(home: Path, tmp_path: Path) -> None:
     assert not list(home.glob("*draft*"))
 
 
-def test_edit_keeps_a_broken_draft_and_goes_on_with_it(home: Path, tmp_path: Path) -> None:
+def test_edit_keeps_a_broken_draft_and_goes_on_with_it(
+    home: Path, tmp_path: Path
+) -> None:
     home.mkdir()
     (home / "config.yaml").write_text("# mine\n")
-    done = config(home, "edit", EDITOR=editor(tmp_path, "path.write_text('colour: 1\\n')"))
+    done = config(
+        home, "edit", EDITOR=editor(tmp_path, "path.write_text('colour: 1\\n')")
+    )
     assert done.returncode == 1
     (draft,) = home.glob("config.draft-*.yaml")
     assert f"{draft.name}:1: colour: unknown key" in done.stderr
     assert str(draft) in done.stderr
     assert (home / "config.yaml").read_text() == "# mine\n"
-    mend = editor(tmp_path, "assert 'colour' in path.read_text(); path.write_text('budget: {max_steps: 3}\\n')")
+    mend = editor(
+        tmp_path,
+        "assert 'colour' in path.read_text(); path.write_text('budget: {max_steps: 3}\\n')",
+    )
     assert config(home, "edit", EDITOR=mend).returncode == 0
     assert (home / "config.yaml").read_text() == "budget: {max_steps: 3}\n"
     assert not list(home.glob("*draft*"))
@@ -227,7 +275,12 @@ def test_edit_keeps_a_broken_draft_and_goes_on_with_it(home: Path, tmp_path: Pat
 
 def test_edit_discards_a_draft_when_asked(home: Path, tmp_path: Path) -> None:
     config(home, "edit", EDITOR=editor(tmp_path, "path.write_text('colour: 1\\n')"))
-    done = config(home, "edit", "--discard", EDITOR=editor(tmp_path, "pathlib.Path(path.parent, 'opened').touch()"))
+    done = config(
+        home,
+        "edit",
+        "--discard",
+        EDITOR=editor(tmp_path, "pathlib.Path(path.parent, 'opened').touch()"),
+    )
     assert (done.returncode, done.stdout) == (0, "The draft is discarded.\n")
     assert not list(home.glob("*draft*"))
     assert not (home / "opened").exists()
@@ -247,5 +300,8 @@ def test_edit_does_not_undo_a_change_made_meanwhile(home: Path, tmp_path: Path) 
 
 
 def test_edit_without_a_working_editor_says_so(home: Path) -> None:
-    assert "can't be started: /nonexistent" in config(home, "edit", EDITOR="/nonexistent").stderr
+    assert (
+        "can't be started: /nonexistent"
+        in config(home, "edit", EDITOR="/nonexistent").stderr
+    )
     assert "ended with code 1" in config(home, "edit", EDITOR="false").stderr

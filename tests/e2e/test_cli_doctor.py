@@ -23,8 +23,14 @@ class Finding(TypedDict):
     to_do: str
 
 
-def doctor(home: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+def doctor(
+    home: Path, *arguments: str, **extra: str
+) -> subprocess.CompletedProcess[str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     return subprocess.run(
         [HERMES, "doctor", *arguments], env={**kept, "HERMES_HOME": str(home), **extra}, capture_output=True, text=True,
         timeout=60, check=False,
@@ -54,7 +60,11 @@ def test_every_finding_that_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "state.db.damaged-20260101").write_text("x")
     code, found = findings(tmp_path, HERMES_STOR="1", HERMES_BUDGET_MAX_STEPS="x")
     assert code == 1
-    bad = {(finding["check"], finding["status"]) for finding in found if finding["status"] != "ok"}
+    bad = {
+        (finding["check"], finding["status"])
+        for finding in found
+        if finding["status"] != "ok"
+    }
     assert bad >= {
         ("home", "warn"), ("config", "fail"), ("secrets", "fail"), ("environment", "warn"), ("environment", "fail"),
         ("sessions", "fail"), ("sessions", "warn"),
@@ -80,10 +90,14 @@ def database(folder: Path, *statements: str) -> bytes:
 
 
 def about_state(home: Path) -> Finding:
-    return next(finding for finding in findings(home)[1] if finding["check"] == "sessions")
+    return next(
+        finding for finding in findings(home)[1] if finding["check"] == "sessions"
+    )
 
 
-def test_a_sound_database_is_in_order_and_one_open_to_others_is_not(tmp_path: Path) -> None:
+def test_a_sound_database_is_in_order_and_one_open_to_others_is_not(
+    tmp_path: Path,
+) -> None:
     open_store(tmp_path / "state.db").close()
     assert about_state(tmp_path)["status"] == "ok"
     (tmp_path / "state.db").chmod(0o644)
@@ -119,7 +133,9 @@ def test_a_database_whose_header_alone_is_sound_fails(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:
         store.log.create("s", SessionCreated(cwd="/a/folder/of/mine"))
-    path.write_bytes(content := path.read_bytes().replace(b"/a/folder/of/mine", b"/a/folder/of/hers"))
+    path.write_bytes(
+        content := path.read_bytes().replace(b"/a/folder/of/mine", b"/a/folder/of/hers")
+    )
     before = set(tmp_path.iterdir())
     found = about_state(tmp_path)
     assert found["status"] == "fail"
@@ -135,7 +151,10 @@ def test_a_home_that_can_not_be_used_fails(tmp_path: Path) -> None:
     for home in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "link"):
         code, found = findings(home)
         assert code == 1
-        assert next(finding for finding in found if finding["check"] == "home")["status"] == "fail"
+        assert (
+            next(finding for finding in found if finding["check"] == "home")["status"]
+            == "fail"
+        )
 
 
 def test_a_broken_config_does_not_stop_it(tmp_path: Path) -> None:
@@ -156,10 +175,18 @@ def test_a_name_that_is_too_long_is_a_finding(tmp_path: Path) -> None:
 
 def powerless(*command: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
     """Run as somebody to whom permissions apply, even where the tests run as root."""
-    drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    drop = (
+        ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+        if os.geteuid() == 0
+        else []
+    )
     if drop and shutil.which("setpriv") is None:
         pytest.skip("permissions do not apply to root")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     return subprocess.run(
         [*drop, *command], env={**kept, "HERMES_HOME": str(home)}, capture_output=True, text=True, timeout=60,
         check=False,
@@ -167,16 +194,23 @@ def powerless(*command: str | Path, home: Path) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize("below", ["", "below", "below/it"])
-def test_a_closed_folder_is_named_and_the_other_checks_run(tmp_path: Path, below: str) -> None:
+def test_a_closed_folder_is_named_and_the_other_checks_run(
+    tmp_path: Path, below: str
+) -> None:
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0)
     try:
-        if powerless("cat", closed / "x", home=closed).stderr.find("Permission denied") < 0:
+        if (
+            powerless("cat", closed / "x", home=closed).stderr.find("Permission denied")
+            < 0
+        ):
             pytest.skip("permissions do not apply here")
         done = powerless(HERMES, "doctor", home=closed / below)
         shown = powerless(HERMES, "config", "show", home=closed / below)
-        stored = powerless(HERMES, "config", "set", "display.color", "never", home=closed / below)
+        stored = powerless(
+            HERMES, "config", "set", "display.color", "never", home=closed / below
+        )
     finally:
         closed.chmod(0o700)
     assert done.returncode == shown.returncode == stored.returncode == 1
@@ -190,40 +224,63 @@ def test_a_closed_folder_is_named_and_the_other_checks_run(tmp_path: Path, below
 def test_the_sandbox_is_told_and_what_would_be_better(tmp_path: Path) -> None:
     _, found = findings(tmp_path / "home")
     (sandbox,) = [finding for finding in found if finding["check"] == "sandbox"]
-    assert sandbox["message"].startswith(("bubblewrap: ", "Landlock holds commands", "nothing confines commands"))
+    assert sandbox["message"].startswith(
+        ("bubblewrap: ", "Landlock holds commands", "nothing confines commands")
+    )
     (without,) = [
         finding
-        for finding in findings(tmp_path / "home", PATH="/nonexistent", HOME=str(tmp_path))[1]
+        for finding in findings(
+            tmp_path / "home", PATH="/nonexistent", HOME=str(tmp_path)
+        )[1]
         if finding["check"] == "sandbox"
     ]
-    if not any(Path(folder, "bwrap").exists() for folder in ("/usr/bin", "/bin", "/usr/local/bin")):
+    if not any(
+        Path(folder, "bwrap").exists()
+        for folder in ("/usr/bin", "/bin", "/usr/local/bin")
+    ):
         assert without["status"] == "warn"
         assert "bubblewrap is not installed." in without["message"]
         assert "Install bubblewrap" in without["to_do"]
 
 
-@pytest.mark.parametrize(("key", "status"), [("sk-test-0000000000000000", "ok"), ("", "warn")])
-def test_the_model_that_answers_is_named_and_whether_it_can_be_asked(tmp_path: Path, key: str, status: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "status"), [("sk-test-0000000000000000", "ok"), ("", "warn")]
+)
+def test_the_model_that_answers_is_named_and_whether_it_can_be_asked(
+    tmp_path: Path, key: str, status: str
+) -> None:
     (tmp_path / "config.yaml").write_text("model:\n  provider: anthropic\n")
-    found = json.loads(doctor(tmp_path, "--json", ANTHROPIC_API_KEY=key).stdout)["findings"]
+    found = json.loads(doctor(tmp_path, "--json", ANTHROPIC_API_KEY=key).stdout)[
+        "findings"
+    ]
     (model,) = [one for one in found if one["check"] == "model"]
     assert model["status"] == status
     assert "anthropic claude" in model["message"]
     assert key == "" or key not in model["message"]
 
 
-def test_hooks_that_do_not_run_and_webhooks_without_a_key_are_named(tmp_path: Path) -> None:
+def test_hooks_that_do_not_run_and_webhooks_without_a_key_are_named(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "home"
     for name in ("good", "new", "bad"):
         (home / "hooks" / name).mkdir(parents=True)
-        (home / "hooks" / name / "handler.py").write_text("def handle(event_type, context): pass\n")
-        (home / "hooks" / name / "HOOK.yaml").write_text(f"name: {name}\nevents: [agent:end]\n")
+        (home / "hooks" / name / "handler.py").write_text(
+            "def handle(event_type, context): pass\n"
+        )
+        (home / "hooks" / name / "HOOK.yaml").write_text(
+            f"name: {name}\nevents: [agent:end]\n"
+        )
     (home / "hooks" / "bad" / "HOOK.yaml").write_text("name: bad\n")
     (home / "config.yaml").write_text(
         "webhooks:\n  mine: {url: 'https://example.org/in', secret: MINE_SECRET}\n"
         "  theirs: {url: 'https://example.org/in', secret: THEIR_SECRET}\n"
     )
-    subprocess.run([HERMES, "hooks", "trust", "good"], env={**os.environ, "HERMES_HOME": str(home)}, check=True)
+    subprocess.run(
+        [HERMES, "hooks", "trust", "good"],
+        env={**os.environ, "HERMES_HOME": str(home)},
+        check=True,
+    )
     (home / "hooks" / "good" / "more.py").write_text("x = 1\n")
     code, found = findings(home, MINE_SECRET="signed")  # noqa: S106 - of this test
     assert code == 1
@@ -237,7 +294,11 @@ def test_hooks_that_do_not_run_and_webhooks_without_a_key_are_named(tmp_path: Pa
 
 def test_git_is_told_or_missed(tmp_path: Path) -> None:
     def told(path: str) -> tuple[str, str, str]:
-        found = next(one for one in findings(tmp_path / "home", PATH=path)[1] if one["check"] == "git")
+        found = next(
+            one
+            for one in findings(tmp_path / "home", PATH=path)[1]
+            if one["check"] == "git"
+        )
         return found["status"], found["message"], found["to_do"]
 
     programs = tmp_path / "programs"
@@ -248,11 +309,25 @@ def test_git_is_told_or_missed(tmp_path: Path) -> None:
     (tmp_path / "venv" / "pyvenv.cfg").touch()
     assert told(f"{programs}:/nonexistent") == ("ok", f"{programs}/git", "")
     status, message, to_do = told("/nonexistent")
-    assert (status, "can't be undone" in message, "Install git" in to_do) == ("warn", True, True)
-    assert f"{tmp_path}/venv/bin/git is not used" in told(str(tmp_path / "venv" / "bin"))[1]
+    assert (status, "can't be undone" in message, "Install git" in to_do) == (
+        "warn",
+        True,
+        True,
+    )
+    assert (
+        f"{tmp_path}/venv/bin/git is not used"
+        in told(str(tmp_path / "venv" / "bin"))[1]
+    )
 
 
 def test_a_relative_python_path_is_warned_of(tmp_path: Path) -> None:
     for value, warnings in ((".", 1), (f"{tmp_path}:", 1), (str(tmp_path), 0)):
         found = findings(tmp_path / "home", PYTHONPATH=value)[1]
-        assert sum(one["status"] == "warn" for one in found if "PYTHONPATH" in one["message"]) == warnings
+        assert (
+            sum(
+                one["status"] == "warn"
+                for one in found
+                if "PYTHONPATH" in one["message"]
+            )
+            == warnings
+        )

@@ -11,10 +11,23 @@ HERMES = Path(sys.executable).with_name("hermes")
 NAME = "X_API_KEY"
 
 
-def hermes(home: Path, *arguments: str | bytes, stdin: bytes = b"", **extra: str) -> subprocess.CompletedProcess[bytes]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_") and "KEY" not in name}
+def hermes(
+    home: Path, *arguments: str | bytes, stdin: bytes = b"", **extra: str
+) -> subprocess.CompletedProcess[bytes]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_") and "KEY" not in name
+    }
     environ = {**kept, "HERMES_HOME": str(home), **extra}
-    return subprocess.run([HERMES, *arguments], env=environ, input=stdin, capture_output=True, timeout=60, check=False)
+    return subprocess.run(
+        [HERMES, *arguments],
+        env=environ,
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_deep_nesting_is_a_message_and_no_crash(tmp_path: Path) -> None:
@@ -37,13 +50,17 @@ def test_a_secret_of_several_lines_is_kept_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("secret", [b"a\0b\tc\n", b"\xff\n", b"x" * 100_000])
-def test_a_secret_that_can_not_be_stored_changes_nothing(tmp_path: Path, secret: bytes) -> None:
+def test_a_secret_that_can_not_be_stored_changes_nothing(
+    tmp_path: Path, secret: bytes
+) -> None:
     (tmp_path / ".env").write_text("A_TOKEN=1\n")
     assert hermes(tmp_path, "config", "set", NAME, stdin=secret).returncode in {1, 2}
     assert (tmp_path / ".env").read_text() == "A_TOKEN=1\n"
 
 
-@pytest.mark.parametrize(("name", "key"), [(".env", NAME), ("config.yaml", "model.default")])
+@pytest.mark.parametrize(
+    ("name", "key"), [(".env", NAME), ("config.yaml", "model.default")]
+)
 def test_no_file_grows_beyond_what_is_read(tmp_path: Path, name: str, key: str) -> None:
     before = "# " + "x" * (1024 * 1024 - 1000) + "\n"
     (tmp_path / name).write_text(before)
@@ -54,8 +71,20 @@ def test_no_file_grows_beyond_what_is_read(tmp_path: Path, name: str, key: str) 
 
 
 def test_get_finds_what_is_set_below_a_table(tmp_path: Path) -> None:
-    assert hermes(tmp_path, "config", "set", "custom_providers.mine.base_url", "http://host/v1").returncode == 0
-    assert hermes(tmp_path, "config", "get", "custom_providers.mine.base_url").stdout == b"http://host/v1\n"
+    assert (
+        hermes(
+            tmp_path,
+            "config",
+            "set",
+            "custom_providers.mine.base_url",
+            "http://host/v1",
+        ).returncode
+        == 0
+    )
+    assert (
+        hermes(tmp_path, "config", "get", "custom_providers.mine.base_url").stdout
+        == b"http://host/v1\n"
+    )
     done = hermes(tmp_path, "config", "get", "custom_providers.other.base_url")
     assert done.returncode == 1
     assert b"is not set" in done.stderr
@@ -68,12 +97,24 @@ def test_what_is_no_text_is_named_as_that(tmp_path: Path) -> None:
 
 
 def test_unset_creates_nothing(tmp_path: Path) -> None:
-    assert hermes(tmp_path / "home", "config", "unset", "NEVER_SET_TOKEN").returncode == 0
+    assert (
+        hermes(tmp_path / "home", "config", "unset", "NEVER_SET_TOKEN").returncode == 0
+    )
     assert not (tmp_path / "home").exists()
 
 
 def test_every_action_describes_itself(tmp_path: Path) -> None:
-    for action in ("list", "show", "search", "export", "import", "rename", "delete", "prune", "check"):
+    for action in (
+        "list",
+        "show",
+        "search",
+        "export",
+        "import",
+        "rename",
+        "delete",
+        "prune",
+        "check",
+    ):
         help_text = hermes(tmp_path, "sessions", action, "--help").stdout.decode()
         assert help_text.split("\n\n")[1].endswith("."), action
 

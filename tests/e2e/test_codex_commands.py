@@ -30,7 +30,9 @@ def environ(folder: Path, program: Path | None) -> dict[str, str]:
     return {"HOME": str(folder / "user"), "PATH": f"{found}/usr/bin:/bin"}
 
 
-async def test_on_is_refused_without_the_program_and_says_how_to_get_it(tmp_path: Path) -> None:
+async def test_on_is_refused_without_the_program_and_says_how_to_get_it(
+    tmp_path: Path,
+) -> None:
     hermes = InstalledHermes(tmp_path)
     refused = await hermes.run("codex", "on", **environ(tmp_path, None))
     assert refused.code == 1
@@ -56,7 +58,9 @@ async def test_on_status_doctor_and_off(tmp_path: Path, program: Path) -> None:
     assert "Who runs new sessions: codex." in status.out
     assert "with Hermes' block" in status.out
     report = json.loads((await hermes.run("doctor", "--json", **here)).out)
-    said: dict[str, Any] = {one["message"]: one for one in report["findings"] if one["check"] == "codex"}
+    said: dict[str, Any] = {
+        one["message"]: one for one in report["findings"] if one["check"] == "codex"
+    }
     assert said["codex 0.166.0"]["status"] == "ok"
     assert said["not signed in"]["to_do"].startswith("Run: codex login")
     assert any("with Hermes' block" in message for message in said)
@@ -71,7 +75,13 @@ async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_t
     tmp_path: Path, program: Path
 ) -> None:
     lent = Served(
-        calls=(ServedCall("todo", '{"items": [{"text": "boil water", "status": "pending"}]}', namespace="mcp__hermes"),)
+        calls=(
+            ServedCall(
+                "todo",
+                '{"items": [{"text": "boil water", "status": "pending"}]}',
+                namespace="mcp__hermes",
+            ),
+        )
     )
     async with ModelServer("From codex.", lent, "Noted.", "From Hermes.") as server:
         hermes = InstalledHermes(tmp_path)
@@ -83,14 +93,25 @@ async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_t
         assert (on.code, on.err) == (0, "")
         first = await hermes.run("-z", "who are you?", **here)
         assert (first.code, first.out) == (0, "From codex.\n"), first.err
-        assert "codex runs your turns, with its own model" in (await hermes.run("model", "show", **here)).out
+        assert (
+            "codex runs your turns, with its own model"
+            in (await hermes.run("model", "show", **here)).out
+        )
         second = await hermes.run("--continue", "--json", "-z", "note it", **here)
         assert second.code == 0, second.err
         events = [json.loads(line) for line in second.out.splitlines()]
-        assert {event["runtime"] for event in events if event["type"] == "agent.turn.started"} == {"codex"}
+        assert {
+            event["runtime"]
+            for event in events
+            if event["type"] == "agent.turn.started"
+        } == {"codex"}
         results = [event for event in events if event["type"] == "agent.tool.finished"]
-        assert len(results) == 2, results  # the lent tool itself, and codex's call of it
-        assert all(event.get("ok", True) and "boil water" in event["text"] for event in results), results
+        assert len(results) == 2, (
+            results
+        )  # the lent tool itself, and codex's call of it
+        assert all(
+            event.get("ok", True) and "boil water" in event["text"] for event in results
+        ), results
         await hermes.run("codex", "off", **here)
         service = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         third = await hermes.run("--continue", "-z", "and now?", **here, **service)

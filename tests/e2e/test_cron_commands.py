@@ -62,18 +62,44 @@ async def test_a_job_is_made_shown_changed_paused_and_removed(tmp_path: Path) ->
     nothing = await hermes.run("cron")
     assert (nothing.code, "There are no jobs yet" in nothing.out) == (0, True)
     assert not hermes.home.exists()  # looking makes nothing
-    made = await hermes.run("cron", "add", "every weekday at 9", "what is new?", "--name", "news", TZ="Europe/Berlin")
+    made = await hermes.run(
+        "cron",
+        "add",
+        "every weekday at 9",
+        "what is new?",
+        "--name",
+        "news",
+        TZ="Europe/Berlin",
+    )
     assert made.code == 0
     assert "Next run: in " in made.out
     assert " 09:00 (Europe/Berlin)" in made.out
     assert "hermes gateway run" in made.out
     (job,) = (await data(hermes, "list"))["jobs"]
-    assert (job["schedule"], job["state"], job["cwd"]) == ("every weekday at 9", "active", str(hermes.work))
+    assert (job["schedule"], job["state"], job["cwd"]) == (
+        "every weekday at 9",
+        "active",
+        str(hermes.work),
+    )
     listed = await hermes.run("cron", "list")
     assert "news" in listed.out
     assert "every weekday at 9" in listed.out
-    changed = await data(hermes, "edit", "news", "--schedule", "every 2 hours", "--timeout", "10m", "--budget", "$0.5")
-    assert (changed["rule"]["seconds"], changed["timeout"], changed["budget"]) == (7200, 600, "$0.5")
+    changed = await data(
+        hermes,
+        "edit",
+        "news",
+        "--schedule",
+        "every 2 hours",
+        "--timeout",
+        "10m",
+        "--budget",
+        "$0.5",
+    )
+    assert (changed["rule"]["seconds"], changed["timeout"], changed["budget"]) == (
+        7200,
+        600,
+        "$0.5",
+    )
     assert (await data(hermes, "pause", job["id"][:3]))["state"] == "paused"
     assert "paused: by you" in (await hermes.run("cron", "list")).out
     assert (await data(hermes, "resume", "news"))["state"] == "active"
@@ -85,7 +111,9 @@ async def test_a_job_is_made_shown_changed_paused_and_removed(tmp_path: Path) ->
     assert "the job was removed" in reasons
 
 
-async def test_wrong_words_are_answered_with_what_was_understood(tmp_path: Path) -> None:
+async def test_wrong_words_are_answered_with_what_was_understood(
+    tmp_path: Path,
+) -> None:
     hermes = InstalledHermes(tmp_path)
     for words, said in (
         (("add", "every blue moon", "sing"), "Understood “every”"),
@@ -101,26 +129,38 @@ async def test_wrong_words_are_answered_with_what_was_understood(tmp_path: Path)
 
 async def test_when_a_schedule_would_run(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
-    done = await hermes.run("cron", "next", "0 12 * * *", "--zone", "Asia/Tokyo", "--count", "3")
+    done = await hermes.run(
+        "cron", "next", "0 12 * * *", "--zone", "Asia/Tokyo", "--count", "3"
+    )
     assert done.out.count(" 12:00  in ") == 3
     assert "(Asia/Tokyo)" in done.out
     assert not hermes.home.exists()
 
 
-async def test_a_job_is_run_by_hand_and_its_answer_is_printed_and_kept(tmp_path: Path) -> None:
+async def test_a_job_is_run_by_hand_and_its_answer_is_printed_and_kept(
+    tmp_path: Path,
+) -> None:
     async with ModelServer("All is well.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
         done = await hermes.run("cron", "run", "check")
         assert (done.code, done.out) == (0, "All is well.\n"), done.err
         (ran,) = (await data(hermes, "history", "check"))["history"]
-        assert (ran["state"], ran["cause"], ran["answer"]) == ("done", "hand", "All is well.")
-        assert "All is well." in (await hermes.run("sessions", "show", ran["session"])).out
+        assert (ran["state"], ran["cause"], ran["answer"]) == (
+            "done",
+            "hand",
+            "All is well.",
+        )
+        assert (
+            "All is well." in (await hermes.run("sessions", "show", ran["session"])).out
+        )
         assert (await data(hermes, "list"))["jobs"][0]["state"] == "active"
 
 
 async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> None:
-    async with ModelServer(Served(fault=Fault(status=401, message="bad key")), repeat=True) as server:
+    async with ModelServer(
+        Served(fault=Fault(status=401, message="bad key")), repeat=True
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
         done = await hermes.run("cron", "run", "check")
@@ -128,7 +168,9 @@ async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> N
         assert "failed" in done.err
 
 
-async def test_a_call_that_nobody_approved_shows_in_the_exit_code(tmp_path: Path) -> None:
+async def test_a_call_that_nobody_approved_shows_in_the_exit_code(
+    tmp_path: Path,
+) -> None:
     call = ServedCall(name="write_file", arguments='{"path": "a.txt", "content": "x"}')
     async with ModelServer(Served(calls=(call,)), "I could not write it.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
@@ -138,8 +180,12 @@ async def test_a_call_that_nobody_approved_shows_in_the_exit_code(tmp_path: Path
         assert "1 call was not made: nobody was there to approve it" in done.err
 
 
-async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(tmp_path: Path) -> None:
-    async with ModelServer(Served(fault=Fault(hang="body")), "Fine.", "Fine.") as server:
+async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(
+        Served(fault=Fault(hang="body")), "Fine.", "Fine."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         add(hermes, "check")
         victim = await hermes.start("cron", "run", "check")
@@ -150,7 +196,10 @@ async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(tmp
         daemon = await hermes.start("cron", "daemon")
         await line(daemon, "the process ended while it ran")
         (failed,) = history(hermes)
-        assert (failed.state, failed.reason) == ("failed", "the process ended while it ran")
+        assert (failed.state, failed.reason) == (
+            "failed",
+            "the process ended while it ran",
+        )
         assert len(server.posts) == 1  # it was not run again
         second = await hermes.run("cron", "run", "check")
         assert (second.code, second.out) == (0, "Fine.\n")
@@ -167,8 +216,13 @@ async def test_ctrl_c_stops_a_run_and_the_history_says_so(tmp_path: Path) -> Non
         await asyncio.wait_for(server.hanging.wait(), _PATIENCE)
         running.send_signal(signal.SIGINT)
         _, err = await asyncio.wait_for(running.communicate(), _PATIENCE)
-        assert (running.returncode, "stopped while it ran" in err.decode()) == (1, True), err
-        assert [one.reason for one in history(hermes)] == ["Hermes was stopped while it ran"]
+        assert (running.returncode, "stopped while it ran" in err.decode()) == (
+            1,
+            True,
+        ), err
+        assert [one.reason for one in history(hermes)] == [
+            "Hermes was stopped while it ran"
+        ]
 
 
 async def test_of_two_daemons_one_runs_each_job(tmp_path: Path) -> None:
@@ -181,7 +235,9 @@ async def test_of_two_daemons_one_runs_each_job(tmp_path: Path) -> None:
             await asyncio.wait_for(daemon.stdout.readline(), _PATIENCE)
         with open_store(hermes.home / "state.db") as store:
             now = time.time()
-            store.schedules.plan(*(Instant(job.id, now, now, "hand") for job in store.schedules.jobs()))
+            store.schedules.plan(
+                *(Instant(job.id, now, now, "hand") for job in store.schedules.jobs())
+            )
 
             async def all_done() -> bool:
                 return [one.state for one in store.schedules.history()] == ["done"] * 6
@@ -193,4 +249,8 @@ async def test_of_two_daemons_one_runs_each_job(tmp_path: Path) -> None:
             out, err = await asyncio.wait_for(daemon.communicate(), _PATIENCE)
             assert (daemon.returncode, err.decode()) == (0, "")
             said += out.decode()
-        assert (said.count("  runs\n"), said.count("  done\n"), len(server.posts)) == (6, 6, 6)
+        assert (said.count("  runs\n"), said.count("  done\n"), len(server.posts)) == (
+            6,
+            6,
+            6,
+        )

@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if page.exists()]
-FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if page.exists()
+]
+FENCE = re.compile(
+    r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL
+)
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -31,32 +37,51 @@ def shell_examples() -> list[tuple[str, list[str]]]:
     """The `$ hermes ...` lines of each shell block; a block is one story in one home."""
     stories = [blocks(language) for language in ("sh", "shell", "bash", "console")]
     found = [
-        (place, re.findall(r"^\$ (hermes\b.*)$", body, re.MULTILINE)) for story in stories for place, body in story
+        (place, re.findall(r"^\$ (hermes\b.*)$", body, re.MULTILINE))
+        for story in stories
+        for place, body in story
     ]
     return [(place, lines) for place, lines in found if lines]
 
 
 def environ(home: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     return {**kept, "HERMES_HOME": str(home), "EDITOR": "true", "VISUAL": "true"}
 
 
 def test_the_generated_pages_are_fresh() -> None:
     command = [sys.executable, ROOT / "scripts" / "generate_docs.py", "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("place", "code"), [pytest.param(*block, id=block[0]) for block in blocks("python")])
+@pytest.mark.parametrize(
+    ("place", "code"), [pytest.param(*block, id=block[0]) for block in blocks("python")]
+)
 def test_python_examples_run(tmp_path: Path, place: str, code: str) -> None:
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(
-        command, env=environ(tmp_path / "home"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        command,
+        env=environ(tmp_path / "home"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, f"{place}\n{done.stderr}"
 
 
-@pytest.mark.parametrize(("place", "lines"), [pytest.param(*story, id=story[0]) for story in shell_examples()])
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [pytest.param(*story, id=story[0]) for story in shell_examples()],
+)
 def test_shell_examples_run(tmp_path: Path, place: str, lines: list[str]) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for line in lines:

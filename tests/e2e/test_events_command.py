@@ -15,7 +15,9 @@ from hermes.testing.served import Served, ServedCall
 _PATIENCE = 30.0
 
 
-async def _lookout(hermes: InstalledHermes, *arguments: str) -> asyncio.subprocess.Process:
+async def _lookout(
+    hermes: InstalledHermes, *arguments: str
+) -> asyncio.subprocess.Process:
     tail = await hermes.start("events", "tail", *arguments)
     async with asyncio.timeout(_PATIENCE):
         while not list((hermes.home / "run").glob("lookout-*")):  # noqa: ASYNC110 - another process makes it
@@ -23,12 +25,16 @@ async def _lookout(hermes: InstalledHermes, *arguments: str) -> asyncio.subproce
     return tail
 
 
-async def _lines(tail: asyncio.subprocess.Process, *, seconds: float = _PATIENCE) -> list[str]:
+async def _lines(
+    tail: asyncio.subprocess.Process, *, seconds: float = _PATIENCE
+) -> list[str]:
     out, _ = await asyncio.wait_for(tail.communicate(), seconds)
     return out.decode().splitlines()
 
 
-async def test_tail_shows_a_run_from_its_first_event_to_its_last(tmp_path: Path) -> None:
+async def test_tail_shows_a_run_from_its_first_event_to_its_last(
+    tmp_path: Path,
+) -> None:
     async with ModelServer("Hello there.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         tail = await _lookout(hermes, "--json")
@@ -38,7 +44,9 @@ async def test_tail_shows_a_run_from_its_first_event_to_its_last(tmp_path: Path)
         seen = [json.loads(line) for line in await _lines(tail)]
     # What came after the session's log was opened; its own first row may be older than the window.
     written = [event for event in done.events if event["type"].startswith("agent.")]
-    assert [event["type"] for event in seen if event["type"].startswith("agent.")] == [e["type"] for e in written]
+    assert [event["type"] for event in seen if event["type"].startswith("agent.")] == [
+        e["type"] for e in written
+    ]
     assert not list((hermes.home / "run").glob("*.sock"))
 
 
@@ -69,15 +77,23 @@ async def test_replay_reads_the_log_and_stats_asks_whoever_runs(tmp_path: Path) 
         assert rows[0]["seq"] < rows[1]["seq"]
         assert await _replayed(hermes, "--since", "2001-01-01") != []
         assert await _replayed(hermes, "nothing.of.that.kind") == []
-        assert (await hermes.run("events", "replay", "--since", "yesterdayish")).code == 2
+        assert (
+            await hermes.run("events", "replay", "--since", "yesterdayish")
+        ).code == 2
         process = await hermes.start("--approvals", "full", "-z", "do it")
         assert process.stdin is not None
         process.stdin.close()
         async with asyncio.timeout(_PATIENCE):
             while not (hermes.work / "begun").exists():  # noqa: ASYNC110 - another process makes it
                 await asyncio.sleep(0.02)
-        (one,) = json.loads((await hermes.run("events", "stats", "--json")).out)["processes"]
-        assert (one["pid"], one["surface"], one["bridge"]) == (process.pid, "terminal", None)
+        (one,) = json.loads((await hermes.run("events", "stats", "--json")).out)[
+            "processes"
+        ]
+        assert (one["pid"], one["surface"], one["bridge"]) == (
+            process.pid,
+            "terminal",
+            None,
+        )
         assert one["bus"]["delivered"] > 0
         assert "subscriber" in (await hermes.run("events", "stats")).out
         process.send_signal(signal.SIGTERM)
@@ -94,7 +110,9 @@ async def _stop_at_rest(process: asyncio.subprocess.Process, database: Path) -> 
         while True:
             process.send_signal(signal.SIGSTOP)
             try:
-                with closing(sqlite3.connect(database, timeout=0.5, isolation_level=None)) as connection:
+                with closing(
+                    sqlite3.connect(database, timeout=0.5, isolation_level=None)
+                ) as connection:
                     connection.execute("BEGIN IMMEDIATE")
                     connection.execute("ROLLBACK")
             except sqlite3.OperationalError:
@@ -104,7 +122,9 @@ async def _stop_at_rest(process: asyncio.subprocess.Process, database: Path) -> 
                 return
 
 
-async def test_a_process_that_was_stopped_is_named_and_holds_up_nobody(tmp_path: Path) -> None:
+async def test_a_process_that_was_stopped_is_named_and_holds_up_nobody(
+    tmp_path: Path,
+) -> None:
     async with ModelServer("hello", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         stopped = await hermes.start("cron", "daemon")
@@ -116,10 +136,16 @@ async def test_a_process_that_was_stopped_is_named_and_holds_up_nobody(tmp_path:
             assert (stats.code, stats.out) == (0, "")
             assert f"Process {stopped.pid} does not answer" in stats.err
             tail = await _lookout(hermes, "agent.turn.ended", "--count", "1", "--json")
-            ended = asyncio.ensure_future(_lines(tail, seconds=90))  # many tries on a busy machine
-            while not ended.done():  # a run that is over before a busy machine looks at it is not seen
+            ended = asyncio.ensure_future(
+                _lines(tail, seconds=90)
+            )  # many tries on a busy machine
+            while (
+                not ended.done()
+            ):  # a run that is over before a busy machine looks at it is not seen
                 await hermes.run("-z", "hi")
-            assert [json.loads(line)["type"] for line in await ended] == ["agent.turn.ended"]
+            assert [json.loads(line)["type"] for line in await ended] == [
+                "agent.turn.ended"
+            ]
         finally:
             stopped.kill()
             await stopped.communicate()

@@ -28,7 +28,11 @@ def _write(hermes: InstalledHermes, out: Path) -> Path:
 
 
 def _notes(out: Path) -> list[list[Any]]:
-    return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    return (
+        [json.loads(line) for line in out.read_text().splitlines()]
+        if out.exists()
+        else []
+    )
 
 
 async def test_a_hook_is_listed_trusted_tried_and_runs(tmp_path: Path) -> None:
@@ -42,7 +46,10 @@ async def test_a_hook_is_listed_trusted_tried_and_runs(tmp_path: Path) -> None:
         assert (refused.code, "not trusted" in refused.err) == (1, True)
         await hermes.run("-z", "hi")
         assert _notes(out) == []
-        assert "is trusted as it is now" in (await hermes.run("hooks", "trust", "note")).out
+        assert (
+            "is trusted as it is now"
+            in (await hermes.run("hooks", "trust", "note")).out
+        )
         assert (await hermes.run("hooks", "test", "note", "agent:end")).code == 0
         assert _notes(out) == [["agent:end", "test", "hello"]]
         out.unlink()
@@ -54,27 +61,47 @@ async def test_a_hook_is_listed_trusted_tried_and_runs(tmp_path: Path) -> None:
             ["agent:end", "cli", "hi again"],
             ["session:end", "cli", ""],
         ]
-        (folder / "handler.py").write_text("def handle(event_type, context): raise ValueError('new')\n")
-        (state,) = json.loads((await hermes.run("hooks", "list", "--json")).out)["hooks"]
+        (folder / "handler.py").write_text(
+            "def handle(event_type, context): raise ValueError('new')\n"
+        )
+        (state,) = json.loads((await hermes.run("hooks", "list", "--json")).out)[
+            "hooks"
+        ]
         assert state["state"] == "changed"
-        assert "was not trusted" not in (await hermes.run("hooks", "untrust", "note")).out
+        assert (
+            "was not trusted" not in (await hermes.run("hooks", "untrust", "note")).out
+        )
 
 
 async def test_children_and_jobs_fire_hooks_too(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    child = ServedCall(name="delegate", arguments='{"action": "start", "task": "count to three"}')
-    async with ModelServer(Served(calls=(child,)), "1 2 3", "The child counted.", "job done") as server:
+    child = ServedCall(
+        name="delegate", arguments='{"action": "start", "task": "count to three"}'
+    )
+    async with ModelServer(
+        Served(calls=(child,)), "1 2 3", "The child counted.", "job done"
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         _write(hermes, out)
         await hermes.run("hooks", "trust", "note")
         await hermes.run("-z", "let a child count")
         kinds = [(kind, platform) for kind, platform, _ in _notes(out)]
         assert kinds.count(("session:start", "delegate")) == 1
-        assert kinds.count(("agent:start", "delegate")) == kinds.count(("agent:end", "delegate")) == 1
-        assert kinds.index(("agent:start", "cli")) < kinds.index(("agent:start", "delegate"))
-        assert kinds.index(("agent:end", "delegate")) < kinds.index(("agent:end", "cli"))
+        assert (
+            kinds.count(("agent:start", "delegate"))
+            == kinds.count(("agent:end", "delegate"))
+            == 1
+        )
+        assert kinds.index(("agent:start", "cli")) < kinds.index(
+            ("agent:start", "delegate")
+        )
+        assert kinds.index(("agent:end", "delegate")) < kinds.index(
+            ("agent:end", "cli")
+        )
         out.unlink()
-        added = await hermes.run("cron", "add", "every day at 9", "say something", "--name", "daily")
+        added = await hermes.run(
+            "cron", "add", "every day at 9", "say something", "--name", "daily"
+        )
         assert added.code == 0, added
         await hermes.run("cron", "run", "daily")
         assert [kind for kind, platform, _ in _notes(out) if platform == "cron"] == [
@@ -91,10 +118,20 @@ async def test_the_dashboard_fires_hooks(tmp_path: Path) -> None:
         dashboard = await hermes.start("dashboard", "--port", "0", "--no-open")
         assert dashboard.stdout is not None
         try:
-            url = (await asyncio.wait_for(dashboard.stdout.readline(), 30)).decode().split()[-1]
-            token = (await hermes.run("dashboard", "--print-token", "--scope", "chat")).out.strip()
+            url = (
+                (await asyncio.wait_for(dashboard.stdout.readline(), 30))
+                .decode()
+                .split()[-1]
+            )
+            token = (
+                await hermes.run("dashboard", "--print-token", "--scope", "chat")
+            ).out.strip()
             async with httpx2.AsyncClient(base_url=url, trust_env=False) as client:
-                await client.post("/api/sessions", json={"text": "hello"}, headers={"Authorization": f"Bearer {token}"})
+                await client.post(
+                    "/api/sessions",
+                    json={"text": "hello"},
+                    headers={"Authorization": f"Bearer {token}"},
+                )
             async with asyncio.timeout(30):
                 while ["agent:end", "dashboard", "hello"] not in _notes(out):  # noqa: ASYNC110 - another process writes it
                     await asyncio.sleep(0.05)
@@ -114,7 +151,11 @@ async def test_commands_of_the_terminal_fire_hooks_too(tmp_path: Path) -> None:
         await hermes.run("hooks", "trust", "note")
         async with hermes.terminal() as terminal:
             await terminal.sees("Ctrl-D quits ›")
-            for typed, told in (("hi", "agent:end"), ("/cost", "command:cost"), ("/new", "session:reset")):
+            for typed, told in (
+                ("hi", "agent:end"),
+                ("/cost", "command:cost"),
+                ("/new", "session:reset"),
+            ):
                 terminal.type(f"{typed}\r")
                 async with asyncio.timeout(30):
                     while told not in {kind for kind, *_ in _notes(out)}:  # noqa: ASYNC110 - another process writes it

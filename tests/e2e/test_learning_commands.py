@@ -23,8 +23,14 @@ class Shell:
     def __init__(self, home: Path) -> None:
         self.home = home
 
-    def __call__(self, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    def __call__(
+        self, *arguments: str, **environ: str
+    ) -> "subprocess.CompletedProcess[str]":
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("HERMES_")
+        }
         return subprocess.run(
             [HERMES, *arguments], env={**kept, "HERMES_HOME": str(self.home), **environ}, capture_output=True,
             text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
@@ -55,7 +61,9 @@ def test_looking_makes_nothing(hermes: Shell) -> None:
 
 
 def test_memory_is_edited_shown_and_taken_back(hermes: Shell) -> None:
-    edited = hermes("memory", "edit", "user", EDITOR="""sh -c 'echo "- likes tea" >> "$0"'""")
+    edited = hermes(
+        "memory", "edit", "user", EDITOR="""sh -c 'echo "- likes tea" >> "$0"'"""
+    )
     assert edited.stdout == "USER.md: 12 of 3,000 characters. New sessions know it.\n"
     assert "- likes tea" in hermes("memory", "show").stdout
     (entry,) = json.loads(hermes("memory", "history", "--json").stdout)
@@ -72,7 +80,9 @@ def test_a_note_that_looks_injected_is_marked(hermes: Shell) -> None:
     assert "Kept out of the prompt" in hermes("memory").stdout
 
 
-def test_a_skill_is_installed_with_a_yes_and_switched(hermes: Shell, brew: Path) -> None:
+def test_a_skill_is_installed_with_a_yes_and_switched(
+    hermes: Shell, brew: Path
+) -> None:
     refused = hermes("skills", "install", str(brew))
     assert (refused.returncode, "needs a yes" in refused.stderr) == (3, True)
     assert not (hermes.home / "skills").exists()
@@ -113,11 +123,16 @@ def test_proposals_are_shown_approved_and_rejected(hermes: Shell) -> None:
     learning = hermes.learning()
     for text in ("likes tea", "has a dog"):
         change = MemoryChange((MemoryEdit("add", text),))
-        learning.propose(change, Provenance("review", "session-1"), "a review suggests it")
+        learning.propose(
+            change, Provenance("review", "session-1"), "a review suggests it"
+        )
     shown = hermes("skills", "proposals").stdout
     assert "p1  memory: add memory" in shown
     assert "+- likes tea" in shown
-    assert "p1 is done: memory: add memory (change " in hermes("skills", "approve", "p1").stdout
+    assert (
+        "p1 is done: memory: add memory (change "
+        in hermes("skills", "approve", "p1").stdout
+    )
     assert "put aside" in hermes("skills", "reject", "p2").stdout
     assert hermes("skills", "approve", "p2").returncode == 1
     assert learning.memory.read("memory") == "- likes tea\n"
@@ -129,9 +144,18 @@ def test_a_skill_is_retired_listed_and_restored(hermes: Shell, brew: Path) -> No
     assert hermes("skills", "list", "--archived").stdout == "The archive is empty.\n"
     assert "in the archive" in hermes("skills", "retire", "brew-tea").stdout
     assert hermes("skills", "show", "brew-tea").returncode == 1
-    assert "1 skill in the archive: hermes skills list --archived" in hermes("skills").stdout
-    assert "brew-tea  just now    Brews tea." in hermes("skills", "list", "--archived").stdout
-    assert json.loads(hermes("skills", "list", "--archived", "--json").stdout)[0]["skill"] == "brew-tea"
+    assert (
+        "1 skill in the archive: hermes skills list --archived"
+        in hermes("skills").stdout
+    )
+    assert (
+        "brew-tea  just now    Brews tea."
+        in hermes("skills", "list", "--archived").stdout
+    )
+    assert (
+        json.loads(hermes("skills", "list", "--archived", "--json").stdout)[0]["skill"]
+        == "brew-tea"
+    )
     assert "is back" in hermes("skills", "restore", "brew-tea").stdout
     assert "Boil water" in hermes("skills", "show", "brew-tea").stdout
 
@@ -148,7 +172,9 @@ def test_without_git_there_is_one_clear_line(hermes: Shell, tmp_path: Path) -> N
     assert "git is not installed" in done.stderr
 
 
-def test_another_agents_home_is_reported_on_then_imported(hermes: Shell, tmp_path: Path) -> None:
+def test_another_agents_home_is_reported_on_then_imported(
+    hermes: Shell, tmp_path: Path
+) -> None:
     old = tmp_path / "old"
     (old / "memories").mkdir(parents=True)
     (old / "memories" / "MEMORY.md").write_text("uses uv\n")

@@ -18,7 +18,9 @@ TOKEN = "tok-very-secret-123"  # noqa: S105 - of nobody
 
 
 def example(language: str) -> str:
-    found = re.search(rf"^```{language}[^\n]*\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^```{language}[^\n]*\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL
+    )
     assert found is not None
     return found[1]
 
@@ -28,7 +30,9 @@ async def test_a_server_is_added_listed_tested_and_removed(tmp_path: Path) -> No
     hermes.home.mkdir()
     config = hermes.home / "config.yaml"
     config.write_text("# my settings\ndisplay:\n  color: never  # I like it plain\n")
-    done = await hermes.run("mcp", "add", "fake", "--env", "FAKE_TOKEN", "--", *COMMAND, FAKE_TOKEN=TOKEN)
+    done = await hermes.run(
+        "mcp", "add", "fake", "--env", "FAKE_TOKEN", "--", *COMMAND, FAKE_TOKEN=TOKEN
+    )
     assert done.code == 0, done.err
     assert "answers in" in done.out
     assert "Says it again." in done.out
@@ -39,15 +43,26 @@ async def test_a_server_is_added_listed_tested_and_removed(tmp_path: Path) -> No
     (listed,) = json.loads((await hermes.run("mcp", "list", "--json")).out)["servers"]
     assert (listed["name"], listed["state"], listed["tools"]) == ("fake", "idle", 28)
     assert "28 tools" in (await hermes.run("mcp")).out
-    (tested,) = json.loads((await hermes.run("mcp", "test", "--json", FAKE_TOKEN=TOKEN)).out)["servers"]
+    (tested,) = json.loads(
+        (await hermes.run("mcp", "test", "--json", FAKE_TOKEN=TOKEN)).out
+    )["servers"]
     assert tested["ok"]
-    assert {"name": "mcp.fake.echo", "description": "Says it again.", "changed": False} in tested["tools"]
+    assert {
+        "name": "mcp.fake.echo",
+        "description": "Says it again.",
+        "changed": False,
+    } in tested["tools"]
     assert (await hermes.run("mcp", "remove", "fake")).code == 0
-    assert config.read_text() == "# my settings\ndisplay:\n  color: never  # I like it plain\n"
+    assert (
+        config.read_text()
+        == "# my settings\ndisplay:\n  color: never  # I like it plain\n"
+    )
     assert "echo" not in (hermes.home / "mcp-pins.json").read_text()
     assert not list((hermes.home / "cache" / "mcp").iterdir())
     for file in hermes.home.rglob("*"):
-        assert file == config or not file.stat().st_mode & 0o077, f"{file} is open to others"
+        assert file == config or not file.stat().st_mode & 0o077, (
+            f"{file} is open to others"
+        )
         assert not file.is_file() or TOKEN.encode() not in file.read_bytes()
 
 
@@ -55,10 +70,14 @@ async def test_a_server_that_does_not_answer_is_not_added(tmp_path: Path) -> Non
     hermes = InstalledHermes(tmp_path)
     done = await hermes.run("mcp", "add", "fake", "--", *COMMAND, "die")
     assert done.code == 1
-    assert "it ended by itself (exit code 4): no such database" in " ".join(done.err.split())
+    assert "it ended by itself (exit code 4): no such database" in " ".join(
+        done.err.split()
+    )
     assert "Nothing was changed" in done.err
     assert not (hermes.home / "config.yaml").exists()
-    assert (await hermes.run("mcp", "add", "fake", "--no-test", "--", *COMMAND, "die")).code == 0
+    assert (
+        await hermes.run("mcp", "add", "fake", "--no-test", "--", *COMMAND, "die")
+    ).code == 0
     failed = await hermes.run("mcp", "test", "fake")
     assert failed.code == 1
     assert "no such database" in failed.err
@@ -67,14 +86,19 @@ async def test_a_server_that_does_not_answer_is_not_added(tmp_path: Path) -> Non
 async def test_what_has_changed_is_shown_and_accepted(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
     await hermes.run("mcp", "add", "fake", "--", *COMMAND)
-    await hermes.run("config", "set", "mcp_servers.fake.args", json.dumps([*COMMAND[1:], "changed"]))
+    await hermes.run(
+        "config", "set", "mcp_servers.fake.args", json.dumps([*COMMAND[1:], "changed"])
+    )
     shown = await hermes.run("mcp", "test", "fake")
     assert "Changed since you accepted it: echo." in shown.out
     assert "1 changed" in (await hermes.run("mcp", "list")).out
-    assert "Accepted as it is now." in (await hermes.run("mcp", "test", "fake", "--accept")).out
-    assert "changed" not in (await hermes.run("mcp", "list", "--json")).out.replace('"changed": []', "").replace(
-        "fake_server.py changed", ""
+    assert (
+        "Accepted as it is now."
+        in (await hermes.run("mcp", "test", "fake", "--accept")).out
     )
+    assert "changed" not in (await hermes.run("mcp", "list", "--json")).out.replace(
+        '"changed": []', ""
+    ).replace("fake_server.py changed", "")
 
 
 @pytest.mark.parametrize(
@@ -82,19 +106,43 @@ async def test_what_has_changed_is_shown_and_accepted(tmp_path: Path) -> None:
     [
         (("add", "a b", "--", "x"), "can't be a server's name"),
         (("add", "fake"), "either a program or a service"),
-        (("add", "fake", "--url", "http://x/mcp", "--", "x"), "either a program or a service"),
-        (("add", "fake", "--url", "http://x/mcp", "--env", "A=b"), "a service takes --header"),
+        (
+            ("add", "fake", "--url", "http://x/mcp", "--", "x"),
+            "either a program or a service",
+        ),
+        (
+            ("add", "fake", "--url", "http://x/mcp", "--env", "A=b"),
+            "a service takes --header",
+        ),
         (("add", "fake", "--header", "A: b", "--", "x"), "a program takes --env"),
-        (("add", "fake", "--env", f"MY_TOKEN={TOKEN}", "--", "x"), "looks like a secret"),
-        (("add", "fake", "--url", "https://x/mcp", "--header", f"Authorization: Bearer {TOKEN}"), "like a secret"),
-        (("add", "fake", "--", "x", "--key", "sk-ant-0123456789abcdef"), "does not belong into the command"),
+        (
+            ("add", "fake", "--env", f"MY_TOKEN={TOKEN}", "--", "x"),
+            "looks like a secret",
+        ),
+        (
+            (
+                "add",
+                "fake",
+                "--url",
+                "https://x/mcp",
+                "--header",
+                f"Authorization: Bearer {TOKEN}",
+            ),
+            "like a secret",
+        ),
+        (
+            ("add", "fake", "--", "x", "--key", "sk-ant-0123456789abcdef"),
+            "does not belong into the command",
+        ),
         (("add", "fake", "--timeout", "-1", "--", "x"), "can't be a server"),
         (("test", "fake"), "There is no MCP server 'fake'"),
         (("test",), "no MCP server to test"),
         (("remove", "fake"), "There is no MCP server 'fake'"),
     ],
 )
-async def test_what_can_not_be_done_is_said(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+async def test_what_can_not_be_done_is_said(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
     hermes = InstalledHermes(tmp_path)
     done = await hermes.run("mcp", *arguments)
     assert done.code == 2
@@ -106,7 +154,16 @@ async def test_what_can_not_be_done_is_said(tmp_path: Path, arguments: tuple[str
 async def test_the_server_of_the_guide_works(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
     (hermes.work / "weather.py").write_text(example("python"))
-    done = await hermes.run("mcp", "add", "weather", "--cwd", str(hermes.work), "--", sys.executable, "weather.py")
+    done = await hermes.run(
+        "mcp",
+        "add",
+        "weather",
+        "--cwd",
+        str(hermes.work),
+        "--",
+        sys.executable,
+        "weather.py",
+    )
     assert done.code == 0, done.err
     assert "forecast  Tomorrow's weather in a city." in done.out
 

@@ -16,7 +16,9 @@ KEY = "sk-test-secret-1234567890abcdef"
 
 async def test_the_list_shows_providers_prices_and_keys(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
-    listed = json.loads((await hermes.run("model", "list", "--json", ANTHROPIC_API_KEY=KEY)).out)["models"]
+    listed = json.loads(
+        (await hermes.run("model", "list", "--json", ANTHROPIC_API_KEY=KEY)).out
+    )["models"]
     found = {one["provider"]: one for one in listed}
     assert found["anthropic"]["key_set"]
     assert found["anthropic"]["current"]
@@ -29,9 +31,13 @@ async def test_the_list_shows_providers_prices_and_keys(tmp_path: Path) -> None:
 
 async def test_a_picked_model_answers_from_then_on(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
-    done = await hermes.run("model", "pick", "anthropic:claude-opus-5", ANTHROPIC_API_KEY=KEY)
+    done = await hermes.run(
+        "model", "pick", "anthropic:claude-opus-5", ANTHROPIC_API_KEY=KEY
+    )
     assert done.code == 0
-    shown = json.loads((await hermes.run("model", "show", "--json", ANTHROPIC_API_KEY=KEY)).out)
+    shown = json.loads(
+        (await hermes.run("model", "show", "--json", ANTHROPIC_API_KEY=KEY)).out
+    )
     assert (shown["provider"], shown["model"]) == ("anthropic", "claude-opus-5")
     await hermes.run("model", "pick", "openrouter/z-ai/glm-5")
     assert (await hermes.run("config", "get", "model.default")).out == "z-ai/glm-5\n"
@@ -60,19 +66,33 @@ async def test_picking_without_a_terminal_needs_a_name(tmp_path: Path) -> None:
 async def test_a_service_of_ones_own_is_added_and_asked(tmp_path: Path) -> None:
     async with ModelServer("ok", "From the lab.") as server:
         hermes = InstalledHermes(tmp_path)
-        done = await hermes.run("model", "add", "lab", "--base-url", server.url, "--model", "lab-1")
+        done = await hermes.run(
+            "model", "add", "lab", "--base-url", server.url, "--model", "lab-1"
+        )
         assert done.code == 0
         assert "Trying lab ... it answers" in done.out
         assert (await hermes.run("-z", "hi")).out == "From the lab.\n"
         assert msgspec.json.decode(server.posts[1].body)["model"] == "lab-1"
 
 
-async def test_a_service_that_does_not_answer_is_not_made_the_default(tmp_path: Path) -> None:
+async def test_a_service_that_does_not_answer_is_not_made_the_default(
+    tmp_path: Path,
+) -> None:
     async with ModelServer("still me") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        done = await hermes.run("model", "add", "dead", "--base-url", "http://127.0.0.1:9/v1", "--model", "x")
+        done = await hermes.run(
+            "model",
+            "add",
+            "dead",
+            "--base-url",
+            "http://127.0.0.1:9/v1",
+            "--model",
+            "x",
+        )
         assert (done.code, "Trying dead ... failed." in done.out) == (1, True)
-        assert "Added dead, but it does not answer. Your current model stays." in done.err
+        assert (
+            "Added dead, but it does not answer. Your current model stays." in done.err
+        )
         assert "hermes model pick dead:x --force" in done.err
         picked = await hermes.run("model", "pick", "dead:x")
         assert (picked.code, "The model was not changed." in picked.err) == (1, True)
@@ -89,7 +109,9 @@ async def test_a_service_that_does_not_answer_is_not_made_the_default(tmp_path: 
         (("add", "lab", "--model", "x"), "--base-url is missing"),
     ],
 )
-async def test_what_can_not_be_added(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+async def test_what_can_not_be_added(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
     hermes = InstalledHermes(tmp_path)
     done = await hermes.run("model", *arguments)
     assert done.code == 2
@@ -118,20 +140,34 @@ async def test_a_gguf_file_is_registered(tmp_path: Path) -> None:
 async def test_the_tasks_are_run_and_counted(tmp_path: Path) -> None:
     async with ModelServer("I don't know.", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        answers = await hermes.run("model", "test", "fake-1", "--kind", "answer", "--json")
+        answers = await hermes.run(
+            "model", "test", "fake-1", "--kind", "answer", "--json"
+        )
         score = json.loads(answers.out)
         assert score["total"] == len(score["tasks"]) >= 5
         assert score["passed"] == sum(task["passed"] for task in score["tasks"])
         shown = await hermes.run("model", "test", "fake-1", "--kind", "choose")
         assert "choose a tool" in shown.out
         assert "in all" in shown.out
-        assert (score["passed"], answers.code, shown.code) == (0, 1, 0)  # to choose no tool is right now and then
+        assert (score["passed"], answers.code, shown.code) == (
+            0,
+            1,
+            0,
+        )  # to choose no tool is right now and then
 
 
 async def test_setup_tries_the_connection_and_writes_it_down(tmp_path: Path) -> None:
     async with ModelServer("ok", "Set up.") as server:
         hermes = InstalledHermes(tmp_path)
-        arguments = ("setup", "--base-url", server.url, "--model", "own-1", "--key-env", "OWN_API_KEY")
+        arguments = (
+            "setup",
+            "--base-url",
+            server.url,
+            "--model",
+            "own-1",
+            "--key-env",
+            "OWN_API_KEY",
+        )
         done = await hermes.run(*arguments, stdin=KEY + "\n")
         assert done.code == 0
         assert "it answers" in done.out
@@ -143,7 +179,9 @@ async def test_setup_tries_the_connection_and_writes_it_down(tmp_path: Path) -> 
 
 
 async def test_a_setup_that_fails_changes_nothing(tmp_path: Path) -> None:
-    async with ModelServer(Served(fault=Fault(status=401, message="no such key"))) as server:
+    async with ModelServer(
+        Served(fault=Fault(status=401, message="no such key"))
+    ) as server:
         hermes = InstalledHermes(tmp_path)
         done = await hermes.run("setup", "--base-url", server.url, "--model", "own-1")
         assert done.code == 1
@@ -164,10 +202,19 @@ async def test_usage_counts_tokens_and_names_unknown_prices(tmp_path: Path) -> N
         await hermes.run("--model", "claude-opus-5", "-z", "hi")
         await hermes.run("--model", "mystery-1", "-z", "hi")
         total = json.loads((await hermes.run("usage", "--json")).out)["total"]
-        assert (total["calls"], total["input_tokens"], total["output_tokens"]) == (2, 40, 16)
+        assert (total["calls"], total["input_tokens"], total["output_tokens"]) == (
+            2,
+            40,
+            16,
+        )
         assert total["unpriced_calls"] == 1
         assert total["cost_usd"] > 0
         shown = (await hermes.run("usage", "--days", "1")).out
         assert "total" in shown
         assert "mystery-1" in shown.rpartition("is not known")[2]
-        assert json.loads((await hermes.run("usage", "--session", "last", "--json")).out)["total"]["calls"] == 1
+        assert (
+            json.loads((await hermes.run("usage", "--session", "last", "--json")).out)[
+                "total"
+            ]["calls"]
+            == 1
+        )

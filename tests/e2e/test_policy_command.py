@@ -12,7 +12,11 @@ HERMES = Path(sys.executable).with_name("hermes")
 
 
 def hermes(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     return subprocess.run(
         [HERMES, "policy", *arguments], env={**kept, "HERMES_HOME": str(home)}, capture_output=True, text=True,
         timeout=60, check=False,
@@ -28,7 +32,9 @@ def hermes(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("echo 'x", 3, "asked"),
     ],
 )
-def test_check_says_what_would_happen(tmp_path: Path, command: str, code: int, word: str) -> None:
+def test_check_says_what_would_happen(
+    tmp_path: Path, command: str, code: int, word: str
+) -> None:
     done = hermes(tmp_path / "home", "check", command, "--cwd", str(tmp_path))
     assert (done.returncode, word in done.stdout, done.stderr) == (code, True, "")
 
@@ -37,15 +43,22 @@ def test_show_and_forget(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     path = home / "policy.yaml"
-    path.write_text("# mine\nforbid:\n  - {program: docker}\nremembered:\n  - one\n  - two  # kept\n")
+    path.write_text(
+        "# mine\nforbid:\n  - {program: docker}\nremembered:\n  - one\n  - two  # kept\n"
+    )
     path.chmod(0o600)
     shown = hermes(home, "show").stdout
     assert "forbid     docker" in shown
     assert "2  two" in shown
     assert hermes(home, "forget", "9").returncode == 2
     assert hermes(home, "forget", "1").stdout == "1 answer forgotten.\n"
-    assert path.read_text() == "# mine\nforbid:\n  - {program: docker}\nremembered:\n  - two  # kept\n"
-    assert json.loads(hermes(home, "show", "--json").stdout)["rules"]["remembered"] == ["two"]
+    assert (
+        path.read_text()
+        == "# mine\nforbid:\n  - {program: docker}\nremembered:\n  - two  # kept\n"
+    )
+    assert json.loads(hermes(home, "show", "--json").stdout)["rules"]["remembered"] == [
+        "two"
+    ]
 
 
 def test_a_damaged_file_is_said_loudly(tmp_path: Path) -> None:

@@ -21,7 +21,11 @@ HERMES = Path(sys.executable).with_name("hermes")
 
 
 def sessions(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     return subprocess.run(
         [HERMES, "sessions", *arguments],
         env={**kept, "HERMES_HOME": str(home)},
@@ -43,15 +47,21 @@ def work(tmp_path: Path) -> Path:
         keeper = ShadowKeeper(shadows_of(app))
         (said,) = app.record(session, UserMessage(text="change the notes"))
         app.record(session, TurnStarted(inputs=(said.seq,)), turn="t")
-        asyncio.run(keeper.keep(ToolContext("c", session, work, lambda _: None, "t"), ()))
+        asyncio.run(
+            keeper.keep(ToolContext("c", session, work, lambda _: None, "t"), ())
+        )
         (work / "notes.txt").write_text("after \x1b[31mred\n")
         (work / "made.txt").write_text("new\n")
         asyncio.run(keeper.finish("t", work))
-        app.record(session, AssistantMessage(text="Done."), TurnEnded(reason="done"), turn="t")
+        app.record(
+            session, AssistantMessage(text="Done."), TurnEnded(reason="done"), turn="t"
+        )
     return work
 
 
-def test_a_turn_is_shown_taken_back_and_brought_again(tmp_path: Path, work: Path) -> None:
+def test_a_turn_is_shown_taken_back_and_brought_again(
+    tmp_path: Path, work: Path
+) -> None:
     home = tmp_path / "home"
     shown = sessions(home, "diff", "last").stdout
     assert "-before\n+after \\x1b[31mred\n" in shown
@@ -65,15 +75,22 @@ def test_a_turn_is_shown_taken_back_and_brought_again(tmp_path: Path, work: Path
     ]
     assert (work / "notes.txt").read_text() == "before\n"
     assert not (work / "made.txt").exists()
-    assert sessions(home, "redo", "last").stdout.startswith("Redone: 1 turn.\n2 files brought back:\n")
+    assert sessions(home, "redo", "last").stdout.startswith(
+        "Redone: 1 turn.\n2 files brought back:\n"
+    )
     assert (work / "made.txt").read_text() == "new\n"
 
 
-def test_what_was_changed_since_is_left_and_what_to_do_is_said(tmp_path: Path, work: Path) -> None:
+def test_what_was_changed_since_is_left_and_what_to_do_is_said(
+    tmp_path: Path, work: Path
+) -> None:
     home = tmp_path / "home"
     (work / "notes.txt").write_text("mine\n")
     out = sessions(home, "undo", "last").stdout
-    assert "1 file left as it is now:\n  notes.txt (it was changed after the turn)\n" in out
+    assert (
+        "1 file left as it is now:\n  notes.txt (it was changed after the turn)\n"
+        in out
+    )
     assert "hermes sessions redo last, then undo with --force" in out
     assert (work / "notes.txt").read_text() == "mine\n"
     sessions(home, "redo", "last")
@@ -82,7 +99,10 @@ def test_what_was_changed_since_is_left_and_what_to_do_is_said(tmp_path: Path, w
 
 
 def test_the_conversation_alone_can_be_taken_back(tmp_path: Path, work: Path) -> None:
-    assert "Undone: 1 turn" in sessions(tmp_path / "home", "undo", "last", "--keep-files").stdout
+    assert (
+        "Undone: 1 turn"
+        in sessions(tmp_path / "home", "undo", "last", "--keep-files").stdout
+    )
     assert (work / "made.txt").exists()
 
 

@@ -21,7 +21,11 @@ DAY = 86400.0
 
 
 def start(home: Path, arguments: tuple[str, ...], stdin: int) -> subprocess.Popen[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     return subprocess.Popen(
         [HERMES, "sessions", *arguments],
         env={**kept, "HERMES_HOME": str(home)},
@@ -32,13 +36,17 @@ def start(home: Path, arguments: tuple[str, ...], stdin: int) -> subprocess.Pope
     )
 
 
-def sessions(home: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+def sessions(
+    home: Path, *arguments: str, given: str = ""
+) -> subprocess.CompletedProcess[str]:
     with start(home, arguments, subprocess.PIPE) as process:
         out, err = process.communicate(given, timeout=60)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
-def answering(home: Path, answer: bytes, *arguments: str) -> subprocess.CompletedProcess[str]:
+def answering(
+    home: Path, answer: bytes, *arguments: str
+) -> subprocess.CompletedProcess[str]:
     """Runs a command whose stdin is a terminal on which somebody types `answer`."""
     ours, theirs = pty.openpty()
     try:
@@ -52,7 +60,10 @@ def answering(home: Path, answer: bytes, *arguments: str) -> subprocess.Complete
 
 
 def ids(home: Path) -> list[str]:
-    return [row["session_id"] for row in json.loads(sessions(home, "list", "--json").stdout)["sessions"]]
+    return [
+        row["session_id"]
+        for row in json.loads(sessions(home, "list", "--json").stdout)["sessions"]
+    ]
 
 
 @pytest.fixture
@@ -63,14 +74,18 @@ def home(tmp_path: Path) -> Path:
     clock = FakeClock(time.time() - 100 * DAY)
     with open_store(root / "state.db", clock=clock) as store:
         store.log.create(OLD, SessionCreated())
-        store.log.append(OLD, UserMessage(text="old 中文"), SessionTitled(title="Old talk"))
+        store.log.append(
+            OLD, UserMessage(text="old 中文"), SessionTitled(title="Old talk")
+        )
         clock.advance(100 * DAY)
         store.log.create(NEW, SessionCreated())
         store.log.append(NEW, UserMessage(text="new"))
     return root
 
 
-def test_an_exported_session_comes_back_the_same_elsewhere(home: Path, tmp_path: Path) -> None:
+def test_an_exported_session_comes_back_the_same_elsewhere(
+    home: Path, tmp_path: Path
+) -> None:
     target, elsewhere = tmp_path / "talk.jsonl", tmp_path / "elsewhere"
     done = sessions(home, "export", "Old talk", "-o", str(target))
     assert done.returncode == 0, done.stderr
@@ -108,8 +123,12 @@ def test_a_session_whose_id_is_taken_is_imported_under_a_new_one(home: Path) -> 
     assert len(ids(home)) == 3
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'{"format": "other"}\n', b"{}\n" * 3])
-def test_a_file_that_is_no_session_is_rejected_and_changes_nothing(home: Path, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe\x00", b'{"format": "other"}\n', b"{}\n" * 3]
+)
+def test_a_file_that_is_no_session_is_rejected_and_changes_nothing(
+    home: Path, tmp_path: Path, content: bytes
+) -> None:
     file = tmp_path / "broken.jsonl"
     file.write_bytes(content)
     done = sessions(home, "import", str(file))
@@ -123,14 +142,22 @@ def test_a_missing_file_is_named(home: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "can't be read (no such file" in done.stderr
     assert sessions(home, "import", str(tmp_path)).returncode == 1
-    assert sessions(tmp_path / "fresh", "import", str(tmp_path / "none")).returncode == 1
+    assert (
+        sessions(tmp_path / "fresh", "import", str(tmp_path / "none")).returncode == 1
+    )
     assert not (tmp_path / "fresh").exists()
 
 
 def test_a_session_is_renamed_by_a_row_of_its_log(home: Path) -> None:
     assert sessions(home, "rename", NEW, "A", "new", "title").returncode == 0
-    row = json.loads(sessions(home, "show", "A new title", "--json").stdout.splitlines()[-1])
-    assert (row["type"], row["title"], row["seq"]) == ("session.titled", "A new title", 3)
+    row = json.loads(
+        sessions(home, "show", "A new title", "--json").stdout.splitlines()[-1]
+    )
+    assert (row["type"], row["title"], row["seq"]) == (
+        "session.titled",
+        "A new title",
+        3,
+    )
     assert sessions(home, "rename", NEW, "").returncode == 0
     assert sessions(home, "rename", NEW, "x" * 201).returncode == 2
 
@@ -155,10 +182,14 @@ def test_on_a_terminal_the_user_is_asked(home: Path) -> None:
     assert ids(home) == [NEW]
 
 
-def test_several_sessions_are_deleted_at_once_and_none_if_one_is_unknown(home: Path) -> None:
+def test_several_sessions_are_deleted_at_once_and_none_if_one_is_unknown(
+    home: Path,
+) -> None:
     assert sessions(home, "delete", OLD, "nothing", "--yes").returncode == 1
     assert ids(home) == [NEW, OLD]
-    assert "2 sessions deleted" in sessions(home, "delete", OLD, NEW, OLD, "--yes").stdout
+    assert (
+        "2 sessions deleted" in sessions(home, "delete", OLD, NEW, OLD, "--yes").stdout
+    )
     assert ids(home) == []
     assert "No sessions yet" in sessions(home, "list").stdout
 
@@ -181,7 +212,10 @@ def test_pruning_shows_what_goes_and_takes_only_what_is_old(home: Path) -> None:
     assert ids(home) == [NEW, OLD]
     assert sessions(home, "prune", "--older-than", "12w", "--yes").returncode == 0
     assert ids(home) == [NEW]
-    assert "Nothing to delete" in sessions(home, "prune", "--older-than", "90d", "--yes").stdout
+    assert (
+        "Nothing to delete"
+        in sessions(home, "prune", "--older-than", "90d", "--yes").stdout
+    )
 
 
 def test_a_wrong_age_is_wrong_usage(home: Path) -> None:

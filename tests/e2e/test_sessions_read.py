@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
-from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.store import open_store
 from hermes.testing import FakeClock
 
@@ -19,8 +25,14 @@ TALK, EMPTY = "20261112-101500-a1b2c3", "20261114-120000-0f0f0f"
 EVIL = "\x1b]0;owned\x07"
 
 
-def sessions(home: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+def sessions(
+    home: Path, *arguments: str, **extra: str
+) -> subprocess.CompletedProcess[str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     return subprocess.run(
         [HERMES, "sessions", *arguments],
         env={**kept, "HERMES_HOME": str(home), **extra},
@@ -43,9 +55,17 @@ def home(tmp_path: Path) -> Path:
         store.log.append(
             TALK,
             UserMessage(text="Why does the parser fail? 解析器"),
-            AssistantMessage(tool_calls=(call,), finish="tool_calls", model="m-1", provider="p", usage=usage),
+            AssistantMessage(
+                tool_calls=(call,),
+                finish="tool_calls",
+                model="m-1",
+                provider="p",
+                usage=usage,
+            ),
             ToolFinished(call_id="c1", name="read_file", text="x = 1\n" * 500),
-            AssistantMessage(text=f"It reads past the end.{EVIL}", model="m-1", provider="p"),
+            AssistantMessage(
+                text=f"It reads past the end.{EVIL}", model="m-1", provider="p"
+            ),
             TurnEnded(reason="done", usage=usage),
             SessionTitled(title=f"Fix the parser{EVIL}"),
         )
@@ -79,7 +99,9 @@ def test_without_sessions_commands_say_so_and_create_nothing(
 
 def test_without_sessions_json_is_still_json(tmp_path: Path) -> None:
     assert json.loads(sessions(tmp_path, "list", "--json").stdout) == {"sessions": []}
-    assert json.loads(sessions(tmp_path, "search", "a", "--json").stdout) == {"hits": []}
+    assert json.loads(sessions(tmp_path, "search", "a", "--json").stdout) == {
+        "hits": []
+    }
 
 
 def test_the_list_shows_the_newest_first_and_fits_eighty_columns(home: Path) -> None:
@@ -101,7 +123,11 @@ def test_the_list_says_when_there_is_more(home: Path) -> None:
 def test_the_list_as_json_names_fields_as_events_do(home: Path) -> None:
     newest, talk = json.loads(sessions(home, "list", "--json").stdout)["sessions"]
     assert newest["session_id"] == EMPTY
-    assert (talk["session_id"], talk["seq"], talk["title"]) == (TALK, 7, f"Fix the parser{EVIL}")
+    assert (talk["session_id"], talk["seq"], talk["title"]) == (
+        TALK,
+        7,
+        f"Fix the parser{EVIL}",
+    )
     assert talk["cost_usd"] == 0.25
 
 
@@ -126,14 +152,27 @@ def test_every_row_is_listed_when_asked_for(home: Path) -> None:
 
 
 def test_rows_as_json_are_envelopes_with_nothing_changed(home: Path) -> None:
-    rows = [json.loads(line) for line in sessions(home, "show", TALK, "--json").stdout.splitlines()]
+    rows = [
+        json.loads(line)
+        for line in sessions(home, "show", TALK, "--json").stdout.splitlines()
+    ]
     assert [row["seq"] for row in rows] == [1, 2, 3, 4, 5, 6, 7]
-    assert {"type", "ts", "src", "session_id", "turn_id", "epoch", "seq"} <= rows[0].keys()
+    assert {"type", "ts", "src", "session_id", "turn_id", "epoch", "seq"} <= rows[
+        0
+    ].keys()
     assert rows[4]["text"] == f"It reads past the end.{EVIL}"
 
 
 def test_json_is_utf_8_whatever_the_terminal_speaks(home: Path) -> None:
-    done = sessions(home, "show", TALK, "--json", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    done = sessions(
+        home,
+        "show",
+        TALK,
+        "--json",
+        LC_ALL="C",
+        PYTHONIOENCODING="ascii",
+        PYTHONUTF8="0",
+    )
     assert json.loads(done.stdout.splitlines()[1])["text"].endswith("解析器")
 
 
@@ -146,7 +185,9 @@ def test_a_session_is_found_by_its_title(home: Path) -> None:
     assert sessions(home, "show", f"Fix the parser{EVIL}").returncode == 0
 
 
-def test_names_that_fit_none_or_several_are_errors_that_say_what_to_do(home: Path) -> None:
+def test_names_that_fit_none_or_several_are_errors_that_say_what_to_do(
+    home: Path,
+) -> None:
     none, several = sessions(home, "show", "nothing"), sessions(home, "show", "2026")
     assert (none.returncode, several.returncode) == (1, 1)
     assert "sessions list" in none.stderr
@@ -168,9 +209,16 @@ def test_search_finds_words_and_cjk_and_marks_them(home: Path) -> None:
 
 
 def test_search_as_json_gives_the_place_of_each_hit(home: Path) -> None:
-    hits = json.loads(sessions(home, "search", "parser", "--session", TALK, "--json").stdout)["hits"]
-    assert {(hit["session_id"], hit["seq"], hit["role"]) for hit in hits} == {(TALK, 2, "user"), (TALK, 3, "assistant")}
-    assert json.loads(sessions(home, "search", "parser", "--session", EMPTY, "--json").stdout) == {"hits": []}
+    hits = json.loads(
+        sessions(home, "search", "parser", "--session", TALK, "--json").stdout
+    )["hits"]
+    assert {(hit["session_id"], hit["seq"], hit["role"]) for hit in hits} == {
+        (TALK, 2, "user"),
+        (TALK, 3, "assistant"),
+    }
+    assert json.loads(
+        sessions(home, "search", "parser", "--session", EMPTY, "--json").stdout
+    ) == {"hits": []}
 
 
 def test_a_search_without_hits_or_words_says_what_to_do(home: Path) -> None:
@@ -186,7 +234,9 @@ def test_a_sound_log_is_counted(home: Path) -> None:
     assert "2 sessions and 8 rows" in done.stdout
 
 
-def test_a_damaged_database_is_recovered_and_every_command_would_say_so(home: Path) -> None:
+def test_a_damaged_database_is_recovered_and_every_command_would_say_so(
+    home: Path,
+) -> None:
     data = bytearray((home / "state.db").read_bytes())
     data[:4096] = b"\xff" * 4096
     (home / "state.db").write_bytes(data)

@@ -10,7 +10,11 @@ HERMES = Path(sys.executable).with_name("hermes")
 
 
 def hermes(home: Path, *arguments: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HERMES_")
+    }
     done = subprocess.run(
         [HERMES, *arguments], env={**kept, "HERMES_HOME": str(home)}, capture_output=True, text=True, timeout=60,
         check=True,
@@ -25,7 +29,13 @@ def offered(home: Path, *arguments: str) -> set[str]:
 
 def test_settings_and_surface_decide_what_is_offered(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    assert {"terminal", "apply_patch", "run_python", "session_search", "ask_user"} <= offered(home)
+    assert {
+        "terminal",
+        "apply_patch",
+        "run_python",
+        "session_search",
+        "ask_user",
+    } <= offered(home)
     assert "ask_user" not in offered(home, "--surface", "cron")
     hermes(home, "config", "set", "tools.disabled", '["run_python", "files"]')
     assert not {"run_python", "apply_patch", "read_file"} & offered(home)

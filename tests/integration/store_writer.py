@@ -18,7 +18,9 @@ from hermes.store.connection import connect
 
 
 def say(line: str) -> None:
-    os.write(1, line.encode() + b"\n")  # one write, so that lines of several processes don't mix
+    os.write(
+        1, line.encode() + b"\n"
+    )  # one write, so that lines of several processes don't mix
 
 
 def heard() -> str:
@@ -51,8 +53,15 @@ def write_for_ever(path: Path, name: str, label: str) -> None:
             for session in (name, "shared"):
                 number += 1
                 texts = [f"{label}.{number}.{i}" for i in range(1 + number % 3)]
-                rows = store.log.append(session, *(UserMessage(text=text) for text in texts))
-                say("\n".join(f"ack {name} {session} {row.seq} {text}" for row, text in zip(rows, texts, strict=True)))
+                rows = store.log.append(
+                    session, *(UserMessage(text=text) for text in texts)
+                )
+                say(
+                    "\n".join(
+                        f"ack {name} {session} {row.seq} {text}"
+                        for row, text in zip(rows, texts, strict=True)
+                    )
+                )
 
 
 def race(path: Path, name: str, count: int) -> None:
@@ -130,9 +139,13 @@ def fill_disk(path: Path) -> None:
                 say(f"{type(error).__name__}: {error}")
                 break
             acknowledged.append(text)
-        say(f"kept {[m.text for m in store.log.messages('s') if isinstance(m, UserMessage)] == acknowledged}")
+        say(
+            f"kept {[m.text for m in store.log.messages('s') if isinstance(m, UserMessage)] == acknowledged}"
+        )
         for _ in range(3):
-            with suppress(StoreError):  # still full: every further try is refused the same way
+            with suppress(
+                StoreError
+            ):  # still full: every further try is refused the same way
                 store.log.append("s", UserMessage(text="y" * 100_000))
                 say("accepted")
         ballast.unlink()
@@ -140,7 +153,9 @@ def fill_disk(path: Path) -> None:
         acknowledged.append("after")
     with open_store(path) as store:
         found = [m.text for m in store.log.messages("s") if isinstance(m, UserMessage)]
-        say(f"kept {found == acknowledged}, {store.check().problems}, recovered {store.recovery is not None}")
+        say(
+            f"kept {found == acknowledged}, {store.check().problems}, recovered {store.recovery is not None}"
+        )
 
 
 def full_from_the_start(path: Path) -> None:

@@ -99,7 +99,9 @@ def test_an_event_is_on_disk_before_it_is_published(home: Home) -> None:
     assert found == [1, 3, 3]
 
 
-def test_a_subscriber_may_record_and_everybody_sees_the_order_of_the_log(home: Home) -> None:
+def test_a_subscriber_may_record_and_everybody_sees_the_order_of_the_log(
+    home: Home,
+) -> None:
     def answer(envelope: dict[str, Any]) -> None:
         if envelope.get("text") == "one":
             app.record(envelope["session_id"], SessionTitled(title="from inside"))
@@ -118,17 +120,28 @@ def test_events_of_a_child_name_the_root_of_its_lineage(home: Home) -> None:
         child = app.begin(SessionCreated(kind="child", parent=root, root=root)).session
         app.record(child, UserMessage(text="work"))
         app.record(root, UserMessage(text="wait"))
-    assert [envelope.get("root_session_id") for envelope in bus.seen] == [None, root, root, None]
+    assert [envelope.get("root_session_id") for envelope in bus.seen] == [
+        None,
+        root,
+        root,
+        None,
+    ]
 
 
-def test_subscribers_of_a_real_bus_receive_the_row_as_the_log_has_it(home: Home) -> None:
+def test_subscribers_of_a_real_bus_receive_the_row_as_the_log_has_it(
+    home: Home,
+) -> None:
     bus, seen = Bus(), list[Envelope]()
     bus.subscribe("agent.message.*", seen.append)
     with build(Settings(), home, bus=bus) as app:
         session = app.begin(SessionCreated()).session
         (row,) = app.record(session, UserMessage(text="hi"), turn="t-1")
         assert [dict(envelope) for envelope in seen] == [app.envelope(row)]
-    assert (seen[0]["session_id"], seen[0]["seq"], seen[0]["turn_id"]) == (session, 2, "t-1")
+    assert (seen[0]["session_id"], seen[0]["seq"], seen[0]["turn_id"]) == (
+        session,
+        2,
+        "t-1",
+    )
 
 
 def test_an_app_without_a_bus_uses_that_of_the_process(home: Home) -> None:
@@ -143,13 +156,18 @@ def test_what_can_not_be_written_is_not_published(home: Home) -> None:
     assert bus.seen == []
 
 
-def test_a_row_that_nobody_listens_to_is_written_and_not_made_into_an_event(home: Home) -> None:
+def test_a_row_that_nobody_listens_to_is_written_and_not_made_into_an_event(
+    home: Home,
+) -> None:
     bus = Recorder()
     bus.deaf_to = "session.created"
     with build(Settings(), home, bus=bus) as app:
         session = app.begin(SessionCreated()).session
         app.record(session, UserMessage(text="hi"))
-        assert [row.type for row in app.store.log.events(session)] == ["session.created", UserMessage.topic]
+        assert [row.type for row in app.store.log.events(session)] == [
+            "session.created",
+            UserMessage.topic,
+        ]
     assert [event["type"] for event in bus.seen] == [UserMessage.topic]
 
 
@@ -209,6 +227,10 @@ def test_reading_the_log_loads_neither_asyncio_nor_the_bus(home: Home) -> None:
         "print([name for name in sys.modules if name == 'asyncio' or name.startswith('hermes.events')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(home.root)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code, str(home.root)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert done.stdout.strip() == "[]"

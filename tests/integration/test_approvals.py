@@ -43,7 +43,8 @@ class Asked:
         self._queue: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         bus.subscribe(
-            "agent.approval.requested", lambda event: loop.call_soon_threadsafe(self._queue.put_nowait, event)
+            "agent.approval.requested",
+            lambda event: loop.call_soon_threadsafe(self._queue.put_nowait, event),
         )
 
     async def next(self) -> str:
@@ -55,11 +56,15 @@ class Bench:
         self.app = app
         self.agent = Agent(app, secrets)
         self.asked = Asked(bus)
-        self.session = app.begin(SessionCreated(surface="test", cwd=str(project))).session
+        self.session = app.begin(
+            SessionCreated(surface="test", cwd=str(project))
+        ).session
 
     def answers(self) -> list[tuple[str, str]]:
         events = [row.event for row in self.app.store.log.every_event(self.session)]
-        return [(one.answer, one.by) for one in events if isinstance(one, ApprovalAnswered)]
+        return [
+            (one.answer, one.by) for one in events if isinstance(one, ApprovalAnswered)
+        ]
 
 
 def secrets(server: ModelServer) -> Secrets:
@@ -77,9 +82,13 @@ async def bench(tmp_path: Path, server: ModelServer) -> AsyncIterator[Bench]:
             await one.agent.close()
 
 
-async def test_this_session_covers_the_next_edit_of_the_folder_and_none_outside(tmp_path: Path) -> None:
+async def test_this_session_covers_the_next_edit_of_the_folder_and_none_outside(
+    tmp_path: Path,
+) -> None:
     async with (
-        ModelServer(writes("a.txt"), writes("b.txt"), writes("../out.txt"), "done") as server,
+        ModelServer(
+            writes("a.txt"), writes("b.txt"), writes("../out.txt"), "done"
+        ) as server,
         bench(tmp_path, server) as one,
     ):
         service = one.agent.service
@@ -87,34 +96,55 @@ async def test_this_session_covers_the_next_edit_of_the_folder_and_none_outside(
         first = await one.asked.next()
         (request,) = await service.pending(one.session)
         assert isinstance(request, ApprovalRequested)
-        assert await service.answer(one.session, first, "session", by="test", shown=approval_hash(request))
+        assert await service.answer(
+            one.session, first, "session", by="test", shown=approval_hash(request)
+        )
         assert await one.asked.next() == "call-b.txt"  # asked and answered by itself
-        assert await service.answer(one.session, await one.asked.next(), "deny", by="test")
+        assert await service.answer(
+            one.session, await one.asked.next(), "deny", by="test"
+        )
         await service.idle(one.session)
-        assert one.answers() == [("session", "test"), ("session", "remembered"), ("deny", "test")]
+        assert one.answers() == [
+            ("session", "test"),
+            ("session", "remembered"),
+            ("deny", "test"),
+        ]
     assert (tmp_path / "project" / "b.txt").exists()
     assert not (tmp_path / "out.txt").exists()
 
 
 async def test_the_reason_of_a_denial_reaches_the_model_with_it(tmp_path: Path) -> None:
-    async with ModelServer(writes("a.txt"), "as you say") as server, bench(tmp_path, server) as one:
+    async with (
+        ModelServer(writes("a.txt"), "as you say") as server,
+        bench(tmp_path, server) as one,
+    ):
         service = one.agent.service
         await service.submit(one.session, "write")
         call = await one.asked.next()
-        assert await service.answer(one.session, call, "deny", by="test", reason="call it b.txt instead")
+        assert await service.answer(
+            one.session, call, "deny", by="test", reason="call it b.txt instead"
+        )
         await service.idle(one.session)
         result = msgspec.json.decode(server.posts[1].body)["messages"][-1]
-    assert (result["role"], result["content"]) == ("tool", "Not run: the user said no: call it b.txt instead")
+    assert (result["role"], result["content"]) == (
+        "tool",
+        "Not run: the user said no: call it b.txt instead",
+    )
 
 
-async def test_another_mode_counts_for_the_request_that_is_open_and_the_rest_of_the_turn(tmp_path: Path) -> None:
+async def test_another_mode_counts_for_the_request_that_is_open_and_the_rest_of_the_turn(
+    tmp_path: Path,
+) -> None:
     async with (
         ModelServer(writes("a.txt", "../out.txt"), writes("b.txt"), "done") as server,
         bench(tmp_path, server) as one,
     ):
         service = one.agent.service
         await service.submit(one.session, "write")
-        assert {await one.asked.next(), await one.asked.next()} == {"call-a.txt", "call-out.txt"}
+        assert {await one.asked.next(), await one.asked.next()} == {
+            "call-a.txt",
+            "call-out.txt",
+        }
         one.agent.use(approvals="auto-edit")
         assert await one.agent.settle_allowed(by="test") == 1
         assert await service.answer(one.session, "call-out.txt", "deny", by="test")
@@ -124,19 +154,29 @@ async def test_another_mode_counts_for_the_request_that_is_open_and_the_rest_of_
     assert (tmp_path / "project" / "b.txt").exists()
 
 
-async def test_a_session_of_many_gets_another_mode_in_the_middle_of_its_turn(tmp_path: Path) -> None:
-    async with ModelServer(writes("a.txt"), writes("b.txt"), "done", writes("c.txt"), "done") as server:
+async def test_a_session_of_many_gets_another_mode_in_the_middle_of_its_turn(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(
+        writes("a.txt"), writes("b.txt"), "done", writes("c.txt"), "done"
+    ) as server:
         bus, project = Bus(), tmp_path / "project"
         project.mkdir()
         with build(SETTINGS, Home(tmp_path / "home"), bus=bus) as app:
             staff, asked = Staff(app, secrets(server), "test"), Asked(bus)
-            session, other = (app.begin(SessionCreated(surface="test", cwd=str(project))).session for _ in range(2))
+            session, other = (
+                app.begin(SessionCreated(surface="test", cwd=str(project))).session
+                for _ in range(2)
+            )
             await staff.service(session).submit(session, "write")
             await asked.next()
             await staff.set_mode(session, "auto-edit")
             await staff.service(session).idle(session)
             assert (project / "b.txt").exists()
-            assert (staff.approvals(session), staff.approvals(other)) == ("auto-edit", "ask")
+            assert (staff.approvals(session), staff.approvals(other)) == (
+                "auto-edit",
+                "ask",
+            )
             await staff.service(other).submit(other, "write")
             assert await asked.next() == "call-c.txt"  # asked there as before
             await staff.close()

@@ -21,7 +21,10 @@ def far(folder: Path) -> Shelf:
 def test_a_named_file_goes_along_and_is_not_echoed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     attached = attach("look at @a.py, please", near(tmp_path))
-    assert attached.text == 'look at @a.py, please\n\n<attached path="a.py">\nx = 1\n</attached>'
+    assert (
+        attached.text
+        == 'look at @a.py, please\n\n<attached path="a.py">\nx = 1\n</attached>'
+    )
     assert typed_part(attached.text) == "look at @a.py, please"
 
 
@@ -38,9 +41,15 @@ def test_what_may_be_secret_long_or_binary_is_only_named(tmp_path: Path) -> None
     (tmp_path / ".env").write_text("KEY=1")
     (tmp_path / "long.txt").write_text("x" * 100_000)
     (tmp_path / "data.bin").write_bytes(b"\0\1")
-    attached = attach("@.env @long.txt @data.bin @nothing me@example.org", near(tmp_path))
+    attached = attach(
+        "@.env @long.txt @data.bin @nothing me@example.org", near(tmp_path)
+    )
     assert attached.text == "@.env @long.txt @data.bin @nothing me@example.org"
-    assert [line.split()[0] for line in attached.left] == [".env", "long.txt", "data.bin"]
+    assert [line.split()[0] for line in attached.left] == [
+        ".env",
+        "long.txt",
+        "data.bin",
+    ]
 
 
 def test_a_file_can_not_end_its_own_block(tmp_path: Path) -> None:
@@ -52,9 +61,14 @@ def test_a_file_can_not_end_its_own_block(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
-    attached = attach('@nope.py, @a.py. @"no such" @someone me@example.org', near(tmp_path))
+    attached = attach(
+        '@nope.py, @a.py. @"no such" @someone me@example.org', near(tmp_path)
+    )
     words = "here; your words are sent as they are."
-    assert attached.left == (f"There is no nope.py {words}", f"There is no no such {words}")
+    assert attached.left == (
+        f"There is no nope.py {words}",
+        f"There is no no such {words}",
+    )
 
 
 def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
@@ -62,13 +76,18 @@ def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").symlink_to(tmp_path / "id_rsa")
     attached = attach("@notes.txt", near(tmp_path))
     assert attached.text == "@notes.txt"
-    assert attached.left == ("notes.txt is only named, its content is not sent: it may hold secrets.",)
+    assert attached.left == (
+        "notes.txt is only named, its content is not sent: it may hold secrets.",
+    )
 
 
 def test_what_belongs_to_hermes_is_only_named(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "policy.toml").write_text("allow = 1")
-    assert attach("@home/policy.toml @home", near(tmp_path, tmp_path / "home")).text == "@home/policy.toml @home"
+    assert (
+        attach("@home/policy.toml @home", near(tmp_path, tmp_path / "home")).text
+        == "@home/policy.toml @home"
+    )
 
 
 def test_from_far_only_the_sessions_folder_counts(tmp_path: Path) -> None:
@@ -77,7 +96,9 @@ def test_from_far_only_the_sessions_folder_counts(tmp_path: Path) -> None:
     (tmp_path / "plan.txt").write_text("outside")
     (work / "in.txt").write_text("inside")
     (work / "out.txt").symlink_to(tmp_path / "plan.txt")
-    text = f"@in.txt @out.txt @../plan.txt @{tmp_path / 'plan.txt'} @{tmp_path}/none.txt"
+    text = (
+        f"@in.txt @out.txt @../plan.txt @{tmp_path / 'plan.txt'} @{tmp_path}/none.txt"
+    )
     attached = attach(text, far(work))
     assert attached.text == f'{text}\n\n<attached path="in.txt">\ninside\n</attached>'
     assert [line.split()[3] for line in attached.left] == [
@@ -97,5 +118,7 @@ def test_a_name_that_no_file_can_have_stops_nothing(tmp_path: Path) -> None:
 def test_all_together_stay_below_the_limit(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"part{number}.txt").write_text("x" * 40_000)
-    attached = attach(" ".join(f"@part{number}.txt" for number in range(6)), near(tmp_path))
+    attached = attach(
+        " ".join(f"@part{number}.txt" for number in range(6)), near(tmp_path)
+    )
     assert (attached.text.count("<attached path"), len(attached.left)) == (4, 2)

@@ -16,7 +16,12 @@ import pytest
 from hermes.app.backup import back_up, restore
 from hermes.core import gitfolder
 from hermes.errors import HermesError
-from hermes.schema.events import ApprovalRequested, SessionCreated, SessionPrompted, TurnEnded
+from hermes.schema.events import (
+    ApprovalRequested,
+    SessionCreated,
+    SessionPrompted,
+    TurnEnded,
+)
 from hermes.schema.messages import UserMessage
 from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
@@ -52,17 +57,23 @@ def said(home: Home) -> list[str]:
         return [message.text for message in store.log.messages("s")]
 
 
-def test_everything_worth_keeping_is_in_it_and_for_nobody_else(home: Home, tmp_path: Path) -> None:
+def test_everything_worth_keeping_is_in_it_and_for_nobody_else(
+    home: Home, tmp_path: Path
+) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(home.root / "live.sock"))
         done = back_up(home, tmp_path / "all.tar.gz")
     assert names(done.file) == {"state.db", "config.yaml", ".env", "memories/MEMORY.md"}
     assert stat.S_IMODE(done.file.stat().st_mode) == 0o600
     assert {path.name for path in tmp_path.iterdir()} == {"home", "all.tar.gz"}
-    assert ".env" not in names(back_up(home, tmp_path / "shared.tar.gz", secrets=False).file)
+    assert ".env" not in names(
+        back_up(home, tmp_path / "shared.tar.gz", secrets=False).file
+    )
 
 
-def test_it_is_consistent_while_a_session_is_written(home: Home, tmp_path: Path) -> None:
+def test_it_is_consistent_while_a_session_is_written(
+    home: Home, tmp_path: Path
+) -> None:
     enough, stop = threading.Event(), threading.Event()
 
     def write() -> None:
@@ -111,7 +122,9 @@ def test_a_home_in_use_is_not_replaced(home: Home, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"home", "all.tar.gz"}
 
 
-def test_links_out_of_the_home_are_named_and_inner_ones_kept(home: Home, tmp_path: Path) -> None:
+def test_links_out_of_the_home_are_named_and_inner_ones_kept(
+    home: Home, tmp_path: Path
+) -> None:
     (tmp_path / "dotfiles").mkdir()
     (home.root / "skills").symlink_to(tmp_path / "dotfiles")
     (home.root / "notes").symlink_to("memories/MEMORY.md")
@@ -122,7 +135,9 @@ def test_links_out_of_the_home_are_named_and_inner_ones_kept(home: Home, tmp_pat
 
 
 @pytest.mark.parametrize("content", [b"", b"not an archive", b"\x1f\x8b cut off"])
-def test_what_is_no_backup_changes_nothing(home: Home, tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_backup_changes_nothing(
+    home: Home, tmp_path: Path, content: bytes
+) -> None:
     source = tmp_path / "bad.tar.gz"
     source.write_bytes(content)
     with pytest.raises(HermesError, match="can't be brought back"):
@@ -143,9 +158,17 @@ def test_an_archive_that_leads_out_is_refused(home: Home, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("name", "target"),
-    [("way", "/etc"), ("way", "../x"), ("deep/way", "../../x"), ("way", "here/../x"), ("way", "../home/state.db")],
+    [
+        ("way", "/etc"),
+        ("way", "../x"),
+        ("deep/way", "../../x"),
+        ("way", "here/../x"),
+        ("way", "../home/state.db"),
+    ],
 )
-def test_an_archive_with_a_link_that_leads_out_is_refused(home: Home, tmp_path: Path, name: str, target: str) -> None:
+def test_an_archive_with_a_link_that_leads_out_is_refused(
+    home: Home, tmp_path: Path, name: str, target: str
+) -> None:
     source = tmp_path / "bad.tar.gz"
     link = tarfile.TarInfo(name)
     link.type, link.linkname = tarfile.SYMTYPE, target
@@ -157,7 +180,9 @@ def test_an_archive_with_a_link_that_leads_out_is_refused(home: Home, tmp_path: 
     assert said(home) == ["remember the fjord"]
 
 
-def test_an_archive_whose_files_go_through_a_link_is_refused(home: Home, tmp_path: Path) -> None:
+def test_an_archive_whose_files_go_through_a_link_is_refused(
+    home: Home, tmp_path: Path
+) -> None:
     source = tmp_path / "bad.tar.gz"
     link = tarfile.TarInfo("way")
     link.type, link.linkname = tarfile.SYMTYPE, "skills"
@@ -170,7 +195,9 @@ def test_an_archive_whose_files_go_through_a_link_is_refused(home: Home, tmp_pat
 
 
 @pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.LNKTYPE])
-def test_an_archive_with_something_else_than_files_is_refused(home: Home, tmp_path: Path, kind: bytes) -> None:
+def test_an_archive_with_something_else_than_files_is_refused(
+    home: Home, tmp_path: Path, kind: bytes
+) -> None:
     source = tmp_path / "bad.tar.gz"
     odd = tarfile.TarInfo("odd")
     odd.type, odd.linkname = kind, "state.db"
@@ -181,7 +208,9 @@ def test_an_archive_with_something_else_than_files_is_refused(home: Home, tmp_pa
         restore(home, source, stamp="now")
 
 
-def test_every_home_that_is_replaced_within_a_second_is_kept(home: Home, tmp_path: Path) -> None:
+def test_every_home_that_is_replaced_within_a_second_is_kept(
+    home: Home, tmp_path: Path
+) -> None:
     made = back_up(home, tmp_path / "all.tar.gz").file
     for number in range(3):
         (home.root / "mark").write_text(str(number))
@@ -201,12 +230,18 @@ def test_an_existing_file_is_not_overwritten(home: Home, tmp_path: Path) -> None
 
 async def test_as_a_user_runs_it(home: Home, tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
-    made = await hermes.run("backup", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(home.root))
+    made = await hermes.run(
+        "backup", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(home.root)
+    )
     assert (made.code, made.err) == (0, "")
     assert "Your keys are in it" in made.out
-    back = await hermes.run("restore", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(tmp_path / "new"))
+    back = await hermes.run(
+        "restore", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(tmp_path / "new")
+    )
     assert (back.code, back.err) == (0, "")
-    shown = await hermes.run("sessions", "search", "fjord", HERMES_HOME=str(tmp_path / "new"))
+    shown = await hermes.run(
+        "sessions", "search", "fjord", HERMES_HOME=str(tmp_path / "new")
+    )
     assert "remember the fjord" in shown.out
 
 
@@ -225,7 +260,9 @@ def contents(file: Path) -> dict[str, bytes]:
     return found
 
 
-def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(home: Home, tmp_path: Path) -> None:
+def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(
+    home: Home, tmp_path: Path
+) -> None:
     key, password = "sk-proj-" + secrets.token_hex(20), 'a "quoted" pass\\word'
     home.env_file.write_text(f"OPENAI_API_KEY={key}\nDB_PASSWORD='{password}'\n")
     signing = Keyring(home, lambda: 0.0)
@@ -239,15 +276,40 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(ho
     with open_store(home.state) as store:
         store.log.append("s", UserMessage(text=f"my key is {key} and {password}"))
         tools = (ToolSpec(name="t", description="words " * 200, parameters={}),)
-        store.log.append("s", SessionPrompted(system=(f"shared, with {key}", "own part"), tools=tools))
-        store.log.append("s", SessionPrompted(system=("shared", f"own part with {key}"), tools=tools))
+        store.log.append(
+            "s",
+            SessionPrompted(system=(f"shared, with {key}", "own part"), tools=tools),
+        )
+        store.log.append(
+            "s", SessionPrompted(system=("shared", f"own part with {key}"), tools=tools)
+        )
     done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
-    signed = msgspec.json.decode((home.root / "dashboard/keys.json").read_bytes())["key"]
+    signed = msgspec.json.decode((home.root / "dashboard/keys.json").read_bytes())[
+        "key"
+    ]
     for name, content in contents(done.file).items():
-        for value in (key, password, msgspec.json.encode(password).decode()[1:-1], signed, token, "abcdefgh12345678"):
+        for value in (
+            key,
+            password,
+            msgspec.json.encode(password).decode()[1:-1],
+            signed,
+            token,
+            "abcdefgh12345678",
+        ):
             assert value.encode() not in content, name
-    assert {"state.db", "config.yaml", "memories/MEMORY.md", "logs/hermes.log"} <= names(done.file)
-    assert {".env", "dashboard/keys.json", "gateway/api_keys.json", "notes.txt", "plugins/p/.env"} <= set(done.withheld)
+    assert {
+        "state.db",
+        "config.yaml",
+        "memories/MEMORY.md",
+        "logs/hermes.log",
+    } <= names(done.file)
+    assert {
+        ".env",
+        "dashboard/keys.json",
+        "gateway/api_keys.json",
+        "notes.txt",
+        "plugins/p/.env",
+    } <= set(done.withheld)
     assert done.masked >= 1
     assert dict(done.holds)["memories"] == 1
     other = Home(tmp_path / "other")
@@ -255,19 +317,33 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(ho
     assert said(other) == ["remember the fjord", "my key is ******** and ********"]
     with open_store(other.state) as store:
         assert not store.check().problems
-        prompts = [row.event for row in store.log.events("s") if isinstance(row.event, SessionPrompted)]
+        prompts = [
+            row.event
+            for row in store.log.events("s")
+            if isinstance(row.event, SessionPrompted)
+        ]
         assert [prompt.system for prompt in prompts] == [
             ("shared, with ********", "own part"),
             ("shared", "own part with ********"),
         ]
 
 
-def test_a_secret_that_is_also_a_word_of_ours_leaves_every_row_readable(home: Home, tmp_path: Path) -> None:
+def test_a_secret_that_is_also_a_word_of_ours_leaves_every_row_readable(
+    home: Home, tmp_path: Path
+) -> None:
     """A state, the name of a field, and the value of a variable that holds no secret."""
-    home.env_file.write_text("DB_PASSWORD=interrupted\nSITE_PASSWORD=arguments\nEDITOR_MODE=workspace\n")
+    home.env_file.write_text(
+        "DB_PASSWORD=interrupted\nSITE_PASSWORD=arguments\nEDITOR_MODE=workspace\n"
+    )
     events = [
         TurnEnded(reason="interrupted"),
-        ApprovalRequested(call_id="c", name="terminal", arguments="{}", summary="in arguments", reach="workspace"),
+        ApprovalRequested(
+            call_id="c",
+            name="terminal",
+            arguments="{}",
+            summary="in arguments",
+            reach="workspace",
+        ),
         UserMessage(text="interrupted, in the workspace"),
     ]
     with open_store(home.state) as store:
@@ -279,13 +355,25 @@ def test_a_secret_that_is_also_a_word_of_ours_leaves_every_row_readable(home: Ho
         assert store.check().problems == []
         assert [row.event for row in store.log.events("s")][-3:] == [
             events[0],
-            ApprovalRequested(call_id="c", name="terminal", arguments="{}", summary="in ********", reach="workspace"),
+            ApprovalRequested(
+                call_id="c",
+                name="terminal",
+                arguments="{}",
+                summary="in ********",
+                reach="workspace",
+            ),
             UserMessage(text="********, in the workspace"),
         ]
 
 
-def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_texts(home: Home, tmp_path: Path) -> None:
-    key, shaped, word = "9f8e7d6c5b4a39281706", "sk-proj-" + secrets.token_hex(20), "correcthorse"
+def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_texts(
+    home: Home, tmp_path: Path
+) -> None:
+    key, shaped, word = (
+        "9f8e7d6c5b4a39281706",
+        "sk-proj-" + secrets.token_hex(20),
+        "correcthorse",
+    )
     x = f"    x:\n      env: {{API_KEY: {key}, REGION: europe-north}}\n"
     y = f"    y:\n      env:\n        DB_PASSWORD: {word}\n"
     headers = f"      headers:\n        Authorization: Bearer {key[::-1]}\n        X: '${{MY_TOKEN}}'\n"
@@ -298,17 +386,27 @@ def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_tex
     subprocess.run(["git", "init", "-q", "--template=", repository], check=True)
     git = ("git", "-C", repository)
     for text in (f"packed {shaped}", f"loose {shaped}", "loose and harmless"):
-        subprocess.run([*git, "hash-object", "-w", "--stdin"], input=text.encode(), check=True)
+        subprocess.run(
+            [*git, "hash-object", "-w", "--stdin"], input=text.encode(), check=True
+        )
         if text.startswith("packed"):
             (loose,) = (path for path in (repository / ".git/objects").glob("??/*"))
             listed = f"{loose.parent.name}{loose.name}\n".encode()
-            subprocess.run([*git, "pack-objects", "-q", ".git/objects/pack/pack"], input=listed, check=True)
+            subprocess.run(
+                [*git, "pack-objects", "-q", ".git/objects/pack/pack"],
+                input=listed,
+                check=True,
+            )
             loose.unlink()
     with open_store(home.state) as store:
         store.log.append("s", UserMessage(text=f"it uses {key} and {word}"))
     done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
     found = contents(done.file)
-    objects = {name: zlib.decompress(found[name]) for name in found if "/objects/" in name and "/pack/" not in name}
+    objects = {
+        name: zlib.decompress(found[name])
+        for name in found
+        if "/objects/" in name and "/pack/" not in name
+    }
     assert not any(name.endswith(".pack") for name in found)
     assert list(objects.values()) == [b"blob 18\0loose and harmless"]
     for name, content in (found | objects).items():
@@ -328,7 +426,11 @@ def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_tex
     }
     assert found["memories/USER.md"] == b"- her key is ********\n- likes tea\n"
     assert found["picture.png"] == (home.root / "picture.png").read_bytes()
-    assert set(done.masked_files) == {"config.yaml", "memories/USER.md", "logs/hermes.log"}
+    assert set(done.masked_files) == {
+        "config.yaml",
+        "memories/USER.md",
+        "logs/hermes.log",
+    }
     other = Home(tmp_path / "other")
     restore(other, done.file, stamp="now")
     assert said(other)[-1] == "it uses ******** and ********"
@@ -344,7 +446,9 @@ def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_tex
         ("x", "[user]\n# \\\n[core]\n"),
     ],
 )
-def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path, place: str, section: str) -> None:
+def test_what_git_would_run_does_not_come_back(
+    home: Home, tmp_path: Path, place: str, section: str
+) -> None:
     proof = tmp_path / "ran"
     skill = home.skills / place
     skill.mkdir(parents=True)
@@ -356,9 +460,14 @@ def test_what_git_would_run_does_not_come_back(home: Home, tmp_path: Path, place
     (skill / ".git" / "hooks" / "pre-commit").chmod(0o755)
     other = Home(tmp_path / "other")
     back = restore(other, back_up(home, tmp_path / "all.tar.gz").file, stamp="now")
-    assert {f"skills/{place}/.git/config", f"skills/{place}/.git/hooks/pre-commit"} <= set(back.left_out)
+    assert {
+        f"skills/{place}/.git/config",
+        f"skills/{place}/.git/hooks/pre-commit",
+    } <= set(back.left_out)
     (other.skills / place / "a").write_text("new")
-    subprocess.run(["git", "-C", other.skills / place, "status"], check=False, capture_output=True)
+    subprocess.run(
+        ["git", "-C", other.skills / place, "status"], check=False, capture_output=True
+    )
     assert not proof.exists()
 
 
@@ -366,12 +475,18 @@ def test_a_git_folder_of_ours_has_our_settings_whatever_it_held(tmp_path: Path) 
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "config").write_text("[core]\n\tfsmonitor = touch /tmp/x\n")
-    gitfolder.make(folder, (), {"HEAD": "ref: refs/heads/main\n"}, "[core]\n\tbare = false\n")
+    gitfolder.make(
+        folder, (), {"HEAD": "ref: refs/heads/main\n"}, "[core]\n\tbare = false\n"
+    )
     assert (folder / "config").read_text() == "[core]\n\tbare = false\n"
 
 
-@pytest.mark.parametrize("name", ["a/" * 5_000 + "x", "a/" * 100 + "x", "x" * 5_000, "a/" * 61 + "x"])
-def test_a_name_that_is_too_deep_or_long_is_refused(home: Home, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["a/" * 5_000 + "x", "a/" * 100 + "x", "x" * 5_000, "a/" * 61 + "x"]
+)
+def test_a_name_that_is_too_deep_or_long_is_refused(
+    home: Home, tmp_path: Path, name: str
+) -> None:
     source = tmp_path / "deep.tar.gz"
     with tarfile.open(source, "w:gz") as archive:
         member(archive, "state.db")

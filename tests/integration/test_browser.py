@@ -36,11 +36,15 @@ class Driving:
 
     def __init__(self, folder: Path, allowed: Sequence[str], settings: Browser) -> None:
         web = Web(allow_hosts=tuple(allowed))
-        self.owner = BrowserTools(settings, web, OutputFolder(folder / "outputs"), environment())
+        self.owner = BrowserTools(
+            settings, web, OutputFolder(folder / "outputs"), environment()
+        )
         self._tools = {tool.spec.name: tool for tool in self.owner.tools}
         self._context = ToolContext("c", "s", folder, lambda text: None)
 
-    async def __call__(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+    async def __call__(
+        self, name: str, arguments: Mapping[str, Any] | None = None
+    ) -> ToolResult:
         return await self._tools[f"browser_{name}"].run(arguments or {}, self._context)
 
 
@@ -64,7 +68,9 @@ def ref_of(text: str, label: str) -> str:
 
 def form(asked: Asked) -> Page:
     pages = {"/": FORM, "/second": "<title>Two</title><p>the second page</p>"}
-    return Page(pages.get(asked.target, f"<title>Sent</title><p>got {asked.target}</p>"))
+    return Page(
+        pages.get(asked.target, f"<title>Sent</title><p>got {asked.target}</p>")
+    )
 
 
 async def test_a_page_is_opened_read_clicked_filled_and_left(tmp_path: Path) -> None:
@@ -75,16 +81,27 @@ async def test_a_page_is_opened_read_clicked_filled_and_left(tmp_path: Path) -> 
         assert 'heading "Hello"' in opened.text
         clicked = await drive("click", {"ref": ref_of(opened.text, 'button "Press"')})
         assert "it was clicked" in clicked.text
-        chosen = await drive("select", {"ref": ref_of(clicked.text, 'combobox "Colour"'), "option": "Blue"})
-        typed = {"ref": ref_of(chosen.text, 'textbox "Name"'), "text": "Ada", "submit": True}
+        chosen = await drive(
+            "select",
+            {"ref": ref_of(clicked.text, 'combobox "Colour"'), "option": "Blue"},
+        )
+        typed = {
+            "ref": ref_of(chosen.text, 'textbox "Name"'),
+            "text": "Ada",
+            "submit": True,
+        }
         sent = await drive("type", typed)
         assert "got /sent?name=Ada&colour=b" in sent.text
         assert "Page: Form" in (await drive("back")).text
-        second = await drive("click", {"ref": ref_of((await drive("snapshot")).text, "Second page")})
+        second = await drive(
+            "click", {"ref": ref_of((await drive("snapshot")).text, "Second page")}
+        )
         assert "the second page" in second.text
 
 
-async def test_whoever_decides_is_told_which_element_of_which_page(tmp_path: Path) -> None:
+async def test_whoever_decides_is_told_which_element_of_which_page(
+    tmp_path: Path,
+) -> None:
     async with driven(form, tmp_path) as (server, drive):
         click = drive.owner.browser_click
         assert click.describe({"ref": "e2"}) == ""
@@ -92,7 +109,10 @@ async def test_whoever_decides_is_told_which_element_of_which_page(tmp_path: Pat
         ref = ref_of(opened.text, 'button "Press"')
         for tool in (click, drive.owner.browser_type, drive.owner.browser_select):
             assert tool.describe({"ref": ref}) == f'button "Press" on {server.url}/'
-        assert click.describe({"ref": "e999"}) == f"an element that was not shown on {server.url}/"
+        assert (
+            click.describe({"ref": "e999"})
+            == f"an element that was not shown on {server.url}/"
+        )
         assert click.describe({}) == f"an element that was not shown on {server.url}/"
 
 
@@ -100,7 +120,9 @@ TURNS = """<title>Turns</title><button onclick="document.title='clicked'">Show m
 <script>window.turn = () => { document.querySelector('button').textContent = 'Delete everything' }</script>"""
 
 
-async def test_an_element_that_became_another_one_is_not_clicked(tmp_path: Path) -> None:
+async def test_an_element_that_became_another_one_is_not_clicked(
+    tmp_path: Path,
+) -> None:
     async with driven(lambda asked: Page(TURNS), tmp_path) as (server, drive):
         opened = await drive("open", {"url": server.url})
         async with drive.owner._session.page() as page:
@@ -109,7 +131,12 @@ async def test_an_element_that_became_another_one_is_not_clicked(tmp_path: Path)
             await drive("click", {"ref": ref_of(opened.text, "Show more")})
         seen = await drive("snapshot")
         assert "Page: Turns" in seen.text
-        assert "Page: clicked" in (await drive("click", {"ref": ref_of(seen.text, "Delete everything")})).text
+        assert (
+            "Page: clicked"
+            in (
+                await drive("click", {"ref": ref_of(seen.text, "Delete everything")})
+            ).text
+        )
 
 
 async def test_a_screenshot_is_a_picture(tmp_path: Path) -> None:
@@ -118,7 +145,9 @@ async def test_a_screenshot_is_a_picture(tmp_path: Path) -> None:
         result = await drive("screenshot")
         image = result.images[0]
         assert image.media_type == "image/jpeg"
-        assert (await asyncio.to_thread(Path(image.source).read_bytes)).startswith(b"\xff\xd8\xff")
+        assert (await asyncio.to_thread(Path(image.source).read_bytes)).startswith(
+            b"\xff\xd8\xff"
+        )
 
 
 async def test_scrolling_shows_what_loads_only_then(tmp_path: Path) -> None:
@@ -149,16 +178,26 @@ async def test_what_the_gate_refuses_no_part_of_a_page_reaches(tmp_path: Path) -
         async with driven(handler, tmp_path) as (server, drive):
             text = (await drive("open", {"url": server.url})).text
             async with asyncio.timeout(20):
-                while "was not contacted" not in text or {"/redirect"} - {asked.target for asked in server.asked}:
+                while "was not contacted" not in text or {"/redirect"} - {
+                    asked.target for asked in server.asked
+                }:
                     text += (await drive("snapshot")).text
             assert "inner secret" not in text
         assert inner.asked == []
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1/", "http://localhost:8080/", "file:///etc/passwd", "chrome://version"]
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://localhost:8080/",
+        "file:///etc/passwd",
+        "chrome://version",
+    ],
 )
-async def test_private_places_and_other_schemes_are_refused_before_a_browser_starts(tmp_path: Path, url: str) -> None:
+async def test_private_places_and_other_schemes_are_refused_before_a_browser_starts(
+    tmp_path: Path, url: str
+) -> None:
     drive = Driving(tmp_path, (), Browser(executable="/bin/false"))
     with pytest.raises(ToolFailed, match=r"was not contacted|can't be fetched"):
         await drive("open", {"url": url})
@@ -181,12 +220,18 @@ async def test_names_are_resolved_by_the_gate_alone(tmp_path: Path) -> None:
         asked.append(host)
         return ("127.0.0.1",)
 
-    async with web_server(lambda request: Page(f"<p>for {request.headers['host']}")) as server:
+    async with web_server(
+        lambda request: Page(f"<p>for {request.headers['host']}")
+    ) as server:
         web = Web(allow_hosts=(f"app.example:{server.port}",))
-        owner = BrowserTools(Browser(), web, OutputFolder(tmp_path), environment(), resolver)
+        owner = BrowserTools(
+            Browser(), web, OutputFolder(tmp_path), environment(), resolver
+        )
         try:
             context = ToolContext("c", "s", tmp_path, lambda text: None)
-            result = await owner.browser_open.run({"url": f"http://app.example:{server.port}/"}, context)
+            result = await owner.browser_open.run(
+                {"url": f"http://app.example:{server.port}/"}, context
+            )
         finally:
             await owner.close()
         assert f"for app.example:{server.port}" in result.text
@@ -196,8 +241,12 @@ async def test_names_are_resolved_by_the_gate_alone(tmp_path: Path) -> None:
 async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> None:
     def handler(asked: Asked) -> Page:
         if asked.target == "/file":
-            return Page("data", headers={"Content-Disposition": "attachment; filename=evil.sh"})
-        return Page("<p>start</p><script>alert('look here')</script><a href=/file>Load</a>")
+            return Page(
+                "data", headers={"Content-Disposition": "attachment; filename=evil.sh"}
+            )
+        return Page(
+            "<p>start</p><script>alert('look here')</script><a href=/file>Load</a>"
+        )
 
     async with driven(handler, tmp_path) as (server, drive):
         opened = await drive("open", {"url": server.url})
@@ -208,7 +257,9 @@ async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> Non
                 result = await drive("snapshot")
 
 
-async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(
+    tmp_path: Path,
+) -> None:
     async with driven(form, tmp_path, Browser(timeout=6)) as (server, drive):
         with pytest.raises(ToolFailed, match="No page is open") as problem:
             await drive("snapshot")
@@ -225,14 +276,22 @@ async def test_a_page_that_never_answers_is_given_up(tmp_path: Path) -> None:
     async def silent(writer: asyncio.StreamWriter) -> None:
         await asyncio.Event().wait()
 
-    async with driven(lambda asked: silent, tmp_path, Browser(timeout=6)) as (server, drive):
+    async with driven(lambda asked: silent, tmp_path, Browser(timeout=6)) as (
+        server,
+        drive,
+    ):
         with pytest.raises(ToolFailed, match="Timeout"):
             await drive("open", {"url": server.url})
 
 
 async def test_a_page_that_loops_for_ever_ends_with_the_browser(tmp_path: Path) -> None:
-    page = Page("<title>Loop</title><script>setTimeout(() => { while (true) {} }, 0)</script>")
-    async with driven(lambda asked: page, tmp_path, Browser(timeout=2)) as (server, drive):
+    page = Page(
+        "<title>Loop</title><script>setTimeout(() => { while (true) {} }, 0)</script>"
+    )
+    async with driven(lambda asked: page, tmp_path, Browser(timeout=2)) as (
+        server,
+        drive,
+    ):
         with pytest.raises(ToolFailed, match=r"did not answer|Timeout"):
             await drive("open", {"url": server.url})
 
@@ -250,11 +309,17 @@ async def test_a_browser_that_was_killed_is_started_again(tmp_path: Path) -> Non
         assert "Page: Form" in (await drive("open", {"url": server.url})).text
 
 
-async def test_a_window_that_a_page_opens_is_followed_until_it_closes(tmp_path: Path) -> None:
+async def test_a_window_that_a_page_opens_is_followed_until_it_closes(
+    tmp_path: Path,
+) -> None:
     def handler(asked: Asked) -> Page:
         if asked.target == "/popup":
-            return Page("<title>Popup</title><button onclick='window.close()'>Leave</button>")
-        return Page("<title>First</title><button onclick='window.open(\"/popup\")'>More</button>")
+            return Page(
+                "<title>Popup</title><button onclick='window.close()'>Leave</button>"
+            )
+        return Page(
+            "<title>First</title><button onclick='window.open(\"/popup\")'>More</button>"
+        )
 
     async with driven(handler, tmp_path) as (server, drive):
         opened = await drive("open", {"url": server.url})
@@ -275,7 +340,9 @@ async def test_a_key_in_an_address_is_not_sent(tmp_path: Path) -> None:
 
 
 async def test_no_browser_is_one_clear_line(tmp_path: Path) -> None:
-    drive = Driving(tmp_path, ("127.0.0.1",), Browser(executable=str(tmp_path / "none")))
+    drive = Driving(
+        tmp_path, ("127.0.0.1",), Browser(executable=str(tmp_path / "none"))
+    )
     with pytest.raises(ToolFailed, match="which can't be run") as problem:
         await drive("open", {"url": "http://127.0.0.1/"})
     assert "install" in problem.value.hint
@@ -283,7 +350,9 @@ async def test_no_browser_is_one_clear_line(tmp_path: Path) -> None:
 
 async def test_it_is_closed_when_it_is_not_used(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
-    async with driven(form, tmp_path, Browser(profile=str(profile), idle_timeout=0.2)) as (server, drive):
+    async with driven(
+        form, tmp_path, Browser(profile=str(profile), idle_timeout=0.2)
+    ) as (server, drive):
         await drive("open", {"url": server.url})
         await gone(profile)
         with pytest.raises(ToolFailed, match="No page is open"):
@@ -319,7 +388,9 @@ async def main():
         await asyncio.Event().wait()
 asyncio.run(main())
 """
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE
+    )
     try:
         assert process.stdout is not None
         async with asyncio.timeout(60):

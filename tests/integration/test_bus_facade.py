@@ -7,7 +7,12 @@ from pathlib import Path
 
 def run(code: str, folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -48,7 +53,9 @@ print(sorted({"asyncio", "msgspec"} & set(sys.modules)))
     assert run(code, tmp_path).strip() == "[]"
 
 
-def test_a_process_with_an_async_subscriber_and_no_loop_ends_cleanly(tmp_path: Path) -> None:
+def test_a_process_with_an_async_subscriber_and_no_loop_ends_cleanly(
+    tmp_path: Path,
+) -> None:
     code = """
 import logging
 logging.basicConfig()

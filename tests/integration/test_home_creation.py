@@ -49,7 +49,9 @@ def read_only_folder() -> Iterator[Path]:
 def ensure_as_user(root: Path) -> str:
     """What `ensure` says to a user without root's powers."""
     command = [sys.executable, "-c", EXPLAIN, str(root)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=30
+    ).stdout
 
 
 def mode(path: Path) -> int:
@@ -69,11 +71,16 @@ def test_a_folder_that_exists_keeps_its_permissions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("round_number", range(10))
-def test_two_processes_creating_it_at_once_both_succeed(tmp_path: Path, round_number: int) -> None:
+def test_two_processes_creating_it_at_once_both_succeed(
+    tmp_path: Path, round_number: int
+) -> None:
     root = tmp_path / "a" / f"home{round_number}"
     pair = [
         subprocess.Popen(
-            [sys.executable, "-c", ENSURE, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", ENSURE, str(root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for _ in range(2)
     ]
@@ -118,7 +125,9 @@ def test_a_home_that_can_not_be_written_is_refused(read_only_folder: Path) -> No
     assert "or set HERMES_HOME to a folder that is." in said
 
 
-def test_a_home_in_a_folder_that_can_not_be_written_is_refused(read_only_folder: Path) -> None:
+def test_a_home_in_a_folder_that_can_not_be_written_is_refused(
+    read_only_folder: Path,
+) -> None:
     said = ensure_as_user(read_only_folder / "home")
     assert "can't be created" in said
     assert "(permission denied)" in said

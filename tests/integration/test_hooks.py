@@ -34,10 +34,14 @@ def handle(event_type, context):
 """
 
 
-def _write(home: Home, name: str, handler: str, events: str = '["*"]', more: str = "") -> Path:
+def _write(
+    home: Home, name: str, handler: str, events: str = '["*"]', more: str = ""
+) -> Path:
     folder = home.hooks / name
     folder.mkdir(parents=True)
-    (folder / "HOOK.yaml").write_text(f"name: {name}\ndescription: a test\nevents: {events}\n{more}")
+    (folder / "HOOK.yaml").write_text(
+        f"name: {name}\ndescription: a test\nevents: {events}\n{more}"
+    )
     (folder / "handler.py").write_text(handler)
     return folder
 
@@ -49,7 +53,11 @@ def _noting(home: Home, out: Path, name: str = "note", events: str = '["*"]') ->
 
 
 def _notes(out: Path) -> list[tuple[str, dict[str, Any]]]:
-    return [tuple(json.loads(line)) for line in out.read_text().splitlines()] if out.exists() else []
+    return (
+        [tuple(json.loads(line)) for line in out.read_text().splitlines()]
+        if out.exists()
+        else []
+    )
 
 
 def _until(condition: Callable[[], bool]) -> None:
@@ -64,7 +72,9 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home").ensure()
 
 
-def test_a_hook_is_off_until_it_is_trusted_and_after_every_change(home: Home, tmp_path: Path) -> None:
+def test_a_hook_is_off_until_it_is_trusted_and_after_every_change(
+    home: Home, tmp_path: Path
+) -> None:
     folder = _noting(home, tmp_path / "out")
     hooks = Hooks(home)
     assert hooks.find("note").state == "off"
@@ -122,7 +132,9 @@ def test_a_hook_runs_from_the_bytes_that_were_agreed_to_also_when_files_change_m
 
 def test_what_python_compiled_before_is_not_run(home: Home, tmp_path: Path) -> None:
     folder = _noting(home, tmp_path / "out")
-    (tmp_path / "evil.py").write_text("def handle(event_type, context):\n    raise SystemExit\n")
+    (tmp_path / "evil.py").write_text(
+        "def handle(event_type, context):\n    raise SystemExit\n"
+    )
     compiled = folder / "__pycache__" / f"handler.{sys.implementation.cache_tag}.pyc"
     py_compile.compile(
         str(tmp_path / "evil.py"),
@@ -138,7 +150,11 @@ def test_what_python_compiled_before_is_not_run(home: Home, tmp_path: Path) -> N
 def test_what_a_hook_prints_goes_into_the_log(
     home: Home, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    _write(home, "loud", "def handle(event_type, context):\n    print('hello', event_type, sep='-')\n")
+    _write(
+        home,
+        "loud",
+        "def handle(event_type, context):\n    print('hello', event_type, sep='-')\n",
+    )
     caplog.set_level("INFO", "hermes.hooks")
     runner = HookRunner([Hooks(home).trust("loud")])
     runner.fire("agent:end", {})
@@ -159,7 +175,9 @@ def test_what_a_hook_prints_goes_into_the_log(
         ("name: bad\nevents: ['*']\ncolour: red", "colour"),
     ],
 )
-def test_a_manifest_that_can_t_be_used_is_said(home: Home, text: str, problem: str) -> None:
+def test_a_manifest_that_can_t_be_used_is_said(
+    home: Home, text: str, problem: str
+) -> None:
     folder = _write(home, "bad", "def handle(event_type, context): pass")
     (folder / "HOOK.yaml").write_text(text)
     hook = Hooks(home).find("bad")
@@ -172,10 +190,19 @@ def test_a_manifest_that_can_t_be_used_is_said(home: Home, text: str, problem: s
 
 
 def test_a_hook_is_told_of_what_it_asked_for(home: Home, tmp_path: Path) -> None:
-    _noting(home, tmp_path / "out", events='["command:*", "agent:end", "session:start"]')
+    _noting(
+        home, tmp_path / "out", events='["command:*", "agent:end", "session:start"]'
+    )
     Hooks(home).trust("note")
     runner = HookRunner(Hooks(home).every())
-    for kind in ("command:new", "agent:start", "agent:end", "session:end", "session:start", "command:stop"):
+    for kind in (
+        "command:new",
+        "agent:start",
+        "agent:end",
+        "session:end",
+        "session:start",
+        "command:stop",
+    ):
         runner.fire(kind, {})
     runner.close()
     assert [kind for kind, _ in _notes(tmp_path / "out")] == [
@@ -186,13 +213,19 @@ def test_a_hook_is_told_of_what_it_asked_for(home: Home, tmp_path: Path) -> None
     ]
 
 
-def test_hooks_that_fail_hang_or_can_t_be_loaded_stop_nobody(home: Home, tmp_path: Path) -> None:
+def test_hooks_that_fail_hang_or_can_t_be_loaded_stop_nobody(
+    home: Home, tmp_path: Path
+) -> None:
     release = tmp_path / "release"
     hang = f"import os, time\ndef handle(t, c):\n    while not os.path.exists({str(release)!r}): time.sleep(0.01)\n"
     slow = "import asyncio\nasync def handle(event_type, context):\n    await asyncio.sleep(3600)\n"
     _noting(home, tmp_path / "out")
-    _write(home, "fails", "def handle(event_type, context):\n    raise ValueError('no')\n")
-    _write(home, "exits", "import sys\ndef handle(event_type, context):\n    sys.exit(3)\n")
+    _write(
+        home, "fails", "def handle(event_type, context):\n    raise ValueError('no')\n"
+    )
+    _write(
+        home, "exits", "import sys\ndef handle(event_type, context):\n    sys.exit(3)\n"
+    )
     _write(home, "hangs", hang, more="timeout: 0.05\n")
     _write(home, "slow", slow, more="timeout: 0.05\n")
     _write(home, "unloadable", "import nothing_of_that_name\n")
@@ -206,7 +239,13 @@ def test_hooks_that_fail_hang_or_can_t_be_loaded_stop_nobody(home: Home, tmp_pat
     assert time.monotonic() - before < 1.0
     _until(lambda: len(_notes(tmp_path / "out")) == 5)
     stats = {one.name: one for one in runner.stats()}
-    _until(lambda: stats["slow"].timed_out == 5 and stats["hangs"].timed_out == 3 and stats["hangs"].failed == 1)
+    _until(
+        lambda: (
+            stats["slow"].timed_out == 5
+            and stats["hangs"].timed_out == 3
+            and stats["hangs"].failed == 1
+        )
+    )
     _until(lambda: stats["unloadable"].failed == stats["empty"].failed == 1)
     _until(lambda: stats["fails"].failed == stats["exits"].failed == 5)
     assert stats["hangs"].dropped == 2
@@ -228,7 +267,9 @@ def test_async_handlers_are_awaited(home: Home, tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text().split() == ["agent:start", "agent:end"]
 
 
-def test_what_sessions_do_is_told_once_in_order_and_published(home: Home, tmp_path: Path) -> None:
+def test_what_sessions_do_is_told_once_in_order_and_published(
+    home: Home, tmp_path: Path
+) -> None:
     _noting(home, tmp_path / "out")
     Hooks(home).trust("note")
     bus, seen = Bus(), list[str]()
@@ -239,13 +280,23 @@ def test_what_sessions_do_is_told_once_in_order_and_published(home: Home, tmp_pa
         app.record(session, UserMessage(text="hi"))
         app.record(session, TurnStarted(inputs=(2,)), turn="t1")
         call = ToolCall(id="c", name="read_file", arguments="{}")
-        app.record(session, AssistantMessage(text="looking", tool_calls=(call,)), turn="t1")
+        app.record(
+            session, AssistantMessage(text="looking", tool_calls=(call,)), turn="t1"
+        )
         app.record(session, AssistantMessage(text="hello"), turn="t1")
         app.record(session, TurnEnded(reason="done"), turn="t1")
         bus.publish("gateway.command.new", {"platform": "cli", "session_id": session})
         # What another process does is told to its own hooks.
-        relay(bus.publish, "agent.turn.started", {"session_id": "elsewhere", "turn_id": "t9"})
-        relay(bus.publish, "gateway.agent.start", {"session_id": "elsewhere", "turn_id": "t9"})
+        relay(
+            bus.publish,
+            "agent.turn.started",
+            {"session_id": "elsewhere", "turn_id": "t9"},
+        )
+        relay(
+            bus.publish,
+            "gateway.agent.start",
+            {"session_id": "elsewhere", "turn_id": "t9"},
+        )
     notes = [(kind, context) for kind, context in _notes(tmp_path / "out")]
     assert [kind for kind, _ in notes] == [
         "session:start", "agent:start", "agent:step", "agent:step", "agent:end", "command:new", "session:end",
@@ -255,25 +306,47 @@ def test_what_sessions_do_is_told_once_in_order_and_published(home: Home, tmp_pa
     start, end = notes[1][1], notes[4][1]
     assert (start["message"], start["turn_id"]) == ("hi", "t1")
     assert (end["message"], end["response"], end["reason"]) == ("hi", "hello", "done")
-    assert [context["tool_names"] for kind, context in notes if kind == "agent:step"] == [["read_file"], []]
-    assert seen[:3] == ["gateway.session.start", "gateway.agent.start", "gateway.agent.step"]
+    assert [
+        context["tool_names"] for kind, context in notes if kind == "agent:step"
+    ] == [["read_file"], []]
+    assert seen[:3] == [
+        "gateway.session.start",
+        "gateway.agent.start",
+        "gateway.agent.step",
+    ]
 
 
-def test_the_session_of_a_job_ends_with_its_run_and_not_with_the_process(home: Home, tmp_path: Path) -> None:
+def test_the_session_of_a_job_ends_with_its_run_and_not_with_the_process(
+    home: Home, tmp_path: Path
+) -> None:
     _noting(home, tmp_path / "out")
     Hooks(home).trust("note")
     bus = Bus()
     with build(Settings(), home, bus=bus) as app:
         app.go_live(Secrets({}, {}), "gateway")
         session = app.begin(SessionCreated(surface="cron", cwd="/")).session
-        ended = {"job": "j", "name": "n", "due": 0.0, "state": "done", "reason": "", "session": session}
+        ended = {
+            "job": "j",
+            "name": "n",
+            "due": 0.0,
+            "state": "done",
+            "reason": "",
+            "session": session,
+        }
         bus.publish("schedule.ended", ended)
         bus.publish("schedule.ended", ended | {"state": "missed", "session": ""})
-        _until(lambda: [kind for kind, _ in _notes(tmp_path / "out")] == ["session:start", "session:end"])
+        _until(
+            lambda: (
+                [kind for kind, _ in _notes(tmp_path / "out")]
+                == ["session:start", "session:end"]
+            )
+        )
     assert len(_notes(tmp_path / "out")) == 2
 
 
-def test_a_process_without_hooks_publishes_the_same_with_every_field(home: Home) -> None:
+def test_a_process_without_hooks_publishes_the_same_with_every_field(
+    home: Home,
+) -> None:
     assert not home.hooks.exists()
     bus, seen = Bus(), list[dict[str, Any]]()
     bus.subscribe("gateway.**", lambda event: seen.append(dict(event)))
@@ -286,22 +359,41 @@ def test_a_process_without_hooks_publishes_the_same_with_every_field(home: Home)
     kinds = ["session.start", "agent.start", "agent.step", "agent.end", "session.end"]
     assert [event["type"] for event in seen] == [f"gateway.{kind}" for kind in kinds]
     for event in seen:
-        assert set(event) >= {field.name for field in msgspec.structs.fields(CATALOGUE[event["type"]])}
-    assert (seen[0]["resumed"], seen[2]["tool_names"], seen[3]["response"]) == (False, [], "hello")
+        assert set(event) >= {
+            field.name for field in msgspec.structs.fields(CATALOGUE[event["type"]])
+        }
+    assert (seen[0]["resumed"], seen[2]["tool_names"], seen[3]["response"]) == (
+        False,
+        [],
+        "hello",
+    )
 
 
-def test_hooks_know_whom_a_session_is_with_that_began_before_this_process(home: Home) -> None:
+def test_hooks_know_whom_a_session_is_with_that_began_before_this_process(
+    home: Home,
+) -> None:
     with build(Settings(), home, bus=Bus()) as before:
-        session = before.begin(SessionCreated(surface="telegram", cwd="/", person="telegram:7")).session
-        child = before.begin(SessionCreated(kind="child", parent=session, root=session, surface="delegate")).session
+        session = before.begin(
+            SessionCreated(surface="telegram", cwd="/", person="telegram:7")
+        ).session
+        child = before.begin(
+            SessionCreated(
+                kind="child", parent=session, root=session, surface="delegate"
+            )
+        ).session
     bus, seen = Bus(), list[tuple[str, str, str, bool]]()
 
     def hear(event: Any) -> None:
-        seen.append((event["session_id"], event["platform"], event["user"], event["resumed"]))
+        seen.append(
+            (event["session_id"], event["platform"], event["user"], event["resumed"])
+        )
 
     bus.subscribe("gateway.session.start", hear)
     with build(Settings(), home, bus=bus) as app:
         app.go_live(Secrets({}, {}))
         app.record(session, TurnStarted(), turn="t1")
         app.record(child, TurnStarted(), turn="t2")
-    assert seen == [(session, "telegram", "telegram:7", True), (child, "delegate", "telegram:7", True)]
+    assert seen == [
+        (session, "telegram", "telegram:7", True),
+        (child, "delegate", "telegram:7", True),
+    ]

@@ -37,66 +37,116 @@ class Copy:
         """With what an installer writes down."""
         info = self.packages / "hermes_companion-0.1.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {DISTRIBUTION}\nVersion: 0.1.0\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {DISTRIBUTION}\nVersion: 0.1.0\n"
+        )
         if direct_url:
             (info / "direct_url.json").write_text(direct_url)
         return self
 
     def hint(self) -> list[str]:
         command = [str(self.python), "-I", "-c", ASK]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=60
+        )
         before, _, rest = done.stdout.partition(": ")
         return shlex.split(rest) if before == "Install it with" else [done.stdout]
 
 
-def test_an_installed_copy_is_completed_by_its_own_pip_and_stays_the_same_version(tmp_path: Path) -> None:
+def test_an_installed_copy_is_completed_by_its_own_pip_and_stays_the_same_version(
+    tmp_path: Path,
+) -> None:
     copy = Copy(tmp_path).noted()
-    assert copy.hint() == [str(copy.python), "-m", "pip", "install", "hermes-companion[web]==0.1.0"]
+    assert copy.hint() == [
+        str(copy.python),
+        "-m",
+        "pip",
+        "install",
+        "hermes-companion[web]==0.1.0",
+    ]
 
 
 def test_an_environment_without_pip_is_completed_by_uv(tmp_path: Path) -> None:
     copy = Copy(tmp_path, pip=False).noted()
     python = str(copy.python)
-    assert copy.hint() == ["uv", "pip", "install", "--python", python, "hermes-companion[web]==0.1.0"]
+    assert copy.hint() == [
+        "uv",
+        "pip",
+        "install",
+        "--python",
+        python,
+        "hermes-companion[web]==0.1.0",
+    ]
 
 
 def test_a_copy_of_pipx_is_completed_by_pipx(tmp_path: Path) -> None:
     copy = Copy(tmp_path).noted()
     (copy.folder / "pipx_metadata.json").touch()
-    assert copy.hint() == ["pipx", "runpip", copy.folder.name, "install", "hermes-companion[web]==0.1.0"]
+    assert copy.hint() == [
+        "pipx",
+        "runpip",
+        copy.folder.name,
+        "install",
+        "hermes-companion[web]==0.1.0",
+    ]
 
 
 def test_an_editable_copy_is_completed_from_its_folder(tmp_path: Path) -> None:
     checkout = tmp_path / "a folder"
     checkout.mkdir()
     (checkout / "pyproject.toml").write_text(f'[project]\nname = "{DISTRIBUTION}"\n')
-    noted = f'{{"url": "file://{tmp_path}/a%20folder", "dir_info": {{"editable": true}}}}'
+    noted = (
+        f'{{"url": "file://{tmp_path}/a%20folder", "dir_info": {{"editable": true}}}}'
+    )
     copy = Copy(tmp_path).noted(noted)
-    assert copy.hint() == [str(copy.python), "-m", "pip", "install", "-e", f"{checkout}[web]"]
+    assert copy.hint() == [
+        str(copy.python),
+        "-m",
+        "pip",
+        "install",
+        "-e",
+        f"{checkout}[web]",
+    ]
 
 
-def test_a_copy_that_nobody_installed_gets_no_command_that_could_fetch_something_else(tmp_path: Path) -> None:
+def test_a_copy_that_nobody_installed_gets_no_command_that_could_fetch_something_else(
+    tmp_path: Path,
+) -> None:
     assert Copy(tmp_path).hint() == ["Reinstall Hermes with the optional part 'web'."]
 
 
 def test_this_checkout_is_completed_from_its_folder() -> None:
-    wanted = shlex.join((sys.executable, "-m", "pip", "install", "-e", f"{CHECKOUT}[browser]"))
+    wanted = shlex.join(
+        (sys.executable, "-m", "pip", "install", "-e", f"{CHECKOUT}[browser]")
+    )
     assert install_hint("browser") == f"Install it with: {wanted}"
-    assert reinstall_command("apsw").startswith(f"{shlex.quote(sys.executable)} -m pip install ")
+    assert reinstall_command("apsw").startswith(
+        f"{shlex.quote(sys.executable)} -m pip install "
+    )
 
 
 def test_the_name_is_ours_everywhere() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     assert (project["name"], list(project["scripts"])) == (DISTRIBUTION, ["hermes"])
-    pages = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "Makefile"]
+    pages = [
+        CHECKOUT / "README.md",
+        CHECKOUT / "CONTRIBUTING.md",
+        CHECKOUT / "Makefile",
+    ]
     files = [*pages, *(CHECKOUT / "docs").rglob("*.md"), *SOURCE.rglob("*.py")]
     taken = "hermes-" + "agent"
     assert [str(file) for file in files if taken in file.read_text()] == []
-    hints = [str(file) for file in SOURCE.rglob("*.py") if "pip install '" in file.read_text()]
+    hints = [
+        str(file)
+        for file in SOURCE.rglob("*.py")
+        if "pip install '" in file.read_text()
+    ]
     assert hints == [], "install_hint says how"
 
 
-@pytest.mark.parametrize("extra", ["web", "mcp", "local", "images", "browser", "otel", "discord", "slack"])
+@pytest.mark.parametrize(
+    "extra", ["web", "mcp", "local", "images", "browser", "otel", "discord", "slack"]
+)
 def test_every_part_that_a_hint_names_exists(extra: str) -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     assert extra in project["optional-dependencies"]

@@ -22,7 +22,12 @@ from hermes.core.room import Limits, Room
 from hermes.core.turn import NativeRuntime
 from hermes.events import Bus
 from hermes.schema.event import Event
-from hermes.schema.events import SessionCompacted, SessionCreated, SessionPrompted, TurnEnded
+from hermes.schema.events import (
+    SessionCompacted,
+    SessionCreated,
+    SessionPrompted,
+    TurnEnded,
+)
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.settings import Home, Settings
@@ -37,7 +42,9 @@ LAST = "What is my sister's boat called?"
 
 
 def question(turn: int) -> str:
-    return {0: FIRST, TURNS - 1: LAST}.get(turn) or f"question {turn}: {'wood and sails, ' * 20}"
+    return {0: FIRST, TURNS - 1: LAST}.get(
+        turn
+    ) or f"question {turn}: {'wood and sails, ' * 20}"
 
 
 class Person:
@@ -75,10 +82,23 @@ class Answering:
         self._person.was_early = False
         if isinstance(last, ToolFinished):
             self.found = last.text
-            reply = Reply(text="She is called Xantippe." if "Xantippe" in last.text else "I don't know.", usage=usage)
+            reply = Reply(
+                text="She is called Xantippe."
+                if "Xantippe" in last.text
+                else "I don't know.",
+                usage=usage,
+            )
         elif last.text == LAST:
             assert "Xantippe" not in str(request.messages)
-            reply = Reply(calls=(("session_search", '{"query": "sister boat Kiel", "session": "this"}'),), usage=usage)
+            reply = Reply(
+                calls=(
+                    (
+                        "session_search",
+                        '{"query": "sister boat Kiel", "session": "this"}',
+                    ),
+                ),
+                usage=usage,
+            )
         else:
             reply = Reply(text=f"answer to {last.text[:14]}", usage=usage)
         async for event in ScriptedModel(reply).stream(request):
@@ -92,12 +112,16 @@ class Notes:
         self._person = person
         self.written = 0
 
-    async def summarise(self, session: str, messages: object, cut: Cut) -> SessionCompacted:
+    async def summarise(
+        self, session: str, messages: object, cut: Cut
+    ) -> SessionCompacted:
         self.written += 1
         self._person.was_early = True
         await self._person.go_on()
         model = ScriptedModel(
-            Reply(text=f"## Goal\nBoats, with wood and sails; these are notes number {self.written}.")
+            Reply(
+                text=f"## Goal\nBoats, with wood and sails; these are notes number {self.written}."
+            )
         )
         row = await compact(model, messages, cut)  # type: ignore[arg-type]
         asked = model.requests[0].messages[0].text
@@ -109,7 +133,9 @@ class Notes:
 def home(tmp_path: Path) -> Iterator[Path]:
     """In memory where there is such a place: eight thousand waits for a disk are not the point here."""
     memory = Path("/dev/shm")  # noqa: S108
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
+    with tempfile.TemporaryDirectory(
+        dir=memory if os.access(memory, os.W_OK) else tmp_path
+    ) as folder:
         yield Path(folder)
 
 
@@ -121,7 +147,9 @@ async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_fin
     with build(Settings(), Home(home), bus=Bus()) as app:
         room = Room(notes.summarise, Limits(WINDOW, 0.8, 0, 20), FakeClock())
         search = Memory(StoreRecall(lambda: app.store)).session_search
-        policy = ApprovalPolicy("ask", Circumstances(app.home.root, tmp_path, sandboxed=lambda: True))
+        policy = ApprovalPolicy(
+            "ask", Circumstances(app.home.root, tmp_path, sandboxed=lambda: True)
+        )
 
         def runtime(session: str, approvals: Approvals) -> NativeRuntime:
             calls = CallRunner({"session_search": search}, policy, approvals)
@@ -150,18 +178,30 @@ async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_fin
             finish=finish,
         )
         person.service = service = SessionService(app, workshop)
-        person.session = session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+        person.session = session = app.begin(
+            SessionCreated(surface="test", cwd=str(tmp_path))
+        ).session
         await service.submit(session, question(0))
         async with asyncio.timeout(100):
             await service.idle(session)
         events = [row.event for row in app.store.log.every_event(session)]
         context = context_of(app, session, WINDOW)
         await service.close()
-    said = [event.text for event in events if isinstance(event, UserMessage) and event.origin == "user"]
+    said = [
+        event.text
+        for event in events
+        if isinstance(event, UserMessage) and event.origin == "user"
+    ]
     assert said == [question(turn) for turn in range(TURNS)]
-    assert sum(isinstance(event, TurnEnded) and event.reason == "done" for event in events) == TURNS
+    assert (
+        sum(isinstance(event, TurnEnded) and event.reason == "done" for event in events)
+        == TURNS
+    )
     assert sum(isinstance(event, SessionCompacted) for event in events) >= 30
-    assert not any(isinstance(event, UserMessage) and event.text.startswith(MARK) for event in events)
+    assert not any(
+        isinstance(event, UserMessage) and event.text.startswith(MARK)
+        for event in events
+    )
     assert model.largest < WINDOW * 3
     assert FIRST in model.found
     last = [event for event in events if isinstance(event, AssistantMessage)][-1]

@@ -34,15 +34,25 @@ class Sweeper:
         step = len(self.shown)
         if step > STEPS:
             return Served(text="swept")
-        room = msgspec.json.encode({"items": [{"text": f"room {step} {'y' * 200}", "status": "pending"}]}).decode()
+        room = msgspec.json.encode(
+            {"items": [{"text": f"room {step} {'y' * 200}", "status": "pending"}]}
+        ).decode()
         tokens = len(request.body) // 4
-        return Served(text="x" * 300, calls=(ServedCall("todo", room, id=f"c{step}"),), input_tokens=tokens)
+        return Served(
+            text="x" * 300,
+            calls=(ServedCall("todo", room, id=f"c{step}"),),
+            input_tokens=tokens,
+        )
 
 
-async def test_a_turn_that_outgrows_the_window_goes_on_and_keeps_its_request(tmp_path: Path) -> None:
+async def test_a_turn_that_outgrows_the_window_goes_on_and_keeps_its_request(
+    tmp_path: Path,
+) -> None:
     sweeper = Sweeper()
     async with ModelServer(respond=sweeper) as server:
-        mine = CustomProvider(base_url=server.url, api="chat", models={"m": CustomModel(window=12_000)})
+        mine = CustomProvider(
+            base_url=server.url, api="chat", models={"m": CustomModel(window=12_000)}
+        )
         settings = Settings(
             model=Model(provider="mine", default="m"),
             custom_providers={"mine": mine},
@@ -50,7 +60,9 @@ async def test_a_turn_that_outgrows_the_window_goes_on_and_keeps_its_request(tmp
         )
         with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
             agent = Agent(app, Secrets({}, {}))
-            session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+            session = app.begin(
+                SessionCreated(surface="test", cwd=str(tmp_path))
+            ).session
             for words in ("hello", "good morning", "sweep the house"):
                 await agent.service.submit(session, words)
                 ended = await agent.service.idle(session)
@@ -62,5 +74,11 @@ async def test_a_turn_that_outgrows_the_window_goes_on_and_keeps_its_request(tmp
     for messages in sweeper.shown:
         said = [message["content"] for message in messages if message["role"] == "user"]
         assert sum("sweep the house" in str(words) for words in said) == 1
-        calls = [call["id"] for message in messages for call in message.get("tool_calls") or ()]
-        assert calls == [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+        calls = [
+            call["id"]
+            for message in messages
+            for call in message.get("tool_calls") or ()
+        ]
+        assert calls == [
+            message["tool_call_id"] for message in messages if message["role"] == "tool"
+        ]

@@ -23,7 +23,9 @@ async def ask(url: str) -> str:
     async def no_sleep(seconds: float) -> None:
         return
 
-    model = build_model(Settings(), Secrets({}, {"OPENAI_BASE_URL": url}), timing=Timing(sleep=no_sleep))
+    model = build_model(
+        Settings(), Secrets({}, {"OPENAI_BASE_URL": url}), timing=Timing(sleep=no_sleep)
+    )
     try:
         events = [event async for event in model.stream(REQUEST)]
     finally:
@@ -32,7 +34,9 @@ async def ask(url: str) -> str:
     return events[-1].message.text
 
 
-async def test_running_out_of_replies_is_an_error_and_fails_the_test_at_the_end() -> None:
+async def test_running_out_of_replies_is_an_error_and_fails_the_test_at_the_end() -> (
+    None
+):
     server = ModelServer("one")
     await server.start()
     assert await ask(server.url) == "one"
@@ -42,12 +46,26 @@ async def test_running_out_of_replies_is_an_error_and_fails_the_test_at_the_end(
         await server.close()
 
 
-async def test_it_runs_as_a_process_with_a_script_and_records_what_it_is_asked(tmp_path: Path) -> None:
+async def test_it_runs_as_a_process_with_a_script_and_records_what_it_is_asked(
+    tmp_path: Path,
+) -> None:
     script, record = tmp_path / "script.json", tmp_path / "asked.jsonl"
     script.write_text('["first", {"text": "second", "delay": 0.001}]', encoding="utf-8")
-    arguments = ["--port", "0", "--script", str(script), "--record", str(record), "--repeat"]
+    arguments = [
+        "--port",
+        "0",
+        "--script",
+        str(script),
+        "--record",
+        str(record),
+        "--repeat",
+    ]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hermes.testing.model_server", *arguments, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "hermes.testing.model_server",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         assert process.stdout is not None
@@ -59,4 +77,6 @@ async def test_it_runs_as_a_process_with_a_script_and_records_what_it_is_asked(t
         await process.wait()
     lines = [msgspec.json.decode(line) for line in record.read_bytes().splitlines()]
     assert [line["method"] for line in lines] == ["GET", "POST"] * 3
-    assert msgspec.json.decode(lines[1]["body"])["messages"] == [{"role": "user", "content": "hi"}]
+    assert msgspec.json.decode(lines[1]["body"])["messages"] == [
+        {"role": "user", "content": "hi"}
+    ]

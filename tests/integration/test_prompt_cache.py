@@ -36,9 +36,21 @@ def steps(turn: int) -> list[Served]:
     """What the model says in one turn."""
     said: list[Served] = []
     if turn % 3 == 0:
-        said.append(Served(calls=(ServedCall("read_file", '{"path": "a.txt"}'),), reasoning="hm" * (turn % 2)))
+        said.append(
+            Served(
+                calls=(ServedCall("read_file", '{"path": "a.txt"}'),),
+                reasoning="hm" * (turn % 2),
+            )
+        )
     if turn % 7 == 0:
-        said.append(Served(calls=(ServedCall("list_files", "{}"), ServedCall("read_file", '{"path": "missing"}'))))
+        said.append(
+            Served(
+                calls=(
+                    ServedCall("list_files", "{}"),
+                    ServedCall("read_file", '{"path": "missing"}'),
+                )
+            )
+        )
     if turn % 5 == 0:
         said.append(Served(text="Let me note that.", calls=(ServedCall("todo", TODO),)))
     if turn % 6 == 1:
@@ -54,30 +66,48 @@ class Script:
 
     def __call__(self, request: Recorded) -> Served:
         if REVIEW not in request.body:
-            return self._steps.pop(0) if self._steps else Served(text="as I said")  # steered after the last answer
+            return (
+                self._steps.pop(0) if self._steps else Served(text="as I said")
+            )  # steered after the last answer
         learned = b"Noted." in request.body
-        return Served(text="done") if learned else Served(calls=(ServedCall("memory", NOTE % "of a review"),))
+        return (
+            Served(text="done")
+            if learned
+            else Served(calls=(ServedCall("memory", NOTE % "of a review"),))
+        )
 
 
 @pytest.mark.parametrize("api", ["chat", "responses", "anthropic"])
-async def test_each_request_begins_with_all_of_the_one_before(api: Any, tmp_path: Path) -> None:
+async def test_each_request_begins_with_all_of_the_one_before(
+    api: Any, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text("hello\n")
     (tmp_path / "dot.gif").write_bytes(GIF)
     picture = Image(source=str(tmp_path / "dot.gif"), media_type="image/gif")
     async with ModelServer(respond=Script()) as server:
-        mine = CustomProvider(base_url=server.url, api=api, models={"m": CustomModel(window=900_000, images=True)})
+        mine = CustomProvider(
+            base_url=server.url,
+            api=api,
+            models={"m": CustomModel(window=900_000, images=True)},
+        )
         settings = Settings(
-            model=Model(provider="mine", default="m"), custom_providers={"mine": mine}, learning=Learning(turns=10)
+            model=Model(provider="mine", default="m"),
+            custom_providers={"mine": mine},
+            learning=Learning(turns=10),
         )
         with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
             agent = Agent(app, Secrets({}, {}))
             agent.learner.start()
-            session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
+            session = app.begin(
+                SessionCreated(surface="test", cwd=str(tmp_path))
+            ).session
             steering: list[asyncio.Task[Any]] = []
 
             def steer(event: Mapping[str, Any]) -> None:
                 if event["name"] == "todo":
-                    words = agent.service.submit(session, "and quickly", delivery="steer")
+                    words = agent.service.submit(
+                        session, "and quickly", delivery="steer"
+                    )
                     steering.append(asyncio.get_running_loop().create_task(words))
 
             app.bus.subscribe("agent.tool.started", steer)
@@ -91,8 +121,20 @@ async def test_each_request_begins_with_all_of_the_one_before(api: Any, tmp_path
             await agent.close()
     assert [type(event).__name__ for event in events].count("TurnEnded") == TURNS
     assert sum(isinstance(event, Steered) for event in events) >= 5
-    assert sum(isinstance(event, LearningReviewed) and not event.failure for event in events) >= 4
-    assert sum(isinstance(event, ToolFinished) and event.name == "memory" and event.ok for event in events) >= 8
+    assert (
+        sum(
+            isinstance(event, LearningReviewed) and not event.failure
+            for event in events
+        )
+        >= 4
+    )
+    assert (
+        sum(
+            isinstance(event, ToolFinished) and event.name == "memory" and event.ok
+            for event in events
+        )
+        >= 8
+    )
     _compare([request.body for request in server.posts])
 
 
@@ -101,7 +143,9 @@ def _compare(bodies: list[bytes]) -> None:
     turns = [prefix(body) for body in bodies if REVIEW not in body]
     assert len(turns) > TURNS
     for number, (one, two) in enumerate(itertools.pairwise(turns)):
-        assert two.startswith(one), f"request {number + 2} does not begin with request {number + 1}"
+        assert two.startswith(one), (
+            f"request {number + 2} does not begin with request {number + 1}"
+        )
     reviews = [(one, two) for one, two in itertools.pairwise(bodies) if REVIEW in two]
     assert reviews
     for one, two in reviews:
@@ -112,7 +156,10 @@ def prefix(body: bytes) -> bytes:
     """A request as far as a cache can use it: up to its last message, without the markers of the cache itself."""
     request = msgspec.json.decode(body)
     messages = request.get("messages") or request.get("input")
-    for blocks in (request.get("system"), *(message.get("content") for message in messages)):
+    for blocks in (
+        request.get("system"),
+        *(message.get("content") for message in messages),
+    ):
         for block in blocks if isinstance(blocks, list) else ():
             block.pop("cache_control", None)
     parts = [request.get("system"), request.get("instructions"), request.get("tools")]

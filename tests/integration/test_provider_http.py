@@ -27,7 +27,9 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
 async def serving(handler: Handler) -> AsyncIterator[str]:
     tasks: set[asyncio.Task[None]] = set()
 
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
@@ -52,13 +54,19 @@ async def serving(handler: Handler) -> AsyncIterator[str]:
 async def fetch(http: Http, url: str, body: bytes = b"{}") -> bytes:
     reply = await http.send("POST", url, {"x-test": "1"}, body, FAST)
     async with reply:
-        return await reply.read_all(1000) if reply.status == 200 else str(reply.status).encode()
+        return (
+            await reply.read_all(1000)
+            if reply.status == 200
+            else str(reply.status).encode()
+        )
 
 
 async def test_the_next_call_uses_the_same_connection() -> None:
     connections = 0
 
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         nonlocal connections
         connections += 1
         while True:
@@ -81,7 +89,9 @@ async def test_a_connection_that_died_while_it_waited_is_replaced() -> None:
     connections = 0
     gone = asyncio.Event()
 
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         nonlocal connections
         connections += 1
         await read_request(reader)
@@ -103,10 +113,14 @@ async def test_a_connection_that_died_while_it_waited_is_replaced() -> None:
     assert connections == 3
 
 
-async def test_a_request_that_may_have_been_read_is_not_sent_again_behind_the_callers_back() -> None:
+async def test_a_request_that_may_have_been_read_is_not_sent_again_behind_the_callers_back() -> (
+    None
+):
     requests = 0
 
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         nonlocal requests
         await read_request(reader)
         requests += 1
@@ -126,14 +140,20 @@ async def test_a_request_that_may_have_been_read_is_not_sent_again_behind_the_ca
     assert (caught.value.phase, requests) == ("cut", 2)
 
 
-async def test_an_answer_in_the_middle_of_which_the_connection_breaks_is_not_asked_for_again() -> None:
+async def test_an_answer_in_the_middle_of_which_the_connection_breaks_is_not_asked_for_again() -> (
+    None
+):
     requests = 0
 
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         nonlocal requests
         await read_request(reader)
         requests += 1
-        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nd")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nd"
+        )
 
     async with serving(handler) as url:
         http = Http()
@@ -149,10 +169,18 @@ async def test_an_answer_in_the_middle_of_which_the_connection_breaks_is_not_ask
 
 
 @pytest.mark.parametrize(
-    "answer", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n" + b"a: " + b"x" * 100_000, b"\0" * 64]
+    "answer",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"a: " + b"x" * 100_000,
+        b"\0" * 64,
+    ],
 )
 async def test_what_is_no_http_answer_is_a_cut(answer: bytes) -> None:
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await read_request(reader)
         writer.write(answer)
 
@@ -164,10 +192,16 @@ async def test_what_is_no_http_answer_is_a_cut(answer: bytes) -> None:
         await http.aclose()
 
 
-async def test_a_continue_before_the_answer_and_an_answer_without_a_length_are_understood() -> None:
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def test_a_continue_before_the_answer_and_an_answer_without_a_length_are_understood() -> (
+    None
+):
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await read_request(reader)
-        writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nuntil the end")
+        writer.write(
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nuntil the end"
+        )
 
     async with serving(handler) as url:
         http = Http()
@@ -178,7 +212,9 @@ async def test_a_continue_before_the_answer_and_an_answer_without_a_length_are_u
 async def test_a_large_request_arrives_whole() -> None:
     sizes: list[int] = []
 
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         sizes.append(len((await read_request(reader)).partition(b"\r\n\r\n")[2]))
         writer.write(HELLO)
 
@@ -192,7 +228,9 @@ async def test_a_large_request_arrives_whole() -> None:
 async def test_a_proxy_of_the_environment_is_used_for_what_is_far_away() -> None:
     lines: list[bytes] = []
 
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         lines.append((await read_request(reader)).split(b"\r\n")[0])
         writer.write(HELLO)
 
@@ -209,7 +247,9 @@ async def test_a_proxy_of_the_environment_is_used_for_what_is_far_away() -> None
     assert lines == [b"POST http://models.example/v1 HTTP/1.1", b"POST /v1 HTTP/1.1"]
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "https://nowhere.invalid/v1", "http://[::1/v1"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/v1", "https://nowhere.invalid/v1", "http://[::1/v1"]
+)
 async def test_an_address_without_a_server_is_a_failure_to_connect(url: str) -> None:
     http = Http()
     with pytest.raises(TransportFailure) as caught:
@@ -223,7 +263,9 @@ async def test_a_certificate_nobody_vouches_for_is_refused() -> None:
     context.load_cert_chain(Path(__file__).parent / "data" / "self_signed.pem")
     asked = 0
 
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handler(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         nonlocal asked
         asked += 1
         writer.close()
@@ -232,7 +274,9 @@ async def test_a_certificate_nobody_vouches_for_is_refused() -> None:
     async with server:
         http = Http()
         with pytest.raises(TransportFailure, match="certificate") as caught:
-            await fetch(http, f"https://localhost:{server.sockets[0].getsockname()[1]}/v1")
+            await fetch(
+                http, f"https://localhost:{server.sockets[0].getsockname()[1]}/v1"
+            )
         await http.aclose()
     assert caught.value.phase == "connect"
     assert asked == 0

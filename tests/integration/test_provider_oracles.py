@@ -17,10 +17,22 @@ from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
 
-TOOLS = (ToolSpec(name="read_file", description="Read.", parameters={"type": "object", "properties": {}}),)
+TOOLS = (
+    ToolSpec(
+        name="read_file",
+        description="Read.",
+        parameters={"type": "object", "properties": {}},
+    ),
+)
 REPLIES = [
     Served(text="Hello, wörld 🌍.", input_tokens=50, output_tokens=9, cached_tokens=30),
-    Served(text="Reading.", calls=(ServedCall("read_file", '{"path": "a"}'), ServedCall("read_file", '{"path": "b"}'))),
+    Served(
+        text="Reading.",
+        calls=(
+            ServedCall("read_file", '{"path": "a"}'),
+            ServedCall("read_file", '{"path": "b"}'),
+        ),
+    ),
     Served(reasoning="Let me see.", text="Done.", reasoning_tokens=7, output_tokens=12),
     Served(calls=(ServedCall("read_file", "{}"),)),
     Served(text="too lo", finish="length"),
@@ -29,9 +41,15 @@ REPLIES = [
 
 
 async def ours(server: ModelServer, wire: Format) -> AssistantMessage:
-    settings = Settings(model=msgspec.convert({"base_url": server.url, "api": wire, "default": "gpt-5"}, Model))
+    settings = Settings(
+        model=msgspec.convert(
+            {"base_url": server.url, "api": wire, "default": "gpt-5"}, Model
+        )
+    )
     model = build_model(settings, Secrets({}, {}))
-    request = ModelRequest(system=("s",), messages=(UserMessage(text="hi"),), tools=TOOLS)
+    request = ModelRequest(
+        system=("s",), messages=(UserMessage(text="hi"),), tools=TOOLS
+    )
     try:
         events = [event async for event in model.stream(request)]
     finally:
@@ -42,18 +60,24 @@ async def ours(server: ModelServer, wire: Format) -> AssistantMessage:
 
 @pytest.fixture
 async def openai() -> AsyncIterator[AsyncOpenAI]:
-    async with AsyncOpenAI(api_key="none", base_url="http://127.0.0.1:1", max_retries=0) as client:
+    async with AsyncOpenAI(
+        api_key="none", base_url="http://127.0.0.1:1", max_retries=0
+    ) as client:
         yield client
 
 
 @pytest.fixture
 async def anthropic() -> AsyncIterator[AsyncAnthropic]:
-    async with AsyncAnthropic(api_key="none", base_url="http://127.0.0.1:1", max_retries=0) as client:
+    async with AsyncAnthropic(
+        api_key="none", base_url="http://127.0.0.1:1", max_retries=0
+    ) as client:
         yield client
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-async def test_openais_sdk_reads_chat_completions_as_we_do(openai: AsyncOpenAI, reply: Served) -> None:
+async def test_openais_sdk_reads_chat_completions_as_we_do(
+    openai: AsyncOpenAI, reply: Served
+) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "chat")
         there = openai.with_options(base_url=server.url)
@@ -65,7 +89,11 @@ async def test_openais_sdk_reads_chat_completions_as_we_do(openai: AsyncOpenAI, 
         async for chunk in stream:
             if chunk.usage and chunk.usage.prompt_tokens_details:
                 cached = chunk.usage.prompt_tokens_details.cached_tokens or 0
-                usage = (chunk.usage.prompt_tokens, chunk.usage.completion_tokens, cached)
+                usage = (
+                    chunk.usage.prompt_tokens,
+                    chunk.usage.completion_tokens,
+                    cached,
+                )
             for choice in chunk.choices:
                 text += choice.delta.content or ""
                 finish = choice.finish_reason or finish
@@ -75,7 +103,9 @@ async def test_openais_sdk_reads_chat_completions_as_we_do(openai: AsyncOpenAI, 
                     parts[0] += call.function.name or ""
                     parts[1] += call.function.arguments or ""
     assert text == message.text
-    assert list(calls.values()) == [[call.name, call.arguments] for call in message.tool_calls]
+    assert list(calls.values()) == [
+        [call.name, call.arguments] for call in message.tool_calls
+    ]
     assert finish == {"refused": "content_filter"}.get(message.finish, message.finish)
     found = message.usage
     assert found is not None
@@ -83,20 +113,35 @@ async def test_openais_sdk_reads_chat_completions_as_we_do(openai: AsyncOpenAI, 
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-async def test_openais_sdk_reads_responses_as_we_do(openai: AsyncOpenAI, reply: Served) -> None:
+async def test_openais_sdk_reads_responses_as_we_do(
+    openai: AsyncOpenAI, reply: Served
+) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "responses")
         there = openai.with_options(base_url=server.url)
         final = None
-        async for event in await there.responses.create(model="gpt-5", input="hi", stream=True):
+        async for event in await there.responses.create(
+            model="gpt-5", input="hi", stream=True
+        ):
             if event.type in {"response.completed", "response.incomplete"}:
                 final = event.response
     assert final is not None
     assert final.usage is not None
     assert final.output_text == message.text
-    calls = [(item.call_id, item.name, item.arguments) for item in final.output if item.type == "function_call"]
-    assert [(name, arguments) for _, name, arguments in calls] == [(c.name, c.arguments) for c in message.tool_calls]
-    thoughts = [part.text for item in final.output if item.type == "reasoning" for part in item.summary]
+    calls = [
+        (item.call_id, item.name, item.arguments)
+        for item in final.output
+        if item.type == "function_call"
+    ]
+    assert [(name, arguments) for _, name, arguments in calls] == [
+        (c.name, c.arguments) for c in message.tool_calls
+    ]
+    thoughts = [
+        part.text
+        for item in final.output
+        if item.type == "reasoning"
+        for part in item.summary
+    ]
     assert "".join(thoughts) == message.reasoning
     found = message.usage
     assert found is not None
@@ -107,18 +152,37 @@ async def test_openais_sdk_reads_responses_as_we_do(openai: AsyncOpenAI, reply: 
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-async def test_anthropics_sdk_reads_messages_as_we_do(anthropic: AsyncAnthropic, reply: Served) -> None:
+async def test_anthropics_sdk_reads_messages_as_we_do(
+    anthropic: AsyncAnthropic, reply: Served
+) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "anthropic")
         there = anthropic.with_options(base_url=server.url.removesuffix("/v1"))
-        asked = there.messages.stream(model="m", max_tokens=100, messages=[{"role": "user", "content": "hi"}])
+        asked = there.messages.stream(
+            model="m", max_tokens=100, messages=[{"role": "user", "content": "hi"}]
+        )
         async with asked as stream:
             final = await stream.get_final_message()
-    assert "".join(block.text for block in final.content if block.type == "text") == message.text
-    assert "".join(block.thinking for block in final.content if block.type == "thinking") == message.reasoning
-    calls = [(block.name, block.input) for block in final.content if block.type == "tool_use"]
-    assert calls == [(call.name, msgspec.json.decode(call.arguments)) for call in message.tool_calls]
-    reasons = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "refused": "refusal"}
+    assert (
+        "".join(block.text for block in final.content if block.type == "text")
+        == message.text
+    )
+    assert (
+        "".join(block.thinking for block in final.content if block.type == "thinking")
+        == message.reasoning
+    )
+    calls = [
+        (block.name, block.input) for block in final.content if block.type == "tool_use"
+    ]
+    assert calls == [
+        (call.name, msgspec.json.decode(call.arguments)) for call in message.tool_calls
+    ]
+    reasons = {
+        "stop": "end_turn",
+        "tool_calls": "tool_use",
+        "length": "max_tokens",
+        "refused": "refusal",
+    }
     assert final.stop_reason == reasons[message.finish]
     found = message.usage
     assert found is not None

@@ -15,5 +15,11 @@ print(*(name for name in heavy if name in sys.modules))
 
 
 def test_no_http_client_is_loaded_before_the_first_call() -> None:
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert set(done.stdout.split()) <= {"ssl"}  # asyncio itself looks for it

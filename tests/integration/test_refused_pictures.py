@@ -12,7 +12,12 @@ from tests.integration.test_tools_images import png
 from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.events import Bus
-from hermes.schema.events import PictureReduced, PictureWithheld, SessionCreated, TurnEnded
+from hermes.schema.events import (
+    PictureReduced,
+    PictureWithheld,
+    SessionCreated,
+    TurnEnded,
+)
 from hermes.schema.messages import Image
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary, Model
@@ -32,7 +37,9 @@ class Chat:
         self.session = session
 
     async def say(self, text: str, *pictures: Path) -> None:
-        images = tuple(Image(source=str(path), media_type="image/png") for path in pictures)
+        images = tuple(
+            Image(source=str(path), media_type="image/png") for path in pictures
+        )
         await self.agent.service.submit(self.session, text, images=images)
         await self.agent.service.idle(self.session)
 
@@ -59,7 +66,9 @@ def has_picture(request: Recorded) -> bool:
     return any(kind in request.body for kind in PICTURE_DATA)
 
 
-def refusing(when: Callable[[Recorded], bool], fault: Fault) -> Callable[[Recorded], Served]:
+def refusing(
+    when: Callable[[Recorded], bool], fault: Fault
+) -> Callable[[Recorded], Served]:
     return lambda request: Served(fault=fault) if when(request) else Served(text="fine")
 
 
@@ -68,8 +77,12 @@ FAULTS = [
     Fault(status=400, message="something is wrong with the request"),
     Fault(status=413, message="Request Entity Too Large"),
     Fault(status=404, message="No endpoints found that support image input"),
-    Fault(status=500, message="image input is not supported - hint: provide the mmproj"),
-    Fault(status=400, message="the picture was flagged", code="content_policy_violation"),
+    Fault(
+        status=500, message="image input is not supported - hint: provide the mmproj"
+    ),
+    Fault(
+        status=400, message="the picture was flagged", code="content_policy_violation"
+    ),
 ]
 
 
@@ -80,14 +93,20 @@ async def test_a_refused_picture_is_left_out_and_every_later_turn_works(
 ) -> None:
     picture = tmp_path / "shot.png"
     picture.write_bytes(png(40, 30))
-    async with ModelServer(respond=refusing(has_picture, fault)) as server, chatting(tmp_path, server, api=api) as chat:
+    async with (
+        ModelServer(respond=refusing(has_picture, fault)) as server,
+        chatting(tmp_path, server, api=api) as chat,
+    ):
         await chat.say("what is this?", picture)
         asked = len(server.posts)
         await chat.say("and now?")
         assert len(server.posts) == asked + 1
         ends = chat.rows(TurnEnded)
         (withheld,) = chat.rows(PictureWithheld)
-    assert [end.reason for end in ends if isinstance(end, TurnEnded)] == ["done", "done"]
+    assert [end.reason for end in ends if isinstance(end, TurnEnded)] == [
+        "done",
+        "done",
+    ]
     assert isinstance(withheld, PictureWithheld)
     assert (withheld.why, withheld.sources) == ("refused", (str(picture),))
     assert fault.message in withheld.detail
@@ -103,7 +122,10 @@ async def test_a_picture_that_is_too_large_is_sent_smaller_once(tmp_path: Path) 
     pillow.frombytes("RGB", (1200, 900), noise).save(picture)
     fault = Fault(status=400, message="image exceeds 2 MB maximum")
     respond = refusing(lambda request: len(request.body) > 2_000_000, fault)
-    async with ModelServer(respond=respond) as server, chatting(tmp_path, server) as chat:
+    async with (
+        ModelServer(respond=respond) as server,
+        chatting(tmp_path, server) as chat,
+    ):
         await chat.say("what is this?", picture)
         await chat.say("and now?")
         assert len(server.posts) == 3
@@ -114,11 +136,19 @@ async def test_a_picture_that_is_too_large_is_sent_smaller_once(tmp_path: Path) 
     assert all(has_picture(post) for post in server.posts)
 
 
-async def test_a_picture_that_was_accepted_stays_when_a_later_one_is_refused(tmp_path: Path) -> None:
+async def test_a_picture_that_was_accepted_stays_when_a_later_one_is_refused(
+    tmp_path: Path,
+) -> None:
     for name in ("good", "bad"):
         (tmp_path / f"{name}.png").write_bytes(png(40, 30, color=len(name)))
-    respond = refusing(lambda request: request.body.count(b"image/") > 1, Fault(status=400, message="bad image"))
-    async with ModelServer(respond=respond) as server, chatting(tmp_path, server) as chat:
+    respond = refusing(
+        lambda request: request.body.count(b"image/") > 1,
+        Fault(status=400, message="bad image"),
+    )
+    async with (
+        ModelServer(respond=respond) as server,
+        chatting(tmp_path, server) as chat,
+    ):
         await chat.say("one", tmp_path / "good.png")
         await chat.say("two", tmp_path / "bad.png")
         (withheld,) = chat.rows(PictureWithheld)
@@ -127,29 +157,44 @@ async def test_a_picture_that_was_accepted_stays_when_a_later_one_is_refused(tmp
     assert has_picture(server.posts[-1])
 
 
-async def test_a_failure_that_pictures_have_nothing_to_do_with_is_told_as_it_is(tmp_path: Path) -> None:
+async def test_a_failure_that_pictures_have_nothing_to_do_with_is_told_as_it_is(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.png").write_bytes(png(40, 30))
     fault = Fault(status=401, message="no such key")
-    async with ModelServer(Served(fault=fault), repeat=True) as server, chatting(tmp_path, server) as chat:
+    async with (
+        ModelServer(Served(fault=fault), repeat=True) as server,
+        chatting(tmp_path, server) as chat,
+    ):
         await chat.say("one", tmp_path / "a.png")
         assert not chat.rows(PictureReduced, PictureWithheld)
     assert len(server.posts) == 1
 
 
-async def test_a_model_that_is_not_known_to_see_is_said_once_with_how_to_change_it(tmp_path: Path) -> None:
+async def test_a_model_that_is_not_known_to_see_is_said_once_with_how_to_change_it(
+    tmp_path: Path,
+) -> None:
     picture = tmp_path / "a.png"
     picture.write_bytes(png(40, 30))
-    async with ModelServer("one", "two") as server, chatting(tmp_path, server, "plain-text-1") as chat:
+    async with (
+        ModelServer("one", "two") as server,
+        chatting(tmp_path, server, "plain-text-1") as chat,
+    ):
         await chat.say("what is this?", picture)
         await chat.say("and now?")
         (withheld,) = chat.rows(PictureWithheld)
     assert isinstance(withheld, PictureWithheld)
     assert withheld.why == "text_only"
-    assert "images: true for plain-text-1 in custom_providers.openai-compatible.models" in withheld.detail
+    assert (
+        "images: true for plain-text-1 in custom_providers.openai-compatible.models"
+        in withheld.detail
+    )
     assert not any(has_picture(post) for post in server.posts)
 
 
-async def test_a_picture_stays_when_leaving_it_out_does_not_help(tmp_path: Path) -> None:
+async def test_a_picture_stays_when_leaving_it_out_does_not_help(
+    tmp_path: Path,
+) -> None:
     picture = tmp_path / "a.png"
     picture.write_bytes(png(40, 30))
     fault = Fault(status=400, message="invalid value for temperature")
@@ -162,11 +207,16 @@ async def test_a_picture_stays_when_leaving_it_out_does_not_help(tmp_path: Path)
         assert not chat.rows(PictureReduced, PictureWithheld)
         await chat.say("and now?")
         ends = chat.rows(TurnEnded)
-    assert [end.reason for end in ends if isinstance(end, TurnEnded)] == ["failed", "done"]
+    assert [end.reason for end in ends if isinstance(end, TurnEnded)] == [
+        "failed",
+        "done",
+    ]
     assert has_picture(server.posts[-1])
 
 
-async def test_the_name_of_the_model_says_nothing_about_pictures(tmp_path: Path) -> None:
+async def test_the_name_of_the_model_says_nothing_about_pictures(
+    tmp_path: Path,
+) -> None:
     picture = tmp_path / "a.png"
     picture.write_bytes(png(40, 30))
     model = "gpt-5-vision-image"

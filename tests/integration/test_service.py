@@ -27,7 +27,13 @@ from hermes.core.calls import CallRunner
 from hermes.core.plan import Effect
 from hermes.core.ports import Approvals, Decision, Model, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
-from hermes.errors import AnsweredAlready, AnswerRefused, LeaseLost, StoreError, StoreFull
+from hermes.errors import (
+    AnsweredAlready,
+    AnswerRefused,
+    LeaseLost,
+    StoreError,
+    StoreFull,
+)
 from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -55,7 +61,11 @@ from hermes.testing import Reply, ScriptedModel
 class Wait:
     """A tool that waits until the test lets it go."""
 
-    spec = ToolSpec(name="wait", description="waits", parameters={"type": "object", "properties": {}})
+    spec = ToolSpec(
+        name="wait",
+        description="waits",
+        parameters={"type": "object", "properties": {}},
+    )
     effect: Effect = "other"
 
     def __init__(self) -> None:
@@ -65,7 +75,9 @@ class Wait:
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         return ()
 
-    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def run(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
         self.running.set()
         await self.go.wait()
         return ToolResult(text="waited")
@@ -126,7 +138,11 @@ class Desktop:
             raise self.failure
 
     def _runtime(self, session: str, approvals: Approvals) -> NativeRuntime:
-        return NativeRuntime(self._model, CallRunner({"wait": self.tool}, self._policy, approvals), max_steps=20)
+        return NativeRuntime(
+            self._model,
+            CallRunner({"wait": self.tool}, self._policy, approvals),
+            max_steps=20,
+        )
 
     def _show(self, session: str, turn: str, event: Event) -> None:
         self.bus.publish(event.topic, {"session_id": session})
@@ -139,7 +155,9 @@ class Desktop:
 
 
 @asynccontextmanager
-async def desktop(root: Path, model: Model, verdict: str = "allow") -> AsyncIterator[Desktop]:
+async def desktop(
+    root: Path, model: Model, verdict: str = "allow"
+) -> AsyncIterator[Desktop]:
     desk = Desktop(root, model, verdict)
     try:
         async with asyncio.timeout(30):
@@ -170,13 +188,17 @@ async def test_the_folder_of_a_session_gives_no_helper_programs(tmp_path: Path) 
     environ = {"PATH": str(project)}
     assert find_program("git", environ) == str(project / "git")
     async with desktop(tmp_path / "home", ScriptedModel("hello")) as desk:
-        session = desk.app.begin(SessionCreated(surface="test", cwd=str(project))).session
+        session = desk.app.begin(
+            SessionCreated(surface="test", cwd=str(project))
+        ).session
         await desk.service.submit(session, "hi")
         await desk.service.idle(session)
     assert find_program("git", environ) is None
 
 
-async def test_words_said_to_a_busy_session_wait_and_are_answered(tmp_path: Path) -> None:
+async def test_words_said_to_a_busy_session_wait_and_are_answered(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel(WAIT, "first", "second")
     async with desktop(tmp_path, model) as desk:
         session = desk.begin()
@@ -185,7 +207,13 @@ async def test_words_said_to_a_busy_session_wait_and_are_answered(tmp_path: Path
         await desk.service.submit(session, "two")
         desk.tool.go.set()
         await desk.service.idle(session)
-        assert [message.text for message in model.requests[-1].messages] == ["one", "", "waited", "first", "two"]
+        assert [message.text for message in model.requests[-1].messages] == [
+            "one",
+            "",
+            "waited",
+            "first",
+            "two",
+        ]
         assert sum(isinstance(event, TurnEnded) for event in desk.events(session)) == 2
 
 
@@ -221,21 +249,33 @@ async def test_a_steer_goes_into_the_running_turn(tmp_path: Path) -> None:
         assert sum(isinstance(event, TurnEnded) for event in desk.events(session)) == 1
 
 
-async def test_another_process_steers_answers_and_interrupts_by_writing_rows(tmp_path: Path) -> None:
+async def test_another_process_steers_answers_and_interrupts_by_writing_rows(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel(WAIT, WAIT)
     async with desktop(tmp_path, model, "ask") as desk:
-        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+        with (
+            desk.desk.attached("test"),
+            build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
+        ):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
             request = await asked
             answer = ApprovalAnswered(
-                call_id=request["call_id"], answer="session", by="elsewhere", shown=approval_hash(request)
+                call_id=request["call_id"],
+                answer="session",
+                by="elsewhere",
+                shown=approval_hash(request),
             )
             await asyncio.to_thread(elsewhere.record, session, answer)
             await desk.tool.running.wait()
-            await asyncio.to_thread(elsewhere.record, session, UserMessage(text="stop that"))
-            await asyncio.to_thread(elsewhere.record, session, InterruptRequested(by="elsewhere"))
+            await asyncio.to_thread(
+                elsewhere.record, session, UserMessage(text="stop that")
+            )
+            await asyncio.to_thread(
+                elsewhere.record, session, InterruptRequested(by="elsewhere")
+            )
             model_ended = _on(desk.bus, "agent.turn.ended")
             assert (await model_ended)["reason"] == "interrupted"
 
@@ -260,15 +300,22 @@ async def test_between_two_processes_the_answer_that_was_written_first_counts(
     """Theirs lies in the log, and nobody here has looked yet, when ours is given."""
     ours: Literal["deny", "once"] = "once" if theirs == "deny" else "deny"
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
-        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+        with (
+            desk.desk.attached("test"),
+            build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
+        ):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
             request = await asked
             call, shown = request["call_id"], approval_hash(request)
-            answer = ApprovalAnswered(call_id=call, answer=theirs, by="elsewhere", shown=shown)
+            answer = ApprovalAnswered(
+                call_id=call, answer=theirs, by="elsewhere", shown=shown
+            )
             elsewhere.record(session, answer)  # without a pause
-            assert not await desk.service.answer(session, call, ours, by="test", shown=shown)
+            assert not await desk.service.answer(
+                session, call, ours, by="test", shown=shown
+            )
             if theirs == "once":
                 await desk.tool.running.wait()
                 await desk.service.interrupt(session, by="test")
@@ -276,17 +323,29 @@ async def test_between_two_processes_the_answer_that_was_written_first_counts(
         assert desk.tool.running.is_set() is (theirs == "once")
 
 
-async def test_an_answer_that_comes_second_from_another_process_is_not_written(tmp_path: Path) -> None:
+async def test_an_answer_that_comes_second_from_another_process_is_not_written(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
-        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+        with (
+            desk.desk.attached("test"),
+            build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
+        ):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
             request = await asked
             call, shown = request["call_id"], approval_hash(request)
-            elsewhere.record(session, ApprovalAnswered(call_id=call, answer="deny", by="first"))
+            elsewhere.record(
+                session, ApprovalAnswered(call_id=call, answer="deny", by="first")
+            )
             with pytest.raises(AnsweredAlready):
-                elsewhere.record(session, ApprovalAnswered(call_id=call, answer="once", by="second", shown=shown))
+                elsewhere.record(
+                    session,
+                    ApprovalAnswered(
+                        call_id=call, answer="once", by="second", shown=shown
+                    ),
+                )
             await desk.service.idle(session)
         assert not desk.tool.running.is_set()
 
@@ -300,17 +359,28 @@ async def test_of_ten_identical_answers_at_once_one_counts(tmp_path: Path) -> No
             await desk.service.submit(session, "one")
             request = await asked
             call, shown = request["call_id"], approval_hash(request)
-            answers = (desk.service.answer(session, call, "once", by="test", shown=shown) for _ in range(10))
+            answers = (
+                desk.service.answer(session, call, "once", by="test", shown=shown)
+                for _ in range(10)
+            )
             assert sorted(await asyncio.gather(*answers)) == [False] * 9 + [True]
             await desk.service.idle(session)
-        assert sum(isinstance(event, ApprovalAnswered) for event in desk.events(session)) == 1
+        assert (
+            sum(isinstance(event, ApprovalAnswered) for event in desk.events(session))
+            == 1
+        )
 
 
-async def test_an_answer_of_the_wrong_kind_is_refused_and_the_turn_goes_on(tmp_path: Path) -> None:
+async def test_an_answer_of_the_wrong_kind_is_refused_and_the_turn_goes_on(
+    tmp_path: Path,
+) -> None:
     """Also one that another process writes into the log by itself."""
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
         desk.tool.go.set()
-        with desk.desk.attached("test"), build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
+        with (
+            desk.desk.attached("test"),
+            build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
+        ):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
@@ -319,16 +389,24 @@ async def test_an_answer_of_the_wrong_kind_is_refused_and_the_turn_goes_on(tmp_p
             with pytest.raises(AnswerRefused, match="take different kinds of answers"):
                 await desk.service.reply(session, call, "yes", by="test")
             with pytest.raises(AnswerRefused, match="take different kinds of answers"):
-                elsewhere.record(session, QuestionAnswered(call_id=call, text="yes", by="elsewhere"))
-            assert [one.call_id for one in await desk.service.pending(session)] == [call]
-            assert await desk.service.answer(session, call, "once", by="test", shown=approval_hash(request))
+                elsewhere.record(
+                    session, QuestionAnswered(call_id=call, text="yes", by="elsewhere")
+                )
+            assert [one.call_id for one in await desk.service.pending(session)] == [
+                call
+            ]
+            assert await desk.service.answer(
+                session, call, "once", by="test", shown=approval_hash(request)
+            )
             ended = await desk.service.idle(session)
         assert ended is not None
         assert ended.reason == "done"
         assert desk.tool.running.is_set()
 
 
-async def test_a_question_is_not_answered_by_a_word_about_a_call(tmp_path: Path) -> None:
+async def test_a_question_is_not_answered_by_a_word_about_a_call(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel()) as desk:
         session = desk.begin()
         desk.app.record(session, QuestionAsked(call_id="q", text="Which?"))
@@ -339,7 +417,9 @@ async def test_a_question_is_not_answered_by_a_word_about_a_call(tmp_path: Path)
         with pytest.raises(AnsweredAlready):
             desk.app.record(session, QuestionAnswered(call_id="q", text="this"))
         with pytest.raises(AnsweredAlready):
-            desk.app.record(session, QuestionAnswered(call_id="never asked", text="this"))
+            desk.app.record(
+                session, QuestionAnswered(call_id="never asked", text="this")
+            )
 
 
 async def test_whoever_allows_a_call_must_have_seen_that_call(tmp_path: Path) -> None:
@@ -353,9 +433,13 @@ async def test_whoever_allows_a_call_must_have_seen_that_call(tmp_path: Path) ->
             other = approval_hash({**request, "summary": "wait a little"})
             for shown in ("", other):
                 with pytest.raises(AnswerRefused, match="not the one that was shown"):
-                    await desk.service.answer(session, call, "once", by="test", shown=shown)
+                    await desk.service.answer(
+                        session, call, "once", by="test", shown=shown
+                    )
             assert not desk.tool.running.is_set()
-            assert await desk.service.answer(session, call, "deny", by="test")  # no is no, whatever was shown
+            assert await desk.service.answer(
+                session, call, "deny", by="test"
+            )  # no is no, whatever was shown
             await desk.service.idle(session)
         assert not desk.tool.running.is_set()
 
@@ -365,11 +449,19 @@ async def test_nobody_to_ask_means_no(tmp_path: Path) -> None:
         session = desk.begin()
         await desk.service.submit(session, "one")
         await desk.service.idle(session)
-        answers = [event for event in desk.events(session) if isinstance(event, ApprovalAnswered)]
-        assert [(answer.answer, answer.by) for answer in answers] == [("deny", "nobody")]
+        answers = [
+            event
+            for event in desk.events(session)
+            if isinstance(event, ApprovalAnswered)
+        ]
+        assert [(answer.answer, answer.by) for answer in answers] == [
+            ("deny", "nobody")
+        ]
 
 
-async def test_a_crashed_turn_is_closed_and_nothing_is_run_again(tmp_path: Path) -> None:
+async def test_a_crashed_turn_is_closed_and_nothing_is_run_again(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel("I see")
     async with desktop(tmp_path, model) as desk:
         session = desk.begin()
@@ -385,10 +477,16 @@ async def test_a_crashed_turn_is_closed_and_nothing_is_run_again(tmp_path: Path)
         )
         await desk.service.submit(session, "what happened?")
         await desk.service.idle(session)
-        results = [event for event in desk.events(session) if isinstance(event, ToolFinished)]
+        results = [
+            event for event in desk.events(session) if isinstance(event, ToolFinished)
+        ]
         assert results[0].text.startswith("Outcome unknown")
         assert results[1].text.startswith("Not run")
-        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        ends = [
+            event.reason
+            for event in desk.events(session)
+            if isinstance(event, TurnEnded)
+        ]
         assert ends == ["crashed", "done"]
         assert not desk.tool.running.is_set()
 
@@ -406,14 +504,21 @@ def _crash_while_asking(desk: Desktop, *, expires: float = 0.0) -> str:
         ToolStarted(call_id="a", name="wait", arguments="{}"),
         ToolStarted(call_id="b", name="wait", arguments="{}"),
         ApprovalRequested(
-            call_id="b", name="wait", arguments="{}", summary="wait a while", shape="wait {}", expires=expires
+            call_id="b",
+            name="wait",
+            arguments="{}",
+            summary="wait a while",
+            shape="wait {}",
+            expires=expires,
         ),
         turn="old",
     )
     return session
 
 
-async def test_a_request_that_waited_when_the_process_ended_is_asked_again_and_then_runs(tmp_path: Path) -> None:
+async def test_a_request_that_waited_when_the_process_ended_is_asked_again_and_then_runs(
+    tmp_path: Path,
+) -> None:
     model = ScriptedModel("all done", "and you?")
     async with desktop(tmp_path, model, "ask") as desk:
         session = _crash_while_asking(desk)
@@ -424,12 +529,22 @@ async def test_a_request_that_waited_when_the_process_ended_is_asked_again_and_t
             request = await asked
             assert request["call_id"] == "b"
             assert [one.call_id for one in await desk.service.pending(session)] == ["b"]
-            assert await desk.service.answer(session, "b", "once", by="test", shown=approval_hash(request))
+            assert await desk.service.answer(
+                session, "b", "once", by="test", shown=approval_hash(request)
+            )
             await desk.service.idle(session)
-        results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}
+        results = {
+            event.call_id: event.text
+            for event in desk.events(session)
+            if isinstance(event, ToolFinished)
+        }
         assert results["a"].startswith("Outcome unknown")
         assert results["b"] == "waited"
-        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        ends = [
+            event.reason
+            for event in desk.events(session)
+            if isinstance(event, TurnEnded)
+        ]
         assert ends == ["crashed", "done", "done"]
         roles = [message.role for message in model.requests[-1].messages]
         assert roles == ["user", "assistant", "tool", "tool", "assistant", "user"]
@@ -444,24 +559,38 @@ async def test_a_request_that_nobody_can_answer_any_more_is_closed_as_refused(
         with desk.desk.attached("test") if attached else nullcontext():
             await desk.service.submit(session, "still there?")
             await desk.service.idle(session)
-        results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}
+        results = {
+            event.call_id: event.text
+            for event in desk.events(session)
+            if isinstance(event, ToolFinished)
+        }
         assert results["b"] == "Not run: it was not approved."
         assert not desk.tool.running.is_set()
 
 
-async def test_a_request_that_nobody_answers_expires_and_the_log_says_so(tmp_path: Path) -> None:
+async def test_a_request_that_nobody_answers_expires_and_the_log_says_so(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "too bad"), "ask") as desk:
         desk.desk.patience = 0.05
         with desk.desk.attached("test"):
             session = desk.begin()
             await desk.service.submit(session, "one")
             await desk.service.idle(session)
-        answers = [event for event in desk.events(session) if isinstance(event, ApprovalAnswered)]
-        assert [(answer.answer, answer.by) for answer in answers] == [("deny", "expired")]
+        answers = [
+            event
+            for event in desk.events(session)
+            if isinstance(event, ApprovalAnswered)
+        ]
+        assert [(answer.answer, answer.by) for answer in answers] == [
+            ("deny", "expired")
+        ]
         assert not desk.tool.running.is_set()
 
 
-async def test_the_time_a_request_has_does_not_begin_anew_with_a_restart(tmp_path: Path) -> None:
+async def test_the_time_a_request_has_does_not_begin_anew_with_a_restart(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
         end = time.time() + 3_000
         session = _crash_while_asking(desk, expires=end)
@@ -474,12 +603,21 @@ async def test_the_time_a_request_has_does_not_begin_anew_with_a_restart(tmp_pat
             await desk.service.idle(session)
 
 
-async def test_whoever_looks_ends_a_turn_whose_process_is_gone_and_keeps_what_it_had_said(tmp_path: Path) -> None:
+async def test_whoever_looks_ends_a_turn_whose_process_is_gone_and_keeps_what_it_had_said(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("unused")) as desk:
         session = desk.begin()
-        said = (UserMessage(text="go"), SessionPrompted(system=("x",)), TurnStarted(inputs=(2,)))
+        said = (
+            UserMessage(text="go"),
+            SessionPrompted(system=("x",)),
+            TurnStarted(inputs=(2,)),
+        )
         desk.app.record(session, *said, ModelRetried(reason="overloaded"), turn="old")
-        void, shown = PartialText(desk.app.home, session), PartialText(desk.app.home, session)
+        void, shown = (
+            PartialText(desk.app.home, session),
+            PartialText(desk.app.home, session),
+        )
         void.add("what was said before the retry", "old 0")
         void.leave()
         shown.add("Half of ", "old 1")
@@ -495,15 +633,21 @@ async def test_whoever_looks_ends_a_turn_whose_process_is_gone_and_keeps_what_it
         assert not desk.service.works_on(session)
 
 
-async def test_a_part_of_a_reply_that_is_in_the_log_already_is_not_kept_twice(tmp_path: Path) -> None:
+async def test_a_part_of_a_reply_that_is_in_the_log_already_is_not_kept_twice(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("unused")) as desk:
         session = desk.begin()
-        desk.app.record(session, TurnStarted(), AssistantMessage(text="Whole."), turn="old")
+        desk.app.record(
+            session, TurnStarted(), AssistantMessage(text="Whole."), turn="old"
+        )
         late = PartialText(desk.app.home, session)
         late.add("Who", "old 0")
         late.leave()
         assert await desk.service.settle(session)
-        assert [message.text for message in desk.app.store.log.messages(session)] == ["Whole."]
+        assert [message.text for message in desk.app.store.log.messages(session)] == [
+            "Whole."
+        ]
 
 
 async def test_a_turn_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
@@ -519,7 +663,9 @@ async def test_a_turn_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
         assert isinstance(desk.events(session)[-1], TurnEnded)
 
 
-async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(tmp_path: Path) -> None:
+async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
         session = _crash_while_asking(desk)
         with desk.desk.attached("test"):
@@ -528,17 +674,29 @@ async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(tmp_path: Path)
             assert request.call_id == "b"
             assert isinstance(request, ApprovalRequested)
             desk.tool.go.set()
-            assert await desk.service.answer(session, "b", "once", by="test", shown=approval_hash(request))
+            assert await desk.service.answer(
+                session, "b", "once", by="test", shown=approval_hash(request)
+            )
             await desk.service.idle(session)
             assert not await desk.service.answer(session, "b", "once", by="late")
-        results = {event.call_id: event.text for event in desk.events(session) if isinstance(event, ToolFinished)}
+        results = {
+            event.call_id: event.text
+            for event in desk.events(session)
+            if isinstance(event, ToolFinished)
+        }
         assert results["a"].startswith("Outcome unknown")
         assert results["b"] == "waited"
-        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        ends = [
+            event.reason
+            for event in desk.events(session)
+            if isinstance(event, TurnEnded)
+        ]
         assert ends == ["crashed", "done"]
 
 
-async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(tmp_path: Path) -> None:
+async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("one", "two")) as desk:
         session = desk.begin()
         desk.hold = asyncio.Event()
@@ -549,10 +707,14 @@ async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(tmp_path
         ended = await desk.service.idle(session)
         assert ended is not None
         assert ended.reason == "done"
-        assert [message.text for message in desk.app.store.log.messages(session)][-1] == "two"
+        assert [message.text for message in desk.app.store.log.messages(session)][
+            -1
+        ] == "two"
 
 
-async def test_a_question_that_died_with_its_turn_is_pending_no_more(tmp_path: Path) -> None:
+async def test_a_question_that_died_with_its_turn_is_pending_no_more(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT), "ask") as desk:
         with desk.desk.attached("test"):
             session = desk.begin()
@@ -565,20 +727,32 @@ async def test_a_question_that_died_with_its_turn_is_pending_no_more(tmp_path: P
             assert not await desk.service.answer(session, call, "session", by="late")
 
 
-async def test_what_was_noted_and_could_not_be_written_stops_the_turn(tmp_path: Path) -> None:
+async def test_what_was_noted_and_could_not_be_written_stops_the_turn(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("x")) as desk:
         session = desk.begin()
         lease = desk.app.store.leases.acquire(session)
-        journal = SessionJournal(desk.app.store, session, lease, publish=desk.app.publish, show=lambda event: None)
+        journal = SessionJournal(
+            desk.app.store,
+            session,
+            lease,
+            publish=desk.app.publish,
+            show=lambda event: None,
+        )
         journal.load()
-        desk.app.store.leases.release(lease)  # from here on nothing can be written with it
+        desk.app.store.leases.release(
+            lease
+        )  # from here on nothing can be written with it
         journal.note(ToolFinished(call_id="c", name="wait", text="read"))
         await journal.settled()
         with pytest.raises(LeaseLost):
             await journal.record(SessionTitled(title="after"))
 
 
-async def test_an_answer_for_the_session_is_remembered_after_a_restart(tmp_path: Path) -> None:
+async def test_an_answer_for_the_session_is_remembered_after_a_restart(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "once"), "ask") as desk:
         desk.tool.go.set()
         with desk.desk.attached("test"):
@@ -587,32 +761,49 @@ async def test_an_answer_for_the_session_is_remembered_after_a_restart(tmp_path:
             await desk.service.submit(session, "one")
             request = await asked
             shown = approval_hash(request)
-            assert await desk.service.answer(session, request["call_id"], "session", by="test", shown=shown)
+            assert await desk.service.answer(
+                session, request["call_id"], "session", by="test", shown=shown
+            )
             await desk.service.idle(session)
     async with desktop(tmp_path, ScriptedModel(WAIT, "twice"), "ask") as desk:
         desk.tool.go.set()
         with desk.desk.attached("test"):
             await desk.service.submit(session, "two")
             await desk.service.idle(session)
-        answers = [event.by for event in desk.events(session) if isinstance(event, ApprovalAnswered)]
+        answers = [
+            event.by
+            for event in desk.events(session)
+            if isinstance(event, ApprovalAnswered)
+        ]
         assert answers == ["test", "remembered"]
         assert desk.tool.running.is_set()
 
 
-async def test_a_session_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
+async def test_a_session_that_another_process_runs_is_left_to_it(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("mine")) as desk:
         session = desk.begin()
         with build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere:
             lease = elsewhere.store.leases.acquire(session)
             _, seq = await desk.service.submit(session, "hi")
             await asyncio.to_thread(
-                elsewhere.record, session, TurnStarted(inputs=(seq,)), AssistantMessage(text="theirs"), lease=lease
+                elsewhere.record,
+                session,
+                TurnStarted(inputs=(seq,)),
+                AssistantMessage(text="theirs"),
+                lease=lease,
             )
             assert await desk.service.idle(session) is None
-        assert [message.text for message in desk.app.store.log.messages(session)] == ["hi", "theirs"]
+        assert [message.text for message in desk.app.store.log.messages(session)] == [
+            "hi",
+            "theirs",
+        ]
 
 
-async def test_watching_replays_from_a_cursor_and_goes_on_live_without_holes_or_doubles(tmp_path: Path) -> None:
+async def test_watching_replays_from_a_cursor_and_goes_on_live_without_holes_or_doubles(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
         session = desk.begin()
         await desk.service.submit(session, "one")
@@ -627,7 +818,9 @@ async def test_watching_replays_from_a_cursor_and_goes_on_live_without_holes_or_
         assert seen == list(range(2, seen[-1] + 1))
 
 
-async def test_an_interrupt_at_any_moment_leaves_each_call_with_exactly_one_result(tmp_path: Path) -> None:
+async def test_an_interrupt_at_any_moment_leaves_each_call_with_exactly_one_result(
+    tmp_path: Path,
+) -> None:
     chance = random.Random(5)
     replies = [Reply(calls=(("wait", "{}"),) * 2) for _ in range(4000)]
     async with desktop(tmp_path, ScriptedModel(*replies)) as desk:
@@ -639,8 +832,15 @@ async def test_an_interrupt_at_any_moment_leaves_each_call_with_exactly_one_resu
             await desk.service.interrupt(session, by="test")
             await desk.service.idle(session)
             events = desk.events(session)
-            calls = [call.id for event in events if isinstance(event, AssistantMessage) for call in event.tool_calls]
-            results = [event.call_id for event in events if isinstance(event, ToolFinished)]
+            calls = [
+                call.id
+                for event in events
+                if isinstance(event, AssistantMessage)
+                for call in event.tool_calls
+            ]
+            results = [
+                event.call_id for event in events if isinstance(event, ToolFinished)
+            ]
             assert sorted(results) == sorted(calls)
 
 
@@ -661,12 +861,20 @@ async def test_closing_begins_nothing_new_and_what_waits_stays(tmp_path: Path) -
         await desk.tool.running.wait()
         await desk.service.submit(session, "two")
         await desk.service.close()
-        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        ends = [
+            event.reason
+            for event in desk.events(session)
+            if isinstance(event, TurnEnded)
+        ]
         assert ends == ["interrupted"]
-        assert sum(isinstance(event, TurnStarted) for event in desk.events(session)) == 1
+        assert (
+            sum(isinstance(event, TurnStarted) for event in desk.events(session)) == 1
+        )
 
 
-async def test_what_waits_behind_a_turn_that_is_held_is_answered_when_it_is_wanted(tmp_path: Path) -> None:
+async def test_what_waits_behind_a_turn_that_is_held_is_answered_when_it_is_wanted(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "two")) as desk:
         session = desk.begin()
         await desk.service.submit(session, "one")
@@ -679,11 +887,17 @@ async def test_what_waits_behind_a_turn_that_is_held_is_answered_when_it_is_want
         ended = await desk.service.idle(session)
         assert ended is not None
         assert ended.reason == "done"
-        ends = [event.reason for event in desk.events(session) if isinstance(event, TurnEnded)]
+        ends = [
+            event.reason
+            for event in desk.events(session)
+            if isinstance(event, TurnEnded)
+        ]
         assert ends == ["interrupted", "done"]
 
 
-async def test_a_turn_that_is_held_leaves_the_next_words_waiting(tmp_path: Path) -> None:
+async def test_a_turn_that_is_held_leaves_the_next_words_waiting(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT)) as desk:
         session = desk.begin()
         await desk.service.submit(session, "one")
@@ -691,7 +905,9 @@ async def test_a_turn_that_is_held_leaves_the_next_words_waiting(tmp_path: Path)
         await desk.service.submit(session, "then this")
         await desk.service.hold(session)
         assert not desk.service.works_on(session)
-        assert sum(isinstance(event, TurnStarted) for event in desk.events(session)) == 1
+        assert (
+            sum(isinstance(event, TurnStarted) for event in desk.events(session)) == 1
+        )
 
 
 async def test_a_title_of_the_user_is_kept(tmp_path: Path) -> None:
@@ -705,11 +921,15 @@ async def test_a_title_of_the_user_is_kept(tmp_path: Path) -> None:
         assert desk.app.store.sessions.find(session).title == "my own"
 
 
-async def test_a_row_written_beside_the_runner_is_published_once(tmp_path: Path) -> None:
+async def test_a_row_written_beside_the_runner_is_published_once(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
         session = desk.begin()
         seen: list[int] = []
-        desk.bus.subscribe("**", lambda event: seen.append(event["seq"]) if "seq" in event else None)
+        desk.bus.subscribe(
+            "**", lambda event: seen.append(event["seq"]) if "seq" in event else None
+        )
         await desk.service.submit(session, "one")
         await desk.tool.running.wait()
         await asyncio.to_thread(desk.app.record, session, SessionTitled(title="beside"))
@@ -737,10 +957,15 @@ async def test_what_could_not_be_saved_reaches_whoever_waits(tmp_path: Path) -> 
         with pytest.raises(StoreFull, match="not saved"):
             await desk.service.idle(session)
         assert await desk.service.settle(session)
-        assert [message.text for message in desk.app.store.log.messages(session)] == ["hi", "so far"]
+        assert [message.text for message in desk.app.store.log.messages(session)] == [
+            "hi",
+            "so far",
+        ]
 
 
-async def test_a_log_that_can_not_be_read_just_now_leaves_the_session_free(tmp_path: Path) -> None:
+async def test_a_log_that_can_not_be_read_just_now_leaves_the_session_free(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("hello")) as desk:
         session = desk.begin()
         await desk.service.submit(session, "hi")
@@ -752,10 +977,15 @@ async def test_a_log_that_can_not_be_read_just_now_leaves_the_session_free(tmp_p
         assert desk.app.store.leases.holder(session) is None
         await desk.service.resume(session)
         await desk.service.idle(session)
-        assert [message.text for message in desk.app.store.log.messages(session)] == ["hi", "hello"]
+        assert [message.text for message in desk.app.store.log.messages(session)] == [
+            "hi",
+            "hello",
+        ]
 
 
-async def test_a_runner_that_is_cancelled_while_it_takes_the_session_leaves_it_free(tmp_path: Path) -> None:
+async def test_a_runner_that_is_cancelled_while_it_takes_the_session_leaves_it_free(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("unused")) as desk:
         session = desk.begin()
         store = desk.app.store
@@ -772,12 +1002,18 @@ async def test_a_runner_that_is_cancelled_while_it_takes_the_session_leaves_it_f
         running.cancel()
         await asyncio.wait({running})
         go.set()
-        await asyncio.wrap_future(store._db.submit(lambda _: None))  # comes after the lease
-        await asyncio.wrap_future(store._db.submit(lambda _: None))  # comes after its return
+        await asyncio.wrap_future(
+            store._db.submit(lambda _: None)
+        )  # comes after the lease
+        await asyncio.wrap_future(
+            store._db.submit(lambda _: None)
+        )  # comes after its return
         assert store.leases.holder(session) is None
 
 
-def _no_event_data(action: int, table: str | None, column: str | None, *_: str | None) -> int:
+def _no_event_data(
+    action: int, table: str | None, column: str | None, *_: str | None
+) -> int:
     denied = action == apsw.SQLITE_READ and (table, column) == ("events", "data")
     return apsw.SQLITE_DENY if denied else apsw.SQLITE_OK
 
@@ -785,7 +1021,9 @@ def _no_event_data(action: int, table: str | None, column: str | None, *_: str |
 def _left_open(desk: Desktop) -> str:
     """A session with a turn whose process is gone."""
     session = desk.begin()
-    desk.app.record(session, UserMessage(text="go"), TurnStarted(inputs=(2,)), turn="old")
+    desk.app.record(
+        session, UserMessage(text="go"), TurnStarted(inputs=(2,)), turn="old"
+    )
     return session
 
 
@@ -815,14 +1053,18 @@ async def test_a_turn_that_can_not_be_ended_keeps_nobody_from_the_others_and_is_
                 third.set()
             return [bad] if len(looks) == 1 else [bad, good]
 
-        watching = asyncio.ensure_future(DeadTurns(sessions, lambda _: desk.service).run())
+        watching = asyncio.ensure_future(
+            DeadTurns(sessions, lambda _: desk.service).run()
+        )
         await third.wait()
         watching.cancel()
         assert desk.app.store.log.has_open_turn(bad)
         assert not desk.app.store.log.has_open_turn(good)
 
 
-async def test_a_stop_reaches_the_process_that_takes_the_session_first(tmp_path: Path) -> None:
+async def test_a_stop_reaches_the_process_that_takes_the_session_first(
+    tmp_path: Path,
+) -> None:
     async with desktop(tmp_path, ScriptedModel("unused")) as desk:
         session = _left_open(desk)
         store = desk.app.store
@@ -830,7 +1072,9 @@ async def test_a_stop_reaches_the_process_that_takes_the_session_first(tmp_path:
         taken: list[Lease] = []
 
         def take_meanwhile(action: int, table: str | None, *_: str | None) -> int:
-            if table == "events" and not taken:  # nobody had the session a moment ago; now its turn is looked at
+            if (
+                table == "events" and not taken
+            ):  # nobody had the session a moment ago; now its turn is looked at
                 taken.append(other.acquire(session))
             return apsw.SQLITE_OK
 
@@ -855,7 +1099,9 @@ async def test_settling_a_turn_does_not_wait_for_the_next_one(tmp_path: Path) ->
         await desk.service.idle(session)
 
 
-async def test_whoever_waits_for_a_question_is_not_cut_off_when_another_gives_up() -> None:
+async def test_whoever_waits_for_a_question_is_not_cut_off_when_another_gives_up() -> (
+    None
+):
     desk = Desk()
     first, second = (asyncio.ensure_future(desk.opened("s", "c")) for _ in range(2))
     await asyncio.sleep(0)

@@ -41,10 +41,15 @@ class Sample:
             if number == 33 and with_wal:
                 run(self.path, "PRAGMA wal_checkpoint(TRUNCATE)")
             size = 13_000 if number % 13 == 0 else rng.randrange(10, 900)
-            store.log.append(("one", "two", "three")[number % 3], UserMessage(text=f"word{number} " + "x" * size))
+            store.log.append(
+                ("one", "two", "three")[number % 3],
+                UserMessage(text=f"word{number} " + "x" * size),
+            )
         store.search.find("word1")
         self.rows = all_rows(store)
-        self.unused = int(run(self.path, "SELECT rootpage FROM sqlite_schema WHERE name = 'leases'"))
+        self.unused = int(
+            run(self.path, "SELECT rootpage FROM sqlite_schema WHERE name = 'leases'")
+        )
         self.epochs = {info.id: info.epoch for info in store.sessions.recent()}
         if with_wal:
             self.files = {part.name: part.read_bytes() for part in parts(self.path)}
@@ -63,7 +68,11 @@ class Sample:
     @property
     def harmed(self) -> bytes:
         """The file with a page zeroed on which no row of the log stands."""
-        return self.main[: (self.unused - 1) * PAGE] + bytes(PAGE) + self.main[self.unused * PAGE :]
+        return (
+            self.main[: (self.unused - 1) * PAGE]
+            + bytes(PAGE)
+            + self.main[self.unused * PAGE :]
+        )
 
     def lay_out(self, folder: Path, **changed: bytes | None) -> Path:
         """A new home with these files; `main` and `wal` may be replaced, or left out with None."""
@@ -117,7 +126,9 @@ def reopen(sample: Sample, path: Path, *, damaged: bool | None) -> Rows:
         if damaged is not None:
             assert (store.recovery is not None) == damaged
         found = all_rows(store)
-        made_up = {place for place, row in found.items() if sample.rows.get(place) != row}
+        made_up = {
+            place for place, row in found.items() if sample.rows.get(place) != row
+        }
         if store.recovery:
             kept_aside = store.recovery.kept_aside
             for name, content in before.items():
@@ -126,10 +137,17 @@ def reopen(sample: Sample, path: Path, *, damaged: bool | None) -> Rows:
                 assert aside.stat().st_mode & 0o777 == 0o600
             for info in store.sessions.recent():
                 assert info.epoch > sample.epochs[info.id]
-            assert len(found) - sum(found[place][1] == "session.created" for place in made_up) <= store.recovery.rows
+            assert (
+                len(found)
+                - sum(found[place][1] == "session.created" for place in made_up)
+                <= store.recovery.rows
+            )
             assert str(kept_aside) in str(store.recovery)
             assert store.check().problems == []
-        assert all(seq == 1 and found[session, seq][1] == "session.created" for session, seq in made_up)
+        assert all(
+            seq == 1 and found[session, seq][1] == "session.created"
+            for session, seq in made_up
+        )
         store.log.create("new", SessionCreated())
         for info in store.sessions.recent():
             store.log.append(info.id, UserMessage(text="life goes on"))
@@ -139,7 +157,9 @@ def reopen(sample: Sample, path: Path, *, damaged: bool | None) -> Rows:
 
 
 def test_a_text_file_is_kept_aside(tmp_path: Path, closed: Sample) -> None:
-    for number, content in enumerate((b"hello", b"x" * 511, b"not a database\n" * 1000)):
+    for number, content in enumerate(
+        (b"hello", b"x" * 511, b"not a database\n" * 1000)
+    ):
         path = closed.lay_out(tmp_path / str(number), main=content)
         assert reopen(closed, path, damaged=True) == {}
 
@@ -151,7 +171,9 @@ def test_an_emptied_file_is_noticed(tmp_path: Path, closed: Sample) -> None:
         assert "empty" in store.recovery.reason
 
 
-def test_a_file_cut_at_any_page_keeps_the_rows_before_the_cut(tmp_path: Path, closed: Sample) -> None:
+def test_a_file_cut_at_any_page_keeps_the_rows_before_the_cut(
+    tmp_path: Path, closed: Sample
+) -> None:
     kept: list[int] = []
     for size in range(0, len(closed.main), PAGE):
         path = closed.lay_out(tmp_path / "home", main=closed.main[:size])
@@ -161,10 +183,14 @@ def test_a_file_cut_at_any_page_keeps_the_rows_before_the_cut(tmp_path: Path, cl
 
 
 def test_a_lost_root_page_costs_no_row(tmp_path: Path, closed: Sample) -> None:
-    root = int(run(closed.path, "SELECT rootpage FROM sqlite_schema WHERE name = 'events'"))
+    root = int(
+        run(closed.path, "SELECT rootpage FROM sqlite_schema WHERE name = 'events'")
+    )
     damaged = bytearray(closed.main)
     damaged[(root - 1) * PAGE : root * PAGE] = bytes(PAGE)
-    assert damaged[(root - 1) * PAGE] != closed.main[(root - 1) * PAGE], "the root page must not be a leaf"
+    assert damaged[(root - 1) * PAGE] != closed.main[(root - 1) * PAGE], (
+        "the root page must not be a leaf"
+    )
     path = closed.lay_out(tmp_path / "home", main=bytes(damaged))
     assert reopen(closed, path, damaged=True) == closed.rows
 
@@ -182,27 +208,43 @@ def test_any_lost_page_costs_only_its_own_rows(tmp_path: Path, closed: Sample) -
     rng = random.Random(11)
     for number in range(len(closed.main) // PAGE):
         damaged = bytearray(closed.main)
-        damaged[number * PAGE : (number + 1) * PAGE] = rng.choice((bytes(PAGE), rng.randbytes(PAGE)))
+        damaged[number * PAGE : (number + 1) * PAGE] = rng.choice(
+            (bytes(PAGE), rng.randbytes(PAGE))
+        )
         path = closed.lay_out(tmp_path / "home", main=bytes(damaged))
         rows = reopen(closed, path, damaged=None)
         assert len(closed.rows) - len(rows) <= 40
 
 
 @settings(max_examples=60, deadline=None)
-@given(places=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1, max_size=30))
+@given(
+    places=st.lists(
+        st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)),
+        min_size=1,
+        max_size=30,
+    )
+)
 def test_flipped_bytes_invent_nothing(
-    tmp_path_factory: pytest.TempPathFactory, closed: Sample, places: list[tuple[float, int]]
+    tmp_path_factory: pytest.TempPathFactory,
+    closed: Sample,
+    places: list[tuple[float, int]],
 ) -> None:
     damaged = bytearray(closed.main)
     for place, change in places:
         damaged[int(place * len(damaged))] ^= change
-    path = closed.lay_out(tmp_path_factory.mktemp("flipped") / "home", main=bytes(damaged))
+    path = closed.lay_out(
+        tmp_path_factory.mktemp("flipped") / "home", main=bytes(damaged)
+    )
     before = path.read_bytes()
     try:
         with open_store(path, busy_timeout=1) as store:
             if store.recovery:
                 assert store.recovery.kept_aside.read_bytes() == before
-                found = {place: row for place, row in all_rows(store).items() if row != closed.rows.get(place)}
+                found = {
+                    place: row
+                    for place, row in all_rows(store).items()
+                    if row != closed.rows.get(place)
+                }
                 assert all(row[1] == "session.created" for row in found.values())
                 assert store.check().problems == []
             else:
@@ -212,29 +254,41 @@ def test_flipped_bytes_invent_nothing(
         assert path.read_bytes() == before
 
 
-def test_a_leftover_write_ahead_log_is_part_of_the_database(tmp_path: Path, crashed: Sample) -> None:
+def test_a_leftover_write_ahead_log_is_part_of_the_database(
+    tmp_path: Path, crashed: Sample
+) -> None:
     assert len(crashed.wal) > 100 * PAGE
     path = crashed.lay_out(tmp_path / "home")
     assert reopen(crashed, path, damaged=False) == crashed.rows
 
 
-def test_rows_in_the_write_ahead_log_survive_the_loss_of_the_file(tmp_path: Path, crashed: Sample) -> None:
-    for number, main in enumerate((None, b"", b"text", crashed.main[: len(crashed.main) // 2])):
+def test_rows_in_the_write_ahead_log_survive_the_loss_of_the_file(
+    tmp_path: Path, crashed: Sample
+) -> None:
+    for number, main in enumerate(
+        (None, b"", b"text", crashed.main[: len(crashed.main) // 2])
+    ):
         path = crashed.lay_out(tmp_path / str(number), main=main)
         assert len(reopen(crashed, path, damaged=True)) >= 1
 
 
-def test_a_write_ahead_log_that_is_cut_anywhere_gives_an_earlier_state(tmp_path: Path, crashed: Sample) -> None:
+def test_a_write_ahead_log_that_is_cut_anywhere_gives_an_earlier_state(
+    tmp_path: Path, crashed: Sample
+) -> None:
     rng = random.Random(3)
     for _ in range(25):
-        path = crashed.lay_out(tmp_path / "home", wal=crashed.wal[: rng.randrange(len(crashed.wal))])
+        path = crashed.lay_out(
+            tmp_path / "home", wal=crashed.wal[: rng.randrange(len(crashed.wal))]
+        )
         rows = reopen(crashed, path, damaged=None)
         for session in ("one", "two", "three"):
             seqs = sorted(seq for name, seq in rows if name == session)
             assert seqs == list(range(1, len(seqs) + 1))
 
 
-def test_damage_in_the_middle_of_the_write_ahead_log_is_noticed(tmp_path: Path, crashed: Sample) -> None:
+def test_damage_in_the_middle_of_the_write_ahead_log_is_noticed(
+    tmp_path: Path, crashed: Sample
+) -> None:
     """SQLite takes the first bad frame for the end of the log and would drop what follows without a word."""
     rng = random.Random(4)
     for _ in range(12):
@@ -245,12 +299,16 @@ def test_damage_in_the_middle_of_the_write_ahead_log_is_noticed(tmp_path: Path, 
         assert len(crashed.rows) - len(rows) <= 12
 
 
-def test_a_process_killed_while_rebuilding_loses_nothing(tmp_path: Path, crashed: Sample) -> None:
+def test_a_process_killed_while_rebuilding_loses_nothing(
+    tmp_path: Path, crashed: Sample
+) -> None:
     rng = random.Random(9)
     for _ in range(12):
         path = crashed.lay_out(tmp_path / "home", main=crashed.harmed)
         command = [sys.executable, str(WRITER), "open-once", str(path), "new"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
             assert process.stdout
             assert process.stdout.readline() == b"ready\n"
             assert process.stdin
@@ -259,14 +317,20 @@ def test_a_process_killed_while_rebuilding_loses_nothing(tmp_path: Path, crashed
             time.sleep(rng.uniform(0.001, 0.08))  # the random moment
             process.send_signal(signal.SIGKILL)
         with open_store(path) as store:
-            assert {place: row for place, row in all_rows(store).items() if place[0] != "new"} == crashed.rows
+            assert {
+                place: row
+                for place, row in all_rows(store).items()
+                if place[0] != "new"
+            } == crashed.rows
             assert store.check().problems == []
         aside = list(path.parent.glob("state.db.damaged-*"))
         assert [part for part in aside if part.read_bytes() == crashed.harmed]
         assert not list(path.parent.glob("state.db.rebu*"))
 
 
-@pytest.mark.parametrize("moved", [(), ("state.db",), ("state.db-wal",), ("state.db", "state.db-wal")])
+@pytest.mark.parametrize(
+    "moved", [(), ("state.db",), ("state.db-wal",), ("state.db", "state.db-wal")]
+)
 def test_a_rebuilt_database_is_put_in_place_however_far_that_had_come(
     tmp_path: Path, crashed: Sample, moved: tuple[str, ...]
 ) -> None:
@@ -276,12 +340,20 @@ def test_a_rebuilt_database_is_put_in_place_however_far_that_had_come(
     path = crashed.lay_out(tmp_path / "home", main=crashed.harmed)
     shutil.copy(rebuilt_from, path.with_name("state.db.rebuilt-20260101-000000"))
     for name in moved:
-        aside = path.with_name(name.replace("state.db", "state.db.damaged-20260101-000000"))
+        aside = path.with_name(
+            name.replace("state.db", "state.db.damaged-20260101-000000")
+        )
         path.with_name(name).rename(aside)
     with open_store(path) as store:
         assert all_rows(store) == crashed.rows
-    assert path.with_name("state.db.damaged-20260101-000000").read_bytes() == crashed.harmed
-    assert path.with_name("state.db.damaged-20260101-000000-wal").read_bytes() == crashed.wal
+    assert (
+        path.with_name("state.db.damaged-20260101-000000").read_bytes()
+        == crashed.harmed
+    )
+    assert (
+        path.with_name("state.db.damaged-20260101-000000-wal").read_bytes()
+        == crashed.wal
+    )
 
 
 def large_database(path: Path) -> Store:
@@ -289,7 +361,9 @@ def large_database(path: Path) -> Store:
     store = open_store(path)
     store.log.create("s", SessionCreated())
     for _ in range(9):
-        store.log.append("s", *(UserMessage(text=f"needle{i} " + "x" * 2000) for i in range(1000)))
+        store.log.append(
+            "s", *(UserMessage(text=f"needle{i} " + "x" * 2000) for i in range(1000))
+        )
     store.search.find("needle1")
     assert path.stat().st_size > 16 * 1024 * 1024
     return store
@@ -297,7 +371,9 @@ def large_database(path: Path) -> Store:
 
 def pages_of(path: Path, table: str, kind: str) -> list[int]:
     connection = connect(path, busy_timeout=1)
-    rows = connection.execute("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?", (table, kind)).fetchall()
+    rows = connection.execute(
+        "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?", (table, kind)
+    ).fetchall()
     connection.close()
     return [int(row[0]) for row in rows]
 
@@ -324,7 +400,9 @@ def overwrite(path: Path, page: int, change: Callable[[bytes], bytes]) -> None:
         os.fsync(file.fileno())
 
 
-def test_damage_met_while_open_stops_writing_and_is_repaired_at_the_next_opening(tmp_path: Path, large: Path) -> None:
+def test_damage_met_while_open_stops_writing_and_is_repaired_at_the_next_opening(
+    tmp_path: Path, large: Path
+) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
     victim = pages_of(path, "events", "leaf")[40]
@@ -346,7 +424,9 @@ def test_damage_met_while_open_stops_writing_and_is_repaired_at_the_next_opening
         assert store.recovery is None
 
 
-@pytest.mark.parametrize("table", ["sqlite_schema", "sessions", "search_config", "jobs"])
+@pytest.mark.parametrize(
+    "table", ["sqlite_schema", "sessions", "search_config", "jobs"]
+)
 def test_damage_that_opening_meets_in_a_large_database_is_repaired_at_once(
     tmp_path: Path, large: Path, table: str
 ) -> None:
@@ -376,30 +456,47 @@ with open_store(Path(sys.argv[1])) as store:
 """
 
 
-def test_a_rebuild_needs_far_less_memory_than_the_file_has(tmp_path: Path, large: Path) -> None:
+def test_a_rebuild_needs_far_less_memory_than_the_file_has(
+    tmp_path: Path, large: Path
+) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
     overwrite(path, pages_of(path, "jobs", "leaf")[0], lambda page: bytes(len(page)))
-    done = subprocess.run([sys.executable, "-c", REBUILD, str(path)], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", REBUILD, str(path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     rebuilt, memory = done.stdout.split()
     assert rebuilt == "True"
     assert int(memory) < path.stat().st_size / 2
 
 
-def test_a_damaged_database_of_an_older_version_is_rebuilt_in_the_new_one(tmp_path: Path, large: Path) -> None:
+def test_a_damaged_database_of_an_older_version_is_rebuilt_in_the_new_one(
+    tmp_path: Path, large: Path
+) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
     overwrite(path, pages_of(path, "events", "leaf")[40], lambda page: bytes(len(page)))
-    with open_store(path, migrations=(*MIGRATIONS, "CREATE TABLE notes (text TEXT)")) as store:
+    with open_store(
+        path, migrations=(*MIGRATIONS, "CREATE TABLE notes (text TEXT)")
+    ) as store:
         assert store.recovery
         assert store.recovery.rows + store.recovery.lost == 9001
         assert store.check().problems == []
 
 
-def test_a_flipped_bit_in_a_large_database_is_not_served(tmp_path: Path, large: Path) -> None:
+def test_a_flipped_bit_in_a_large_database_is_not_served(
+    tmp_path: Path, large: Path
+) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
-    victim = next(page for page in pages_of(path, "events", "leaf") if b"needle77 " in page_of(path, page))
+    victim = next(
+        page
+        for page in pages_of(path, "events", "leaf")
+        if b"needle77 " in page_of(path, page)
+    )
     overwrite(path, victim, lambda page: page.replace(b"needle77 ", b"noodle77 "))
     readers: list[Callable[[Store], object]] = [
         lambda store: store.log.messages("s"),
@@ -423,7 +520,9 @@ def test_a_flipped_bit_in_a_large_database_is_not_served(tmp_path: Path, large: 
         assert store.recovery.lost == 1
 
 
-def test_damage_met_while_open_leaves_the_file_as_it_was(tmp_path: Path, large: Path) -> None:
+def test_damage_met_while_open_leaves_the_file_as_it_was(
+    tmp_path: Path, large: Path
+) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
     overwrite(path, pages_of(path, "events", "leaf")[40], lambda page: bytes(len(page)))
@@ -455,7 +554,10 @@ def test_a_lost_write_ahead_log_is_told(tmp_path: Path, left: bytes | None) -> N
     with open_store(path) as store:
         assert store.recovery
         assert store.recovery.lost == 7
-        assert "the last 7 rows are missing: its write-ahead log is gone or was emptied" in str(store.recovery)
+        assert (
+            "the last 7 rows are missing: its write-ahead log is gone or was emptied"
+            in str(store.recovery)
+        )
         store.log.append("s", UserMessage(text="goes on"))
         assert len(store.log.messages("s")) == 1
     with open_store(path) as store:
@@ -488,14 +590,18 @@ def test_a_database_that_was_put_in_its_place_has_lost_nothing(tmp_path: Path) -
     for name, rows in ((path, 9), (other, 2)):
         with open_store(name) as store:
             store.log.create("s", SessionCreated())
-            store.log.append("s", *(UserMessage(text=str(number)) for number in range(rows)))
+            store.log.append(
+                "s", *(UserMessage(text=str(number)) for number in range(rows))
+            )
     other.replace(path)
     with open_store(path) as store:
         assert store.recovery is None
         assert len(store.log.messages("s")) == 2
 
 
-def test_damage_in_the_search_index_alone_is_repaired_in_place(tmp_path: Path, large: Path) -> None:
+def test_damage_in_the_search_index_alone_is_repaired_in_place(
+    tmp_path: Path, large: Path
+) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
     run(path, "UPDATE search_data SET block = zeroblob(length(block)) WHERE id > 10")
@@ -514,13 +620,19 @@ def test_an_index_that_contradicts_itself_is_made_anew(tmp_path: Path) -> None:
         store.log.create("s", SessionCreated())
         store.log.append("s", UserMessage(text="needle"))
         numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 2000)"
-        run(path, numbers + " INSERT OR IGNORE INTO search_idx SELECT i, CAST('' AS BLOB), 2 FROM n")  # noqa: S608 - our own text
+        run(
+            path,
+            numbers  # noqa: S608
+            + " INSERT OR IGNORE INTO search_idx SELECT i, CAST('' AS BLOB), 2 FROM n",
+        )
         assert [hit.seq for hit in store.search.find("needle")] == [2]
         store.log.append("s", UserMessage(text="another needle"))
         assert [hit.seq for hit in store.search.find("needle")] == [3, 2]
 
 
-def test_a_damaged_index_does_not_keep_a_session_from_being_deleted(tmp_path: Path, large: Path) -> None:
+def test_a_damaged_index_does_not_keep_a_session_from_being_deleted(
+    tmp_path: Path, large: Path
+) -> None:
     path = tmp_path / "state.db"
     shutil.copy(large, path)
     run(path, "UPDATE search_data SET block = zeroblob(length(block)) WHERE id > 10")

@@ -28,7 +28,9 @@ WAIT = 30  # seconds any single step may take
 def program(*arguments: str | Path) -> "Iterator[subprocess.Popen[str]]":
     """A writer process; it is gone when the block ends."""
     command = [sys.executable, str(WRITER), *map(str, arguments)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -48,8 +50,12 @@ def tell(process: "subprocess.Popen[str]", line: str) -> None:
 
 def texts_by_seq(store: Store, session: str) -> dict[int, str]:
     rows = list(store.log.every_event(session))
-    assert [row.seq for row in rows] == list(range(1, len(rows) + 1)), "a sequence has a hole or a double"
-    return {row.seq: row.event.text for row in rows if isinstance(row.event, UserMessage)}
+    assert [row.seq for row in rows] == list(range(1, len(rows) + 1)), (
+        "a sequence has a hole or a double"
+    )
+    return {
+        row.seq: row.event.text for row in rows if isinstance(row.event, UserMessage)
+    }
 
 
 class Killer:
@@ -61,12 +67,17 @@ class Killer:
         self._process = process
         self._seed = seed
         self._asking = threading.Lock()
-        self._heard: dict[str, queue.Queue[str]] = {name: queue.Queue() for name in ("a", "b", "c")}
+        self._heard: dict[str, queue.Queue[str]] = {
+            name: queue.Queue() for name in ("a", "b", "c")
+        }
         self._listener = threading.Thread(target=self._listen)
 
     def run(self) -> None:
         self._listener.start()
-        killers = [threading.Thread(target=self._kill_writers, args=(name,)) for name in self._heard]
+        killers = [
+            threading.Thread(target=self._kill_writers, args=(name,))
+            for name in self._heard
+        ]
         for thread in killers:
             thread.start()
         for thread in killers:
@@ -111,7 +122,11 @@ def test_200_kills_of_three_writers_lose_and_double_nothing(tmp_path: Path) -> N
         for session in ("a", "b", "c", "shared"):
             texts = texts_by_seq(store, session)
             assert len(set(texts.values())) == len(texts), "an event was written twice"
-            lost = [ack for ack in killer.acknowledged if ack[0] == session and texts.get(ack[1]) != ack[2]]
+            lost = [
+                ack
+                for ack in killer.acknowledged
+                if ack[0] == session and texts.get(ack[1]) != ack[2]
+            ]
             assert lost == []
 
 
@@ -120,7 +135,9 @@ def test_16_writers_lose_nothing_and_each_gets_its_turn(tmp_path: Path) -> None:
     """Nothing may ever be lost; how long they wait is measured up to three times, as others may use the machine."""
     slow: list[str] = []
     for attempt in range(3):
-        waits = waits_of_racing_writers(tmp_path / f"{attempt}.db", writers=16, count=50)
+        waits = waits_of_racing_writers(
+            tmp_path / f"{attempt}.db", writers=16, count=50
+        )
         p99 = waits[int(len(waits) * 0.99)]
         if p99 < 0.25:
             return
@@ -134,7 +151,12 @@ def waits_of_racing_writers(path: Path, *, writers: int, count: int) -> list[flo
         store.log.create("shared", SessionCreated())
     command = [sys.executable, str(WRITER), "race", str(path)]
     processes = [
-        subprocess.Popen([*command, f"w{n}", str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, f"w{n}", str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for n in range(writers)
     ]
     try:
@@ -150,7 +172,11 @@ def waits_of_racing_writers(path: Path, *, writers: int, count: int) -> list[flo
     assert len(acknowledged) == len(places) == writers * count
     with open_store(path) as store:
         assert store.check().problems == []
-        written = {(info.id, seq) for info in store.sessions.recent() for seq in texts_by_seq(store, info.id)}
+        written = {
+            (info.id, seq)
+            for info in store.sessions.recent()
+            for seq in texts_by_seq(store, info.id)
+        }
     assert written == places
     return sorted(float(words[3]) for words in acknowledged)
 
@@ -161,7 +187,9 @@ def on_tiny_disk(command: str, tmp_path: Path, size: str) -> list[str]:
     disk.mkdir()
     script = 'mount -t tmpfs -o "size=$1,mode=700" tmpfs "$2" && shift 2 && exec "$@"'
     own_mounts = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    if subprocess.run([*own_mounts, "true"], check=False, capture_output=True).returncode:
+    if subprocess.run(
+        [*own_mounts, "true"], check=False, capture_output=True
+    ).returncode:
         pytest.skip("this machine does not let us mount a small file system")
     ours = [sys.executable, str(WRITER), command, str(disk / "state.db")]
     done = subprocess.run(
@@ -179,16 +207,23 @@ def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(tmp_path: Path) -> 
     assert last == "kept True, [], recovered False"
 
 
-def test_a_database_that_could_not_be_made_for_lack_of_space_can_be_made_later(tmp_path: Path) -> None:
+def test_a_database_that_could_not_be_made_for_lack_of_space_can_be_made_later(
+    tmp_path: Path,
+) -> None:
     refused, later = on_tiny_disk("full-from-the-start", tmp_path, "512k")
     assert refused.startswith("StoreFull")
     assert later == "works, recovered False"
 
 
-def test_where_many_write_the_thread_commits_what_waits_together(tmp_path: Path) -> None:
+def test_where_many_write_the_thread_commits_what_waits_together(
+    tmp_path: Path,
+) -> None:
     with open_store(tmp_path / "state.db") as store:
         store.log.create("s", SessionCreated())
-        assert store._db.submit(lambda _: threading.current_thread()).result(WAIT) is threading.current_thread()
+        assert (
+            store._db.submit(lambda _: threading.current_thread()).result(WAIT)
+            is threading.current_thread()
+        )
         store.share()
         entered, go_on, commits = threading.Event(), threading.Event(), list[str]()
 
@@ -199,22 +234,31 @@ def test_where_many_write_the_thread_commits_what_waits_together(tmp_path: Path)
 
         held = store._db.submit(hold)
         assert entered.wait(WAIT)
-        later = [store.log.submit("s", UserMessage(text=str(number))) for number in range(3)]
+        later = [
+            store.log.submit("s", UserMessage(text=str(number))) for number in range(3)
+        ]
         store._db._writer.set_commit_hook(lambda: bool(commits.append("one")))
         go_on.set()
         assert held.result(WAIT) == "hermes-store"
         assert [future.result(WAIT)[0].seq for future in later] == [2, 3, 4]
-        assert commits == ["one", "one"]  # of the one that was held, and of all that waited
+        assert commits == [
+            "one",
+            "one",
+        ]  # of the one that was held, and of all that waited
 
 
-def test_where_many_write_the_log_is_moved_into_the_file_beside_them(tmp_path: Path) -> None:
+def test_where_many_write_the_log_is_moved_into_the_file_beside_them(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:
         store.log.create("s", SessionCreated())
         store.share()
         before = path.stat().st_size
         for _ in range(60):
-            store.log.append("s", UserMessage(text="x" * 100_000))  # more pages than a commit moves by itself
+            store.log.append(
+                "s", UserMessage(text="x" * 100_000)
+            )  # more pages than a commit moves by itself
         deadline = time.monotonic() + WAIT
         while path.stat().st_size < before + 3_000_000:
             assert time.monotonic() < deadline

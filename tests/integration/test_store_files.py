@@ -24,7 +24,10 @@ from hermes.store.schema import APPLICATION_ID, MIGRATIONS
 from hermes.store.snapshots import write_snapshot
 
 WRITER = Path(__file__).with_name("store_writer.py")
-NEXT = (*MIGRATIONS, "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); UPDATE sessions SET cwd = 'moved';")
+NEXT = (
+    *MIGRATIONS,
+    "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); UPDATE sessions SET cwd = 'moved';",
+)
 WAIT = 30
 
 
@@ -40,7 +43,9 @@ def umask(mask: int) -> Iterator[None]:
 @contextmanager
 def program(*arguments: str | Path) -> "Iterator[subprocess.Popen[str]]":
     command = [sys.executable, str(WRITER), *map(str, arguments)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -74,8 +79,16 @@ def test_every_file_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> 
         with open_store(path) as store:
             store.log.create("s", SessionCreated())
             write_snapshot(store, "s", tmp_path)
-            modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
-            assert {"state.db", "state.db-wal", "state.db-shm", "state.db.lock"} < modes.keys()
+            modes = {
+                file.name: stat.S_IMODE(file.stat().st_mode)
+                for file in tmp_path.iterdir()
+            }
+            assert {
+                "state.db",
+                "state.db-wal",
+                "state.db-shm",
+                "state.db.lock",
+            } < modes.keys()
             assert set(modes.values()) == {0o600}
         with open_store(path, migrations=NEXT):
             pass
@@ -83,7 +96,9 @@ def test_every_file_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> 
         path.chmod(0o644)
         with open_store(path, migrations=NEXT) as store:
             assert store.recovery
-    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    modes = {
+        file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()
+    }
     assert any("backup" in name for name in modes)
     assert any("damaged" in name for name in modes)
     assert set(modes.values()) == {0o600}
@@ -101,22 +116,32 @@ def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
 
 def file_of_version(path: Path, version: int) -> None:
     """A database as that version wrote it, with a session of three rows."""
-    events = [SessionCreated(cwd="/home"), SessionPrompted(system=("stable " * 200, "mine")), UserMessage(text="hello")]
+    events = [
+        SessionCreated(cwd="/home"),
+        SessionPrompted(system=("stable " * 200, "mine")),
+        UserMessage(text="hello"),
+    ]
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("PRAGMA journal_mode=WAL").fetchall()
         for step in MIGRATIONS[:version]:
             connection.execute(step)
-        connection.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={version}")
+        connection.execute(
+            f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={version}"
+        )
         for seq, event in enumerate(events, 1):
             entry = draft(event)
-            row = Row(0, "s", seq, 1, 1.7e9 + seq, entry.type, entry.role, "", entry.data)
+            row = Row(
+                0, "s", seq, 1, 1.7e9 + seq, entry.type, entry.role, "", entry.data
+            )
             insert = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
             connection.execute(insert, (*row[1:], earlier_checksum(row)))
             project(connection, row, event)
 
 
 @pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
-def test_a_file_of_an_earlier_version_opens_and_goes_on(tmp_path: Path, version: int) -> None:
+def test_a_file_of_an_earlier_version_opens_and_goes_on(
+    tmp_path: Path, version: int
+) -> None:
     path = tmp_path / "state.db"
     file_of_version(path, version)
     with open_store(path) as store:
@@ -126,14 +151,25 @@ def test_a_file_of_an_earlier_version_opens_and_goes_on(tmp_path: Path, version:
             "session.prompted",
             "agent.message.user",
         ]
-        store.log.append("s", SessionPrompted(system=("stable " * 200, "new")), UserMessage(text="again"))
+        store.log.append(
+            "s",
+            SessionPrompted(system=("stable " * 200, "new")),
+            UserMessage(text="again"),
+        )
         store.claims.make("s", "2026-01-01", Usage(input_tokens=1))
         assert store.claims.of_others("t", "2026-01-01") == (1, 0.0)
     with open_store(path) as store:
         rows = store.log.events("s")
-        prompts = [row.event.system[1] for row in rows if isinstance(row.event, SessionPrompted)]
+        prompts = [
+            row.event.system[1]
+            for row in rows
+            if isinstance(row.event, SessionPrompted)
+        ]
         assert prompts == ["mine", "new"]
-        assert [message.text for message in store.log.messages("s")] == ["hello", "again"]
+        assert [message.text for message in store.log.messages("s")] == [
+            "hello",
+            "again",
+        ]
         assert store.search.find("hello")[0].seq == 3
         assert store.check().problems == []
     assert version_of(path) == len(MIGRATIONS)
@@ -154,7 +190,9 @@ def test_an_older_file_is_migrated_after_a_backup(tmp_path: Path) -> None:
         assert store.check().problems == []
 
 
-def test_a_file_with_rows_in_its_write_ahead_log_is_migrated_whole(tmp_path: Path) -> None:
+def test_a_file_with_rows_in_its_write_ahead_log_is_migrated_whole(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     with program("keep-open", path) as process:
         assert said(process) == "open"
@@ -177,7 +215,9 @@ def test_a_newer_file_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("journal", ["DELETE", "WAL"])
-def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path, journal: str) -> None:
+def test_another_programs_database_is_refused_and_left_alone(
+    tmp_path: Path, journal: str
+) -> None:
     path = tmp_path / "state.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA journal_mode={journal}")
@@ -192,7 +232,10 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path, jou
 
 def test_a_failing_migration_leaves_the_old_version(tmp_path: Path) -> None:
     path = fill(tmp_path / "state.db")
-    broken = (*MIGRATIONS, "CREATE TABLE notes (id INTEGER); INSERT INTO nowhere VALUES (1);")
+    broken = (
+        *MIGRATIONS,
+        "CREATE TABLE notes (id INTEGER); INSERT INTO nowhere VALUES (1);",
+    )
     with pytest.raises(StoreError, match="no such table: nowhere"):
         open_store(path, migrations=broken)
     assert version_of(path) == len(MIGRATIONS)
@@ -226,7 +269,9 @@ def test_a_folder_in_the_way_or_a_missing_folder_is_named(tmp_path: Path) -> Non
 # Processes and threads
 
 
-def test_two_processes_that_create_it_at_once_share_one_database(tmp_path: Path) -> None:
+def test_two_processes_that_create_it_at_once_share_one_database(
+    tmp_path: Path,
+) -> None:
     paths = [tmp_path / str(number) / "state.db" for number in range(20)]
     with program("create-at-once", *paths) as process:
         assert [said(process) for _ in paths] == ["0 0"] * len(paths)
@@ -257,7 +302,10 @@ def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
 
 def _tried_in_child(store: Store) -> str:
     words: list[str] = []
-    for attempt in (lambda: store.log.append("s", UserMessage(text="child")), lambda: store.log.messages("s")):
+    for attempt in (
+        lambda: store.log.append("s", UserMessage(text="child")),
+        lambda: store.log.messages("s"),
+    ):
         try:
             attempt()
         except StoreError as error:
@@ -273,16 +321,24 @@ def test_cancelling_a_submitted_write_harms_no_other(tmp_path: Path) -> None:
         with program("hold", path) as holder:
             assert said(holder) == "held"
             first = store.log.submit("s", UserMessage(text="first"))
-            others = [store.log.submit("s", UserMessage(text=str(n))) for n in range(10)]
+            others = [
+                store.log.submit("s", UserMessage(text=str(n))) for n in range(10)
+            ]
             cancelled = [future.cancel() for future in others[::2]]
             assert holder.stdin
             holder.stdin.write("let go\n")
             holder.stdin.flush()
             first.result(WAIT)
-            expected = ["first"] + [str(n) for n in range(10) if n % 2 or not cancelled[n // 2]]
+            expected = ["first"] + [
+                str(n) for n in range(10) if n % 2 or not cancelled[n // 2]
+            ]
             for n in range(1, 10, 2):
                 others[n].result(WAIT)
-        texts = [message.text for message in store.log.messages("s") if isinstance(message, UserMessage)]
+        texts = [
+            message.text
+            for message in store.log.messages("s")
+            if isinstance(message, UserMessage)
+        ]
         assert texts == expected
         store.log.append("s", UserMessage(text="goes on"))
 
@@ -293,7 +349,9 @@ def test_a_write_may_follow_from_the_end_of_another(tmp_path: Path) -> None:
         followed: Future[int] = Future()
 
         def follow(_: object) -> None:
-            followed.set_result(store.log.append("s", UserMessage(text="second"))[0].seq)
+            followed.set_result(
+                store.log.append("s", UserMessage(text="second"))[0].seq
+            )
 
         store.log.submit("s", UserMessage(text="first")).add_done_callback(follow)
         assert followed.result(WAIT) == 3
@@ -312,13 +370,23 @@ def test_threads_share_transactions_and_lose_nothing(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join(WAIT)
-        texts = [message.text for message in store.log.messages("s") if isinstance(message, UserMessage)]
-        assert sorted(texts) == sorted(f"{name} {number}" for name in range(8) for number in range(50))
+        texts = [
+            message.text
+            for message in store.log.messages("s")
+            if isinstance(message, UserMessage)
+        ]
+        assert sorted(texts) == sorted(
+            f"{name} {number}" for name in range(8) for number in range(50)
+        )
         for name in range(8):
-            assert [text for text in texts if text.startswith(f"{name} ")] == [f"{name} {n}" for n in range(50)]
+            assert [text for text in texts if text.startswith(f"{name} ")] == [
+                f"{name} {n}" for n in range(50)
+            ]
 
 
-def test_closing_finishes_what_was_submitted_and_refuses_what_comes_later(tmp_path: Path) -> None:
+def test_closing_finishes_what_was_submitted_and_refuses_what_comes_later(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     store = open_store(path)
     store.log.create("s", SessionCreated())

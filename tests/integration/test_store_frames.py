@@ -13,11 +13,19 @@ from hermes.store import Store, open_store
 from hermes.store.connection import connect
 from hermes.store.row import draft
 
-TOOLS = tuple(ToolSpec(name=f"tool{n}", description="does a thing " * 20, parameters={}) for n in range(20))
+TOOLS = tuple(
+    ToolSpec(name=f"tool{n}", description="does a thing " * 20, parameters={})
+    for n in range(20)
+)
 
 
-def prompt(number: int, *, stable: str = "be good", tools: tuple[ToolSpec, ...] = TOOLS) -> SessionPrompted:
-    return SessionPrompted(system=(stable, f'Notes: "{number}" \\ \0 ä', f"Today. Folder: /home/{number}"), tools=tools)
+def prompt(
+    number: int, *, stable: str = "be good", tools: tuple[ToolSpec, ...] = TOOLS
+) -> SessionPrompted:
+    return SessionPrompted(
+        system=(stable, f'Notes: "{number}" \\ \0 ä', f"Today. Folder: /home/{number}"),
+        tools=tools,
+    )
 
 
 def begin(store: Store, number: int, event: SessionPrompted | None = None) -> str:
@@ -69,7 +77,9 @@ def test_a_frame_goes_with_the_last_session_that_has_it(tmp_path: Path) -> None:
             begin(store, number)
         begin(store, 3, prompt(3, stable="be secret"))
         store.sessions.delete("s3")
-        assert ask(path, "SELECT count(*) FROM frames WHERE text LIKE '%be secret%'") == 0
+        assert (
+            ask(path, "SELECT count(*) FROM frames WHERE text LIKE '%be secret%'") == 0
+        )
         for number in range(3):
             assert ask(path, "SELECT count(*) FROM frames") == 1
             store.sessions.delete(f"s{number}")
@@ -94,12 +104,15 @@ def test_a_rebuilt_database_has_every_prompt(tmp_path: Path) -> None:
             begin(store, number, prompt(number, stable=f"be good {number % 2}"))
     page = ask(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'jobs'")
     content = path.read_bytes()
-    path.write_bytes(content[: (page - 1) * 4096] + bytes(4096) + content[page * 4096 :])
+    path.write_bytes(
+        content[: (page - 1) * 4096] + bytes(4096) + content[page * 4096 :]
+    )
     with open_store(path) as store:
         assert store.recovery
         assert store.recovery.lost == 0
         assert all(
-            store.log.events(f"s{number}")[1].event == prompt(number, stable=f"be good {number % 2}")
+            store.log.events(f"s{number}")[1].event
+            == prompt(number, stable=f"be good {number % 2}")
             for number in range(50)
         )
     assert ask(path, "SELECT count(*) FROM frames") == 2
@@ -110,7 +123,9 @@ def test_a_frame_that_has_changed_is_not_served(tmp_path: Path) -> None:
     with open_store(path) as store:
         begin(store, 1)
         with closing(connect(path, busy_timeout=1)) as connection:
-            connection.execute("UPDATE frames SET text = replace(text, 'be good', 'be evil')")
+            connection.execute(
+                "UPDATE frames SET text = replace(text, 'be good', 'be evil')"
+            )
         with pytest.raises(StoreDamaged, match="checksum"):
             store.log.events("s1")
     with open_store(path) as store:

@@ -105,14 +105,20 @@ def test_whoever_lives_keeps_its_lease_through_sleep_and_a_clock_that_is_set(
     store.log.append("s", UserMessage(text="still mine"), lease=lease)
 
 
-def test_a_process_of_before_the_machine_was_started_anew_holds_nothing(store: Store, clock: FakeClock) -> None:
+def test_a_process_of_before_the_machine_was_started_anew_holds_nothing(
+    store: Store, clock: FakeClock
+) -> None:
     host, pid, birth = this_process().rsplit(":", 2)
     started, boot, namespace = birth.split(".")
-    Leases(store._db, clock, owner=f"{host}:{pid}:{started}.{boot[::-1]}x.{namespace}").acquire("s")
+    Leases(
+        store._db, clock, owner=f"{host}:{pid}:{started}.{boot[::-1]}x.{namespace}"
+    ).acquire("s")
     assert store.leases.holder("s") is None
 
 
-def test_a_process_of_another_container_may_live(store: Store, clock: FakeClock) -> None:
+def test_a_process_of_another_container_may_live(
+    store: Store, clock: FakeClock
+) -> None:
     host, _, birth = this_process().rsplit(":", 2)
     started, boot, _ = birth.split(".")
     Leases(store._db, clock, owner=f"{host}:999999999:{started}.{boot}.1").acquire("s")
@@ -121,13 +127,19 @@ def test_a_process_of_another_container_may_live(store: Store, clock: FakeClock)
     assert store.leases.holder("s") is None
 
 
-def test_the_name_of_a_process_of_an_earlier_version_is_understood(store: Store, clock: FakeClock) -> None:
+def test_the_name_of_a_process_of_an_earlier_version_is_understood(
+    store: Store, clock: FakeClock
+) -> None:
     host, pid, birth = this_process().rsplit(":", 2)
-    lease = Leases(store._db, clock, owner=f"{host}:{pid}:{birth.split('.')[0]}").acquire("s")
+    lease = Leases(
+        store._db, clock, owner=f"{host}:{pid}:{birth.split('.')[0]}"
+    ).acquire("s")
     assert store.leases.holder("s") == lease
 
 
-def test_a_lease_whose_return_could_not_be_written_is_free_again_in_its_process(store: Store, tmp_path: Path) -> None:
+def test_a_lease_whose_return_could_not_be_written_is_free_again_in_its_process(
+    store: Store, tmp_path: Path
+) -> None:
     lease = store.leases.acquire("s")
     with closing(connect(tmp_path / "state.db", busy_timeout=1)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -139,11 +151,17 @@ def test_a_lease_whose_return_could_not_be_written_is_free_again_in_its_process(
 
 
 @pytest.mark.parametrize("waiting", [True, False])
-def test_a_return_that_fails_when_it_is_committed_is_made_up_for(store: Store, clock: FakeClock, waiting: bool) -> None:
+def test_a_return_that_fails_when_it_is_committed_is_made_up_for(
+    store: Store, clock: FakeClock, waiting: bool
+) -> None:
     lease = store.leases.acquire("s")
     commits = iter([True])  # the first is refused, as on a full disk
     store._db._writer.set_commit_hook(lambda: next(commits, False))
-    release = store.leases.release if waiting else lambda lease: store.leases.give_back(lease).result(10)
+    release = (
+        store.leases.release
+        if waiting
+        else lambda lease: store.leases.give_back(lease).result(10)
+    )
     with pytest.raises(StoreError):
         release(lease)
     assert store.leases.holder("s") is None
@@ -155,15 +173,22 @@ def test_a_return_that_fails_when_it_is_committed_is_made_up_for(store: Store, c
     assert other.acquire("s").token > lease.token
 
 
-def test_an_old_holder_writes_nothing(store: Store, elsewhere: Leases, clock: FakeClock) -> None:
+def test_an_old_holder_writes_nothing(
+    store: Store, elsewhere: Leases, clock: FakeClock
+) -> None:
     old = elsewhere.acquire("s")
     store.log.append("s", UserMessage(text="mine"), lease=old)
     clock.time += TTL + 1
     new = store.leases.acquire("s")
     with pytest.raises(LeaseLost, match="is now run by"):
-        store.log.append("s", UserMessage(text="late"), UserMessage(text="later"), lease=old)
+        store.log.append(
+            "s", UserMessage(text="late"), UserMessage(text="later"), lease=old
+        )
     store.log.append("s", UserMessage(text="successor"), lease=new)
-    assert store.log.messages("s") == [UserMessage(text="mine"), UserMessage(text="successor")]
+    assert store.log.messages("s") == [
+        UserMessage(text="mine"),
+        UserMessage(text="successor"),
+    ]
     elsewhere.release(old)
     assert store.leases.holder("s") == new
 
@@ -186,10 +211,14 @@ def test_a_session_that_runs_is_not_deleted(store: Store, clock: FakeClock) -> N
         store.log.append("s", UserMessage(text="gone"), lease=lease)
 
 
-def test_a_dead_process_holds_nothing_even_before_its_parent_has_looked(tmp_path: Path) -> None:
+def test_a_dead_process_holds_nothing_even_before_its_parent_has_looked(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     process = subprocess.Popen(
-        [sys.executable, str(WRITER), "keep-open", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, str(WRITER), "keep-open", str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert process.stdout
     assert process.stdin
@@ -198,7 +227,9 @@ def test_a_dead_process_holds_nothing_even_before_its_parent_has_looked(tmp_path
         with pytest.raises(SessionBusy, match=f"process {process.pid} on"):
             store.leases.acquire("leased")
         process.send_signal(signal.SIGKILL)
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended; nobody has asked how
+        os.waitid(
+            os.P_PID, process.pid, os.WEXITED | os.WNOWAIT
+        )  # it has ended; nobody has asked how
         lease = store.leases.acquire("leased")
         store.log.append("leased", UserMessage(text="taken over"), lease=lease)
     process.wait(10)

@@ -45,7 +45,10 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         model=st.sampled_from(["", "m1", "m2"]),
         usage=st.none()
         | st.builds(
-            Usage, input_tokens=TOKENS, output_tokens=TOKENS, cost_usd=st.none() | st.sampled_from([0.25, 2.0])
+            Usage,
+            input_tokens=TOKENS,
+            output_tokens=TOKENS,
+            cost_usd=st.none() | st.sampled_from([0.25, 2.0]),
         ),
     ),
     st.builds(TurnStarted),
@@ -78,7 +81,11 @@ class Model:
     @property
     def paid(self) -> list[Usage]:
         own = self.events[self.copied :]
-        return [event.usage for event in own if isinstance(event, AssistantMessage) and event.usage]
+        return [
+            event.usage
+            for event in own
+            if isinstance(event, AssistantMessage) and event.usage
+        ]
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -113,7 +120,9 @@ class LogMachine(RuleBasedStateMachine):
         self.model[session].events += events
 
     @rule(session=sessions, events=st.lists(EVENTS, min_size=1, max_size=3))
-    def a_refused_append_writes_nothing(self, session: str, events: list[Event]) -> None:
+    def a_refused_append_writes_nothing(
+        self, session: str, events: list[Event]
+    ) -> None:
         with pytest.raises(StoreError):
             self.store.log.append(session, *events, SessionCreated())
 
@@ -144,12 +153,16 @@ class LogMachine(RuleBasedStateMachine):
         assert [row.type for row in last] == ["session.imported"]
         note = last[0].event
         assert note
-        self.model[name] = Model([*self.model[session].events, note], copied=self.model[session].copied)
+        self.model[name] = Model(
+            [*self.model[session].events, note], copied=self.model[session].copied
+        )
         return name
 
     @rule(session=consumes(sessions))
     def delete(self, session: str) -> None:
-        assert self.store.sessions.delete(session) == len(self.model.pop(session).events)
+        assert self.store.sessions.delete(session) == len(
+            self.model.pop(session).events
+        )
         with pytest.raises(SessionNotFound):
             self.store.log.messages(session)
 
@@ -167,23 +180,39 @@ class LogMachine(RuleBasedStateMachine):
         assert {info.id for info in self.store.sessions.recent()} == self.model.keys()
         for session, model in self.model.items():
             info = self.store.sessions.find(session)
-            titles = [event.title for event in model.events if isinstance(event, SessionTitled)]
-            models = [event.model for event in model.events if isinstance(event, AssistantMessage) and event.model]
+            titles = [
+                event.title
+                for event in model.events
+                if isinstance(event, SessionTitled)
+            ]
+            models = [
+                event.model
+                for event in model.events
+                if isinstance(event, AssistantMessage) and event.model
+            ]
             assert info.head == len(model.events)
             assert info.messages == len(model.messages)
-            assert info.turns == sum(isinstance(event, TurnEnded) for event in model.events)
+            assert info.turns == sum(
+                isinstance(event, TurnEnded) for event in model.events
+            )
             assert info.title == (titles[-1] if titles else "")
             assert info.model == (models[-1] if models else "")
             assert info.cost_usd == sum(usage.cost_usd or 0 for usage in model.paid)
-            assert info.tokens == sum(usage.input_tokens + usage.output_tokens for usage in model.paid)
+            assert info.tokens == sum(
+                usage.input_tokens + usage.output_tokens for usage in model.paid
+            )
 
     @invariant()
     def money_is_counted_once(self) -> None:
         usages = [usage for model in self.model.values() for usage in model.paid]
         rows = self.store.sessions.usage()
         assert sum(row.calls for row in rows) == len(usages)
-        assert sum(row.unpriced_calls for row in rows) == sum(usage.cost_usd is None for usage in usages)
-        assert sum(row.cost_usd for row in rows) == sum(usage.cost_usd or 0 for usage in usages)
+        assert sum(row.unpriced_calls for row in rows) == sum(
+            usage.cost_usd is None for usage in usages
+        )
+        assert sum(row.cost_usd for row in rows) == sum(
+            usage.cost_usd or 0 for usage in usages
+        )
 
     def teardown(self) -> None:  # pyrefly: ignore[missing-override-decorator]
         problems = self.store.check().problems
@@ -202,7 +231,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-@pytest.mark.parametrize("name", ["", " ", "a b", "a\0b", "x" * 201, "new\nline", "\ud800"])
+@pytest.mark.parametrize(
+    "name", ["", " ", "a b", "a\0b", "x" * 201, "new\nline", "\ud800"]
+)
 def test_a_name_that_could_not_be_typed_is_refused(store: Store, name: str) -> None:
     with pytest.raises(StoreError, match="can't be the id"):
         store.log.create(name, SessionCreated())
@@ -225,7 +256,12 @@ def test_what_is_not_there_is_named(store: Store) -> None:
 
 def test_impossible_amounts_break_no_sum(store: Store) -> None:
     store.log.create("s", SessionCreated())
-    for tokens, cost in ((2**62, float("inf")), (2**70, float("nan")), (-5, 0.5), (7, None)):
+    for tokens, cost in (
+        (2**62, float("inf")),
+        (2**70, float("nan")),
+        (-5, 0.5),
+        (7, None),
+    ):
         usage = Usage(input_tokens=tokens, output_tokens=tokens, cost_usd=cost)
         store.log.append("s", AssistantMessage(model="m", provider="p", usage=usage))
     (row,) = store.sessions.usage()
@@ -245,14 +281,20 @@ def test_names_are_found_by_id_beginning_title_and_age(store: Store) -> None:
         store.log.create(name, SessionCreated())
     store.log.append("alpha-1", SessionTitled(title="The first"))
     assert store.sessions.find("beta").id == store.sessions.find("be").id == "beta"
-    assert store.sessions.find("The first").id == store.sessions.find("last").id == "alpha-1"
+    assert (
+        store.sessions.find("The first").id
+        == store.sessions.find("last").id
+        == "alpha-1"
+    )
     with pytest.raises(SessionNotFound, match="may be any of"):
         store.sessions.find("alpha")
     with pytest.raises(SessionNotFound, match="no session"):
         store.sessions.find("gamma")
 
 
-def test_the_last_session_is_the_one_used_last_also_when_the_clock_was_set_back(tmp_path: Path) -> None:
+def test_the_last_session_is_the_one_used_last_also_when_the_clock_was_set_back(
+    tmp_path: Path,
+) -> None:
     clock = FakeClock(1_700_000_000.0)
     with open_store(tmp_path / "other.db", clock=clock) as store:
         store.log.create("before", SessionCreated())
@@ -262,12 +304,20 @@ def test_the_last_session_is_the_one_used_last_also_when_the_clock_was_set_back(
         assert store.sessions.find("last").id == "after"
 
 
-def test_the_end_of_a_turn_whose_process_is_gone_makes_its_session_no_more_recent(store: Store) -> None:
+def test_the_end_of_a_turn_whose_process_is_gone_makes_its_session_no_more_recent(
+    store: Store,
+) -> None:
     for name in ("old", "new"):
         store.log.create(name, SessionCreated())
         store.log.append(name, UserMessage(text="hi"))
     lost = ToolFinished(call_id="c", name="x", text="Outcome unknown.", ok=False)
-    store.log.append("old", lost, AssistantMessage(text="Half of"), TurnEnded(reason="crashed"), turn="t")
+    store.log.append(
+        "old",
+        lost,
+        AssistantMessage(text="Half of"),
+        TurnEnded(reason="crashed"),
+        turn="t",
+    )
     assert store.sessions.find("last").id == "new"
     store.log.append("old", SessionUndone(since=2, turns=("t",)))
     assert store.sessions.find("last").id == "old"
@@ -275,12 +325,19 @@ def test_the_end_of_a_turn_whose_process_is_gone_makes_its_session_no_more_recen
     assert store.sessions.find("last").id == "new"
 
 
-def test_an_answer_to_no_question_is_refused_without_a_look_at_every_row(store: Store) -> None:
+def test_an_answer_to_no_question_is_refused_without_a_look_at_every_row(
+    store: Store,
+) -> None:
     store.log.create("s", SessionCreated())
     for turn in range(2):
         asked = QuestionAsked(call_id=f"c{turn}", text="which?")
-        store.log.append("s", UserMessage(text="hi"), TurnStarted(inputs=(2,)), asked, turn=str(turn))
-        results = (ToolFinished(call_id=str(number), name="x", text="done") for number in range(2_000 * (turn == 0)))
+        store.log.append(
+            "s", UserMessage(text="hi"), TurnStarted(inputs=(2,)), asked, turn=str(turn)
+        )
+        results = (
+            ToolFinished(call_id=str(number), name="x", text="done")
+            for number in range(2_000 * (turn == 0))
+        )
         store.log.append("s", *results, turn=str(turn))
     steps: list[None] = []
     store._db._writer.set_progress_handler(lambda: bool(steps.append(None)), 100)
@@ -291,12 +348,16 @@ def test_an_answer_to_no_question_is_refused_without_a_look_at_every_row(store: 
     assert len(steps) < 50
 
 
-def test_a_message_that_only_a_newer_hermes_knows_is_named(store: Store, tmp_path: Path) -> None:
+def test_a_message_that_only_a_newer_hermes_knows_is_named(
+    store: Store, tmp_path: Path
+) -> None:
     store.log.create("s", SessionCreated())
     (row,) = store.log.append("s", UserMessage(text="x"))
     crc = checksum(row._replace(type="agent.message.future"))
     connection = connect(tmp_path / "state.db", busy_timeout=5)
-    connection.execute("UPDATE events SET type = 'agent.message.future', crc = ? WHERE seq = 2", (crc,))
+    connection.execute(
+        "UPDATE events SET type = 'agent.message.future', crc = ? WHERE seq = 2", (crc,)
+    )
     connection.close()
     with pytest.raises(StoreError, match="newer Hermes"):
         store.log.messages("s")
@@ -310,7 +371,10 @@ def test_pages_of_events_follow_a_cursor(store: Store) -> None:
         counts[row.seq] += 1
     assert dict(counts) == dict.fromkeys(range(1, 2502), 1)
     assert [row.seq for row in store.log.events("s", after=10, limit=3)] == [11, 12, 13]
-    assert store.log.messages("s", after=2499) == [UserMessage(text="2498"), UserMessage(text="2499")]
+    assert store.log.messages("s", after=2499) == [
+        UserMessage(text="2498"),
+        UserMessage(text="2499"),
+    ]
 
 
 def test_a_branch_works_for_the_same_person(store: Store) -> None:
@@ -321,16 +385,31 @@ def test_a_branch_works_for_the_same_person(store: Store) -> None:
 
 
 @pytest.mark.parametrize("call_id", ["call_7", 'a "quoted" \\ é\n', "7"])
-def test_only_rows_that_name_the_call_are_decoded_for_an_answer(tmp_path: Path, call_id: str) -> None:
+def test_only_rows_that_name_the_call_are_decoded_for_an_answer(
+    tmp_path: Path, call_id: str
+) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:
         store.log.create("s", SessionCreated())
-        store.log.append("s", ApprovalRequested(call_id=call_id, name="terminal", arguments="{}", summary="ls"))
-        store.log.append("s", *(ToolFinished(call_id=f"call_{n}", name="t", text=call_id) for n in range(100, 400)))
+        store.log.append(
+            "s",
+            ApprovalRequested(
+                call_id=call_id, name="terminal", arguments="{}", summary="ls"
+            ),
+        )
+        store.log.append(
+            "s",
+            *(
+                ToolFinished(call_id=f"call_{n}", name="t", text=call_id)
+                for n in range(100, 400)
+            ),
+        )
     rows = list[object]()
     with closing(connect(path, busy_timeout=0)) as connection:
         connection.row_trace = lambda _, row: rows.append(row) or row
         require_open(connection, "s", ApprovalAnswered(call_id=call_id, answer="deny"))
         with pytest.raises(AnsweredAlready):
-            require_open(connection, "s", ApprovalAnswered(call_id="unknown", answer="deny"))
+            require_open(
+                connection, "s", ApprovalAnswered(call_id="unknown", answer="deny")
+            )
     assert len(rows) == 1

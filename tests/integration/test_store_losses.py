@@ -36,8 +36,14 @@ def recovered(folder: Path, content: bytes | None, wal: bytes = b"") -> Recovery
     with open_store(path) as store:
         assert store.recovery
         for info in store.sessions.recent():
-            notes = [row.event for row in store.log.every_event(info.id) if row.type == SessionRecovered.topic]
-            assert [note.lost for note in notes if isinstance(note, SessionRecovered)] == [0]
+            notes = [
+                row.event
+                for row in store.log.every_event(info.id)
+                if row.type == SessionRecovered.topic
+            ]
+            assert [
+                note.lost for note in notes if isinstance(note, SessionRecovered)
+            ] == [0]
         assert store.check().problems == []
         return store.recovery
 
@@ -48,26 +54,42 @@ def test_a_cut_file_says_where_it_ends_and_how_many_rows_its_list_of_sessions_kn
     pages = len(sound) // PAGE
     for kept in (pages // 2, pages - 1):
         recovery = recovered(tmp_path / str(kept), sound[: kept * PAGE + 100])
-        assert f"can't be known: the file ends after page {kept} of {pages}" in str(recovery)
+        assert f"can't be known: the file ends after page {kept} of {pages}" in str(
+            recovery
+        )
         assert REASSURANCE not in str(recovery)
         assert recovery.lost == ROWS - recovery.rows > 0
         assert f"at least {recovery.lost} rows are missing" in str(recovery)
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3])
-def test_a_file_of_which_hardly_anything_is_left_is_not_called_whole(tmp_path: Path, sound: bytes, kept: int) -> None:
+def test_a_file_of_which_hardly_anything_is_left_is_not_called_whole(
+    tmp_path: Path, sound: bytes, kept: int
+) -> None:
     recovery = recovered(tmp_path, sound[: kept * PAGE])
-    assert re.search(rf"can't be known: the file ends after page {kept} of \d+", str(recovery))
+    assert re.search(
+        rf"can't be known: the file ends after page {kept} of \d+", str(recovery)
+    )
     assert REASSURANCE not in str(recovery)
 
 
-def test_an_emptied_or_headless_file_is_not_called_whole(tmp_path: Path, sound: bytes) -> None:
+def test_an_emptied_or_headless_file_is_not_called_whole(
+    tmp_path: Path, sound: bytes
+) -> None:
     for number, (content, told) in enumerate(
         [
             (b"", "the file is empty"),
             (b"hello", "lost its header"),
             (bytes(PAGE) + sound[PAGE:], "lost its header"),
-            (sound[:24] + b"\1\2\3\4" + bytes(4) + sound[32:60] + bytes(4) + sound[64:], "how long the file was"),
+            (
+                sound[:24]
+                + b"\1\2\3\4"
+                + bytes(4)
+                + sound[32:60]
+                + bytes(4)
+                + sound[64:],
+                "how long the file was",
+            ),
         ]
     ):
         recovery = recovered(tmp_path / str(number), content)
@@ -76,13 +98,17 @@ def test_an_emptied_or_headless_file_is_not_called_whole(tmp_path: Path, sound: 
         assert REASSURANCE not in str(recovery)
 
 
-def test_a_database_that_is_gone_but_for_its_log_is_not_called_whole(tmp_path: Path) -> None:
+def test_a_database_that_is_gone_but_for_its_log_is_not_called_whole(
+    tmp_path: Path,
+) -> None:
     recovery = recovered(tmp_path, None, wal=b"x" * 500)
     assert "can't be known: the file is gone" in str(recovery)
     assert REASSURANCE not in str(recovery)
 
 
-def test_a_whole_file_with_a_flaw_that_costs_no_row_says_so(tmp_path: Path, sound: bytes) -> None:
+def test_a_whole_file_with_a_flaw_that_costs_no_row_says_so(
+    tmp_path: Path, sound: bytes
+) -> None:
     recovery = recovered(tmp_path, sound[:60] + bytes(4) + sound[64:])
     assert (recovery.rows, recovery.lost, recovery.gone) == (ROWS, 0, "")
     assert REASSURANCE in str(recovery)

@@ -10,7 +10,9 @@ from hermes.store import open_store
 
 
 @pytest.mark.parametrize("name", ["", " ", "\t\n"])
-def test_an_empty_name_means_no_session_not_the_only_one(tmp_path: Path, name: str) -> None:
+def test_an_empty_name_means_no_session_not_the_only_one(
+    tmp_path: Path, name: str
+) -> None:
     with open_store(tmp_path / "state.db") as store:
         store.log.create("only", SessionCreated())
         with pytest.raises(UsageError, match="name is empty"):
@@ -22,7 +24,12 @@ def test_how_a_session_began_is_known_until_it_is_deleted(tmp_path: Path) -> Non
     with open_store(tmp_path / "state.db") as store:
         store.log.create("only", SessionCreated(surface="telegram", cwd="/w"))
         origin = store.sessions.origin("only")
-        assert (origin.kind, origin.root, origin.surface, origin.cwd) == ("root", "only", "telegram", "/w")
+        assert (origin.kind, origin.root, origin.surface, origin.cwd) == (
+            "root",
+            "only",
+            "telegram",
+            "/w",
+        )
         assert store.sessions.title("only") == ""
         store.log.append("only", SessionTitled(title="A name"))
         assert store.sessions.title("only") == "A name"

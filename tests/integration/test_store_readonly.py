@@ -44,7 +44,9 @@ with store:
 
 def read_without_writing(folder: Path) -> list[str]:
     """What the program above says of a database on a file system that is mounted read-only."""
-    return without_writing(folder, sys.executable, "-c", READ, folder / "state.db").stdout.splitlines()
+    return without_writing(
+        folder, sys.executable, "-c", READ, folder / "state.db"
+    ).stdout.splitlines()
 
 
 def without_writing(
@@ -52,9 +54,13 @@ def without_writing(
 ) -> "subprocess.CompletedProcess[str]":
     """Runs a program while the folder is mounted read-only."""
     own_mounts = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    if subprocess.run([*own_mounts, "true"], check=False, capture_output=True).returncode:
+    if subprocess.run(
+        [*own_mounts, "true"], check=False, capture_output=True
+    ).returncode:
         pytest.skip("this machine does not let us mount a folder read-only")
-    script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+    script = (
+        'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+    )
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     done = subprocess.run(
         [*own_mounts, "sh", "-c", script, "sh", str(folder), *map(str, command)],
@@ -74,7 +80,9 @@ def fill(path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_lock", [True, False])
-def test_a_database_that_can_not_be_written_is_read(tmp_path: Path, has_lock: bool) -> None:
+def test_a_database_that_can_not_be_written_is_read(
+    tmp_path: Path, has_lock: bool
+) -> None:
     fill(tmp_path / "state.db")
     if not has_lock:
         (tmp_path / "state.db.lock").unlink()
@@ -84,7 +92,9 @@ def test_a_database_that_can_not_be_written_is_read(tmp_path: Path, has_lock: bo
 
 def test_rows_in_the_write_ahead_log_are_read_too(tmp_path: Path) -> None:
     command = [sys.executable, str(WRITER), "keep-open", str(tmp_path / "state.db")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         assert process.stdout.readline().strip() == "open"
         process.kill()
@@ -93,14 +103,18 @@ def test_rows_in_the_write_ahead_log_are_read_too(tmp_path: Path) -> None:
     assert said == ["leased 1 0 2", "[] []", *["refused True"] * 4]
 
 
-def test_rows_in_a_write_ahead_log_without_its_index_are_read_too(tmp_path: Path) -> None:
+def test_rows_in_a_write_ahead_log_without_its_index_are_read_too(
+    tmp_path: Path,
+) -> None:
     test_rows_in_the_write_ahead_log_are_read_too(tmp_path)
     (tmp_path / "state.db-shm").unlink()
     said = read_without_writing(tmp_path)
     assert said == ["leased 1 0 2", "[] []", *["refused True"] * 4]
 
 
-def test_one_that_lost_its_write_ahead_log_is_read_with_a_warning(tmp_path: Path) -> None:
+def test_one_that_lost_its_write_ahead_log_is_read_with_a_warning(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     fill(path)
     with open_store(path) as store:

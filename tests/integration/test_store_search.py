@@ -21,12 +21,34 @@ from hermes.store.search import index_step
 from hermes.store.unindexed import find_unindexed
 from hermes.store.words import ACCENT, match_expression, split
 
-SPACELESS = st.text(st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"), min_size=2, max_size=8)
+SPACELESS = st.text(
+    st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"),
+    min_size=2,
+    max_size=8,
+)
 QUERIES = st.one_of(
     st.text(max_size=40),
-    st.text(st.sampled_from("\"'*-+^:(){}[]\0\\,.;%_ anorANDORNOTNEAR🙂天é\ud800"), max_size=60),
+    st.text(
+        st.sampled_from("\"'*-+^:(){}[]\0\\,.;%_ anorANDORNOTNEAR🙂天é\ud800"),
+        max_size=60,
+    ),
     st.sampled_from(
-        ['"', '""', "NEAR(", "NEAR(a b, 5)", "a NOT", "AND", "* *", "words:a", "-", "--", "-a", "^a", "a*", "{a b}:c"]
+        [
+            '"',
+            '""',
+            "NEAR(",
+            "NEAR(a b, 5)",
+            "a NOT",
+            "AND",
+            "* *",
+            "words:a",
+            "-",
+            "--",
+            "-a",
+            "^a",
+            "a*",
+            "{a b}:c",
+        ]
     ),
 )
 
@@ -66,22 +88,34 @@ def test_any_text_is_found_by_any_of_its_words(shared: Store, text: str) -> None
 @settings(max_examples=80, deadline=None)
 @given(
     texts=st.lists(
-        st.one_of(st.text(max_size=30), st.text(st.sampled_from("aAbB1ä天气ｂ -_"), max_size=12)), max_size=5
+        st.one_of(
+            st.text(max_size=30),
+            st.text(st.sampled_from("aAbB1ä天气ｂ -_"), max_size=12),
+        ),
+        max_size=5,
     ),
     query=st.one_of(QUERIES, st.text(st.sampled_from('aAbB1ä天气 -"'), max_size=8)),
 )
 @example(texts=["Ｈermes ①", "café ﬁn", "K"], query="cafe")
-def test_what_is_not_indexed_yet_is_found_as_the_index_would(shared: Store, texts: list[str], query: str) -> None:
+def test_what_is_not_indexed_yet_is_found_as_the_index_would(
+    shared: Store, texts: list[str], query: str
+) -> None:
     shared.search.catch_up()
-    shared.log.append("s", *(UserMessage(text=text) for text in texts), UserMessage(text="a b aB"))
-    expressions = tuple(match_expression(query, prefix=prefix) for prefix in (False, True))
+    shared.log.append(
+        "s", *(UserMessage(text=text) for text in texts), UserMessage(text="a b aB")
+    )
+    expressions = tuple(
+        match_expression(query, prefix=prefix) for prefix in (False, True)
+    )
     if not expressions[0]:
         return
     head = shared.sessions.find("s").head - len(texts) - 1
     with shared._db.separate_reader() as connection:
         unindexed = find_unindexed(connection, query, expressions, "", 10_000)
     shared.search.catch_up()
-    indexed = [shared.search._matching(expression, "", 10_000) for expression in expressions]
+    indexed = [
+        shared.search._matching(expression, "", 10_000) for expression in expressions
+    ]
     assert unindexed == [[row for row in rows if row.seq > head] for rows in indexed]
 
 
@@ -91,18 +125,29 @@ def test_a_search_does_not_wait_for_a_large_load_to_be_indexed(tmp_path: Path) -
         store.log.create("s", SessionCreated())
         store.log.append("s", UserMessage(text="needle of old"))
         store.search.catch_up()
-        store.log.append("s", *(UserMessage(text=f"hay {number}") for number in range(2_000)))
+        store.log.append(
+            "s", *(UserMessage(text=f"hay {number}") for number in range(2_000))
+        )
         store.log.append("s", UserMessage(text="a needle"), UserMessage(text="needles"))
         store.search._db.write(index_step)  # as much as there was time for
         with store._db.separate_reader() as connection:
             assert connection.execute("SELECT indexed FROM search_progress").get < 1_000
         assert not store.search.catch_up(timeout_s=-1)
-        assert [row.seq for row in store.search._rows("needle", ("needle", "needle*"), "", 3)] == [2003, 2, 2004]
+        assert [
+            row.seq
+            for row in store.search._rows("needle", ("needle", "needle*"), "", 3)
+        ] == [2003, 2, 2004]
 
 
 @settings(max_examples=100, deadline=None)
-@given(before=st.sampled_from(["", "abc", "in ", "!"]), run=SPACELESS, after=st.sampled_from(["", "xyz", " x", "。"]))
-def test_two_characters_are_enough_in_scripts_without_spaces(shared: Store, before: str, run: str, after: str) -> None:
+@given(
+    before=st.sampled_from(["", "abc", "in ", "!"]),
+    run=SPACELESS,
+    after=st.sampled_from(["", "xyz", " x", "。"]),
+)
+def test_two_characters_are_enough_in_scripts_without_spaces(
+    shared: Store, before: str, run: str, after: str
+) -> None:
     (row,) = shared.log.append("s", UserMessage(text=before + run + after))
     for i in range(len(run) - 1):
         assert row.seq in found(shared, run[i : i + 2])
@@ -132,12 +177,16 @@ def test_enormous_queries_are_answered_or_refused_in_our_words(shared: Store) ->
 
 def test_code_is_found_as_people_type_it(store: Store) -> None:
     store.log.create("s", SessionCreated())
-    call = ToolCall(id="1", name="read_file", arguments='{"path": "src/hermes/store/log.py"}')
+    call = ToolCall(
+        id="1", name="read_file", arguments='{"path": "src/hermes/store/log.py"}'
+    )
     store.log.append(
         "s",
         UserMessage(text="def getUserById(user_id: int): return HTTPServer(user_id)"),
         AssistantMessage(text="", tool_calls=(call,)),
-        ToolFinished(call_id="1", name="read_file", text="class fooBar: pass  # bazQux"),
+        ToolFinished(
+            call_id="1", name="read_file", text="class fooBar: pass  # bazQux"
+        ),
         ToolStarted(call_id="1", name="getUserById", arguments="{}"),
     )
     for query in (
@@ -151,7 +200,12 @@ def test_code_is_found_as_people_type_it(store: Store) -> None:
         "user_id",
     ):
         assert found(store, query) == [2], query
-    for query in ("src/hermes/store/log.py", "store/log.py", "read_file log", "read_file"):
+    for query in (
+        "src/hermes/store/log.py",
+        "store/log.py",
+        "read_file log",
+        "read_file",
+    ):
         assert 3 in found(store, query), query
     assert found(store, "fooBar.bazQux") == []
     assert found(store, "fooBar bazQux") == [4]
@@ -162,7 +216,9 @@ def test_terms_phrases_exclusions_and_beginnings(store: Store) -> None:
     texts = ("red green blue", "green red", "redder greens", "red blue", "Café crème")
     store.log.append("s", *(UserMessage(text=text) for text in texts))
     assert found(store, "red green") == [2, 3, 4]
-    assert [hit.seq for hit in store.search.find("red green")][:2] == [3, 2], "whole words first, the newest first"
+    assert [hit.seq for hit in store.search.find("red green")][:2] == [3, 2], (
+        "whole words first, the newest first"
+    )
     assert found(store, '"red green"') == [2]
     assert found(store, '"red" -blue') == [3]
     assert found(store, '"red" -"green blue"') == [3, 5]
@@ -173,12 +229,16 @@ def test_terms_phrases_exclusions_and_beginnings(store: Store) -> None:
             store.search.find(nothing)
 
 
-def test_a_search_can_be_narrowed_to_a_session_and_forgets_deleted_ones(store: Store) -> None:
+def test_a_search_can_be_narrowed_to_a_session_and_forgets_deleted_ones(
+    store: Store,
+) -> None:
     for name in ("a", "b"):
         store.log.create(name, SessionCreated())
     for number in range(10):
         store.log.append("ab"[number % 2], UserMessage(text="needle"))
-    assert [hit.session for hit in store.search.find("needle", session="b")] == ["b"] * 5
+    assert [hit.session for hit in store.search.find("needle", session="b")] == [
+        "b"
+    ] * 5
     assert store.search.find("needle", session="nowhere") == []
     store.sessions.delete("a")
     store.log.create("a", SessionCreated())
@@ -189,12 +249,17 @@ def test_a_search_can_be_narrowed_to_a_session_and_forgets_deleted_ones(store: S
 def test_what_another_process_wrote_is_found(tmp_path: Path, store: Store) -> None:
     with open_store(tmp_path / "state.db") as other:
         other.log.create("s", SessionCreated())
-        other.log.append("s", *(UserMessage(text=f"needle {n} " + "long " * 400) for n in range(1200)))
+        other.log.append(
+            "s",
+            *(UserMessage(text=f"needle {n} " + "long " * 400) for n in range(1200)),
+        )
     assert len(found(store, "needle")) == 1200
     assert found(store, "needle", session="s") == found(store, "needle")
 
 
-def test_the_index_follows_by_itself_when_nobody_writes(store: Store, tmp_path: Path) -> None:
+def test_the_index_follows_by_itself_when_nobody_writes(
+    store: Store, tmp_path: Path
+) -> None:
     store.log.create("s", SessionCreated())
     store.log.append("s", *(UserMessage(text=f"word {n}") for n in range(1200)))
     last = store.log.events("s", after=1200)[-1].id
@@ -206,8 +271,17 @@ def test_the_index_follows_by_itself_when_nobody_writes(store: Store, tmp_path: 
 
 
 @settings(max_examples=15, deadline=None)
-@given(sizes=st.lists(st.one_of(st.integers(0, 5000), st.integers(3900, 4200), st.integers(0, 300_000)), max_size=12))
-def test_reading_pages_ourselves_agrees_with_sqlite(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
+@given(
+    sizes=st.lists(
+        st.one_of(
+            st.integers(0, 5000), st.integers(3900, 4200), st.integers(0, 300_000)
+        ),
+        max_size=12,
+    )
+)
+def test_reading_pages_ourselves_agrees_with_sqlite(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int]
+) -> None:
     """Overflow chains of every length, rows in the file and in its write-ahead log."""
     path = tmp_path_factory.mktemp("pages") / "state.db"
     for part in (sizes[: len(sizes) // 2], sizes[len(sizes) // 2 :]):
@@ -217,5 +291,9 @@ def test_reading_pages_ourselves_agrees_with_sqlite(tmp_path_factory: pytest.Tem
             for size in part:
                 store.log.append("s", UserMessage(text="é" * size), turn="t")
             rows = list(store.log.every_event("s"))
-            assert sorted(salvage(path), key=lambda row: row.seq) == rows, "with the log beside it"
-        assert sorted(salvage(path), key=lambda row: row.seq) == rows, "after it was closed"
+            assert sorted(salvage(path), key=lambda row: row.seq) == rows, (
+                "with the log beside it"
+            )
+        assert sorted(salvage(path), key=lambda row: row.seq) == rows, (
+            "after it was closed"
+        )

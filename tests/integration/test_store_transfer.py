@@ -29,37 +29,68 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @settings(max_examples=20, deadline=None)
 @given(texts=st.lists(st.text(), max_size=10))
-def test_a_round_trip_keeps_every_row(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+def test_a_round_trip_keeps_every_row(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
     folder = tmp_path_factory.mktemp("trip")
     with open_store(folder / "a.db") as one, open_store(folder / "b.db") as other:
         one.log.create("s", SessionCreated(cwd="/x"))
         call = ToolCall(id="1", name="n", arguments="{")
         for text in texts:
             usage = Usage(input_tokens=3, cost_usd=0.5)
-            one.log.append("s", AssistantMessage(text=text, tool_calls=(call,), model="m", usage=usage), turn="t")
+            one.log.append(
+                "s",
+                AssistantMessage(text=text, tool_calls=(call,), model="m", usage=usage),
+                turn="t",
+            )
         one.log.append("s", SessionTitled(title="T"))
         lines = list(one.transfer.export("s"))
         assert not any("\n" in line for line in lines)
-        imported = other.transfer.import_lines([line + "\n" for line in lines], fresh_id="f")
+        imported = other.transfer.import_lines(
+            [line + "\n" for line in lines], fresh_id="f"
+        )
         assert (imported.session, imported.rows) == ("s", len(texts) + 2)
         before = [row._replace(id=0, epoch=0) for row in one.log.every_event("s")]
         after = [row._replace(id=0, epoch=0) for row in other.log.every_event("s")]
         assert after[:-1] == before
         assert after[-1].type == "session.imported"
         mine, theirs = one.sessions.find("s"), other.sessions.find("s")
-        assert (mine.title, mine.messages, mine.cost_usd) == (theirs.title, theirs.messages, theirs.cost_usd)
+        assert (mine.title, mine.messages, mine.cost_usd) == (
+            theirs.title,
+            theirs.messages,
+            theirs.cost_usd,
+        )
         again = other.transfer.import_lines(other.transfer.export("s"), fresh_id="f")
         assert again.session == "f"
         assert other.check().problems == []
 
 
-@pytest.mark.parametrize("name", ["last", "", " ", "two words", "../../evil", "/etc/passwd", ".", "-x", "é", "a" * 101])
-def test_an_id_that_is_unfit_gives_way_to_the_fresh_one(store: Store, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "last",
+        "",
+        " ",
+        "two words",
+        "../../evil",
+        "/etc/passwd",
+        ".",
+        "-x",
+        "é",
+        "a" * 101,
+    ],
+)
+def test_an_id_that_is_unfit_gives_way_to_the_fresh_one(
+    store: Store, tmp_path: Path, name: str
+) -> None:
     lines = lines_of(HEADER | {"session_id": name}, CREATED, SAID)
     imported = store.transfer.import_lines(lines, fresh_id="fresh")
     assert (imported.session, imported.source, imported.rows) == ("fresh", name, 2)
     assert [info.id for info in store.sessions.recent()] == ["fresh"]
-    assert write_snapshot(store, "fresh", tmp_path / "copies").parent == tmp_path / "copies"
+    assert (
+        write_snapshot(store, "fresh", tmp_path / "copies").parent
+        == tmp_path / "copies"
+    )
 
 
 def test_a_fit_id_is_kept(store: Store) -> None:
@@ -103,7 +134,9 @@ def lines_of(*values: Any) -> list[str]:
     ],
     ids=range(25),
 )  # fmt: skip
-def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, lines: list[str], complaint: str) -> None:
+def test_a_bad_line_is_named_and_nothing_is_imported(
+    store: Store, lines: list[str], complaint: str
+) -> None:
     with pytest.raises(ImportRejected, match=complaint):
         store.transfer.import_lines(lines, fresh_id="f")
     assert store.sessions.recent() == []
@@ -111,7 +144,14 @@ def test_a_bad_line_is_named_and_nothing_is_imported(store: Store, lines: list[s
 
 
 def test_rows_that_a_recovery_lost_may_be_missing(store: Store) -> None:
-    note = {"type": SessionRecovered.topic, "ts": 3, "seq": 5, "kept": 2, "lost": 2, "file": "x"}
+    note = {
+        "type": SessionRecovered.topic,
+        "ts": 3,
+        "seq": 5,
+        "kept": 2,
+        "lost": 2,
+        "file": "x",
+    }
     store.transfer.import_lines(lines_of(HEADER, CREATED, SAID, note), fresh_id="f")
     assert store.check().problems == []
     store.log.branch("s", "early", at=4)
@@ -124,23 +164,42 @@ def test_rows_that_a_recovery_lost_may_be_missing(store: Store) -> None:
 
 def test_a_branch_after_a_loss_takes_no_row_beyond_its_place(store: Store) -> None:
     later = [SAID | {"seq": seq, "text": str(seq)} for seq in (5, 6, 7)]
-    note = {"type": SessionRecovered.topic, "ts": 3, "seq": 8, "kept": 5, "lost": 2, "file": "x"}
-    store.transfer.import_lines(lines_of(HEADER, CREATED, SAID, *later, note), fresh_id="f")
+    note = {
+        "type": SessionRecovered.topic,
+        "ts": 3,
+        "seq": 8,
+        "kept": 5,
+        "lost": 2,
+        "file": "x",
+    }
+    store.transfer.import_lines(
+        lines_of(HEADER, CREATED, SAID, *later, note), fresh_id="f"
+    )
     store.log.branch("s", "b", at=5)
     assert store.log.messages("b") == [UserMessage(text="hello"), UserMessage(text="5")]
     assert store.check().problems == []
 
 
 def test_events_of_a_newer_hermes_come_through(store: Store) -> None:
-    future: dict[str, Any] = {"type": "future.thing", "ts": 2.0, "seq": 2, "what": [1, {"a": None}]}
-    store.transfer.import_lines(lines_of(HEADER, CREATED, future, SAID | {"seq": 3, "later": True}), fresh_id="f")
+    future: dict[str, Any] = {
+        "type": "future.thing",
+        "ts": 2.0,
+        "seq": 2,
+        "what": [1, {"a": None}],
+    }
+    store.transfer.import_lines(
+        lines_of(HEADER, CREATED, future, SAID | {"seq": 3, "later": True}),
+        fresh_id="f",
+    )
     exported = [json.loads(line) for line in store.transfer.export("s")]
     assert exported[2]["what"] == [1, {"a": None}]
     assert exported[3]["later"] is True
     assert store.log.messages("s") == [UserMessage(text="hello")]
 
 
-def test_a_snapshot_is_the_whole_session_in_one_file(store: Store, tmp_path: Path) -> None:
+def test_a_snapshot_is_the_whole_session_in_one_file(
+    store: Store, tmp_path: Path
+) -> None:
     store.transfer.import_lines(lines_of(HEADER, CREATED, SAID), fresh_id="f")
     target = write_snapshot(store, "s", tmp_path / "sessions")
     content = json.loads(target.read_text())
@@ -150,6 +209,8 @@ def test_a_snapshot_is_the_whole_session_in_one_file(store: Store, tmp_path: Pat
 
 
 def test_a_snapshot_stays_in_its_folder(store: Store, tmp_path: Path) -> None:
-    store.transfer.import_lines(lines_of(HEADER | {"session_id": "../x"}, CREATED), fresh_id="f")
+    store.transfer.import_lines(
+        lines_of(HEADER | {"session_id": "../x"}, CREATED), fresh_id="f"
+    )
     with pytest.raises(StoreError, match="can't have a file"):
         write_snapshot(store, "../x", tmp_path / "sessions")

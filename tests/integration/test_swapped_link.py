@@ -19,11 +19,15 @@ from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Served, ServedCall
 from hermes.tools import default_tools
 
-WRITE = Served(calls=(ServedCall("write_file", '{"path": "notes.txt", "content": "new\\n"}'),))
+WRITE = Served(
+    calls=(ServedCall("write_file", '{"path": "notes.txt", "content": "new\\n"}'),)
+)
 
 
 @pytest.mark.parametrize("swapped", [True, False])
-async def test_a_link_swapped_between_approval_and_run(tmp_path: Path, swapped: bool) -> None:
+async def test_a_link_swapped_between_approval_and_run(
+    tmp_path: Path, swapped: bool
+) -> None:
     work, outside = tmp_path / "work", tmp_path / "outside.txt"
     work.mkdir()
     outside.write_text("precious\n")
@@ -31,7 +35,12 @@ async def test_a_link_swapped_between_approval_and_run(tmp_path: Path, swapped: 
     (work / "notes.txt").symlink_to("real.txt")
     async with ModelServer(WRITE, "done") as server:
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
-            agent = Agent(app, Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}))
+            agent = Agent(
+                app,
+                Secrets(
+                    {}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+                ),
+            )
             session = app.begin(SessionCreated(surface="cli", cwd=str(work))).session
 
             async def allow() -> None:
@@ -41,7 +50,11 @@ async def test_a_link_swapped_between_approval_and_run(tmp_path: Path, swapped: 
                             (work / "notes.txt").unlink()
                             (work / "notes.txt").symlink_to(outside)
                         await agent.service.answer(
-                            session, event["call_id"], "once", by="test", shown=approval_hash(event)
+                            session,
+                            event["call_id"],
+                            "once",
+                            by="test",
+                            shown=approval_hash(event),
                         )
                         return
 
@@ -52,7 +65,11 @@ async def test_a_link_swapped_between_approval_and_run(tmp_path: Path, swapped: 
                     await agent.service.idle(session)
                     await answering
             await agent.close()
-            (result,) = [row.event for row in app.store.log.every_event(session) if isinstance(row.event, ToolFinished)]
+            (result,) = [
+                row.event
+                for row in app.store.log.every_event(session)
+                if isinstance(row.event, ToolFinished)
+            ]
     assert outside.read_text() == "precious\n"
     assert result.ok is not swapped
     if swapped:
@@ -70,11 +87,15 @@ async def test_a_link_swapped_between_approval_and_run(tmp_path: Path, swapped: 
         ("list_files", {"path": "folder"}),
     ],
 )
-async def test_a_tool_touches_only_what_was_judged(tmp_path: Path, name: str, arguments: dict[str, str]) -> None:
+async def test_a_tool_touches_only_what_was_judged(
+    tmp_path: Path, name: str, arguments: dict[str, str]
+) -> None:
     work = tmp_path / "work"
     (work / "folder").mkdir(parents=True)
     (work / "notes.txt").write_text("old\n")
-    tool = default_tools(tmp_path / "out", environment={}, hermes_home=tmp_path / "home")[name]
+    tool = default_tools(
+        tmp_path / "out", environment={}, hermes_home=tmp_path / "home"
+    )[name]
     judged = tool.paths(arguments, work)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -89,14 +110,22 @@ async def test_a_tool_touches_only_what_was_judged(tmp_path: Path, name: str, ar
     assert (outside / "file").read_text() == "precious\n"
 
 
-async def test_after_an_undo_what_the_session_knew_of_files_counts_no_more(tmp_path: Path) -> None:
+async def test_after_an_undo_what_the_session_knew_of_files_counts_no_more(
+    tmp_path: Path,
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one\n")
-    edit = ServedCall("edit_file", '{"path": "a.txt", "old_text": "one", "new_text": "two"}')
-    async with ModelServer(Served(calls=(edit,)), "done", Served(calls=(edit,)), "again") as server:
+    edit = ServedCall(
+        "edit_file", '{"path": "a.txt", "old_text": "one", "new_text": "two"}'
+    )
+    async with ModelServer(
+        Served(calls=(edit,)), "done", Served(calls=(edit,)), "again"
+    ) as server:
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
-            secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
+            secrets = Secrets(
+                {}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+            )
             agent = Agent(app, secrets, approvals="auto-edit")
             session = app.begin(SessionCreated(surface="cli", cwd=str(work))).session
             for _ in range(2):

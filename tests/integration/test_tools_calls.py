@@ -11,7 +11,13 @@ from hermes.core.calls import CallRunner, Place
 from hermes.core.ports import Decision, Tool
 from hermes.providers.embedded.verbs import Toolbox
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, ToolStarted
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+    ToolStarted,
+)
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.tools import Needs, session_tools
 from hermes.tools.toolsets import Choice
@@ -44,7 +50,11 @@ class Rules:
         paths = tool.paths(arguments, cwd)
         if any(path.name == ".env" for path in paths):
             return Decision("forbid", reason="it is secret")
-        return Decision("ask", " ".join(map(str, paths))) if tool.effect == "files" else Decision("allow")
+        return (
+            Decision("ask", " ".join(map(str, paths)))
+            if tool.effect == "files"
+            else Decision("allow")
+        )
 
     def remember(self, request: ApprovalRequested) -> None:
         pass
@@ -63,24 +73,40 @@ class Person:
 
     async def question(self, request: QuestionAsked) -> QuestionAnswered:
         self.asked.append(f"{request.text} {request.options}")
-        return QuestionAnswered(call_id=request.call_id, text=self._answer, by="user" if self._answer else "nobody")
+        return QuestionAnswered(
+            call_id=request.call_id,
+            text=self._answer,
+            by="user" if self._answer else "nobody",
+        )
 
 
 class Bench:
     """A session's tools behind the real runner of calls."""
 
-    def __init__(self, folder: Path, person: Person | None = None, choice: Choice = Choice()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        folder: Path,
+        person: Person | None = None,
+        choice: Choice = Choice(),  # noqa: B008
+    ) -> None:
         self.folder = folder.resolve()
         self.book, self.person = Book(), person or Person()
         environment = {"PATH": os.environ["PATH"]}
         home = self.folder / "home"
         self.tools = session_tools(
-            Needs(outputs=home / "cache/outputs", environment=environment, hermes_home=home, choice=choice)
+            Needs(
+                outputs=home / "cache/outputs",
+                environment=environment,
+                hermes_home=home,
+                choice=choice,
+            )
         )
         self._runner = CallRunner(self.tools, Rules(), self.person)
 
     async def call(self, name: str, **arguments: object) -> ToolFinished:
-        call = ToolCall(id="c1", name=name, arguments=msgspec.json.encode(arguments).decode())
+        call = ToolCall(
+            id="c1", name=name, arguments=msgspec.json.encode(arguments).decode()
+        )
         place = Place(self.book, "s", "t", self.folder)
         await self._runner.run(place, self._runner.prepare([call]), [])
         last = self.book.rows[-1]
@@ -105,7 +131,9 @@ async def test_calls_from_code_are_logged_judged_and_approved(tmp_path: Path) ->
     assert bench.person.asked == [f"write_file {bench.folder}/b"]
     assert not (tmp_path / "b").exists()
     rows = [
-        (type(row), row.call_id, row.name) for row in bench.book.rows if isinstance(row, ToolStarted | ToolFinished)
+        (type(row), row.call_id, row.name)
+        for row in bench.book.rows
+        if isinstance(row, ToolStarted | ToolFinished)
     ]
     assert rows == [
         (ToolStarted, "c1", "run_python"),
@@ -118,7 +146,10 @@ async def test_calls_from_code_are_logged_judged_and_approved(tmp_path: Path) ->
 
 async def test_code_sees_only_the_tools_that_are_offered(tmp_path: Path) -> None:
     bench = Bench(tmp_path, choice=Choice(disabled=("write_file",)))
-    result = await bench.call("run_python", code="print(hasattr(tools, 'read_file'), hasattr(tools, 'write_file'))")
+    result = await bench.call(
+        "run_python",
+        code="print(hasattr(tools, 'read_file'), hasattr(tools, 'write_file'))",
+    )
     assert result.text == "True False"
 
 
@@ -127,22 +158,37 @@ async def test_every_file_of_a_patch_is_judged(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n")
     patch = "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n{}*** End Patch"
     harmless = await bench.call("apply_patch", patch=patch.format(""))
-    assert (harmless.ok, bench.person.asked) == (False, [f"apply_patch {bench.folder}/a"])
-    secret = await bench.call("apply_patch", patch=patch.format("*** Add File: .env\n+x\n"))
+    assert (harmless.ok, bench.person.asked) == (
+        False,
+        [f"apply_patch {bench.folder}/a"],
+    )
+    secret = await bench.call(
+        "apply_patch", patch=patch.format("*** Add File: .env\n+x\n")
+    )
     assert "forbidden by policy" in secret.text
     assert (tmp_path / "a").read_text() == "1\n"
 
 
 async def test_a_question_reaches_the_user(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    assert (await bench.call("ask_user", question="Which colour?", options=["red", "blue"])).text == "blue"
+    assert (
+        await bench.call("ask_user", question="Which colour?", options=["red", "blue"])
+    ).text == "blue"
     assert bench.person.asked == ["Which colour? ('red', 'blue')"]
-    nobody = await Bench(tmp_path, Person(None)).call("ask_user", question="Which colour?")
-    assert (nobody.ok, nobody.text.startswith("Nobody can be asked here.")) == (False, True)
+    nobody = await Bench(tmp_path, Person(None)).call(
+        "ask_user", question="Which colour?"
+    )
+    assert (nobody.ok, nobody.text.startswith("Nobody can be asked here.")) == (
+        False,
+        True,
+    )
 
 
 def test_the_embedded_model_sees_the_tools_it_knows(tmp_path: Path) -> None:
     tools = Bench(tmp_path).tools.values()
-    every, first = Toolbox(one.spec for one in tools), Toolbox([one.spec for one in tools][:7])
+    every, first = (
+        Toolbox(one.spec for one in tools),
+        Toolbox([one.spec for one in tools][:7]),
+    )
     assert every.verbs == first.verbs
     assert len(every.verbs) >= 7

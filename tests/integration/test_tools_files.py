@@ -20,10 +20,16 @@ class Desk:
         self.context = ToolContext("c", "s", folder, lambda text: None)
 
     async def read(self, path: str, **more: object) -> str:
-        return (await self.files.read_file.run({"path": path, **more}, self.context)).text
+        return (
+            await self.files.read_file.run({"path": path, **more}, self.context)
+        ).text
 
     async def write(self, path: str, content: str) -> str:
-        return (await self.files.write_file.run({"path": path, "content": content}, self.context)).text
+        return (
+            await self.files.write_file.run(
+                {"path": path, "content": content}, self.context
+            )
+        ).text
 
     async def edit(self, path: str, old: str, new: str, **more: object) -> str:
         arguments = {"path": path, "old_text": old, "new_text": new, **more}
@@ -55,7 +61,9 @@ async def test_a_file_is_read_with_its_range(desk: Desk) -> None:
 
 
 async def test_a_long_file_is_capped_and_says_how_to_go_on(desk: Desk) -> None:
-    (desk.folder / "long").write_text("".join(f"{number}\n" for number in range(1, 5001)))
+    (desk.folder / "long").write_text(
+        "".join(f"{number}\n" for number in range(1, 5001))
+    )
     text = await desk.read("long")
     assert text.startswith("[long: lines 1-2000 of 5000]\n1\n")
     assert text.endswith("\n2000\n[3000 more lines: read_file with offset=2001]")
@@ -99,7 +107,11 @@ async def test_what_is_no_text_is_described(desk: Desk) -> None:
         await desk.read("latin")
         == "[latin: lines 1-1 of 1; not UTF-8, some bytes are shown as \ufffd]\ncaf\ufffd au lait"
     )
-    await fails(desk.edit("latin", "au", "\xe0"), "not UTF-8, so only ASCII", "Nothing was changed")
+    await fails(
+        desk.edit("latin", "au", "\xe0"),
+        "not UTF-8, so only ASCII",
+        "Nothing was changed",
+    )
     await desk.edit("latin", "au", "ohne")
     assert (desk.folder / "latin").read_bytes() == "caf\xe9 ohne lait".encode("latin-1")
     await fails(desk.edit("u16", "h", "H"), "NUL bytes", "Nothing was changed")
@@ -107,7 +119,9 @@ async def test_what_is_no_text_is_described(desk: Desk) -> None:
     await fails(desk.read("pipe"), "not a regular file")
 
 
-async def test_escapes_in_a_file_are_spelled_out_and_line_ends_named(desk: Desk) -> None:
+async def test_escapes_in_a_file_are_spelled_out_and_line_ends_named(
+    desk: Desk,
+) -> None:
     (desk.folder / "a").write_bytes(b"\x1b[31mred\x9b\r\nold mac\rend\r\n")
     assert await desk.read("a") == (
         "[a: lines 1-2 of 2; not UTF-8, some bytes are shown as \ufffd; CRLF line ends; "
@@ -127,8 +141,14 @@ async def test_what_does_not_exist_suggests_what_does(desk: Desk) -> None:
 
 
 async def test_writing_says_what_changed(desk: Desk) -> None:
-    assert await desk.write("a/b/c.txt", "one\ntwo") == "Created a/b/c.txt: 2 lines, 7 bytes."
-    assert await desk.write("a/b/c.txt", "") == "Replaced a/b/c.txt: 0 lines, 0 bytes (before: 7 bytes)."
+    assert (
+        await desk.write("a/b/c.txt", "one\ntwo")
+        == "Created a/b/c.txt: 2 lines, 7 bytes."
+    )
+    assert (
+        await desk.write("a/b/c.txt", "")
+        == "Replaced a/b/c.txt: 0 lines, 0 bytes (before: 7 bytes)."
+    )
     assert [path.name for path in (desk.folder / "a/b").iterdir()] == ["c.txt"]
     await fails(desk.write("a/b", "x"), "can't be written", "Nothing was changed")
     await fails(desk.write("a/b/c.txt/d", "x"), "can't be written")
@@ -159,19 +179,27 @@ async def test_an_unclear_edit_writes_nothing(desk: Desk) -> None:
     file = desk.folder / "a"
     file.write_text("x\nx\n")
     before = file.stat()
-    await fails(desk.edit("a", "x", "y"), "fits 2 places (lines 1, 2)", "Nothing was changed")
+    await fails(
+        desk.edit("a", "x", "y"), "fits 2 places (lines 1, 2)", "Nothing was changed"
+    )
     await fails(desk.edit("a", "z", "y"), "not found")
     assert file.stat() == before
 
 
-async def test_a_file_that_changed_since_it_was_read_is_not_overwritten(desk: Desk) -> None:
+async def test_a_file_that_changed_since_it_was_read_is_not_overwritten(
+    desk: Desk,
+) -> None:
     file = desk.folder / "a"
     file.write_text("one\n")
     await desk.read("a")
     times = file.stat()
     file.write_text("two\n")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # only the content tells
-    await fails(desk.edit("a", "two", "three"), "changed since you read it", "Nothing was changed")
+    await fails(
+        desk.edit("a", "two", "three"),
+        "changed since you read it",
+        "Nothing was changed",
+    )
     await fails(desk.write("a", "three\n"), "changed since you read it")
     assert file.read_text() == "two\n"
     await desk.read("a")

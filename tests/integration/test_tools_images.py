@@ -18,11 +18,21 @@ GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7
 
 def png(width: int, height: int, color: int = 0) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data))
+            + kind
+            + data
+            + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     rows = zlib.compress(bytes([0, *([color] * width)]) * height)
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", rows)
+        + chunk(b"IEND", b"")
+    )
 
 
 async def view(folder: Path, path: str) -> ToolResult:
@@ -66,11 +76,15 @@ async def test_a_picture_that_is_too_large_is_shown_smaller(tmp_path: Path) -> N
     assert pixel_size(kept(shown)[0]) == Size(8000, 3)
 
 
-async def test_too_large_missing_and_damaged_pictures_are_refused(tmp_path: Path) -> None:
+async def test_too_large_missing_and_damaged_pictures_are_refused(
+    tmp_path: Path,
+) -> None:
     with (tmp_path / "big.png").open("wb") as file:
         file.write(png(4, 3))
         file.truncate(MAX_BYTES + 70_000_000)
-    with pytest.raises(ToolFailed, match="has 120,000,000 bytes; at most 50,000,000") as failed:
+    with pytest.raises(
+        ToolFailed, match="has 120,000,000 bytes; at most 50,000,000"
+    ) as failed:
         await view(tmp_path, "big.png")
     assert "smaller copy" in failed.value.hint
     (tmp_path / "cut.png").write_bytes(png(4, 3)[:18])

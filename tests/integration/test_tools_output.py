@@ -32,8 +32,14 @@ def test_pieces_of_any_size_give_the_same_text(tmp_path: Path, piece: int) -> No
     assert note
     assert tail.endswith("zeile 3999 é\n")
     assert "\ufffd" not in text
-    left_out, whole = (int(word.replace(",", "")) for word in head.rpartition("[")[2].split() if word[0].isdigit())
-    shown = len(head.rpartition("\n[")[0].encode()) + len(tail.removeprefix("\n").encode())
+    left_out, whole = (
+        int(word.replace(",", ""))
+        for word in head.rpartition("[")[2].split()
+        if word[0].isdigit()
+    )
+    shown = len(head.rpartition("\n[")[0].encode()) + len(
+        tail.removeprefix("\n").encode()
+    )
     assert (left_out, whole) == (len(data) - shown, len(data))
 
 

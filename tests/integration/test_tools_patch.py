@@ -40,7 +40,12 @@ class Desk:
 
     def tree(self) -> dict[str, bytes]:
         paths = sorted(self.folder.rglob("*"))
-        return {str(path.relative_to(self.folder)): path.read_bytes() if path.is_file() else b"/" for path in paths}
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            if path.is_file()
+            else b"/"
+            for path in paths
+        }
 
 
 @pytest.fixture
@@ -79,14 +84,30 @@ async def test_one_hunk_that_does_not_fit_leaves_every_file_alone(desk: Desk) ->
     )
     assert "exists already" in await desk.refused(*change_a, "*** Add File: b", "+x")
     assert "does not exist" in await desk.refused(*change_a, "*** Delete File: missing")
-    assert "exists already" in await desk.refused("*** Update File: a", "*** Move to: b", "@@", "-1", "+one")
-    assert "can't be read" in await desk.refused(*change_a, "*** Add File: b/below", "+x")
-    assert "changes nothing" in await desk.refused("*** Update File: a", "@@", "-1", "+1")
+    assert "exists already" in await desk.refused(
+        "*** Update File: a", "*** Move to: b", "@@", "-1", "+one"
+    )
+    assert "can't be read" in await desk.refused(
+        *change_a, "*** Add File: b/below", "+x"
+    )
+    assert "changes nothing" in await desk.refused(
+        "*** Update File: a", "@@", "-1", "+1"
+    )
 
 
 async def test_a_file_can_be_patched_twice_in_one_patch(desk: Desk) -> None:
     (desk.folder / "a").write_text("1\n2\n")
-    await desk.apply("*** Update File: a", "@@", "-1", "+one", "*** Update File: ./a", "@@", " one", "-2", "+two")
+    await desk.apply(
+        "*** Update File: a",
+        "@@",
+        "-1",
+        "+one",
+        "*** Update File: ./a",
+        "@@",
+        " one",
+        "-2",
+        "+two",
+    )
     await desk.apply("*** Delete File: a", "*** Add File: a", "+new")
     assert desk.tree() == {"a": b"new\n"}
 
@@ -96,10 +117,15 @@ async def test_a_file_that_changed_since_it_was_read_is_not_patched(desk: Desk) 
     await desk.read("a")
     (desk.folder / "a").write_text("1\n3\n")
     for lines in (("*** Update File: a", "@@", "-1", "+one"), ("*** Delete File: a",)):
-        assert "changed since you read it. Nothing was changed. Read it again" in await desk.refused(*lines)
+        assert (
+            "changed since you read it. Nothing was changed. Read it again"
+            in await desk.refused(*lines)
+        )
     await desk.read("a")
     await desk.apply("*** Update File: a", "@@", "-1", "+one")
-    await desk.apply("*** Update File: a", "@@", "-one", "+two")  # its own change is known
+    await desk.apply(
+        "*** Update File: a", "@@", "-one", "+two"
+    )  # its own change is known
 
 
 async def test_paths_are_known_before_it_runs(desk: Desk) -> None:
@@ -108,14 +134,30 @@ async def test_paths_are_known_before_it_runs(desk: Desk) -> None:
     assert desk.tool.paths({"patch": patch}, desk.folder) == (
         desk.folder / "link/x", Path("/etc/x"), desk.folder.parent / "y",
     )  # fmt: skip
-    assert desk.tool.paths({"patch": 3}, desk.folder) == desk.tool.paths({}, desk.folder) == ()
+    assert (
+        desk.tool.paths({"patch": 3}, desk.folder)
+        == desk.tool.paths({}, desk.folder)
+        == ()
+    )
 
 
 async def test_encoding_mark_and_line_ends_stay(desk: Desk) -> None:
     (desk.folder / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     (desk.folder / "b").write_bytes(b"caf\xe9\nx\n")
-    await desk.apply("*** Update File: a", "@@", " one", "+new", "*** Update File: b", "@@", "-x", "+y")
-    assert desk.tree() == {"a": b"\xef\xbb\xbfone\r\nnew\r\ntwo\r\n", "b": b"caf\xe9\ny\n"}
+    await desk.apply(
+        "*** Update File: a",
+        "@@",
+        " one",
+        "+new",
+        "*** Update File: b",
+        "@@",
+        "-x",
+        "+y",
+    )
+    assert desk.tree() == {
+        "a": b"\xef\xbb\xbfone\r\nnew\r\ntwo\r\n",
+        "b": b"caf\xe9\ny\n",
+    }
     assert "only ASCII" in await desk.refused("*** Update File: b", "@@", "-y", "+ž")
 
 
@@ -129,12 +171,22 @@ def test_what_was_written_comes_back_when_a_later_file_fails(tmp_path: Path) -> 
     (folder / "a").chmod(0o640)
     (folder / "gone").write_text("gone")
     inode = (folder / "gone").stat().st_ino
-    deletion = change(folder / "gone", None)  # the second time there is nothing left to delete
-    changes = [change(folder / "a", b"new"), change(folder / "x/y", b"y"), deletion, deletion]
+    deletion = change(
+        folder / "gone", None
+    )  # the second time there is nothing left to delete
+    changes = [
+        change(folder / "a", b"new"),
+        change(folder / "x/y", b"y"),
+        deletion,
+        deletion,
+    ]
     with pytest.raises(ToolFailed, match="gone can't be written"):
         write_all(changes)
     assert sorted(path.name for path in folder.rglob("*")) == ["a", "gone"]
-    assert ((folder / "a").read_text(), (folder / "a").stat().st_mode & 0o777) == ("a", 0o640)
+    assert ((folder / "a").read_text(), (folder / "a").stat().st_mode & 0o777) == (
+        "a",
+        0o640,
+    )
     assert (folder / "gone").stat().st_ino == inode
 
 

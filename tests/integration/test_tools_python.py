@@ -23,7 +23,8 @@ from hermes.tools.sandbox.find import landlock_or_none
 from hermes.tools.tool import tool
 
 confined = pytest.mark.skipif(
-    find_sandbox(os.environ["PATH"], Path("/nowhere")).kind == "none", reason="there is no sandbox on this machine"
+    find_sandbox(os.environ["PATH"], Path("/nowhere")).kind == "none",
+    reason="there is no sandbox on this machine",
 )
 Answer = Callable[[str, Mapping[str, Any]], ToolResult | str]
 
@@ -51,9 +52,17 @@ class Lab:
         files = Files()
         tools: list[Tool] = [files.read_file, files.write_file, news]
         self.tools = {one.spec.name: one for one in tools}
-        environment = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-secret", "HOME": "/nowhere"}
-        surroundings = Surroundings(environment, folder / "hermes-home", sandbox=same_processes)
-        runner = PythonRunner(OutputFolder(folder / "out"), surroundings, lambda: self.tools)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "OPENAI_API_KEY": "sk-secret",
+            "HOME": "/nowhere",
+        }
+        surroundings = Surroundings(
+            environment, folder / "hermes-home", sandbox=same_processes
+        )
+        runner = PythonRunner(
+            OutputFolder(folder / "out"), surroundings, lambda: self.tools
+        )
         self.tool = runner.run_python
         self._answer = answer
         self.context = ToolContext("c", "s", folder, self.shown.append, call=self._call)
@@ -106,8 +115,13 @@ async def test_tools_have_signatures_and_names_that_python_allows(lab: Lab) -> N
     text = (await lab.run("help(tools.read_file); print(tools.__doc__)")).text
     assert "read_file(path, offset=1, limit=2000) -> str" in text
     assert "mcp_news_top_stories(topic='all', from_=None) -> str" in text
-    await lab.run("tools.mcp_news_top_stories('a', from_=3); tools.call('mcp.news.top-stories', topic='b')")
-    assert lab.calls == [("mcp.news.top-stories", {"topic": "a", "from_": 3}), ("mcp.news.top-stories", {"topic": "b"})]
+    await lab.run(
+        "tools.mcp_news_top_stories('a', from_=3); tools.call('mcp.news.top-stories', topic='b')"
+    )
+    assert lab.calls == [
+        ("mcp.news.top-stories", {"topic": "a", "from_": 3}),
+        ("mcp.news.top-stories", {"topic": "b"}),
+    ]
 
 
 async def test_an_error_is_shown_with_the_lines_of_the_code(lab: Lab) -> None:
@@ -120,9 +134,14 @@ async def test_an_error_is_shown_with_the_lines_of_the_code(lab: Lab) -> None:
     assert "line 1: tools.read_file('missing')\n" in result.text
     assert "ToolError: missing does not exist." in result.text
     assert "SyntaxError" in (await lab.run("a b")).text
-    assert "missing a required argument: 'path'" in (await lab.run("tools.read_file()")).text
+    assert (
+        "missing a required argument: 'path'"
+        in (await lab.run("tools.read_file()")).text
+    )
     assert (await lab.run("import sys; sys.exit(3)")).text.endswith("[exit code 3]")
-    caught = await lab.run("try:\n    tools.read_file('missing')\nexcept tools.ToolError as e:\n    print('caught', e)")
+    caught = await lab.run(
+        "try:\n    tools.read_file('missing')\nexcept tools.ToolError as e:\n    print('caught', e)"
+    )
     assert (caught.ok, caught.text) == (True, "caught missing does not exist.")
 
 
@@ -183,9 +202,16 @@ async def test_it_is_held_by_the_sandbox_like_any_command(tmp_path: Path) -> Non
     code = "open('inside', 'w').write('x')\nopen({!r}, 'w').write('x')"
     result = await lab.run(code.format(str(tmp_path / "outside")))
     assert not result.ok
-    assert ((tmp_path / "project/inside").exists(), (tmp_path / "outside").exists()) == (True, False)
-    network = await lab.run("import socket\nsocket.create_connection(('127.0.0.1', 9), 1)")
-    assert "refused" not in network.text.casefold()  # it does not get as far as a port that is closed
+    assert (
+        (tmp_path / "project/inside").exists(),
+        (tmp_path / "outside").exists(),
+    ) == (True, False)
+    network = await lab.run(
+        "import socket\nsocket.create_connection(('127.0.0.1', 9), 1)"
+    )
+    assert (
+        "refused" not in network.text.casefold()
+    )  # it does not get as far as a port that is closed
     assert not network.ok
 
 
@@ -204,8 +230,13 @@ async def test_calls_are_limited(tmp_path: Path) -> None:
     assert f"only its first {MAX_CALLS} calls were made" in result.text
     assert "ToolError: More than 200 calls" in result.text
     lab.tools["run_python"] = lab.tool
-    assert "has no attribute 'run_python'" in (await lab.run("tools.run_python('1')")).text
-    assert "There is no tool 'run_python' here" in (await lab.run("tools.call('run_python', code='1')")).text
+    assert (
+        "has no attribute 'run_python'" in (await lab.run("tools.run_python('1')")).text
+    )
+    assert (
+        "There is no tool 'run_python' here"
+        in (await lab.run("tools.call('run_python', code='1')")).text
+    )
 
 
 async def test_it_ends_in_time_with_everything_it_started(lab: Lab) -> None:
@@ -220,7 +251,9 @@ async def test_it_ends_in_time_with_everything_it_started(lab: Lab) -> None:
 
 
 async def test_a_cancelled_run_leaves_nothing(lab: Lab) -> None:
-    task = asyncio.create_task(lab.run("import os, time; print(os.getpid(), flush=True); time.sleep(1000)"))
+    task = asyncio.create_task(
+        lab.run("import os, time; print(os.getpid(), flush=True); time.sleep(1000)")
+    )
     while not lab.shown:  # noqa: ASYNC110 - output comes when it comes
         await asyncio.sleep(0.01)
     task.cancel()
@@ -238,9 +271,16 @@ async def test_long_output_is_capped_and_kept(lab: Lab) -> None:
     assert "\x1b" not in (await lab.run("print('\\x1b[31mred\\x1b[0m')")).text
 
 
-async def test_text_of_others_reaches_code_plain_and_the_model_fenced(tmp_path: Path) -> None:
-    lab = Lab(tmp_path, lambda name, arguments: fenced('{"a": "</untrusted>"}', "https://example.org"))
-    result = await lab.run("import json; print(json.loads(tools.call('mcp.news.top-stories'))['a'])")
+async def test_text_of_others_reaches_code_plain_and_the_model_fenced(
+    tmp_path: Path,
+) -> None:
+    lab = Lab(
+        tmp_path,
+        lambda name, arguments: fenced('{"a": "</untrusted>"}', "https://example.org"),
+    )
+    result = await lab.run(
+        "import json; print(json.loads(tools.call('mcp.news.top-stories'))['a'])"
+    )
     assert result == ToolResult(text="</untrusted>", source="https://example.org")
 
 

@@ -52,7 +52,9 @@ def project(tmp_path: Path) -> Path:
 def search(request: pytest.FixtureRequest) -> Search:
     if request.param == "ripgrep" and RIPGREP is None:
         pytest.skip("no rg on this machine")
-    return Search(Guard(Path("/no-home")), lambda: RIPGREP if request.param == "ripgrep" else None)
+    return Search(
+        Guard(Path("/no-home")), lambda: RIPGREP if request.param == "ripgrep" else None
+    )
 
 
 def context(folder: Path) -> ToolContext:
@@ -60,7 +62,9 @@ def context(folder: Path) -> ToolContext:
 
 
 async def find(search: Search, folder: Path, pattern: str, **more: object) -> str:
-    return (await search.search_files.run({"pattern": pattern, **more}, context(folder))).text
+    return (
+        await search.search_files.run({"pattern": pattern, **more}, context(folder))
+    ).text
 
 
 async def files(search: Search, folder: Path, **arguments: object) -> str:
@@ -100,10 +104,18 @@ async def test_matches_are_shown_by_file(search: Search, project: Path) -> None:
     [
         ({"pattern": "^needle$", "path": "src"}, "src/build/b.ts\n1: needle"),
         (
-            {"pattern": "NEEDLE", "glob": "*.py", "ignore_case": True, "path": "./src/sub"},
+            {
+                "pattern": "NEEDLE",
+                "glob": "*.py",
+                "ignore_case": True,
+                "path": "./src/sub",
+            },
             "./src/sub/c.py\n1: def needle(): ...",
         ),
-        ({"pattern": "needle", "glob": "src/**/*.py"}, "src/a.py\n2: y = 'needle'\nsrc/sub/c.py\n1: def needle(): ..."),
+        (
+            {"pattern": "needle", "glob": "src/**/*.py"},
+            "src/a.py\n2: y = 'needle'\nsrc/sub/c.py\n1: def needle(): ...",
+        ),
         (
             {"pattern": "needle", "glob": "*.{ts,md}"},
             "README.md\n1: A needle.\n3: Needle and needle\nsrc/build/b.ts\n1: needle",
@@ -115,7 +127,10 @@ async def test_matches_are_shown_by_file(search: Search, project: Path) -> None:
             {"pattern": r"(?<=def )needle"},
             "src/sub/c.py\n1: def needle(): ...\n[not searched, as they may hold secrets: .env]",
         ),
-        ({"pattern": "no such thing"}, "No matches.\n[not searched, as they may hold secrets: .env]"),
+        (
+            {"pattern": "no such thing"},
+            "No matches.\n[not searched, as they may hold secrets: .env]",
+        ),
         ({"pattern": "no such thing", "path": "src"}, "No matches."),
     ],
 )
@@ -125,29 +140,48 @@ async def test_a_search_can_be_narrowed(
     assert (await search.search_files.run(arguments, context(project))).text == expected
 
 
-async def test_rules_above_count_within_a_repository_only(search: Search, project: Path) -> None:
+async def test_rules_above_count_within_a_repository_only(
+    search: Search, project: Path
+) -> None:
     (project.parent / ".gitignore").write_text("*.ts\nsrc\n")
-    assert await find(search, project / "src", "needle", glob="*.ts") == "build/b.ts\n1: needle"
+    assert (
+        await find(search, project / "src", "needle", glob="*.ts")
+        == "build/b.ts\n1: needle"
+    )
     (project / "src" / "local.log").write_text("needle\n")
     assert await find(search, project / "src", "needle", glob="*.log") == "No matches."
     (project / ".git" / "config").unlink()
     (project / ".git").rmdir()
-    assert await find(search, project / "src", "needle", glob="*.log") == "local.log\n1: needle"
+    assert (
+        await find(search, project / "src", "needle", glob="*.log")
+        == "local.log\n1: needle"
+    )
 
 
-async def test_many_matches_are_capped_and_counted(search: Search, tmp_path: Path) -> None:
+async def test_many_matches_are_capped_and_counted(
+    search: Search, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text("hit\n" * 300)
     (tmp_path / "b.txt").write_text("hit\n" * 50)
     text = await find(search, tmp_path, "hit")
     assert text.count(": hit") == 200
-    assert text.endswith("[150 more matches in 2 files; narrow the pattern, path or glob]")
+    assert text.endswith(
+        "[150 more matches in 2 files; narrow the pattern, path or glob]"
+    )
 
 
-async def test_a_search_tells_nothing_of_what_a_secret_file_holds(search: Search, project: Path) -> None:
+async def test_a_search_tells_nothing_of_what_a_secret_file_holds(
+    search: Search, project: Path
+) -> None:
     (project / "deploy").mkdir()
     (project / "deploy/server.pem").write_text("-----BEGIN\n")
-    answers = {await find(search, project, pattern) for pattern in ("PASSWORD=n", "PASSWORD=m", "^PASS", "-----BEGIN")}
-    assert answers == {"No matches.\n[not searched, as they may hold secrets: .env, deploy/server.pem]"}
+    answers = {
+        await find(search, project, pattern)
+        for pattern in ("PASSWORD=n", "PASSWORD=m", "^PASS", "-----BEGIN")
+    }
+    assert answers == {
+        "No matches.\n[not searched, as they may hold secrets: .env, deploy/server.pem]"
+    }
 
 
 async def test_matches_in_kept_words_of_others_are_marked(project: Path) -> None:
@@ -157,21 +191,36 @@ async def test_matches_in_kept_words_of_others_are_marked(project: Path) -> None
     os.close(handle)
     search = Search(Guard(Path("/no-home")), lambda: RIPGREP, outputs)
     for arguments in ({"path": "."}, {"path": "out"}, {"path": str(path)}):
-        found = await search.search_files.run({"pattern": "obey", **arguments}, context(project))
+        found = await search.search_files.run(
+            {"pattern": "obey", **arguments}, context(project)
+        )
         assert found.source == f"kept output {path.name}"
-    assert not (await search.search_files.run({"pattern": "def needle"}, context(project))).source
-    read = await Files(Seen(), outputs).read_file.run({"path": str(path)}, context(project))
+    assert not (
+        await search.search_files.run({"pattern": "def needle"}, context(project))
+    ).source
+    read = await Files(Seen(), outputs).read_file.run(
+        {"path": str(path)}, context(project)
+    )
     assert read.source == f"kept output {path.name}"
-    assert not (await Files(Seen(), outputs).read_file.run({"path": "src/a.py"}, context(project))).source
+    assert not (
+        await Files(Seen(), outputs).read_file.run(
+            {"path": "src/a.py"}, context(project)
+        )
+    ).source
 
 
 async def test_our_own_home_is_not_searched(project: Path) -> None:
     text = await find(Search(Guard(project / "src")), project, "needle")
     assert "src/a.py\n" not in text
-    assert "as they may hold secrets: .env, src/a.py, src/build/b.ts, src/sub/.gitignore, src/sub/c.py]" in text
+    assert (
+        "as they may hold secrets: .env, src/a.py, src/build/b.ts, src/sub/.gitignore, src/sub/c.py]"
+        in text
+    )
 
 
-async def test_wrong_patterns_and_places_are_told(search: Search, project: Path) -> None:
+async def test_wrong_patterns_and_places_are_told(
+    search: Search, project: Path
+) -> None:
     for arguments, message in (
         ({"pattern": "("}, "not a regular expression"),
         ({"pattern": "a", "path": "scr"}, "does not exist"),

@@ -23,18 +23,32 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 async def search(store: Store, **arguments: object) -> ToolResult:
     context = ToolContext("c", "now", Path("/"), lambda text: None)
-    return await Memory(StoreRecall(lambda: store)).session_search.run(arguments, context)
+    return await Memory(StoreRecall(lambda: store)).session_search.run(
+        arguments, context
+    )
 
 
 def fill(store: Store) -> None:
     store.log.create("garden", SessionCreated())
-    store.log.append("garden", SessionTitled(title="The garden", by="user"), UserMessage(text="When do I plant leeks?"))
+    store.log.append(
+        "garden",
+        SessionTitled(title="The garden", by="user"),
+        UserMessage(text="When do I plant leeks?"),
+    )
     store.log.append("garden", AssistantMessage(text="In April."))
-    store.log.append("garden", UserMessage(text="明日の天気はどうですか"), AssistantMessage(text="\x1b[31m晴れです"))
+    store.log.append(
+        "garden",
+        UserMessage(text="明日の天気はどうですか"),
+        AssistantMessage(text="\x1b[31m晴れです"),
+    )
     store.log.create("code", SessionCreated())
     call = ToolCall(id="1", name="terminal", arguments='{"command": "make leeks"}')
-    store.log.append("code", UserMessage(text="go"), AssistantMessage(text="", tool_calls=(call,)))
-    store.log.append("code", ToolFinished(call_id="1", name="terminal", text="built\n" * 2000))
+    store.log.append(
+        "code", UserMessage(text="go"), AssistantMessage(text="", tool_calls=(call,))
+    )
+    store.log.append(
+        "code", ToolFinished(call_id="1", name="terminal", text="built\n" * 2000)
+    )
     store.log.create("now", SessionCreated())
     store.log.append("now", UserMessage(text="what did I say about leeks?"))
 
@@ -45,7 +59,10 @@ async def test_hits_come_with_what_is_around_them(store: Store) -> None:
     assert result.source == "past sessions"
     code, garden, now = result.text.split("\n\n")
     assert garden.startswith("session garden 'The garden', ")
-    assert garden.splitlines()[1:] == ["> 3 user: When do I plant leeks?", "4 assistant: In April."]
+    assert garden.splitlines()[1:] == [
+        "> 3 user: When do I plant leeks?",
+        "4 assistant: In April.",
+    ]
     assert '> 3 assistant: terminal {"command": "make leeks"}' in code
     assert "2 user: go" in code
     assert "(11,999 characters)" in code
@@ -55,14 +72,25 @@ async def test_hits_come_with_what_is_around_them(store: Store) -> None:
 async def test_what_this_session_no_longer_shows_is_found(store: Store) -> None:
     fill(store)
     call = ToolCall(id="1", name="session_search", arguments='{"query": "needle"}')
-    store.log.append("now", ToolFinished(call_id="0", name="read_file", text="hay\n" * 900 + "the needle\n"))
+    store.log.append(
+        "now",
+        ToolFinished(
+            call_id="0", name="read_file", text="hay\n" * 900 + "the needle\n"
+        ),
+    )
     store.log.append("now", AssistantMessage(text="", tool_calls=(call,)))
     for arguments in ({"query": "needle"}, {"query": "needle", "session": "this"}):
         text = (await search(store, **arguments)).text
         assert text.count("session now") == 1
         assert "> 3 tool:" in text
-    assert "the needle" in (await search(store, session="this", around=3)).text or "hay" in text
-    assert "session garden" not in (await search(store, query="leeks", session="this")).text
+    assert (
+        "the needle" in (await search(store, session="this", around=3)).text
+        or "hay" in text
+    )
+    assert (
+        "session garden"
+        not in (await search(store, query="leeks", session="this")).text
+    )
 
 
 async def test_any_language_is_found_and_escapes_are_gone(store: Store) -> None:
@@ -88,7 +116,10 @@ async def test_a_session_can_be_named_and_read_on(store: Store) -> None:
 
 async def test_a_long_session_is_read_in_pages_that_fit(store: Store) -> None:
     store.log.create("long", SessionCreated())
-    store.log.append("long", *(UserMessage(text=f"{number} " + "word " * 1000) for number in range(300)))
+    store.log.append(
+        "long",
+        *(UserMessage(text=f"{number} " + "word " * 1000) for number in range(300)),
+    )
     page = (await search(store, session="long", around=150, limit=20)).text
     assert len(page) < 26_000
     assert "150 user: 148 word" in page

@@ -53,9 +53,13 @@ class Bench:
         self.shown: list[str] = []
         self.on_show: Callable[[], None] = lambda: None
 
-    async def run(self, command: str, *, reach: Reach = "workspace", **more: object) -> ToolResult:
+    async def run(
+        self, command: str, *, reach: Reach = "workspace", **more: object
+    ) -> ToolResult:
         context = ToolContext("c1", "s1", self.folder, self._show, reach=reach)
-        return await self.terminal.terminal.run({"command": command, "reach": reach, **more}, context)
+        return await self.terminal.terminal.run(
+            {"command": command, "reach": reach, **more}, context
+        )
 
     def _show(self, text: str) -> None:
         self.shown.append(text)
@@ -90,7 +94,9 @@ async def test_output_and_exit_code_are_returned(bench: Bench) -> None:
 async def test_the_folder_is_kept_between_calls(bench: Bench) -> None:
     moved = await bench.run("mkdir -p a/b && cd a/b")
     assert moved.text == f"(no output) [exit code 0; now in {bench.folder}/a/b]"
-    assert (await bench.run("pwd; cd ..; exit 2")).text == f"{bench.folder}/a/b\n[exit code 2; now in {bench.folder}/a]"
+    assert (
+        await bench.run("pwd; cd ..; exit 2")
+    ).text == f"{bench.folder}/a/b\n[exit code 2; now in {bench.folder}/a]"
     assert bench.terminal.folder(bench.folder) == bench.folder / "a"
     gone = await bench.run(f"cd b && rm -r {bench.folder}/a")
     assert f"now in {bench.folder}]" in gone.text
@@ -119,10 +125,19 @@ async def test_secrets_are_not_in_the_environment(tmp_path: Path) -> None:
         "DATABASE_URL": "postgres://me:canary@db/x",
         "BASH_ENV": "canary",
     }
-    needed = {"LANG": "C.UTF-8", "EDITOR": "vi", "GOPATH": "/go", "LC_ALL": "C", "CARGO_HOME": "/c"}
+    needed = {
+        "LANG": "C.UTF-8",
+        "EDITOR": "vi",
+        "GOPATH": "/go",
+        "LC_ALL": "C",
+        "CARGO_HOME": "/c",
+    }
     others = {"KEYBOARD": "us", "SSH_AUTH_SOCK": "/s", "MONKEY": "m"}
     bench = Bench(tmp_path, ENVIRONMENT | secret | needed | others)
-    confined, wide = (await bench.run("env")).text, (await bench.run("env", reach="machine")).text
+    confined, wide = (
+        (await bench.run("env")).text,
+        (await bench.run("env", reach="machine")).text,
+    )
     assert "canary" not in confined + wide
     for name, value in needed.items():
         assert f"{name}={value}\n" in confined
@@ -131,7 +146,9 @@ async def test_secrets_are_not_in_the_environment(tmp_path: Path) -> None:
         assert f"{name}=" not in confined
 
 
-async def test_a_command_that_hangs_is_stopped_when_its_time_is_up(bench: Bench) -> None:
+async def test_a_command_that_hangs_is_stopped_when_its_time_is_up(
+    bench: Bench,
+) -> None:
     began = time.monotonic()
     result = await bench.run("echo $$; sleep 600", timeout=1)
     assert 1 <= time.monotonic() - began < 2
@@ -142,9 +159,7 @@ async def test_a_command_that_hangs_is_stopped_when_its_time_is_up(bench: Bench)
 
 
 async def test_a_command_that_ignores_sigterm_is_killed(bench: Bench) -> None:
-    script = (
-        "trap '' TERM HUP INT; echo $$; bash -c 'trap \"\" TERM; echo $$; while :; do :; done' & while :; do :; done"
-    )
+    script = "trap '' TERM HUP INT; echo $$; bash -c 'trap \"\" TERM; echo $$; while :; do :; done' & while :; do :; done"
     began = time.monotonic()
     result = await bench.run(script, timeout=1)
     assert time.monotonic() - began < 3
@@ -167,7 +182,9 @@ async def test_a_daemon_that_hides_is_found_and_named(bench: Bench, start: str) 
     script.write_text(DAEMON)
     os.mkfifo(pipe)
     command = start.format(daemon=f"{sys.executable} {script} {pipe}")
-    result = await bench.run(f"{command}\nread -t 20 pid < {pipe}; echo $pid", timeout=30)
+    result = await bench.run(
+        f"{command}\nread -t 20 pid < {pipe}; echo $pid", timeout=30
+    )
     pid, note = result.text.split("\n")
     assert note.startswith("[exit code 0; stopped what it left running: python")
     assert not alive(int(pid))
@@ -178,7 +195,9 @@ async def test_jobs_in_the_background_end_with_the_call(bench: Bench) -> None:
     result = await bench.run("sleep 600 & sleep 601 & echo $!")
     assert time.monotonic() - began < 1
     pid, note = result.text.split("\n")
-    assert note.startswith("[exit code 0; stopped what it left running: ")  # each is still bash, or sleep already
+    assert note.startswith(
+        "[exit code 0; stopped what it left running: "
+    )  # each is still bash, or sleep already
     assert note.count(",") == 1
     assert "now in" not in note
     assert not alive(int(pid))
@@ -204,7 +223,9 @@ async def test_a_cancelled_command_is_gone_within_200_ms(bench: Bench) -> None:
 async def test_cancelling_twice_still_leaves_nothing(bench: Bench) -> None:
     ready = asyncio.Event()
     bench.on_show = ready.set
-    task = asyncio.create_task(bench.run("trap '' TERM; echo $$; while :; do sleep 0.01; done"))
+    task = asyncio.create_task(
+        bench.run("trap '' TERM; echo $$; while :; do sleep 0.01; done")
+    )
     await asyncio.wait_for(ready.wait(), 10)
     task.cancel()
     await asyncio.sleep(0)
@@ -219,7 +240,9 @@ async def test_output_is_shown_while_it_comes_but_not_too_often(bench: Bench) ->
     bench.on_show = first.set
     gate = bench.folder / "gate"
     os.mkfifo(gate)
-    task = asyncio.create_task(bench.run(f"printf '\\033[31mé1'; read line < {gate}; seq 1 20000"))
+    task = asyncio.create_task(
+        bench.run(f"printf '\\033[31mé1'; read line < {gate}; seq 1 20000")
+    )
     await asyncio.wait_for(first.wait(), 10)
     assert bench.shown == ["é1"]
     began = time.monotonic()
@@ -229,7 +252,9 @@ async def test_output_is_shown_while_it_comes_but_not_too_often(bench: Bench) ->
     assert bench.shown[-1].endswith("20000\n")
 
 
-async def test_long_output_keeps_head_and_tail_and_the_rest_in_a_private_file(bench: Bench) -> None:
+async def test_long_output_keeps_head_and_tail_and_the_rest_in_a_private_file(
+    bench: Bench,
+) -> None:
     text = (await bench.run("seq 1 20000")).text
     assert len(text) <= 30_300
     assert text.startswith("1\n2\n")
@@ -249,7 +274,10 @@ async def test_output_that_cannot_be_kept_is_said_so(bench: Bench) -> None:
 
 async def test_binary_output_is_described(bench: Bench) -> None:
     text = (await bench.run("printf '\\211PNG\\0\\1\\2'")).text
-    assert text == "[binary output, 7 bytes, beginning with 89 50 4e 47 00 01 02]\n[exit code 0]"
+    assert (
+        text
+        == "[binary output, 7 bytes, beginning with 89 50 4e 47 00 01 02]\n[exit code 0]"
+    )
 
 
 async def test_escapes_are_stripped_and_redrawn_lines_shown_once(bench: Bench) -> None:
@@ -291,22 +319,36 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
-@pytest.mark.parametrize("command", ["yes 0123456789abcdef | head -c 200000000", "head -c 200000000 /dev/zero"])
-def test_a_flood_costs_little_memory_and_does_not_stall(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "command",
+    ["yes 0123456789abcdef | head -c 200000000", "head -c 200000000 /dev/zero"],
+)
+def test_a_flood_costs_little_memory_and_does_not_stall(
+    tmp_path: Path, command: str
+) -> None:
     began = time.monotonic()
     child = subprocess.run(
-        [sys.executable, "-c", FLOOD, str(tmp_path), command], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", FLOOD, str(tmp_path), command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     length, megabytes, late = map(int, child.stdout.split())
     assert length < 30_500
     assert megabytes < 100
     assert late < 100
     assert time.monotonic() - began < 20
-    assert sum(file.stat().st_size for file in (tmp_path / "outputs").iterdir()) <= 64 * 1024 * 1024
+    assert (
+        sum(file.stat().st_size for file in (tmp_path / "outputs").iterdir())
+        <= 64 * 1024 * 1024
+    )
 
 
 @pytest.mark.parametrize("command", ["", "x" * 100_001, "a\0b"])
-async def test_commands_that_cannot_be_run_are_refused(bench: Bench, command: str) -> None:
+async def test_commands_that_cannot_be_run_are_refused(
+    bench: Bench, command: str
+) -> None:
     with pytest.raises(ToolFailed):
         await bench.run(command)
 

@@ -33,7 +33,10 @@ def test_history_that_can_not_be_written_or_read_stops_nothing_and_is_logged(
     InputHistory(tmp_path / "missing" / "history").append_string("x")
     assert "is not kept" in caplog.text
     (tmp_path / "history").write_text('"first"\n"cut o\n"last"\n')
-    assert list(InputHistory(tmp_path / "history").load_history_strings()) == ["last", "first"]
+    assert list(InputHistory(tmp_path / "history").load_history_strings()) == [
+        "last",
+        "first",
+    ]
     assert "left out" in caplog.text
     caplog.clear()
     assert list(InputHistory(tmp_path / "none").load_history_strings()) == []
@@ -42,14 +45,18 @@ def test_history_that_can_not_be_written_or_read_stops_nothing_and_is_logged(
 
 def test_a_draft_of_a_dead_process_is_found_in_its_folder_only(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    code = "import sys; from pathlib import Path; from hermes.settings.home import Home\n"
+    code = (
+        "import sys; from pathlib import Path; from hermes.settings.home import Home\n"
+    )
     code += "from hermes.surfaces.tui.drafts import Drafts\n"
     code += "Drafts(Home(Path(sys.argv[1])), Path('/somewhere')).keep('half a thought')"
     subprocess.run([sys.executable, "-c", code, str(home.root)], check=True)
     assert Drafts(home, Path("/elsewhere")).recover() == ""
     mine = Drafts(home, Path("/somewhere"))
     assert mine.recover() == "half a thought"
-    assert [path.name for path in (home.root / "drafts").iterdir()] == [f"{os.getpid()}.json"]
+    assert [path.name for path in (home.root / "drafts").iterdir()] == [
+        f"{os.getpid()}.json"
+    ]
     mine.keep("")
     assert list((home.root / "drafts").iterdir()) == []
 
@@ -57,7 +64,9 @@ def test_a_draft_of_a_dead_process_is_found_in_its_folder_only(tmp_path: Path) -
 def test_a_draft_of_a_living_process_is_its_own(tmp_path: Path) -> None:
     home = Home(tmp_path)
     (tmp_path / "drafts").mkdir()
-    (tmp_path / "drafts" / f"{os.getppid()}.json").write_text('{"text": "theirs", "folder": "/somewhere"}')
+    (tmp_path / "drafts" / f"{os.getppid()}.json").write_text(
+        '{"text": "theirs", "folder": "/somewhere"}'
+    )
     assert Drafts(home, Path("/somewhere")).recover() == ""
 
 
@@ -73,9 +82,15 @@ def test_completion_does_not_offer_what_git_ignores(tmp_path: Path) -> None:
 def test_the_path_of_a_picture_becomes_the_picture(tmp_path: Path) -> None:
     picture = tmp_path / "shot one.png"
     picture.write_bytes(PNG)
-    for written in (f"'{picture}'", str(picture).replace(" ", "\\ "), f"file://{picture}".replace(" ", "%20")):
+    for written in (
+        f"'{picture}'",
+        str(picture).replace(" ", "\\ "),
+        f"file://{picture}".replace(" ", "%20"),
+    ):
         pastes = Pastes()
         mark = pastes.take(written)
         assert mark == "[picture shot one.png]"
-        assert [image.source for image in pastes.pictures(f"look: {mark}")] == [str(picture)]
+        assert [image.source for image in pastes.pictures(f"look: {mark}")] == [
+            str(picture)
+        ]
         assert pastes.pictures("look") == ()

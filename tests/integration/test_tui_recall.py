@@ -19,8 +19,14 @@ def say(app: App, session: str, text: str, answer: str, *, results: int = 0) -> 
     turn = app.ids.turn()
     app.record(session, TurnStarted(inputs=(asked.seq,)), turn=turn)
     for number in range(results):
-        app.record(session, ToolFinished(call_id=str(number), name="x", text="", ok=True), turn=turn)
-    app.record(session, AssistantMessage(text=answer), TurnEnded(reason="done"), turn=turn)
+        app.record(
+            session,
+            ToolFinished(call_id=str(number), name="x", text="", ok=True),
+            turn=turn,
+        )
+    app.record(
+        session, AssistantMessage(text=answer), TurnEnded(reason="done"), turn=turn
+    )
 
 
 def recalled(app: App, session: str) -> str:
@@ -46,7 +52,9 @@ def test_what_was_undone_stays_undone(tmp_path: Path) -> None:
         assert recalled(app, session).strip() == ""
 
 
-def test_how_the_last_turn_ended_is_shown_and_nothing_that_hermes_told_the_model(tmp_path: Path) -> None:
+def test_how_the_last_turn_ended_is_shown_and_nothing_that_hermes_told_the_model(
+    tmp_path: Path,
+) -> None:
     with build(Settings(), Home(tmp_path), bus=Bus()) as app:
         session = app.begin(SessionCreated(surface="test", cwd=str(tmp_path))).session
         (asked,) = app.record(session, UserMessage(text="a long task"))

@@ -30,22 +30,40 @@ class Desk:
         self.app = app
         self.cwd = base / "work"
         self.cwd.mkdir()
-        shadows = Shadows(app.home.root, environment={"PATH": path}, user_home=base / "user", clock=app.clock)
+        shadows = Shadows(
+            app.home.root,
+            environment={"PATH": path},
+            user_home=base / "user",
+            clock=app.clock,
+        )
         self.keeper = ShadowKeeper(shadows)
         self.rewind = Rewind(app, shadows)
-        self.session = app.begin(SessionCreated(surface="test", cwd=str(self.cwd))).session
+        self.session = app.begin(
+            SessionCreated(surface="test", cwd=str(self.cwd))
+        ).session
 
-    def turn(self, text: str, work: Callable[[], object] | None = None, *, ended: bool = True) -> str:
+    def turn(
+        self, text: str, work: Callable[[], object] | None = None, *, ended: bool = True
+    ) -> str:
         """A turn as the agent runs it: the words, the work, an answer."""
         turn = self.app.ids.turn()
         (said,) = self.app.record(self.session, UserMessage(text=text))
         self.app.record(self.session, TurnStarted(inputs=(said.seq,)), turn=turn)
         if work:
-            asyncio.run(self.keeper.keep(ToolContext("c", self.session, self.cwd, lambda _: None, turn), ()))
+            asyncio.run(
+                self.keeper.keep(
+                    ToolContext("c", self.session, self.cwd, lambda _: None, turn), ()
+                )
+            )
             work()
         if ended:
             asyncio.run(self.keeper.finish(turn, self.cwd))
-            self.app.record(self.session, AssistantMessage(text=f"re {text}"), TurnEnded(reason="done"), turn=turn)
+            self.app.record(
+                self.session,
+                AssistantMessage(text=f"re {text}"),
+                TurnEnded(reason="done"),
+                turn=turn,
+            )
         return turn
 
     def write(self, name: str, text: str) -> Callable[[], object]:
@@ -68,7 +86,11 @@ def test_files_and_conversation_go_back_and_forth_together(desk: Desk) -> None:
     desk.turn("one", desk.write("file", "1"))
     desk.turn("two", desk.write("file", "2"))
     report = desk.rewind.undo(desk.session)
-    assert (report.text, report.files.restored, len(report.turns)) == ("two", ("file",), 1)
+    assert (report.text, report.files.restored, len(report.turns)) == (
+        "two",
+        ("file",),
+        1,
+    )
     assert (desk.cwd / "file").read_text() == "1"
     assert desk.said() == ["one", "re one"]
     again = desk.rewind.redo(desk.session)
@@ -80,7 +102,14 @@ def test_files_and_conversation_go_back_and_forth_together(desk: Desk) -> None:
 def test_what_undo_would_delete_is_known_before(desk: Desk) -> None:
     desk.write("old", "0")()
     desk.turn("one", desk.write("made", "1"))
-    desk.turn("two", lambda: (desk.write("made", "2")(), desk.write("old", "2")(), desk.write("also", "2")()))
+    desk.turn(
+        "two",
+        lambda: (
+            desk.write("made", "2")(),
+            desk.write("old", "2")(),
+            desk.write("also", "2")(),
+        ),
+    )
     assert desk.rewind.deletes(desk.session) == ("also",)
     assert desk.rewind.deletes(desk.session, turns=2) == ("also", "made")
     desk.write("also", "mine now")()
@@ -115,7 +144,9 @@ def test_several_turns_and_turns_without_files(desk: Desk) -> None:
     assert len(desk.said()) == 6
 
 
-def test_one_undo_after_the_other_goes_further_back_and_redo_comes_the_same_way(desk: Desk) -> None:
+def test_one_undo_after_the_other_goes_further_back_and_redo_comes_the_same_way(
+    desk: Desk,
+) -> None:
     for number in ("1", "2", "3"):
         desk.turn(number, desk.write("file", number))
     desk.rewind.undo(desk.session)
@@ -182,15 +213,22 @@ def test_a_retry_says_the_same_words_again(desk: Desk) -> None:
 def test_a_branch_goes_on_from_here_or_from_earlier(desk: Desk) -> None:
     desk.turn("one")
     desk.turn("two", desk.write("file", "2"))
-    whole, earlier = desk.rewind.branch(desk.session), desk.rewind.branch(desk.session, back=1)
+    whole, earlier = (
+        desk.rewind.branch(desk.session),
+        desk.rewind.branch(desk.session, back=1),
+    )
     assert len(desk.said(whole)) == 4
     assert desk.said(earlier) == ["one", "re one"]
     assert not desk.history(earlier).waiting
     assert len(desk.said()) == 4
-    assert desk.rewind.undo(whole).files.restored == ("file",)  # a turn it was born with
+    assert desk.rewind.undo(whole).files.restored == (
+        "file",
+    )  # a turn it was born with
 
 
-def test_a_branch_leaves_what_runs_and_what_waits_to_the_old_session(desk: Desk) -> None:
+def test_a_branch_leaves_what_runs_and_what_waits_to_the_old_session(
+    desk: Desk,
+) -> None:
     desk.turn("one")
     desk.turn("two", ended=False)
     desk.app.record(desk.session, UserMessage(text="later"))
@@ -225,12 +263,22 @@ def test_a_long_diff_is_cut_and_says_so(desk: Desk) -> None:
 
 def test_what_a_child_did_for_the_turn_is_taken_back_with_it(desk: Desk) -> None:
     child = desk.app.begin(
-        SessionCreated(kind="child", parent=desk.session, root=desk.session, surface="test", cwd=str(desk.cwd))
+        SessionCreated(
+            kind="child",
+            parent=desk.session,
+            root=desk.session,
+            surface="test",
+            cwd=str(desk.cwd),
+        )
     ).session
 
     def delegate() -> None:
         named = (desk.cwd / "file",)
-        asyncio.run(desk.keeper.keep(ToolContext("c", child, desk.cwd, lambda _: None, "child-turn"), named))
+        asyncio.run(
+            desk.keeper.keep(
+                ToolContext("c", child, desk.cwd, lambda _: None, "child-turn"), named
+            )
+        )
         named[0].write_text("by the child")
         asyncio.run(desk.keeper.finish("child-turn", desk.cwd))
 
@@ -288,7 +336,9 @@ def shout(context: ToolContext, path: str) -> str:
 async def test_calls_that_the_agent_runs_are_kept_before_they_run(desk: Desk) -> None:
     (desk.cwd / "file").write_text("quiet")
     runner = CallRunner({"shout": shout}, _Allowed(), None, desk.keeper)  # pyrefly: ignore - nobody is asked
-    prepared = runner.prepare([ToolCall(id="c", name="shout", arguments='{"path": "file"}')])
+    prepared = runner.prepare(
+        [ToolCall(id="c", name="shout", arguments='{"path": "file"}')]
+    )
     assert isinstance(prepared[0], Ready)
     await runner.run(Place(_Journal(), desk.session, "t", desk.cwd), prepared, ())
     assert (desk.cwd / "file").read_text() == "LOUD"

@@ -37,7 +37,9 @@ class Fetching:
         max_bytes: int = 10_000_000,
     ) -> None:
         settings = Web(allow_hosts=allowed, timeout=seconds, max_bytes=max_bytes)
-        tools = WebTools(settings, Secrets({}, {}), OutputFolder(folder / "outputs"), {}, resolver)
+        tools = WebTools(
+            settings, Secrets({}, {}), OutputFolder(folder / "outputs"), {}, resolver
+        )
         self._tool = tools.web_fetch
         self._context = ToolContext("c", "s", folder, lambda text: None)
 
@@ -47,10 +49,19 @@ class Fetching:
 
 @asynccontextmanager
 async def served(
-    handler: Handler, folder: Path, *, seconds: float = 20.0, max_bytes: int = 10_000_000
+    handler: Handler,
+    folder: Path,
+    *,
+    seconds: float = 20.0,
+    max_bytes: int = 10_000_000,
 ) -> AsyncIterator[tuple[WebServer, Fetching]]:
     async with web_server(handler) as server:
-        yield server, Fetching(folder, f"127.0.0.1:{server.port}", seconds=seconds, max_bytes=max_bytes)
+        yield (
+            server,
+            Fetching(
+                folder, f"127.0.0.1:{server.port}", seconds=seconds, max_bytes=max_bytes
+            ),
+        )
 
 
 def always(page: Page | Raw) -> Handler:
@@ -59,7 +70,13 @@ def always(page: Page | Raw) -> Handler:
 
 def kept_file(text: str) -> Path:
     """The file a result says the rest is in."""
-    return Path(text.rpartition(" in /")[2].split(";")[0].split(". ")[0].removesuffix(".").join(("/", "")))
+    return Path(
+        text.rpartition(" in /")[2]
+        .split(";")[0]
+        .split(". ")[0]
+        .removesuffix(".")
+        .join(("/", ""))
+    )
 
 
 async def test_a_page_becomes_markdown_with_its_links(tmp_path: Path) -> None:
@@ -78,7 +95,9 @@ async def test_a_page_becomes_markdown_with_its_links(tmp_path: Path) -> None:
     assert "cookie" not in asked.headers
 
 
-async def test_without_permission_loopback_is_refused_and_nothing_is_sent(tmp_path: Path) -> None:
+async def test_without_permission_loopback_is_refused_and_nothing_is_sent(
+    tmp_path: Path,
+) -> None:
     async with web_server(always(Page("secret"))) as server:
         for allowed in ((), ("localhost",), (f"127.0.0.1:{server.port + 1}",)):
             with pytest.raises(ToolFailed, match="was not contacted"):
@@ -90,11 +109,15 @@ async def test_a_name_that_leads_to_loopback_is_refused(tmp_path: Path) -> None:
     async def to_loopback(host: str, port: int) -> Sequence[str]:
         return ("127.0.0.1",)
 
-    with pytest.raises(ToolFailed, match=r"leads to 127\.0\.0\.1, which is this machine"):
+    with pytest.raises(
+        ToolFailed, match=r"leads to 127\.0\.0\.1, which is this machine"
+    ):
         await Fetching(tmp_path, resolver=to_loopback)("http://example.com:8080/")
 
 
-async def test_a_name_is_resolved_once_and_what_was_checked_is_what_is_connected_to() -> None:
+async def test_a_name_is_resolved_once_and_what_was_checked_is_what_is_connected_to() -> (
+    None
+):
     """The name changes its address after the check; only a second look-up could see that."""
     answers: list[str] = []
 
@@ -103,8 +126,12 @@ async def test_a_name_is_resolved_once_and_what_was_checked_is_what_is_connected
         return ("127.0.0.1",) if len(answers) == 1 else ("127.0.0.2",)
 
     async with web_server(always(Page("first"))) as server:
-        client = WebClient(Gate((f"rebinding.example:{server.port}",), resolver=rebinding))
-        answer = await client.fetch(Request(url=f"http://rebinding.example:{server.port}/"))
+        client = WebClient(
+            Gate((f"rebinding.example:{server.port}",), resolver=rebinding)
+        )
+        answer = await client.fetch(
+            Request(url=f"http://rebinding.example:{server.port}/")
+        )
         assert answer.body == b"first"
         assert server.asked[0].headers["host"] == f"rebinding.example:{server.port}"
     assert answers == ["rebinding.example"]
@@ -112,16 +139,28 @@ async def test_a_name_is_resolved_once_and_what_was_checked_is_what_is_connected
 
 @pytest.mark.parametrize(
     "location",
-    ["http://169.254.169.254/", "http://localhost/", "http://[::1]/", "http://0x7f.1/", "file:///etc/passwd"],
+    [
+        "http://169.254.169.254/",
+        "http://localhost/",
+        "http://[::1]/",
+        "http://0x7f.1/",
+        "file:///etc/passwd",
+    ],
 )
-async def test_a_redirect_to_a_forbidden_place_is_refused(tmp_path: Path, location: str) -> None:
-    async with served(always(Page(status=302, headers={"Location": location})), tmp_path) as (server, fetch):
+async def test_a_redirect_to_a_forbidden_place_is_refused(
+    tmp_path: Path, location: str
+) -> None:
+    async with served(
+        always(Page(status=302, headers={"Location": location})), tmp_path
+    ) as (server, fetch):
         with pytest.raises(ToolFailed, match=r"was not contacted|can't be fetched"):
             await fetch(server.url)
         assert len(server.asked) == 1
 
 
-async def test_a_redirect_to_another_port_of_an_allowed_host_is_refused(tmp_path: Path) -> None:
+async def test_a_redirect_to_another_port_of_an_allowed_host_is_refused(
+    tmp_path: Path,
+) -> None:
     async with web_server(always(Page("inner"))) as inner:
         outer = always(Page(status=301, headers={"Location": inner.url}))
         async with served(outer, tmp_path) as (server, fetch):
@@ -130,7 +169,9 @@ async def test_a_redirect_to_another_port_of_an_allowed_host_is_refused(tmp_path
         assert inner.asked == []
 
 
-async def test_redirects_are_followed_without_cookies_and_not_for_ever(tmp_path: Path) -> None:
+async def test_redirects_are_followed_without_cookies_and_not_for_ever(
+    tmp_path: Path,
+) -> None:
     def handler(asked: Asked) -> Page:
         if asked.target == "/end":
             return Page("arrived")
@@ -184,7 +225,9 @@ async def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-async def test_a_bomb_is_cut_while_it_is_decompressed(tmp_path: Path, encoding: str) -> None:
+async def test_a_bomb_is_cut_while_it_is_decompressed(
+    tmp_path: Path, encoding: str
+) -> None:
     packer = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
     zeros = b"0" * 1_000_000
     bomb = b"".join(packer.compress(zeros) for _ in range(100)) + packer.flush()
@@ -199,7 +242,10 @@ async def test_a_bomb_is_cut_while_it_is_decompressed(tmp_path: Path, encoding: 
 
 async def test_compressed_pages_are_read_also_bare_deflate(tmp_path: Path) -> None:
     bare = zlib.compressobj(wbits=-15)
-    forms = {"gzip": gzip.compress(b"<p>packed"), "deflate": bare.compress(b"<p>packed") + bare.flush()}
+    forms = {
+        "gzip": gzip.compress(b"<p>packed"),
+        "deflate": bare.compress(b"<p>packed") + bare.flush(),
+    }
     for encoding, body in forms.items():
         page = Page(body, headers=HTML | {"Content-Encoding": encoding})
         async with served(always(page), tmp_path) as (server, fetch):
@@ -207,18 +253,25 @@ async def test_compressed_pages_are_read_also_bare_deflate(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("encoding", "words"), [("br", "which Hermes did not ask for"), ("gzip", "can't be decompressed")]
+    ("encoding", "words"),
+    [("br", "which Hermes did not ask for"), ("gzip", "can't be decompressed")],
 )
-async def test_a_compression_that_can_not_be_read_says_so(tmp_path: Path, encoding: str, words: str) -> None:
+async def test_a_compression_that_can_not_be_read_says_so(
+    tmp_path: Path, encoding: str, words: str
+) -> None:
     page = Page(b"not compressed", headers=HTML | {"Content-Encoding": encoding})
     async with served(always(page), tmp_path) as (server, fetch):
         with pytest.raises(ToolFailed, match=words):
             await fetch(server.url)
 
 
-async def test_a_page_of_100_megabytes_is_read_in_part_and_the_rest_kept(tmp_path: Path) -> None:
+async def test_a_page_of_100_megabytes_is_read_in_part_and_the_rest_kept(
+    tmp_path: Path,
+) -> None:
     async def huge(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000000\r\n\r\n<p>")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000000\r\n\r\n<p>"
+        )
         for _ in range(1000):
             writer.write(b"word " * 20_000)
             await writer.drain()
@@ -228,7 +281,9 @@ async def test_a_page_of_100_megabytes_is_read_in_part_and_the_rest_kept(tmp_pat
         assert result.ok
         assert "Only the first 2,000,000 bytes" in result.text
         assert len(result.text) < 30_000
-        assert kept_file(result.text.partition("\n\n[")[2].rpartition("more characters")[2]).exists()
+        assert kept_file(
+            result.text.partition("\n\n[")[2].rpartition("more characters")[2]
+        ).exists()
 
 
 async def test_a_long_page_is_kept_whole_in_a_file(tmp_path: Path) -> None:
@@ -252,13 +307,20 @@ async def test_a_long_page_is_kept_whole_in_a_file(tmp_path: Path) -> None:
         ("Grüße, Welt".encode("latin-1"), "text/plain"),
         ("Grüße, Welt".encode(), "text/plain; charset=iso-8859-1"),
         ("Grüße, Welt".encode("utf-16"), "text/plain"),
-        (b"<meta charset=windows-1252><p>" + "Grüße, Welt".encode("cp1252"), "text/html"),
+        (
+            b"<meta charset=windows-1252><p>" + "Grüße, Welt".encode("cp1252"),
+            "text/html",
+        ),
         ("Grüße, Welt".encode(), "text/plain; charset=base64"),
         (b"\xef\xbb\xbf" + "Grüße, Welt".encode(), "text/plain; charset=utf-16"),
     ],
 )
-async def test_text_is_read_whatever_charset_is_claimed(tmp_path: Path, body: bytes, content_type: str) -> None:
-    async with served(always(Page(body, headers={"Content-Type": content_type})), tmp_path) as (server, fetch):
+async def test_text_is_read_whatever_charset_is_claimed(
+    tmp_path: Path, body: bytes, content_type: str
+) -> None:
+    async with served(
+        always(Page(body, headers={"Content-Type": content_type})), tmp_path
+    ) as (server, fetch):
         assert "Grüße, Welt" in (await fetch(server.url)).text
 
 
@@ -270,7 +332,10 @@ async def test_json_is_spread_over_lines(tmp_path: Path) -> None:
 
 async def test_a_picture_is_shown_and_a_pdf_is_kept(tmp_path: Path) -> None:
     picture = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
-    bodies = {"/a": (picture, "application/octet-stream"), "/b": (b"%PDF-1.7 \0\1", "application/pdf")}
+    bodies = {
+        "/a": (picture, "application/octet-stream"),
+        "/b": (b"%PDF-1.7 \0\1", "application/pdf"),
+    }
 
     def handler(asked: Asked) -> Page:
         body, kind = bodies[asked.target]
@@ -288,14 +353,19 @@ async def test_a_picture_is_shown_and_a_pdf_is_kept(tmp_path: Path) -> None:
 
 
 async def test_an_error_page_is_a_failure_with_its_words(tmp_path: Path) -> None:
-    async with served(always(Page("<p>No such thing", status=404)), tmp_path) as (server, fetch):
+    async with served(always(Page("<p>No such thing", status=404)), tmp_path) as (
+        server,
+        fetch,
+    ):
         result = await fetch(server.url)
         assert not result.ok
         assert "404 Not Found" in result.text
         assert "No such thing" in result.text
 
 
-async def test_a_server_that_is_not_there_or_speaks_nonsense_is_a_clear_failure(tmp_path: Path) -> None:
+async def test_a_server_that_is_not_there_or_speaks_nonsense_is_a_clear_failure(
+    tmp_path: Path,
+) -> None:
     async def nonsense(writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9\r\n")
 
@@ -308,7 +378,9 @@ async def test_a_server_that_is_not_there_or_speaks_nonsense_is_a_clear_failure(
 
 async def test_a_body_that_breaks_off_keeps_what_came(tmp_path: Path) -> None:
     async def broken(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\nhalf of it")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 500\r\n\r\nhalf of it"
+        )
 
     async with served(always(broken), tmp_path) as (server, fetch):
         result = await fetch(server.url)
@@ -325,8 +397,26 @@ async def test_escapes_and_invisible_characters_do_not_arrive(tmp_path: Path) ->
 def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """A certificate for a name: the server's context, and one that trusts it."""
     key, cert = folder / "key.pem", folder / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={name}"]
-    names = ["-addext", f"subjectAltName=DNS:{name}", "-keyout", str(key), "-out", str(cert)]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        f"/CN={name}",
+    ]
+    names = [
+        "-addext",
+        f"subjectAltName=DNS:{name}",
+        "-keyout",
+        str(key),
+        "-out",
+        str(cert),
+    ]
     subprocess.run([*command, *names], check=True, capture_output=True)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(cert, key)
@@ -356,11 +446,16 @@ async def test_the_next_address_is_tried_when_the_first_takes_no_connection() ->
 
     async with web_server(always(Page("second"))) as server:
         client = WebClient(Gate((f"two.example:{server.port}",), resolver=two))
-        assert (await client.fetch(Request(url=f"http://two.example:{server.port}/"))).body == b"second"
+        assert (
+            await client.fetch(Request(url=f"http://two.example:{server.port}/"))
+        ).body == b"second"
 
 
 async def test_a_proxy_is_used_only_when_it_is_configured(tmp_path: Path) -> None:
-    async with web_server(always(Page("through the proxy"))) as proxy, web_server(always(Page("direct"))) as server:
+    async with (
+        web_server(always(Page("through the proxy"))) as proxy,
+        web_server(always(Page("direct"))) as server,
+    ):
         environment = {"HTTP_PROXY": proxy.url}
         for setting, expected in (
             ("", "direct"),
@@ -368,9 +463,14 @@ async def test_a_proxy_is_used_only_when_it_is_configured(tmp_path: Path) -> Non
             (proxy.url, "through the proxy"),
         ):
             settings = Web(allow_hosts=(f"127.0.0.1:{server.port}",), proxy=setting)
-            tools = WebTools(settings, Secrets({}, {}), OutputFolder(tmp_path), environment)
+            tools = WebTools(
+                settings, Secrets({}, {}), OutputFolder(tmp_path), environment
+            )
             context = ToolContext("c", "s", tmp_path, lambda text: None)
-            assert expected in (await tools.web_fetch.run({"url": server.url}, context)).text
+            assert (
+                expected
+                in (await tools.web_fetch.run({"url": server.url}, context)).text
+            )
 
 
 async def test_a_mistyped_allowed_host_is_said_and_not_ignored(tmp_path: Path) -> None:

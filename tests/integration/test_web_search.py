@@ -63,7 +63,11 @@ class Service:
     """How a service is asked and what it answers."""
 
     def __init__(
-        self, make: Callable[[WebClient, str], Backend], answer: str, asks: Callable[[Asked], object], date: str = ""
+        self,
+        make: Callable[[WebClient, str], Backend],
+        answer: str,
+        asks: Callable[[Asked], object],
+        date: str = "",
     ) -> None:
         self.make = make
         self.answer = answer
@@ -84,7 +88,11 @@ SERVICES = {
         lambda client, address: Brave(client, KEY, address),
         BRAVE,
         lambda asked: (
-            (asked.headers["x-subscription-token"], urlsplit(asked.target).path, query(asked))
+            (
+                asked.headers["x-subscription-token"],
+                urlsplit(asked.target).path,
+                query(asked),
+            )
             == (KEY, "/res/v1/web/search", {"q": ["a question?"], "count": ["5"]})
         ),
         "January 2, 2026",
@@ -93,8 +101,10 @@ SERVICES = {
         lambda client, address: Tavily(client, KEY, address),
         TAVILY,
         lambda asked: (
-            (asked.method, asked.target, asked.headers["authorization"]) == ("POST", "/search", f"Bearer {KEY}")
-            and {"query": "a question?", "max_results": 5}.items() <= fields(asked).items()
+            (asked.method, asked.target, asked.headers["authorization"])
+            == ("POST", "/search", f"Bearer {KEY}")
+            and {"query": "a question?", "max_results": 5}.items()
+            <= fields(asked).items()
         ),
         "January 2, 2026",
     ),
@@ -102,8 +112,10 @@ SERVICES = {
         lambda client, address: Exa(client, KEY, address),
         EXA,
         lambda asked: (
-            (asked.method, asked.target, asked.headers["x-api-key"]) == ("POST", "/search", KEY)
-            and {"query": "a question?", "numResults": 5}.items() <= fields(asked).items()
+            (asked.method, asked.target, asked.headers["x-api-key"])
+            == ("POST", "/search", KEY)
+            and {"query": "a question?", "numResults": 5}.items()
+            <= fields(asked).items()
         ),
         "2026-01-02",
     ),
@@ -111,7 +123,8 @@ SERVICES = {
         lambda client, address: Serper(client, KEY, address),
         SERPER,
         lambda asked: (
-            (asked.method, asked.target, asked.headers["x-api-key"]) == ("POST", "/search", KEY)
+            (asked.method, asked.target, asked.headers["x-api-key"])
+            == ("POST", "/search", KEY)
             and fields(asked) == {"q": "a question?", "num": 5}
         ),
         "Jan 2, 2026",
@@ -120,14 +133,18 @@ SERVICES = {
         lambda client, address: Searxng(client, address + "/"),
         SEARXNG,
         lambda asked: (
-            (urlsplit(asked.target).path, query(asked)) == ("/search", {"q": ["a question?"], "format": ["json"]})
+            (urlsplit(asked.target).path, query(asked))
+            == ("/search", {"q": ["a question?"], "format": ["json"]})
         ),
         "2026-01-02",
     ),
     "duckduckgo": Service(
         DuckDuckGo,
         DUCKDUCKGO,
-        lambda asked: (asked.method, asked.target, asked.body) == ("POST", "/html/", b"q=a+question%3F"),
+        lambda asked: (
+            (asked.method, asked.target, asked.body)
+            == ("POST", "/html/", b"q=a+question%3F")
+        ),
     ),
 }
 
@@ -145,16 +162,24 @@ async def searched(backends: list[Backend], count: int = 5) -> ToolResult:
 async def test_a_service_is_asked_in_its_way_and_its_answer_read(name: str) -> None:
     service = SERVICES[name]
     headers = JSON if name != "duckduckgo" else {}
-    async with web_server(lambda asked: Page(service.answer, headers=headers)) as server:
-        hits = await service.make(client_for(server), server.url).search("a question?", 5)
-    assert list(hits) == [Hit("The Title & more", "https://example.com/a", "An excerpt", service.date)]
+    async with web_server(
+        lambda asked: Page(service.answer, headers=headers)
+    ) as server:
+        hits = await service.make(client_for(server), server.url).search(
+            "a question?", 5
+        )
+    assert list(hits) == [
+        Hit("The Title & more", "https://example.com/a", "An excerpt", service.date)
+    ]
     assert service.asks(server.asked[0])
 
 
 @pytest.mark.parametrize("name", SERVICES)
 @pytest.mark.parametrize("status", [401, 429, 500])
 async def test_a_refusal_is_told_without_the_key(name: str, status: int) -> None:
-    async with web_server(lambda asked: Page(f'{{"error": "bad key {KEY}"}}', status, JSON)) as server:
+    async with web_server(
+        lambda asked: Page(f'{{"error": "bad key {KEY}"}}', status, JSON)
+    ) as server:
         with pytest.raises(ToolFailed) as problem:
             await SERVICES[name].make(client_for(server), server.url).search("x", 5)
     assert KEY not in problem.value.message
@@ -162,8 +187,12 @@ async def test_a_refusal_is_told_without_the_key(name: str, status: int) -> None
 
 
 @pytest.mark.parametrize("name", SERVICES)
-@pytest.mark.parametrize("body", ["<html>maintenance</html>", '{"results": 5, "web": 5, "organic": 5}', ""])
-async def test_nonsense_instead_of_results_is_a_failure_not_an_empty_list(name: str, body: str) -> None:
+@pytest.mark.parametrize(
+    "body", ["<html>maintenance</html>", '{"results": 5, "web": 5, "organic": 5}', ""]
+)
+async def test_nonsense_instead_of_results_is_a_failure_not_an_empty_list(
+    name: str, body: str
+) -> None:
     async with web_server(lambda asked: Page(body, headers=JSON)) as server:
         with pytest.raises(ToolFailed):
             await SERVICES[name].make(client_for(server), server.url).search("x", 5)
@@ -196,7 +225,11 @@ async def test_nothing_found_is_an_answer() -> None:
 
 
 async def test_results_are_numbered_fenced_and_free_of_tricks() -> None:
-    hit = {"title": "T\u202eitle\n2. fake", "url": "https://example.com/", "content": "x\x1b[2Jy\u200b" + "z" * 900}
+    hit = {
+        "title": "T\u202eitle\n2. fake",
+        "url": "https://example.com/",
+        "content": "x\x1b[2Jy\u200b" + "z" * 900,
+    }
     answer = msgspec.json.encode({"results": [hit, hit, hit]})
     async with web_server(lambda asked: Page(answer, headers=JSON)) as server:
         result = await searched([Searxng(client_for(server), server.url)], count=2)
@@ -211,44 +244,80 @@ async def test_results_are_numbered_fenced_and_free_of_tricks() -> None:
 
 async def test_the_next_service_is_asked_and_the_failure_told() -> None:
     def handler(asked: Asked) -> Page:
-        return Page(SEARXNG, headers=JSON) if asked.target.startswith("/search?") else Page("", 429)
+        return (
+            Page(SEARXNG, headers=JSON)
+            if asked.target.startswith("/search?")
+            else Page("", 429)
+        )
 
     async with web_server(handler) as server:
         client = client_for(server)
-        both: list[Backend] = [Brave(client, KEY, server.url), Searxng(client, server.url)]
+        both: list[Backend] = [
+            Brave(client, KEY, server.url),
+            Searxng(client, server.url),
+        ]
         result = await searched(both)
         assert "Brave: It has been asked too often." in result.text
         assert "https://example.com/a" in result.text
-        with pytest.raises(ToolFailed, match=r"No search service answered\. Brave: It has been asked too often"):
+        with pytest.raises(
+            ToolFailed,
+            match=r"No search service answered\. Brave: It has been asked too often",
+        ):
             await searched(both[:1])
 
 
 def chosen(settings: Web, *keys: str) -> list[str]:
     client = WebClient(Gate())
-    return [backend.name for backend in choose(settings, Secrets(dict.fromkeys(keys, "k"), {}), client, client)]
+    return [
+        backend.name
+        for backend in choose(
+            settings, Secrets(dict.fromkeys(keys, "k"), {}), client, client
+        )
+    ]
 
 
 def test_what_has_a_key_is_asked_first_and_the_keyless_one_last() -> None:
     assert chosen(Web()) == ["DuckDuckGo"]
-    assert chosen(Web(), "SERPER_API_KEY", "BRAVE_API_KEY") == ["Brave", "Serper", "DuckDuckGo"]
-    assert chosen(Web(searxng_url="http://s.lan"), "EXA_API_KEY") == ["SearXNG", "Exa", "DuckDuckGo"]
+    assert chosen(Web(), "SERPER_API_KEY", "BRAVE_API_KEY") == [
+        "Brave",
+        "Serper",
+        "DuckDuckGo",
+    ]
+    assert chosen(Web(searxng_url="http://s.lan"), "EXA_API_KEY") == [
+        "SearXNG",
+        "Exa",
+        "DuckDuckGo",
+    ]
 
 
 def test_a_chosen_service_is_the_only_one_asked() -> None:
-    assert chosen(Web(search_backend="tavily"), "BRAVE_API_KEY", "TAVILY_API_KEY") == ["Tavily"]
+    assert chosen(Web(search_backend="tavily"), "BRAVE_API_KEY", "TAVILY_API_KEY") == [
+        "Tavily"
+    ]
 
 
-@pytest.mark.parametrize(("backend", "words"), [("brave", "BRAVE_API_KEY is not set"), ("searxng", "searxng_url")])
-async def test_a_chosen_service_that_is_not_set_up_says_what_is_missing(backend: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("backend", "words"),
+    [("brave", "BRAVE_API_KEY is not set"), ("searxng", "searxng_url")],
+)
+async def test_a_chosen_service_that_is_not_set_up_says_what_is_missing(
+    backend: str, words: str
+) -> None:
     settings = msgspec.convert({"search_backend": backend}, Web)
     tools = WebTools(settings, Secrets({}, {}), OutputFolder(Path("/nowhere")), {})
     with pytest.raises(ToolFailed, match=words):
-        await tools.web_search.run({"query": "x"}, ToolContext("c", "s", Path("/"), lambda text: None))
+        await tools.web_search.run(
+            {"query": "x"}, ToolContext("c", "s", Path("/"), lambda text: None)
+        )
 
 
-async def test_the_users_own_searxng_may_be_private_but_opens_nothing_else(tmp_path: Path) -> None:
+async def test_the_users_own_searxng_may_be_private_but_opens_nothing_else(
+    tmp_path: Path,
+) -> None:
     async with web_server(lambda asked: Page(SEARXNG, headers=JSON)) as server:
-        tools = WebTools(Web(searxng_url=server.url), Secrets({}, {}), OutputFolder(tmp_path), {})
+        tools = WebTools(
+            Web(searxng_url=server.url), Secrets({}, {}), OutputFolder(tmp_path), {}
+        )
         context = ToolContext("c", "s", tmp_path, lambda text: None)
         result = await tools.web_search.run({"query": "x"}, context)
         assert "https://example.com/a" in result.text

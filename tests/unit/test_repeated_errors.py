@@ -20,7 +20,12 @@ def clock() -> Clock:
 
 @pytest.fixture
 def errors(clock: Clock) -> RepeatedErrors:
-    return RepeatedErrors(logging.getLogger("hermes.test"), first_pause_s=1.0, max_pause_s=8.0, clock=clock)
+    return RepeatedErrors(
+        logging.getLogger("hermes.test"),
+        first_pause_s=1.0,
+        max_pause_s=8.0,
+        clock=clock,
+    )
 
 
 def test_an_error_that_repeats_is_logged_once_and_counted_with_a_pause_that_grows(
@@ -32,7 +37,12 @@ def test_an_error_that_repeats_is_logged_once_and_counted_with_a_pause_that_grow
         pauses.append(errors.note("accepting", OSError(24, "Too many open files")))
     assert pauses == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
     (problem,) = errors.problems()
-    assert (problem.what, problem.count, problem.since, problem.last) == ("accepting", 6, 1001.0, 1006.0)
+    assert (problem.what, problem.count, problem.since, problem.last) == (
+        "accepting",
+        6,
+        1001.0,
+        1006.0,
+    )
     assert not problem.is_over
     errors.succeeded("accepting")  # too early to tell
     assert errors.problems() == [problem]
@@ -49,7 +59,9 @@ def test_an_error_that_repeats_is_logged_once_and_counted_with_a_pause_that_grow
     assert errors.problems()[0].count == 1
 
 
-def test_what_is_long_over_is_forgotten_and_there_are_never_many(errors: RepeatedErrors, clock: Clock) -> None:
+def test_what_is_long_over_is_forgotten_and_there_are_never_many(
+    errors: RepeatedErrors, clock: Clock
+) -> None:
     for number in range(100):
         errors.note(f"work {number}", "no")
     assert len(errors.problems()) == 32

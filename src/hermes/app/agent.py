@@ -75,7 +75,11 @@ class ModelInfo(msgspec.Struct, frozen=True):
     @property
     def label(self) -> str:
         """The model that answers; with another engine than Hermes' own, its name comes first."""
-        return f"{CODEX} {self.name}".strip() if self.engine == "codex" else self.name or self.provider
+        return (
+            f"{CODEX} {self.name}".strip()
+            if self.engine == "codex"
+            else self.name or self.provider
+        )
 
 
 class CurrentPolicy:
@@ -92,11 +96,15 @@ class CurrentPolicy:
         """Allows calls of exactly this shape from now on."""
         self._current().remember(request)
 
-    def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:
+    def check(
+        self, command: str, folder: Path, *, workspace: Path | None = None
+    ) -> Decision:
         """Judges a command that another engine wants to run."""
         return self._current().check(command, folder, workspace=workspace)
 
-    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
+    def check_files(
+        self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
+    ) -> Decision:
         """Judges changes to files that another engine wants to make."""
         return self._current().check_files(paths, workspace, below=below)
 
@@ -112,11 +120,20 @@ class CurrentPolicy:
 class Agent:
     """Everything a turn needs, for all sessions of one process."""
 
-    def __init__(self, app: App, secrets: Secrets, *, approvals: ApprovalMode = "ask", model: str = "") -> None:
+    def __init__(
+        self,
+        app: App,
+        secrets: Secrets,
+        *,
+        approvals: ApprovalMode = "ask",
+        model: str = "",
+    ) -> None:
         self._app = app
         self._secrets = secrets
         self._mode: ApprovalMode = approvals
-        self._modes: dict[str, ApprovalMode] = {}  # of sessions whose turn runs with another one than the agent's
+        self._modes: dict[
+            str, ApprovalMode
+        ] = {}  # of sessions whose turn runs with another one than the agent's
         self._policies: dict[tuple[ApprovalMode, bool], ApprovalPolicy] = {}
         self._model_name = model
         self.shadows = shadows_of(app)
@@ -128,9 +145,20 @@ class Agent:
         self._auxiliary = Auxiliary(app, secrets, self._spending, main)
         self._titles = Titles(self._auxiliary)
         digesting = self._auxiliary.wanted("search") != "off"
-        self.toolbox = Toolbox(app, secrets, self._own_tools, partial(digest, self._auxiliary) if digesting else None)
+        self.toolbox = Toolbox(
+            app,
+            secrets,
+            self._own_tools,
+            partial(digest, self._auxiliary) if digesting else None,
+        )
         self._is_keyless = lambda: route(self._model_name).embedded
-        circle = Circle(self._reviewer, self.tools, self._spending.check, self._price, self._codex_review)
+        circle = Circle(
+            self._reviewer,
+            self.tools,
+            self._spending.check,
+            self._price,
+            self._codex_review,
+        )
         self.learner = Learner(app, circle)
         self._outdated: list[Resilient] = []
         self.desk = Desk(clock=app.clock, patience=app.settings.approvals.timeout)
@@ -164,7 +192,9 @@ class Agent:
             prompt=self._prompt,
             budget=self._spending.budget,
             publish=self._publish,
-            snapshot=app.snapshot if app.settings.sessions.write_json_snapshots else None,
+            snapshot=app.snapshot
+            if app.settings.sessions.write_json_snapshots
+            else None,
             title=self._titles.begin,
             show=self._show,
             errors=app.errors,
@@ -177,7 +207,12 @@ class Agent:
     def _room(self) -> Room:
         """Keeps conversations inside the model's window."""
         settings = self._app.settings.compression
-        limits = Limits(self.model.facts.window, settings.threshold, settings.protect_first_n, settings.protect_last_n)
+        limits = Limits(
+            self.model.facts.window,
+            settings.threshold,
+            settings.protect_first_n,
+            settings.protect_last_n,
+        )
         return Room(partial(summarise, self._auxiliary), limits, self._app.clock)
 
     async def close(self) -> None:
@@ -193,17 +228,24 @@ class Agent:
         if "_codex" in self.__dict__:
             await self._codex.close()
         await self._auxiliary.close()
-        for model in (*([self.model] if "model" in self.__dict__ else []), *self._outdated):
+        for model in (
+            *([self.model] if "model" in self.__dict__ else []),
+            *self._outdated,
+        ):
             await model.close()
 
-    def use(self, *, approvals: ApprovalMode | None = None, model: str | None = None) -> None:
+    def use(
+        self, *, approvals: ApprovalMode | None = None, model: str | None = None
+    ) -> None:
         """Changes what is asked about, from the next call on, or which model answers, from the next turn on. The old
         model is closed later. `settle_allowed` answers what is asked at this moment."""
         if approvals is not None:
             self._mode = approvals
             self._modes.clear()
         if model is not None:
-            build_model(self._app.settings, self._secrets, model=model)  # raises before anything is changed
+            build_model(
+                self._app.settings, self._secrets, model=model
+            )  # raises before anything is changed
             self._model_name = model
             if "model" in self.__dict__:
                 self._outdated.append(self.model)
@@ -224,25 +266,37 @@ class Agent:
         for session in self.desk.sessions():
             cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
             for asked in await self.service.pending(session):
-                if isinstance(asked, ApprovalRequested) and self._allows(session, asked, cwd):
+                if isinstance(asked, ApprovalRequested) and self._allows(
+                    session, asked, cwd
+                ):
                     settled += await self.service.answer(
-                        session, asked.call_id, "once", by=by, shown=approval_hash(asked)
+                        session,
+                        asked.call_id,
+                        "once",
+                        by=by,
+                        shown=approval_hash(asked),
                     )
         return settled
 
     def _allows(self, session: str, asked: ApprovalRequested, cwd: Path) -> bool:
         """Whether the current policy would run, without asking, a call that is waiting for an answer."""
         try:
-            arguments = msgspec.json.decode(asked.arguments or "{}", type=dict[str, Any])
+            arguments = msgspec.json.decode(
+                asked.arguments or "{}", type=dict[str, Any]
+            )
         except msgspec.MsgspecError:
             return False
         policy = self._policy_of(session)
-        if asked.shape.startswith("codex "):  # one of codex's own tools, which may have the name of one of Hermes'
+        if asked.shape.startswith(
+            "codex "
+        ):  # one of codex's own tools, which may have the name of one of Hermes'
             from hermes.codex.asking import would_run
 
             return would_run(asked.name, arguments, policy, cwd)
         tool = self.tools(session).get(asked.name)
-        return tool is not None and policy.judge(tool, arguments, cwd).verdict == "allow"
+        return (
+            tool is not None and policy.judge(tool, arguments, cwd).verdict == "allow"
+        )
 
     @property
     def policy(self) -> ApprovalPolicy:
@@ -250,7 +304,9 @@ class Agent:
         return self._policy(self._mode, guest=False)
 
     def _policy_of(self, session: str) -> ApprovalPolicy:
-        return self._policy(self._modes.get(session, self._mode), guest=bool(self._app.person(session)))
+        return self._policy(
+            self._modes.get(session, self._mode), guest=bool(self._app.person(session))
+        )
 
     def _policy(self, mode: ApprovalMode, *, guest: bool) -> ApprovalPolicy:
         if (mode, guest) not in self._policies:
@@ -264,8 +320,11 @@ class Agent:
             Circumstances(
                 self._app.home.root,
                 Path.home(),
-                sandboxed=lambda: find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none",
-                strict=self._described("native" if guest else self.engine).local and mode != "full",
+                sandboxed=lambda: (
+                    find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none"
+                ),
+                strict=self._described("native" if guest else self.engine).local
+                and mode != "full",
                 guest=guest,
                 environment=variables,
             ),
@@ -277,7 +336,9 @@ class Agent:
 
     def _described(self, engine: Engine) -> ModelInfo:
         if engine == "codex":
-            return ModelInfo(CODEX, codex_model(self._app.settings.model, self._model_name))
+            return ModelInfo(
+                CODEX, codex_model(self._app.settings.model, self._model_name)
+            )
         return ModelInfo(self.model.provider, self.model.name)
 
     async def compress(self, session: str) -> SessionCompacted:
@@ -316,7 +377,9 @@ class Agent:
 
         policy = CurrentPolicy(partial(self._policy_of, session))
         lending = Lending(self.tools(session), policy, approvals, self._keeper)
-        return self._codex.runtime(session, approvals, judge=policy, keeper=self._keeper, lending=lending)
+        return self._codex.runtime(
+            session, approvals, judge=policy, keeper=self._keeper, lending=lending
+        )
 
     def engine_of(self, session: str) -> Engine:
         """Who runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
@@ -329,39 +392,70 @@ class Agent:
         policy = CurrentPolicy(partial(self._policy_of, session))
         calls = CallRunner(self.tools(session), policy, approvals, self._keeper)
         model = Metered(self.model, partial(self._spending.guess, session))
-        blind = "" if self.model.facts.images else f"{self.model.provider}:{self.model.name}"
+        blind = (
+            ""
+            if self.model.facts.images
+            else f"{self.model.provider}:{self.model.name}"
+        )
         sight = Sight(self._auxiliary, blind)
-        return NativeRuntime(model, calls, max_steps=settings.budget.max_steps, context=self._room, sight=sight)
+        return NativeRuntime(
+            model,
+            calls,
+            max_steps=settings.budget.max_steps,
+            context=self._room,
+            sight=sight,
+        )
 
     async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
         await self.toolbox.prepare()
         project = read_project_files(cwd, self._app.home.root)
-        system = system_prompt(cwd, date=self._spending.today(), project=project, chat=self._chat(session))
+        system = system_prompt(
+            cwd, date=self._spending.today(), project=project, chat=self._chat(session)
+        )
         person = self._app.person(session)
-        if learned := "" if self.describe(session).local else await asyncio.to_thread(self.learner.prompt, person):
+        if (
+            learned := ""
+            if self.describe(session).local
+            else await asyncio.to_thread(self.learner.prompt, person)
+        ):
             system = (*system[:-1], learned, system[-1])
-        return SessionPrompted(system=system, tools=tuple(tool.spec for tool in self.tools(session).values()))
+        return SessionPrompted(
+            system=system,
+            tools=tuple(tool.spec for tool in self.tools(session).values()),
+        )
 
     def _chat(self, session: str) -> str:
         """The chat app that a session was begun in; empty for none."""
         info = self._app.store.sessions.origin(session)
-        return info.surface if info.kind == "root" and info.surface not in {"", "recovered", *SURFACES} else ""
+        return (
+            info.surface
+            if info.kind == "root" and info.surface not in {"", "recovered", *SURFACES}
+            else ""
+        )
 
     @asynccontextmanager
     async def _reviewer(self, session: str) -> AsyncIterator[Model]:
         """The model that reviews: the one that answers, whose cache knows the conversation, unless another is named."""
         yield await self._auxiliary.helper("review", session)
 
-    def _codex_review(self, session: str, tools: Mapping[str, Tool]) -> AbstractAsyncContextManager[Runtime] | None:
+    def _codex_review(
+        self, session: str, tools: Mapping[str, Tool]
+    ) -> AbstractAsyncContextManager[Runtime] | None:
         """Codex as the reviewer, for users with a codex login and no key: the local model is too small for reviews."""
         wanted = self._auxiliary.wanted("review")
-        if self.engine_of(session) != "codex" or wanted not in ("main", "auto") or not self._is_keyless():
+        if (
+            self.engine_of(session) != "codex"
+            or wanted not in ("main", "auto")
+            or not self._is_keyless()
+        ):
             return None
         from hermes.codex.lend import Lending
         from hermes.codex.runtime import Company
 
         policy, nobody = OnlyLearning(), Nobody()
-        return self._codex.aside(Company(nobody, policy, Lending(tools, policy, nobody)))
+        return self._codex.aside(
+            Company(nobody, policy, Lending(tools, policy, nobody))
+        )
 
     def _price(self) -> Price | None:
         prices = self.model.dearest

@@ -39,11 +39,15 @@ _T = TypeVar("_T")
 class Bus(Protocol):
     """What the app needs of the event bus."""
 
-    def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None: ...
+    def publish(
+        self, topic: str, payload: Mapping[str, Any] | None = None, /
+    ) -> None: ...
 
     def heard(self, topic: str, /) -> bool: ...
 
-    def subscribe(self, pattern: str, callback: Callable[[Mapping[str, Any]], Any], /) -> Any: ...
+    def subscribe(
+        self, pattern: str, callback: Callable[[Mapping[str, Any]], Any], /
+    ) -> Any: ...
 
     def unsubscribe(self, handle: Any, /) -> bool: ...
 
@@ -55,7 +59,9 @@ class Bus(Protocol):
 class App:
     """The parts of one running Hermes. Safe to use from several threads."""
 
-    def __init__(self, settings: Settings, home: Home, *, bus: Bus | None, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, settings: Settings, home: Home, *, bus: Bus | None, clock: Clock, ids: Ids
+    ) -> None:
         self.settings = settings
         self.home = home
         self.clock = clock
@@ -67,11 +73,15 @@ class App:
         self._closed = False
         self._opening = threading.Lock()
         self._remembering = threading.Lock()
-        self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()  # also those forgotten but still writing
+        self._feeds: WeakValueDictionary[str, Feed] = (
+            WeakValueDictionary()
+        )  # also those forgotten but still writing
         self._recent: dict[str, Feed] = {}
         self._roots: dict[str, str] = {}
         self._persons: dict[str, str] = {}
-        self._outside: list[Outside] = []  # one at most, and the same one under other settings
+        self._outside: list[
+            Outside
+        ] = []  # one at most, and the same one under other settings
         self._going_live = threading.Lock()
         self._told = Told()
         self._sent = Told()  # rows of other homes, which are not in this log
@@ -105,7 +115,11 @@ class App:
                 path = (
                     self.home.state if self.has_log else self.home.ensure().state
                 )  # one that is there may be read-only
-                self._store = open_store(path, clock=self.clock, busy_timeout=self.settings.store.busy_timeout)
+                self._store = open_store(
+                    path,
+                    clock=self.clock,
+                    busy_timeout=self.settings.store.busy_timeout,
+                )
             return self._store
 
     def with_settings(self, settings: Settings) -> Self:
@@ -118,12 +132,17 @@ class App:
     def begin(self, created: SessionCreated, session: str = "") -> Row:
         """Begins a session under a new id, or the one given. Its first row is on disk and published."""
         session = session or self.ids.session()
-        return self._feed(session).write(lambda: (self.store.log.create(session, created),), self.publish)[0]
+        return self._feed(session).write(
+            lambda: (self.store.log.create(session, created),), self.publish
+        )[0]
 
-    def record(self, session: str, *events: Event, turn: str = "", lease: Lease | None = None) -> tuple[Row, ...]:
+    def record(
+        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+    ) -> tuple[Row, ...]:
         """Writes the events, all or none; once they are on disk each is published, in the order of the log."""
         rows = self._feed(session).write(
-            lambda: self.store.log.append(session, *events, turn=turn, lease=lease), self.publish
+            lambda: self.store.log.append(session, *events, turn=turn, lease=lease),
+            self.publish,
         )
         if any(isinstance(event, TurnEnded) for event in events):
             self.snapshot(session)
@@ -138,7 +157,9 @@ class App:
 
         A foreign row was written by another process, which sends it where events are sent.
         """
-        if not self._told.claim(row.session, row.epoch, row.seq) or not self.bus.heard(row.type):
+        if not self._told.claim(row.session, row.epoch, row.seq) or not self.bus.heard(
+            row.type
+        ):
             return
         if foreign:
             from hermes.events.origin import relay
@@ -169,7 +190,9 @@ class App:
         known = self._persons.get(session)
         if known is None:
             info = self.store.sessions.origin(session)
-            first = self.store.log.events(info.root if info.kind == "child" else session, limit=1)
+            first = self.store.log.events(
+                info.root if info.kind == "child" else session, limit=1
+            )
             created = first[0].event if first else None
             known = created.person if isinstance(created, SessionCreated) else ""
         with self._remembering:
@@ -184,12 +207,19 @@ class App:
         if not self.settings.sessions.write_json_snapshots:
             return
         if not _is_file_name(session):
-            log.warning("no JSON snapshot of session %r: its id can't be a file name", session)
+            log.warning(
+                "no JSON snapshot of session %r: its id can't be a file name", session
+            )
             return
         try:
             write_snapshot(self.store, session, self.home.sessions)
         except OSError as error:
-            log.warning("the JSON snapshot of session %s was not written to %s: %s", session, self.home.sessions, error)
+            log.warning(
+                "the JSON snapshot of session %s was not written to %s: %s",
+                session,
+                self.home.sessions,
+                error,
+            )
 
     def delete(self, session: str) -> int:
         """Removes a session and its JSON snapshot; returns how many rows that were."""
@@ -207,7 +237,11 @@ class App:
 
     def envelope(self, row: Row) -> dict[str, Any]:
         """A row as every feed shows it (docs/events.md)."""
-        head: dict[str, Any] = {"type": row.type, "ts": row.ts, "src": row.type.partition(".")[0]}
+        head: dict[str, Any] = {
+            "type": row.type,
+            "ts": row.ts,
+            "src": row.type.partition(".")[0],
+        }
         root = self._root(row.session)
         if root:
             head["root_session_id"] = root
@@ -226,7 +260,10 @@ class App:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -249,7 +286,12 @@ class App:
 
 
 def build(
-    settings: Settings, home: Home, *, bus: Bus | None = None, clock: Clock | None = None, ids: Ids | None = None
+    settings: Settings,
+    home: Home,
+    *,
+    bus: Bus | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
 ) -> App:
     """Puts the parts together. Touches no file; the log is opened on first use."""
     clock = clock or SystemClock()

@@ -14,7 +14,12 @@ from hermes.app.journal import SessionJournal
 from hermes.core.answers import Answer, Request, approval_hash, misfit
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import AnsweredAlready
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+)
 
 Waiting: TypeAlias = asyncio.Future[Answer]
 
@@ -50,7 +55,9 @@ class Desk:
 
     def left(self, request: Request) -> float | None:
         """Seconds a question still waits; None for ever."""
-        return max(0.0, request.expires - self._clock.now()) if request.expires else None
+        return (
+            max(0.0, request.expires - self._clock.now()) if request.expires else None
+        )
 
     def sessions(self) -> set[str]:
         """The sessions that have an open question here."""
@@ -112,13 +119,20 @@ class SessionApprovals:
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Waits for the first answer; denies at once when nobody can be asked."""
-        if request.memorable and not self._journal.history.allowed.isdisjoint((request.shape, request.scope)):
+        if request.memorable and not self._journal.history.allowed.isdisjoint(
+            (request.shape, request.scope)
+        ):
             remembered = ApprovalAnswered(
-                call_id=request.call_id, answer="session", by="remembered", shown=approval_hash(request)
+                call_id=request.call_id,
+                answer="session",
+                by="remembered",
+                shown=approval_hash(request),
             )
             await self._journal.record(request, remembered)
             return remembered
-        answer = await self._wait(request, ApprovalAnswered(call_id=request.call_id, answer="deny"))
+        answer = await self._wait(
+            request, ApprovalAnswered(call_id=request.call_id, answer="deny")
+        )
         assert isinstance(answer, ApprovalAnswered)  # noqa: S101 - the desk hands back what belongs to the request
         return answer
 
@@ -140,9 +154,15 @@ class SessionApprovals:
             nobody = msgspec.structs.replace(no, by="nobody")
             await self._journal.record(request, nobody)
             return nobody
-        before = self._journal.history.asked_calls.get(request.call_id)  # by a process that ended since
-        request = msgspec.structs.replace(request, expires=before.expires if before else self._desk.end())
-        place = self._desk.open(session, request)  # before anybody can see the question, and answer it
+        before = self._journal.history.asked_calls.get(
+            request.call_id
+        )  # by a process that ended since
+        request = msgspec.structs.replace(
+            request, expires=before.expires if before else self._desk.end()
+        )
+        place = self._desk.open(
+            session, request
+        )  # before anybody can see the question, and answer it
         try:
             await self._journal.record(request)
             async with asyncio.timeout(self._desk.left(request)):

@@ -21,10 +21,14 @@ _ALL_BYTES = 192 * 1024
 _NAMES = 200
 _NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
 _FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # what is probably meant as one
-_BLOCK = re.compile(r"\n\n<(attached path|skill name)=\"[^\n]*\">\n.*?\n</(?:attached|skill)>", re.DOTALL)
+_BLOCK = re.compile(
+    r"\n\n<(attached path|skill name)=\"[^\n]*\">\n.*?\n</(?:attached|skill)>",
+    re.DOTALL,
+)
 _PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))
 _SECRET = re.compile(
-    r"(^|[./_-])(env|secrets?|credentials?|id_[a-z0-9]+|netrc|pem|key|p12|pfx|kdbx)($|[./_-])", re.IGNORECASE
+    r"(^|[./_-])(env|secrets?|credentials?|id_[a-z0-9]+|netrc|pem|key|p12|pfx|kdbx)($|[./_-])",
+    re.IGNORECASE,
 )
 
 
@@ -50,12 +54,18 @@ class Shelf(msgspec.Struct, frozen=True):
         """Whether there is such a file. From far, nothing is told about what lies elsewhere."""
         try:
             return self._is_near(name) and self.place(name).exists()
-        except (OSError, ValueError, RuntimeError):  # too long a name, one that no file can have, no such person
+        except (
+            OSError,
+            ValueError,
+            RuntimeError,
+        ):  # too long a name, one that no file can have, no such person
             return False
 
     def _is_near(self, name: str) -> bool:
         """By its real place: a link inside the folder may lead out of it."""
-        return not self.is_far or is_within(self.place(name).resolve(), self.folder.resolve())
+        return not self.is_far or is_within(
+            self.place(name).resolve(), self.folder.resolve()
+        )
 
     def reason(self, path: Path) -> str:
         """Why a file is only named; empty when it may go along."""
@@ -68,7 +78,9 @@ class Shelf(msgspec.Struct, frozen=True):
             return "it may hold secrets"
         if not path.is_file():
             return "it is no ordinary file"
-        is_long = path.suffix.lower() not in _PICTURES and path.stat().st_size > _MAX_BYTES
+        is_long = (
+            path.suffix.lower() not in _PICTURES and path.stat().st_size > _MAX_BYTES
+        )
         return "it is long" if is_long else ""
 
 
@@ -84,7 +96,9 @@ def attach(text: str, shelf: Shelf) -> Attached:
             why = shelf.reason(path)
             block, picture = ("", ()) if why else _content(name, path, room)
         except (OSError, UsageError) as error:
-            left.append(f"{name} is only named: {getattr(error, 'message', None) or error}")
+            left.append(
+                f"{name} is only named: {getattr(error, 'message', None) or error}"
+            )
             continue
         room -= len(block)
         blocks += [block] if block else []
@@ -92,7 +106,10 @@ def attach(text: str, shelf: Shelf) -> Attached:
         if not block and not picture:
             why = why or "it is not text, or there is too much already"
             left.append(f"{name} is only named, its content is not sent: {why}.")
-    left += [f"There is no {name} here; your words are sent as they are." for name in missing(text, shelf)]
+    left += [
+        f"There is no {name} here; your words are sent as they are."
+        for name in missing(text, shelf)
+    ]
     return Attached(text + "".join(blocks), tuple(images), tuple(left))
 
 
@@ -122,9 +139,14 @@ def _image(name: str) -> Image:
         with path.open("rb") as file:
             kind = media_type(file.read(16))
     except OSError as error:
-        raise UsageError(f"The picture can't be read: {path} ({(error.strerror or '').lower()})") from error
+        raise UsageError(
+            f"The picture can't be read: {path} ({(error.strerror or '').lower()})"
+        ) from error
     if not kind:
-        raise UsageError(f"That is no picture: {path}", hint="PNG, JPEG, GIF and WebP can be shown to a model.")
+        raise UsageError(
+            f"That is no picture: {path}",
+            hint="PNG, JPEG, GIF and WebP can be shown to a model.",
+        )
     return Image(source=str(path), media_type=kind)
 
 
@@ -142,7 +164,10 @@ def _names(text: str, shelf: Shelf) -> list[str]:
 def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
     """The block for a file and the picture it is; neither when it is only to be named."""
     if path.is_dir():
-        names = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in path.iterdir())
+        names = sorted(
+            f"{entry.name}/" if entry.is_dir() else entry.name
+            for entry in path.iterdir()
+        )
         more = [f"... and {len(names) - _NAMES} more"] if len(names) > _NAMES else []
         return _block(name, "\n".join(names[:_NAMES] + more)), ()
     if path.suffix.lower() in _PICTURES:
@@ -150,7 +175,9 @@ def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
     if b"\0" in data:
         return "", ()
-    return _block(name, without_hidden(data.decode("utf-8", "replace").rstrip("\n"))), ()
+    return _block(
+        name, without_hidden(data.decode("utf-8", "replace").rstrip("\n"))
+    ), ()
 
 
 def _block(name: str, text: str) -> str:

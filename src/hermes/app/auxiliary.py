@@ -110,7 +110,9 @@ class Helper:
             price = Price(prices.input / 1e6, prices.output / 1e6) if prices else None
             try:
                 self._watch.check(request_tokens(request), price)
-                async with aclosing(Metered(model, self._watch.guess).stream(request)) as events:
+                async with aclosing(
+                    Metered(model, self._watch.guess).stream(request)
+                ) as events:
                     async for event in events:
                         yield event
                 return  # noqa: TRY300 - the end of the answer
@@ -125,7 +127,9 @@ class Helper:
 class Auxiliary:
     """The table of tasks and models of one process. Models are made on first use."""
 
-    def __init__(self, app: App, secrets: Secrets, spending: Spending, main: Main) -> None:
+    def __init__(
+        self, app: App, secrets: Secrets, spending: Spending, main: Main
+    ) -> None:
         self._app = app
         self._secrets = secrets
         self._spending = spending
@@ -155,38 +159,62 @@ class Auxiliary:
             called = AuxiliaryCalled(task=task, failure=error.message)
             await self._note_failure(task, session, self.wanted(task), called)
             own = None
-        if own is not None and self._resting.get((task, _label(own)), 0.0) > self._app.clock.now():
+        if (
+            own is not None
+            and self._resting.get((task, _label(own)), 0.0) > self._app.clock.now()
+        ):
             own = None
         models = [
             *([own] if own is not None else []),
             *([main] if main.facts.images or not _NEEDS[task].images else []),
         ]
         if not models:
-            raise NoModel("no model that can be asked does this.", hint=f"Name one in auxiliary.{task}.")
+            raise NoModel(
+                "no model that can be asked does this.",
+                hint=f"Name one in auxiliary.{task}.",
+            )
         watch = Watch(
-            partial(spending.check, session), partial(spending.guess, session), partial(self._failed, task, session)
+            partial(spending.check, session),
+            partial(spending.guess, session),
+            partial(self._failed, task, session),
         )
         return Helper(models, watch)
 
-    async def ask(self, task: Task, session: str, request: ModelRequest) -> AssistantMessage:
+    async def ask(
+        self, task: Task, session: str, request: ModelRequest
+    ) -> AssistantMessage:
         """One answer; what it cost, or why there is none, is in the log. Raises HermesError."""
         helper = await self.helper(task, session)
         try:
             message = await answer(helper, request)
         except (ModelError, BudgetSpent) as error:
-            called = AuxiliaryCalled(task=task, provider=helper.provider, model=helper.name, failure=error.message)
+            called = AuxiliaryCalled(
+                task=task,
+                provider=helper.provider,
+                model=helper.name,
+                failure=error.message,
+            )
             await self.note(session, called)
             raise
         if task != "title":
             self._spending.spend(session, message.usage)
-        called = AuxiliaryCalled(task=task, provider=message.provider, model=message.model, usage=message.usage)
+        called = AuxiliaryCalled(
+            task=task,
+            provider=message.provider,
+            model=message.model,
+            usage=message.usage,
+        )
         await self.note(session, called)
         return message
 
     def redact(self, text: str) -> str:
         """The text without the user's secrets, and without what has the shape of a key."""
         names = [name for name in self._secrets if not is_address_variable(name)]
-        values = {value for name in names if len(value := self._secrets.get(name) or "") >= _SHORTEST_SECRET}
+        values = {
+            value
+            for name in names
+            if len(value := self._secrets.get(name) or "") >= _SHORTEST_SECRET
+        }
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, "********")
         return mask(text)
@@ -208,7 +236,9 @@ class Auxiliary:
             return None
         if wanted == "auto":
             most = self._main.model().facts.window
-            route = cheapest(main, msgspec.structs.replace(need, window=min(need.window, most)))
+            route = cheapest(
+                main, msgspec.structs.replace(need, window=min(need.window, most))
+            )
         else:
             route = route_for(self._app.settings, self._secrets, wanted, main)
         if route is None or route == main:
@@ -216,19 +246,34 @@ class Auxiliary:
         place = (route.provider, route.base_url, route.model)
         model = self._made.get(place)
         if model is None:
-            self._made[place] = model = build_helper(route, self._app.settings, self._secrets)
+            self._made[place] = model = build_helper(
+                route, self._app.settings, self._secrets
+            )
         if need.images and not model.facts.images:
             hint = f"If it does, set custom_providers.{route.provider}.models with images: true for it."
-            raise HermesError(f"{_label(model)} is not known to see pictures (auxiliary.vision).", hint=hint)
+            raise HermesError(
+                f"{_label(model)} is not known to see pictures (auxiliary.vision).",
+                hint=hint,
+            )
         return model
 
-    async def _failed(self, task: Task, session: str, model: Resilient, why: str, usage: Usage | None) -> None:
-        called = AuxiliaryCalled(task=task, provider=model.provider, model=model.name, usage=usage, failure=why)
+    async def _failed(
+        self, task: Task, session: str, model: Resilient, why: str, usage: Usage | None
+    ) -> None:
+        called = AuxiliaryCalled(
+            task=task,
+            provider=model.provider,
+            model=model.name,
+            usage=usage,
+            failure=why,
+        )
         if task in ("summary", "vision", "search"):  # done for the turn that runs
             self._spending.spend(session, usage)
         await self._note_failure(task, session, _label(model), called)
 
-    async def _note_failure(self, task: Task, session: str, label: str, called: AuxiliaryCalled) -> None:
+    async def _note_failure(
+        self, task: Task, session: str, label: str, called: AuxiliaryCalled
+    ) -> None:
         """Says it in the session each time, and once in a while in the log."""
         now = self._app.clock.now()
         if self._resting.get((task, label), 0.0) <= now:

@@ -25,12 +25,25 @@ from hermes.store.redacted import redact_copy
 from hermes.tools.sandbox.repository import is_harmless
 from hermes.tools.sensitive import is_secret
 
-_LIVE = ("cache", "run", "dashboard/running.json")  # made anew, or true only while a process runs
-_DATABASE = "state.db"  # and what lies beside it: its log, its lock, copies of older versions
+_LIVE = (
+    "cache",
+    "run",
+    "dashboard/running.json",
+)  # made anew, or true only while a process runs
+_DATABASE = (
+    "state.db"  # and what lies beside it: its log, its lock, copies of older versions
+)
 _LAST = "objects"  # of a git folder: what its refs point to was written before them
 _DRAFT = ".backup-"
 _KEPT = "The home is as it was."
-_SECRET_FILES = (".env", "dashboard/keys.json", "gateway/api_keys.json", "gateway/status.json", "bridge", "webhooks")
+_SECRET_FILES = (
+    ".env",
+    "dashboard/keys.json",
+    "gateway/api_keys.json",
+    "gateway/status.json",
+    "bridge",
+    "webhooks",
+)
 """Keys, what they sign, and events queued to be sent with them: never in a backup without secrets."""
 _SHORTEST_SECRET = 8
 _LONG_WORD = 16  # letters from which on a word is more likely a secret
@@ -62,15 +75,22 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
     if not home.root.is_dir():
         raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
     if target.exists():
-        raise HermesError(f"{target} exists already.", hint="Give another name, or remove it first.")
+        raise HermesError(
+            f"{target} exists already.", hint="Give another name, or remove it first."
+        )
     draft = target.with_name(f".{target.name}.new")
     try:
-        with _private(draft) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+        with (
+            _private(draft) as file,
+            tarfile.open(fileobj=file, mode="w:gz") as archive,
+        ):
             filled = _fill(archive, home, None if secrets else secret_values(home))
         os.link(draft, target)  # unlike a rename, never over a file that came meanwhile
     except OSError as error:
         hint = "Nothing was lost. Choose a place that can be written and has room."
-        raise HermesError(f"The backup can't be written: {target} ({error.strerror})", hint=hint) from error
+        raise HermesError(
+            f"The backup can't be written: {target} ({error.strerror})", hint=hint
+        ) from error
     finally:
         draft.unlink(missing_ok=True)
     return msgspec.structs.replace(filled, file=target, size=target.stat().st_size)
@@ -87,7 +107,9 @@ def restore(home: Home, source: Path, *, stamp: str) -> Backup:
         open_store(draft / _DATABASE).close()
         aside = _exchange(root, draft, root.with_name(f"{root.name}.before-{stamp}"))
     except (OSError, tarfile.TarError, EOFError, zlib.error, ValueError) as error:
-        raise HermesError(f"{source} can't be brought back: {error}", hint=_KEPT) from error
+        raise HermesError(
+            f"{source} can't be brought back: {error}", hint=_KEPT
+        ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Backup(source, files, source.stat().st_size, tuple(disarmed), aside=aside)
@@ -95,7 +117,9 @@ def restore(home: Home, source: Path, *, stamp: str) -> Backup:
 
 @contextlib.contextmanager
 def _private(path: Path) -> Iterator[io.BufferedWriter]:
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+    with open(
+        path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)
+    ) as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
@@ -106,10 +130,17 @@ def secret_values(home: Home) -> frozenset[str]:
     found: set[str] = set()
     with contextlib.suppress(FileNotFoundError):
         lines = parse_env(home.env_file.read_text(errors="replace"))
-        found |= {line.value for line in lines if line.name and _may_be_secret(line.name, line.value)}
+        found |= {
+            line.value
+            for line in lines
+            if line.name and _may_be_secret(line.name, line.value)
+        }
     with contextlib.suppress(FileNotFoundError):
         found |= set(
-            re.findall(r'"([0-9A-Za-z_\-]{32,})"', (home.root / "dashboard/keys.json").read_text(errors="replace"))
+            re.findall(
+                r'"([0-9A-Za-z_\-]{32,})"',
+                (home.root / "dashboard/keys.json").read_text(errors="replace"),
+            )
         )
     with contextlib.suppress(FileNotFoundError):
         found |= config_secrets(home.config.read_text(errors="replace"))
@@ -122,7 +153,9 @@ def _may_be_secret(name: str, value: str) -> bool:
     return not is_address_variable(name) and (is_secret_name(name) or not is_word)
 
 
-def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None) -> Backup:
+def _fill(
+    archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None
+) -> Backup:
     """Fills the archive, leaving out files for which `withheld` is true."""
     masked = 0
     spellings = [spelling for value in withheld or () for spelling in _spellings(value)]
@@ -133,14 +166,23 @@ def _fill(archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None)
         if spellings:
             masked = redact_copy(copy, spellings)
         archive.add(copy, _DATABASE)
-    holds, left_out, secret, changed = {_DATABASE: 1}, list[str](), list[str](), list[str]()
-    for path in sorted(_worth_keeping(home), key=lambda path: (_LAST in path.parts, path)):
+    holds, left_out, secret, changed = (
+        {_DATABASE: 1},
+        list[str](),
+        list[str](),
+        list[str](),
+    )
+    for path in sorted(
+        _worth_keeping(home), key=lambda path: (_LAST in path.parts, path)
+    ):
         name = path.relative_to(home.root)
         if path.is_symlink() and not path.resolve().is_relative_to(home.root.resolve()):
             left_out.append(str(name))
         elif withheld is not None and _holds_secret(path, name, spellings):
             secret.append(str(name))
-        elif _add(archive, path, name, None if withheld is None else spellings, changed):
+        elif _add(
+            archive, path, name, None if withheld is None else spellings, changed
+        ):
             holds[name.parts[0]] = holds.get(name.parts[0], 0) + 1
     return Backup(
         Path(),
@@ -182,15 +224,25 @@ def _is_beyond_masking(name: Path, content: bytes, spellings: list[str]) -> bool
             is_masked = masked_content(name, content, spellings) != content
     if name == Path("config.yaml"):  # worth keeping without them
         return not is_clean_config(masked_content(name, content, spellings))
-    is_pack = name.suffix == ".pack"  # of git's objects, most of them only as a difference from others
-    return is_pack or is_masked or any(spelling.encode() in content for spelling in spellings)
+    is_pack = (
+        name.suffix == ".pack"
+    )  # of git's objects, most of them only as a difference from others
+    return (
+        is_pack
+        or is_masked
+        or any(spelling.encode() in content for spelling in spellings)
+    )
 
 
 def _worth_keeping(home: Home) -> Iterator[Path]:
     for folder, folders, files in os.walk(home.root):
         here = Path(folder)
         inside = here.relative_to(home.root)
-        folders[:] = [name for name in folders if str(inside / name) not in _LIVE and not name.startswith(_DRAFT)]
+        folders[:] = [
+            name
+            for name in folders
+            if str(inside / name) not in _LIVE and not name.startswith(_DRAFT)
+        ]
         for name in files:
             is_database = inside == Path() and name.startswith(_DATABASE)
             if not is_database and str(inside / name) not in _LIVE:
@@ -198,12 +250,20 @@ def _worth_keeping(home: Home) -> Iterator[Path]:
         yield from (here / name for name in folders if (here / name).is_symlink())
 
 
-def _add(archive: tarfile.TarFile, path: Path, name: Path, spellings: list[str] | None, changed: list[str]) -> int:
+def _add(
+    archive: tarfile.TarFile,
+    path: Path,
+    name: Path,
+    spellings: list[str] | None,
+    changed: list[str],
+) -> int:
     """Adds one file as it is at this moment, masked if there are spellings of secrets; one that has just gone is left
     out."""
     try:
         info = archive.gettarinfo(path, str(name))
-        if info is None or not (info.isreg() or info.issym()):  # a socket is of no use to anyone later
+        if info is None or not (
+            info.isreg() or info.issym()
+        ):  # a socket is of no use to anyone later
             return 0
         content = path.read_bytes() if info.isreg() else b""
     except FileNotFoundError:
@@ -225,29 +285,52 @@ def _unpack(source: Path, folder: Path) -> int:
         if _DATABASE not in {member.name for member in members}:
             raise tarfile.TarError("it is not a backup of Hermes")
         _check(members)
-        archive.extraction_filter = lambda member, _: member  # before Python 3.11.4 there are none to choose from
+        archive.extraction_filter = lambda member, _: (
+            member
+        )  # before Python 3.11.4 there are none to choose from
         archive.extractall(folder, members)  # noqa: S202 - they were checked
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
-            path.chmod(stat.S_IRWXU if path.is_dir() else stat.S_IMODE(path.stat().st_mode) & stat.S_IRWXU)
+            path.chmod(
+                stat.S_IRWXU
+                if path.is_dir()
+                else stat.S_IMODE(path.stat().st_mode) & stat.S_IRWXU
+            )
     return len(members)
 
 
 def _check(members: list[tarfile.TarInfo]) -> None:
     """Raises for what a backup never contains: other things than files and links, and ways that lead out."""
     for member in members:
-        if len(member.name) > _LONGEST_NAME or member.name.count("/") > _DEEPEST or "\0" in member.name:
-            raise tarfile.TarError(f"it contains {member.name[:60]!r}..., a name longer or deeper than Hermes uses")
+        if (
+            len(member.name) > _LONGEST_NAME
+            or member.name.count("/") > _DEEPEST
+            or "\0" in member.name
+        ):
+            raise tarfile.TarError(
+                f"it contains {member.name[:60]!r}..., a name longer or deeper than Hermes uses"
+            )
     links = {Path(member.name) for member in members if member.issym()}
     for member in members:
         path = Path(member.name)
-        if path.is_absolute() or ".." in path.parts or not links.isdisjoint(path.parents):
+        if (
+            path.is_absolute()
+            or ".." in path.parts
+            or not links.isdisjoint(path.parents)
+        ):
             raise tarfile.TarError(f"{member.name!r} in it is outside the home")
         if member.issym() and not _stays_inside(path, Path(member.linkname)):
             raise tarfile.TarError(f"{member.name!r} in it is a link to the outside")
         if not (member.isreg() or member.isdir() or member.issym()):
-            raise tarfile.TarError(f"{member.name!r} in it is neither a file nor a link")
-        member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
+            raise tarfile.TarError(
+                f"{member.name!r} in it is neither a file nor a link"
+            )
+        member.uid, member.gid, member.uname, member.gname = (
+            os.geteuid(),
+            os.getegid(),
+            "",
+            "",
+        )
 
 
 def disarm_repositories(folder: Path) -> list[str]:
@@ -259,8 +342,12 @@ def disarm_repositories(folder: Path) -> list[str]:
         removed += [here / ".git"] if ".git" in names else []
         if "HEAD" not in names:
             continue
-        removed += [path for path in (here / "hooks").glob("*") if path.suffix != ".sample"]
-        removed += [here / name for name in ("commondir", "config.worktree") if name in names]
+        removed += [
+            path for path in (here / "hooks").glob("*") if path.suffix != ".sample"
+        ]
+        removed += [
+            here / name for name in ("commondir", "config.worktree") if name in names
+        ]
         if "config" in names and not is_harmless((here / "config").read_bytes()):
             removed.append(here / "config")
     for path in removed:
@@ -268,18 +355,29 @@ def disarm_repositories(folder: Path) -> list[str]:
             shutil.rmtree(path)
         else:
             path.unlink()
-    return [str(path.relative_to(folder)) for path in removed if not (path.parent / "lock").exists()]
+    return [
+        str(path.relative_to(folder))
+        for path in removed
+        if not (path.parent / "lock").exists()
+    ]
 
 
 def _stays_inside(link: Path, target: Path) -> bool:
     """Whether the target goes up no further than the home, and only at its beginning: a link may stand later on."""
     ups = len(list(itertools.takewhile(lambda part: part == "..", target.parts)))
-    return not target.is_absolute() and ups < len(link.parts) and ".." not in target.parts[ups:]
+    return (
+        not target.is_absolute()
+        and ups < len(link.parts)
+        and ".." not in target.parts[ups:]
+    )
 
 
 def _unused(path: Path) -> Path:
     """The path, with a number behind it when something is there already."""
-    names = (path, *(path.with_name(f"{path.name}-{number}") for number in range(2, 1_000)))
+    names = (
+        path,
+        *(path.with_name(f"{path.name}-{number}") for number in range(2, 1_000)),
+    )
     return next((name for name in names if not os.path.lexists(name)), path)
 
 

@@ -38,7 +38,9 @@ def _secrets(node: Any, name: str = "") -> Iterator[str]:
         for value in node:
             yield from _secrets(value, name)
     elif isinstance(node, str) and "${" not in node and not names_variable(node):
-        word = node.rpartition(" ")[2] if name.lower() in _HEADERS else node  # `Bearer x`
+        word = (
+            node.rpartition(" ")[2] if name.lower() in _HEADERS else node
+        )  # `Bearer x`
         is_named = is_secret_name(name) or name.lower() in _HEADERS
         if word not in {"", YAML_HIDDEN} and (is_named or is_secret_value(node)):
             yield word
@@ -58,4 +60,8 @@ def masked_content(name: Path, content: bytes, spellings: list[str]) -> bytes:
     hidden = mask(hidden)
     if hidden == text:
         return content
-    return (hidden.replace(HIDDEN, YAML_HIDDEN) if name.suffix in {".yaml", ".yml"} else hidden).encode()
+    return (
+        hidden.replace(HIDDEN, YAML_HIDDEN)
+        if name.suffix in {".yaml", ".yml"}
+        else hidden
+    ).encode()

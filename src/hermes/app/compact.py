@@ -13,7 +13,9 @@ from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import Message
 
 
-async def summarise(auxiliary: Auxiliary, session: str, messages: Sequence[Message], cut: Cut) -> SessionCompacted:
+async def summarise(
+    auxiliary: Auxiliary, session: str, messages: Sequence[Message], cut: Cut
+) -> SessionCompacted:
     """The row that makes room. What one model writes and can't be used, the next one writes again.
 
     Raises NotCompacted or BudgetSpent.
@@ -30,7 +32,9 @@ async def summarise(auxiliary: Auxiliary, session: str, messages: Sequence[Messa
                 redact=auxiliary.redact,
             )
         except NotCompacted as error:
-            if not error.unusable or not await helper.give_up(error.message, error.usage):
+            if not error.unusable or not await helper.give_up(
+                error.message, error.usage
+            ):
                 raise
 
 
@@ -42,10 +46,14 @@ async def compress(app: App, auxiliary: Auxiliary, session: str) -> SessionCompa
     settings = app.settings.compression
     lease = await asyncio.to_thread(app.store.leases.acquire, session)
     try:
-        journal = SessionJournal(app.store, session, lease, publish=app.publish, show=lambda _: None)
+        journal = SessionJournal(
+            app.store, session, lease, publish=app.publish, show=lambda _: None
+        )
         await asyncio.to_thread(journal.load)
         messages = journal.history.messages
-        cut = choose_cut(messages, first=settings.protect_first_n, last=settings.protect_last_n)
+        cut = choose_cut(
+            messages, first=settings.protect_first_n, last=settings.protect_last_n
+        )
         row = await summarise(auxiliary, session, messages, cut)
         await journal.record(row)
     finally:
@@ -55,11 +63,15 @@ async def compress(app: App, auxiliary: Auxiliary, session: str) -> SessionCompa
 
 def context_of(app: App, session: str, window: int) -> Context:
     """What the session's next request would hold."""
-    return measure(read_history(app.store, session), window, app.settings.compression.threshold)
+    return measure(
+        read_history(app.store, session), window, app.settings.compression.threshold
+    )
 
 
 def outlook_of(app: App, session: str) -> Outlook:
     """What making room in the session would do now."""
     settings = app.settings.compression
     messages = read_history(app.store, session).messages
-    return outlook(messages, first=settings.protect_first_n, last=settings.protect_last_n)
+    return outlook(
+        messages, first=settings.protect_first_n, last=settings.protect_last_n
+    )

@@ -18,7 +18,11 @@ _RETRY_S = 60.0  # when a turn could not be ended
 class DeadTurns:
     """Runs as a task of a surface that shows sessions. `sessions` returns those that somebody is looking at now."""
 
-    def __init__(self, sessions: Callable[[], Iterable[str]], service: Callable[[str], SessionService]) -> None:
+    def __init__(
+        self,
+        sessions: Callable[[], Iterable[str]],
+        service: Callable[[str], SessionService],
+    ) -> None:
         self._sessions = sessions
         self._service = service
         self._failed: dict[str, float] = {}  # when, by session
@@ -36,8 +40,15 @@ class DeadTurns:
         try:
             await self._service(session).settle(session)
         except HermesError as error:
-            log.warning("could not end the turn of session %s, whose process is gone: %s", session, error)
+            log.warning(
+                "could not end the turn of session %s, whose process is gone: %s",
+                session,
+                error,
+            )
             self._failed[session] = time.monotonic()
         except Exception:  # the boundary of this task: a fault in one session must not end the watch over the others
-            log.exception("a turn of session %s has no process any more and could not be ended", session)
+            log.exception(
+                "a turn of session %s has no process any more and could not be ended",
+                session,
+            )
             self._failed[session] = time.monotonic()

@@ -42,7 +42,9 @@ class Delegation:
         self,
         context: ToolContext,
         action: Literal["start", "list", "wait", "tell", "stop"] = "start",
-        task: Annotated[str, Meta(description="For start, tell: all it needs to know.")] = "",
+        task: Annotated[
+            str, Meta(description="For start, tell: all it needs to know.")
+        ] = "",
         child: Annotated[str, Meta(description="For wait, tell, stop.")] = "",
         background: Annotated[bool, Meta(description="Don't wait.")] = False,
         seconds: Annotated[int, Meta(ge=1, le=3600)] = 900,
@@ -63,15 +65,22 @@ class Delegation:
         if action == "tell":
             await self._service().submit(child, _required(task))
         if background and action in ("start", "tell"):
-            return ToolResult(text=f"child {child} works; see `wait`, `stop` and `list`")
+            return ToolResult(
+                text=f"child {child} works; see `wait`, `stop` and `list`"
+            )
         return await self._wait(context, child, seconds, started_here=action != "wait")
 
     async def _start(self, context: ToolContext, task: str) -> str:
         """Begins a child session and hands it the task."""
         info = self._app.store.sessions.find(context.session)
-        running = [one.id for one in self._children(context.session) if self._runs(one.id)]
+        running = [
+            one.id for one in self._children(context.session) if self._runs(one.id)
+        ]
         if len(running) >= _AT_ONCE:
-            raise ToolFailed(f"{len(running)} children work already.", hint="Wait for one of them, or stop one.")
+            raise ToolFailed(
+                f"{len(running)} children work already.",
+                hint="Wait for one of them, or stop one.",
+            )
         created = SessionCreated(
             kind="child",
             parent=info.id,
@@ -85,16 +94,22 @@ class Delegation:
         await self._service().submit(child, text)
         return child
 
-    async def _wait(self, context: ToolContext, child: str, seconds: int, *, started_here: bool) -> ToolResult:
+    async def _wait(
+        self, context: ToolContext, child: str, seconds: int, *, started_here: bool
+    ) -> ToolResult:
         """Waits for the child; who is interrupted while waiting for a child just started takes it along."""
         with self._shown(context, child):
             try:
-                with contextlib.suppress(TimeoutError):  # the child goes on; what it has so far is told
+                with contextlib.suppress(
+                    TimeoutError
+                ):  # the child goes on; what it has so far is told
                     async with asyncio.timeout(seconds):
                         await self._service().idle(child)
             except asyncio.CancelledError:
                 if started_here:
-                    await asyncio.shield(self._service().interrupt(child, by="delegate"))
+                    await asyncio.shield(
+                        self._service().interrupt(child, by="delegate")
+                    )
                 raise
         return await self._result(child)
 
@@ -104,7 +119,9 @@ class Delegation:
 
         def see(event: Mapping[str, Any]) -> None:
             if event.get("session_id") == child:
-                context.show(f"{child[-6:]}: {event['name']} {str(event['arguments'])[:120]}\n")
+                context.show(
+                    f"{child[-6:]}: {event['name']} {str(event['arguments'])[:120]}\n"
+                )
 
         handle = self._app.bus.subscribe("agent.tool.started", see)
         try:
@@ -128,15 +145,26 @@ class Delegation:
         if len(said) > _LONGEST_ANSWER:
             said = f"{said[:_LONGEST_ANSWER]}\n[cut; the whole of it is in session {child}: see session_search]"
         if self._runs(child):
-            return ToolResult(text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}", source=source)
-        if ended is None:  # the process ended before the child had begun, or in its middle
             return ToolResult(
-                text=f"child {child} was cut off; `tell` it to go on. So far:\n{said}", ok=False, source=source
+                text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}",
+                source=source,
+            )
+        if (
+            ended is None
+        ):  # the process ended before the child had begun, or in its middle
+            return ToolResult(
+                text=f"child {child} was cut off; `tell` it to go on. So far:\n{said}",
+                ok=False,
+                source=source,
             )
         if ended.reason == "done":
             return ToolResult(text=f"{said}\n[child {child}: done]", source=source)
         state = " ".join(part for part in (ended.reason, ended.detail) if part)
-        return ToolResult(text=f"{said or '(no answer)'}\n[child {child}: {state}]", ok=False, source=source)
+        return ToolResult(
+            text=f"{said or '(no answer)'}\n[child {child}: {state}]",
+            ok=False,
+            source=source,
+        )
 
     def _list(self, session: str) -> str:
         lines = [
@@ -155,10 +183,15 @@ class Delegation:
         if child in own:
             return child
         known = ", ".join(own) or "none"
-        raise ToolFailed(f"There is no child {child!r}.", hint=f"Children of this session: {known}.")
+        raise ToolFailed(
+            f"There is no child {child!r}.", hint=f"Children of this session: {known}."
+        )
 
     def _runs(self, child: str) -> bool:
-        return self._service().works_on(child) or self._app.store.leases.holder(child) is not None
+        return (
+            self._service().works_on(child)
+            or self._app.store.leases.holder(child) is not None
+        )
 
 
 def depth(app: App, session: str) -> int:
@@ -177,5 +210,8 @@ def depth(app: App, session: str) -> int:
 
 def _required(task: str) -> str:
     if not task.strip():
-        raise ToolFailed("The task is empty.", hint="Say what the child is to do, with everything it needs to know.")
+        raise ToolFailed(
+            "The task is empty.",
+            hint="Say what the child is to do, with everything it needs to know.",
+        )
     return task

@@ -18,11 +18,17 @@ _OUTPUT_TOKENS = 6_000
 
 async def digest(auxiliary: Auxiliary, session: str, page: str) -> str:
     """What matters of a page; empty when no model did it, which the session says."""
-    request = ModelRequest(system=(_ASK,), messages=(UserMessage(text=page[:_READ]),), max_output_tokens=_OUTPUT_TOKENS)
+    request = ModelRequest(
+        system=(_ASK,),
+        messages=(UserMessage(text=page[:_READ]),),
+        max_output_tokens=_OUTPUT_TOKENS,
+    )
     try:
         reply = await auxiliary.ask("search", session, request)
     except HermesError:  # it is noted in the session
         return ""
-    cut = f"\n\n(This is of the first {_READ:,} characters.)" if len(page) > _READ else ""
+    cut = (
+        f"\n\n(This is of the first {_READ:,} characters.)" if len(page) > _READ else ""
+    )
     text = reply.text.strip()[:_LONGEST]
     return text + cut if text else ""

@@ -19,7 +19,9 @@ class Feed:
         self._publishing = threading.Lock()
         self._line: deque[Row] = deque()
 
-    def write(self, append: Callable[[], tuple[Row, ...]], publish: Callable[[Row], None]) -> tuple[Row, ...]:
+    def write(
+        self, append: Callable[[], tuple[Row, ...]], publish: Callable[[Row], None]
+    ) -> tuple[Row, ...]:
         """Writes through `append`, then hands each row to `publish`; the rows come back."""
         with self._writing:
             rows = append()

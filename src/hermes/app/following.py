@@ -16,7 +16,9 @@ LISTEN = 0.15
 READING = "reading what other processes write"
 """What it is called when it fails."""
 
-_FRESH = 1.0  # seconds for which a file counts as just changed: its clock has large steps
+_FRESH = (
+    1.0  # seconds for which a file counts as just changed: its clock has large steps
+)
 _PAGE = 1000  # rows
 
 

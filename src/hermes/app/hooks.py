@@ -52,7 +52,9 @@ class HookEvents:
             ("schedule.ended", self._job_over),
             ("gateway.**", self._fire),
         ]
-        self._handles = [app.bus.subscribe(topic, _local(callback)) for topic, callback in pairs]
+        self._handles = [
+            app.bus.subscribe(topic, _local(callback)) for topic, callback in pairs
+        ]
 
     def stats(self) -> "list[HookStats]":
         return self._runner.stats() if self._runner is not None else []
@@ -74,7 +76,11 @@ class HookEvents:
 
     def _created(self, event: Mapping[str, Any]) -> None:
         session = event["session_id"]
-        person = self._app.person(session) if event.get("kind") == "child" else event.get("person", "")
+        person = (
+            self._app.person(session)
+            if event.get("kind") == "child"
+            else event.get("person", "")
+        )
         self._remember(session, _Session(event.get("surface", ""), person))
         self._tell("session.start", session, resumed=False)
 
@@ -84,7 +90,9 @@ class HookEvents:
     def _started(self, event: Mapping[str, Any]) -> None:
         known = self._known(event["session_id"])
         known.response, known.iteration = "", 0
-        self._tell("agent.start", event["session_id"], event["turn_id"], message=known.message)
+        self._tell(
+            "agent.start", event["session_id"], event["turn_id"], message=known.message
+        )
 
     def _replied(self, event: Mapping[str, Any]) -> None:
         known = self._known(event["session_id"])
@@ -92,13 +100,21 @@ class HookEvents:
         known.response = event.get("text") or known.response
         names = [call["name"] for call in event.get("tool_calls", ())]
         session, turn = event["session_id"], event["turn_id"]
-        self._tell("agent.step", session, turn, iteration=known.iteration, tool_names=names)
+        self._tell(
+            "agent.step", session, turn, iteration=known.iteration, tool_names=names
+        )
 
     def _ended(self, event: Mapping[str, Any]) -> None:
         known = self._known(event["session_id"])
         said = {"message": known.message, "response": known.response}
         known.message = known.response = ""
-        self._tell("agent.end", event["session_id"], event["turn_id"], reason=event["reason"], **said)
+        self._tell(
+            "agent.end",
+            event["session_id"],
+            event["turn_id"],
+            reason=event["reason"],
+            **said,
+        )
 
     def _job_over(self, event: Mapping[str, Any]) -> None:
         """The session of a job is over with its run; a gateway goes on for long."""
@@ -111,7 +127,11 @@ class HookEvents:
             self._sessions.pop(str(event.get("session_id")), None)
         if self._runner is None:
             return
-        kind = "gateway:startup" if topic == "gateway.startup" else topic.removeprefix(_PREFIX).replace(".", ":", 1)
+        kind = (
+            "gateway:startup"
+            if topic == "gateway.startup"
+            else topic.removeprefix(_PREFIX).replace(".", ":", 1)
+        )
         self._runner.fire(kind, _plain(event))
 
     def _tell(self, kind: str, session: str, turn: str = "", **more: Any) -> None:
@@ -128,7 +148,10 @@ class HookEvents:
         resumed = True
         try:
             info = self._app.store.sessions.find(session)
-            known, resumed = _Session(info.surface, self._app.person(session)), info.created < self._began
+            known, resumed = (
+                _Session(info.surface, self._app.person(session)),
+                info.created < self._began,
+            )
         except SessionNotFound:
             known = _Session("", "")
         self._remember(session, known)
@@ -165,12 +188,17 @@ def _trusted(app: "App") -> list[Any]:
         elif hook.state != "trusted":
             why = "has changed" if hook.state == "changed" else "is new"
             log.warning(
-                "the hook %s %s and does not run; allow it with: hermes hooks trust %s", hook.name, why, hook.name
+                "the hook %s %s and does not run; allow it with: hermes hooks trust %s",
+                hook.name,
+                why,
+                hook.name,
             )
     return found
 
 
-def _local(callback: Callable[[Mapping[str, Any]], None]) -> Callable[[Mapping[str, Any]], None]:
+def _local(
+    callback: Callable[[Mapping[str, Any]], None],
+) -> Callable[[Mapping[str, Any]], None]:
     """Leaves out what another process does: its own hooks are told there."""
 
     def hear(event: Mapping[str, Any]) -> None:

@@ -21,18 +21,28 @@ from hermes.store import Store
 from hermes.store.leases import Lease
 from hermes.store.row import Row
 
-UNKNOWN = (
-    "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
-)
+UNKNOWN = "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
 
-_VOIDING = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)  # what was shown is in the log now, or is void
+_VOIDING = (
+    AssistantMessage,
+    ModelRetried,
+    ReplyRejected,
+    TurnEnded,
+)  # what was shown is in the log now, or is void
 _BEHIND = 0.005  # seconds that a noted row may wait for company
 
 
 def crashed(partial: str) -> list[Event]:
     """The rows that end a turn whose process is gone: the text shown of its last reply, if any, and the end."""
-    said: list[Event] = [AssistantMessage(text=partial, finish="interrupted")] if partial.strip() else []
-    return [*said, TurnEnded(reason="crashed", detail="Everything up to then was saved.")]
+    said: list[Event] = (
+        [AssistantMessage(text=partial, finish="interrupted")]
+        if partial.strip()
+        else []
+    )
+    return [
+        *said,
+        TurnEnded(reason="crashed", detail="Everything up to then was saved."),
+    ]
 
 
 def read_history(store: Store, session: str) -> History:
@@ -58,7 +68,9 @@ class SessionJournal:
     ) -> None:
         self._store = store
         self._partial = partial
-        self._replies = 0  # of this turn, also void ones: names the one that is being written
+        self._replies = (
+            0  # of this turn, also void ones: names the one that is being written
+        )
         self._publish = publish
         self._show = show
         self._mine: set[int] = set()
@@ -83,7 +95,9 @@ class SessionJournal:
 
     async def record(self, *events: Event) -> tuple[int, ...]:
         """Writes, then publishes. An interrupt while it waits does not undo or tear it."""
-        if any(isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events):
+        if any(
+            isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events
+        ):
             self._write_noted()  # apart: an answer that comes too late is refused, and takes nothing with it
         noted = self._take_noted()
         seqs = await asyncio.shield(self._write(noted, events))
@@ -95,7 +109,9 @@ class SessionJournal:
             self.history.add(0, event, self.turn)
         self._noted += events
         if self._later is None:
-            self._later = asyncio.get_running_loop().call_later(_BEHIND, self._write_noted)
+            self._later = asyncio.get_running_loop().call_later(
+                _BEHIND, self._write_noted
+            )
 
     async def settled(self) -> None:
         """Waits until everything that was recorded or noted is written, or has failed to be."""
@@ -124,10 +140,14 @@ class SessionJournal:
 
     def _check(self, writing: "asyncio.Future[tuple[int, ...]]") -> None:
         """Keeps a failure that nobody waited for, until somebody does."""
-        if not writing.cancelled() and isinstance(error := writing.exception(), HermesError):
+        if not writing.cancelled() and isinstance(
+            error := writing.exception(), HermesError
+        ):
             self._failure = error
 
-    def _write(self, noted: tuple[Event, ...], events: tuple[Event, ...]) -> "asyncio.Future[tuple[int, ...]]":
+    def _write(
+        self, noted: tuple[Event, ...], events: tuple[Event, ...]
+    ) -> "asyncio.Future[tuple[int, ...]]":
         writing = asyncio.ensure_future(self._record(noted, events))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
@@ -148,7 +168,11 @@ class SessionJournal:
 
     def partial(self) -> str:
         """The text of a reply that the vanished process of the open turn had already shown."""
-        return self._partial.take(self._mark(self.history.open_turn)) if self._partial else ""
+        return (
+            self._partial.take(self._mark(self.history.open_turn))
+            if self._partial
+            else ""
+        )
 
     def drop_partial(self) -> None:
         """Deletes that text, now that the log has it."""
@@ -176,11 +200,15 @@ class SessionJournal:
             self.history.add(row.seq, row.event, row.turn)
         return others
 
-    async def _record(self, noted: tuple[Event, ...], events: tuple[Event, ...]) -> tuple[int, ...]:
+    async def _record(
+        self, noted: tuple[Event, ...], events: tuple[Event, ...]
+    ) -> tuple[int, ...]:
         if failure := self._failure:
             self._failure = None
             raise failure
-        future = self._store.log.submit(self.session, *noted, *events, turn=self.turn, lease=self.lease)
+        future = self._store.log.submit(
+            self.session, *noted, *events, turn=self.turn, lease=self.lease
+        )
         rows = await asyncio.wrap_future(future)
         self._mine.update(row.seq for row in rows)
         for row, event in zip(rows[len(noted) :], events, strict=True):

@@ -46,24 +46,43 @@ class Learner:
         self._tasks: set[asyncio.Task[None]] = set()
         self._handle: Any = None
         self._mine: Callable[[str], bool] = lambda _: True
-        self.learning: Learning = open_learning(app.home, self._settings, environment(), clock=app.clock)
+        self.learning: Learning = open_learning(
+            app.home, self._settings, environment(), clock=app.clock
+        )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
         """The tools of a conversation. Somebody else than the user has a memory apart, and changes no skill."""
         learning = self._of(person)
-        landing = Conversation(learning, mode=self._settings.mode, record=self._record, taint=self._doubt)
+        landing = Conversation(
+            learning, mode=self._settings.mode, record=self._record, taint=self._doubt
+        )
         tools = LearningTools(learning, landing, self._app.clock).all()
-        return tuple(tool for tool in tools if tool.spec.name != "skill_manage") if person else tools
+        return (
+            tuple(tool for tool in tools if tool.spec.name != "skill_manage")
+            if person
+            else tools
+        )
 
     def _of(self, person: str) -> Learning:
         if not person:
             return self.learning
-        return open_learning(self._app.home, self._settings, environment(), clock=self._app.clock, person=person)
+        return open_learning(
+            self._app.home,
+            self._settings,
+            environment(),
+            clock=self._app.clock,
+            person=person,
+        )
 
     def prompt(self, person: str = "") -> str:
         """The part of a new session's system prompt; empty when there is nothing to tell."""
-        parts = {"Memory": self._of(person).memory.snapshot, "Skills": self.learning.skills.index}
-        return "\n\n".join(filter(None, (self._part(name, make) for name, make in parts.items())))
+        parts = {
+            "Memory": self._of(person).memory.snapshot,
+            "Skills": self.learning.skills.index,
+        }
+        return "\n\n".join(
+            filter(None, (self._part(name, make) for name, make in parts.items()))
+        )
 
     def _part(self, name: str, make: Callable[[], str]) -> str:
         """One part; what can't be read is said to the model too, and does not take the other along."""
@@ -75,10 +94,15 @@ class Learner:
 
     def decide(self, proposal: str, *, keep: bool) -> Proposal:
         """The user's word on a proposal, from whatever surface. Raises LearningError when it can't be done."""
-        decided = self.learning.approve(proposal) if keep else self.learning.reject(proposal)
+        decided = (
+            self.learning.approve(proposal) if keep else self.learning.reject(proposal)
+        )
         if keep and decided.origin.session:
             with contextlib.suppress(SessionNotFound):  # its session was deleted since
-                self._record(decided.origin.session, changed(decided.change, decided.hash, decided.id))
+                self._record(
+                    decided.origin.session,
+                    changed(decided.change, decided.hash, decided.id),
+                )
         return decided
 
     def start(self, mine: Callable[[str], bool] = lambda _: True) -> None:
@@ -86,7 +110,11 @@ class Learner:
 
         `mine` says whether a session is this learner's, where a process has several.
         """
-        if self._settings.mode == "off" or self._handle is not None or self._circle is None:
+        if (
+            self._settings.mode == "off"
+            or self._handle is not None
+            or self._circle is None
+        ):
             return
         self._mine = mine
         self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
@@ -138,7 +166,9 @@ class Learner:
 
     def _is_due(self, session: str) -> bool:
         try:
-            if self._app.store.sessions.find(session).kind == "child" or self._app.person(session):
+            if self._app.store.sessions.find(
+                session
+            ).kind == "child" or self._app.person(session):
                 return False  # what others say is not taken for the user's own
         except SessionNotFound:
             return False
@@ -153,11 +183,15 @@ class Learner:
 
     async def _review(self, session: str) -> LearningReviewed | None:
         history, upto = await asyncio.to_thread(self._history, session)
-        names = {spec.name for spec in history.prompt.tools} if history.prompt else set()
+        names = (
+            {spec.name for spec in history.prompt.tools} if history.prompt else set()
+        )
         if not history.messages or not names >= ALLOWED or self._circle is None:
             return None
         stage = Stage(self.learning)
-        tools = LearningTools(self.learning, Staged(stage), self._app.clock, counted=False)
+        tools = LearningTools(
+            self.learning, Staged(stage), self._app.clock, counted=False
+        )
         reviewing = Reviewing(self._circle, tools.all())
         try:
             ended = await reviewing.run(session, history, self._settings.budget)
@@ -165,16 +199,25 @@ class Learner:
             if (used := reviewing.called.usage) and used.input_tokens:
                 await asyncio.to_thread(self._record, session, reviewing.called)
             raise
-        work = asyncio.to_thread(self._land, session, reviewing.called, ended, stage.changes, upto)
+        work = asyncio.to_thread(
+            self._land, session, reviewing.called, ended, stage.changes, upto
+        )
         landing = asyncio.ensure_future(work)
         try:
             return await asyncio.shield(landing)
-        except asyncio.CancelledError:  # what has begun to land does so whole, with its event
+        except (
+            asyncio.CancelledError
+        ):  # what has begun to land does so whole, with its event
             await landing
             raise
 
     def _land(
-        self, session: str, called: AuxiliaryCalled, ended: TurnEnded, changes: list[Change], upto: int
+        self,
+        session: str,
+        called: AuxiliaryCalled,
+        ended: TurnEnded,
+        changes: list[Change],
+        upto: int,
     ) -> LearningReviewed:
         """Ends a review with its one event, whatever it came to: what it cost is spent, and it is not due again."""
         reviewed = LearningReviewed(upto=upto, failure=ended.detail or ended.reason)
@@ -184,7 +227,10 @@ class Learner:
             except HermesError as error:
                 reviewed = LearningReviewed(upto=upto, failure=error.message)
             else:
-                failures = [*([ended.detail] if ended.reason == "budget" else []), *outcome.lost]
+                failures = [
+                    *([ended.detail] if ended.reason == "budget" else []),
+                    *outcome.lost,
+                ]
                 reviewed = LearningReviewed(
                     summary=outcome.summary,
                     proposals=outcome.proposals,
@@ -198,8 +244,16 @@ class Learner:
     def _settle(self, session: str, changes: list[Change]) -> Outcome:
         doubt = self._taint.of(self._events(session), whole=True) if changes else ""
         auto = self._settings.mode == "auto"
-        outcome = settle(self.learning, changes, Provenance("review", session), auto=auto, doubt=doubt)
-        old: list[Change] = [*unused(self.learning, self._app.clock.now(), self._settings.retire_after)]
+        outcome = settle(
+            self.learning,
+            changes,
+            Provenance("review", session),
+            auto=auto,
+            doubt=doubt,
+        )
+        old: list[Change] = [
+            *unused(self.learning, self._app.clock.now(), self._settings.retire_after)
+        ]
         retired = settle(self.learning, old, Provenance("hermes"), auto=auto, doubt="")
         return Outcome(
             (*outcome.proposals, *retired.proposals),

@@ -29,8 +29,17 @@ from hermes.settings.edit import set_secret, set_value
 from hermes.settings.load import load_secrets, read_config
 from hermes.settings.sections import Settings
 
-Part: TypeAlias = Literal["sessions", "memories", "skills", "settings", "secrets", "schedules"]
-PARTS: tuple[Part, ...] = ("sessions", "memories", "skills", "settings", "secrets", "schedules")
+Part: TypeAlias = Literal[
+    "sessions", "memories", "skills", "settings", "secrets", "schedules"
+]
+PARTS: tuple[Part, ...] = (
+    "sessions",
+    "memories",
+    "skills",
+    "settings",
+    "secrets",
+    "schedules",
+)
 
 
 class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +61,14 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def empty(self) -> bool:
         """Whether there is nothing to do."""
-        things = (self.new_sessions, self.notes, self.skills, self.settings, self.secrets, self.schedules)
+        things = (
+            self.new_sessions,
+            self.notes,
+            self.skills,
+            self.settings,
+            self.secrets,
+            self.schedules,
+        )
         return not any(things)
 
 
@@ -79,10 +95,20 @@ class Importer:
         """Looks at a source. Writes nothing anywhere."""
         kind, files = find(source)
         if kind == "hermes" and source.resolve() == self._app.home.root.resolve():
-            raise LearningError("That is the home in use.", hint="Name the home of another agent.")
+            raise LearningError(
+                "That is the home in use.", hint="Name the home of another agent."
+            )
         left: list[Left] = []
-        new, messages = self._count(kind, files, left) if "sessions" in parts else (0, 0)
-        made = ImportPlan(source=source, kind=kind, sessions=files, new_sessions=new, messages=messages)
+        new, messages = (
+            self._count(kind, files, left) if "sessions" in parts else (0, 0)
+        )
+        made = ImportPlan(
+            source=source,
+            kind=kind,
+            sessions=files,
+            new_sessions=new,
+            messages=messages,
+        )
         if kind == "hermes":
             made = self._plan_home(made, parts, left)
         return msgspec.structs.replace(made, left=tuple(left))
@@ -99,14 +125,21 @@ class Importer:
             self._bring_sessions(made, done, said)
         return done
 
-    def _count(self, kind: Kind, files: tuple[Path, ...], left: list[Left]) -> tuple[int, int]:
+    def _count(
+        self, kind: Kind, files: tuple[Path, ...], left: list[Left]
+    ) -> tuple[int, int]:
         messages = known = 0
         new: set[str] = set()
         for conversation in read(kind, files, left):
             if self._has(conversation.name):
                 known += 1
             elif conversation.name in new:
-                left.append(Left(f"session {conversation.id}", "another file holds a session of that name"))
+                left.append(
+                    Left(
+                        f"session {conversation.id}",
+                        "another file holds a session of that name",
+                    )
+                )
             else:
                 new.add(conversation.name)
                 messages += len(conversation.messages)
@@ -114,9 +147,15 @@ class Importer:
             left.append(Left(f"{known} sessions", "they are here already"))
         return len(new), messages
 
-    def _plan_home(self, made: ImportPlan, parts: tuple[Part, ...], left: list[Left]) -> ImportPlan:
+    def _plan_home(
+        self, made: ImportPlan, parts: tuple[Part, ...], left: list[Left]
+    ) -> ImportPlan:
         source = made.source
-        carried = read_configuration(source) if {"settings", "secrets"} & set(parts) else Carried()
+        carried = (
+            read_configuration(source)
+            if {"settings", "secrets"} & set(parts)
+            else Carried()
+        )
         left += [Left(what, "there is no such setting here") for what in carried.left]
         return msgspec.structs.replace(
             made,
@@ -124,7 +163,9 @@ class Importer:
             skills=self._plan_skills(source, left) if "skills" in parts else (),
             settings=self._plan_settings(carried, left) if "settings" in parts else {},
             secrets=self._plan_secrets(carried, left) if "secrets" in parts else {},
-            schedules=self._plan_schedules(source, left) if "schedules" in parts else (),
+            schedules=self._plan_schedules(source, left)
+            if "schedules" in parts
+            else (),
         )
 
     def _plan_notes(self, source: Path, left: list[Left]) -> tuple[MemoryEdit, ...]:
@@ -138,7 +179,11 @@ class Importer:
                 try:
                     self._learning.preview(MemoryChange(wanted))
                 except LearningError as error:
-                    left.append(Left(f"{file}: {' '.join(note.text.split())[:60]}", error.message))
+                    left.append(
+                        Left(
+                            f"{file}: {' '.join(note.text.split())[:60]}", error.message
+                        )
+                    )
                 else:
                     edits = wanted
         return edits
@@ -146,30 +191,49 @@ class Importer:
     def _plan_skills(self, source: Path, left: list[Left]) -> tuple[InstallPlan, ...]:
         found: list[InstallPlan] = []
         came_along = _came_along(source)
-        own = {skill.name for skill in self._learning.skills.all() if skill.origin != "bundled"}
+        own = {
+            skill.name
+            for skill in self._learning.skills.all()
+            if skill.origin != "bundled"
+        }
         for path in sorted((source / "skills").glob("**/" + MAIN)):
             folder = path.parent
-            if folder.name in came_along or any(part.startswith(".") for part in folder.relative_to(source).parts):
+            if folder.name in came_along or any(
+                part.startswith(".") for part in folder.relative_to(source).parts
+            ):
                 continue
             try:
-                chosen = plan(self._learning.skills, Parcel(read_files(folder), str(folder)))
+                chosen = plan(
+                    self._learning.skills, Parcel(read_files(folder), str(folder))
+                )
             except LearningError as error:
                 left.append(Left(f"skill {folder.name}", error.message))
                 continue
             if chosen.name in own:
-                left.append(Left(f"skill {chosen.name}", "there is one of that name here"))
+                left.append(
+                    Left(f"skill {chosen.name}", "there is one of that name here")
+                )
             elif chosen.dangers:
                 left.append(Left(f"skill {chosen.name}", str(chosen.dangers[0])))
             else:
                 found.append(chosen)
         if came_along:
-            left.append(Left(f"{len(came_along)} skills", "they came along with the other agent"))
+            left.append(
+                Left(
+                    f"{len(came_along)} skills", "they came along with the other agent"
+                )
+            )
         return tuple(found)
 
     def _plan_settings(self, carried: Carried, left: list[Left]) -> dict[str, object]:
         here, problems = read_config(self._app.home)
         if problems:
-            left.append(Left("settings", "config.yaml here can't be used; see: hermes config check"))
+            left.append(
+                Left(
+                    "settings",
+                    "config.yaml here can't be used; see: hermes config check",
+                )
+            )
             return {}
         wanted: dict[str, object] = {}
         for key, value in carried.settings.items():
@@ -177,7 +241,9 @@ class Importer:
                 left.append(Left(key, "it is set here already"))
             elif not _fits(key, value):
                 left.append(Left(key, "its value does not fit here"))
-            elif key == "model.provider" and not _known(str(value), str(carried.settings.get("model.base_url", ""))):
+            elif key == "model.provider" and not _known(
+                str(value), str(carried.settings.get("model.base_url", ""))
+            ):
                 left.append(Left(key, f"there is no provider {value} here"))
             else:
                 wanted[key] = value
@@ -187,7 +253,9 @@ class Importer:
         here = load_secrets({}, home=self._app.home)
         known = [name for name in carried.secrets if here.get(name)]
         left += [Left(name, "it is set here already") for name in known]
-        return {name: value for name, value in carried.secrets.items() if name not in known}
+        return {
+            name: value for name, value in carried.secrets.items() if name not in known
+        }
 
     def _plan_schedules(self, source: Path, left: list[Left]) -> tuple[Draft, ...]:
         path = source / "cron" / "jobs.json"
@@ -202,7 +270,9 @@ class Importer:
                 JobBook(self._app).add(draft, paused=RESTING)
                 done.schedules += 1
             except HermesError as error:
-                done.problems.append(Left(f"schedule {draft.name or draft.prompt[:40]}", error.message))
+                done.problems.append(
+                    Left(f"schedule {draft.name or draft.prompt[:40]}", error.message)
+                )
 
     def _bring_notes(self, made: ImportPlan, done: Done) -> None:
         if not made.notes:
@@ -235,19 +305,25 @@ class Importer:
             except SettingsError as error:
                 done.problems.append(Left(name, error.message))
 
-    def _bring_sessions(self, made: ImportPlan, done: Done, said: Callable[[str], None]) -> None:
+    def _bring_sessions(
+        self, made: ImportPlan, done: Done, said: Callable[[str], None]
+    ) -> None:
         unread: list[Left] = []
         for conversation in read(made.kind, made.sessions, unread):
             if self._has(conversation.name):
                 continue
             try:
-                self._app.store.transfer.import_lines(session_lines(conversation), fresh_id=self._app.ids.session())
+                self._app.store.transfer.import_lines(
+                    session_lines(conversation), fresh_id=self._app.ids.session()
+                )
                 done.sessions += 1
             except HermesError as error:
                 done.problems.append(Left(f"session {conversation.id}", error.message))
             if done.sessions % 50 == 0:
                 said(f"{done.sessions:,} of {made.new_sessions:,} sessions")
-        done.problems += [entry for entry in unread if entry not in made.left]  # the rest was in the report
+        done.problems += [
+            entry for entry in unread if entry not in made.left
+        ]  # the rest was in the report
 
     def _has(self, session: str) -> bool:
         if not self._app.has_log:

@@ -31,7 +31,9 @@ from hermes.schema.tools import ToolResult
 _STEPS = 16
 _REPLY = 4_000  # tokens of one reply in a review
 _NO = Decision("forbid", reason="this is a review")
-_REFUSED = "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
+_REFUSED = (
+    "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
+)
 
 
 class Circle(NamedTuple):
@@ -45,7 +47,9 @@ class Circle(NamedTuple):
     """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
     price: Callable[[], Price | None]
     """The most that a token can cost."""
-    engine: Callable[[str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None] = lambda *_: None
+    engine: Callable[
+        [str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None
+    ] = lambda *_: None
     """An engine that reviews a session with these tools instead of a model; None for a model."""
 
 
@@ -60,31 +64,54 @@ class Reviewing:
 
     async def run(self, session: str, history: History, amount: str) -> TurnEnded:
         """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
-        tools = {**self._circle.tools(session), **{one.spec.name: one for one in self._tools}}
+        tools = {
+            **self._circle.tools(session),
+            **{one.spec.name: one for one in self._tools},
+        }
         history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
         budget = _ReviewBudget(amount, self._circle, session)
-        turn = Turn(session=session, cwd=Path("/"), journal=Aside(history), history=history, budget=budget)
-        if (engine := self._circle.engine(session, {one.spec.name: one for one in self._tools})) is not None:
+        turn = Turn(
+            session=session,
+            cwd=Path("/"),
+            journal=Aside(history),
+            history=history,
+            budget=budget,
+        )
+        if (
+            engine := self._circle.engine(
+                session, {one.spec.name: one for one in self._tools}
+            )
+        ) is not None:
             return await self._by_engine(engine, turn)
         async with self._circle.model(session) as model:
             calls = CallRunner(tools, OnlyLearning(), Nobody())
             ended = TurnEnded(reason="failed", detail="it was cut off")
             try:
-                runtime = NativeRuntime(model, calls, max_steps=_STEPS, max_output_tokens=_REPLY)
+                runtime = NativeRuntime(
+                    model, calls, max_steps=_STEPS, max_output_tokens=_REPLY
+                )
                 runtime.sums_up = False
                 ended = await runtime.run(turn)
             finally:
                 failure = ended.detail if ended.reason == "failed" else ""
                 self.called = AuxiliaryCalled(
-                    task="review", provider=model.provider, model=model.name, usage=budget.used, failure=failure
+                    task="review",
+                    provider=model.provider,
+                    model=model.name,
+                    usage=budget.used,
+                    failure=failure,
                 )
         return ended
 
-    async def _by_engine(self, engine: AbstractAsyncContextManager[Runtime], turn: Turn) -> TurnEnded:
+    async def _by_engine(
+        self, engine: AbstractAsyncContextManager[Runtime], turn: Turn
+    ) -> TurnEnded:
         """The same review by another engine, which gets the whole conversation, in an empty folder."""
         history = turn.history
         history.codex_thread = None
-        history.turns.append(Beginning(0, "review", len(history.messages) - 1, frozenset()))
+        history.turns.append(
+            Beginning(0, "review", len(history.messages) - 1, frozenset())
+        )
         ended = TurnEnded(reason="failed", detail="it was cut off")
         with tempfile.TemporaryDirectory(prefix="hermes-review-") as folder:
             turn.cwd = Path(folder)
@@ -95,10 +122,18 @@ class Reviewing:
                     ended = TurnEnded(reason="failed", detail=in_sentences(error))
                 finally:
                     failure = ended.detail if ended.reason == "failed" else ""
-                    replies = [one for one in history.messages if isinstance(one, AssistantMessage)]
+                    replies = [
+                        one
+                        for one in history.messages
+                        if isinstance(one, AssistantMessage)
+                    ]
                     model = replies[-1].model if replies else ""
                     self.called = AuxiliaryCalled(
-                        task="review", provider=runtime.name, model=model, usage=turn.budget.used, failure=failure
+                        task="review",
+                        provider=runtime.name,
+                        model=model,
+                        usage=turn.budget.used,
+                        failure=failure,
                     )
         return ended
 
@@ -136,16 +171,32 @@ class OnlyLearning:
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:  # noqa: ARG002 - the port's shape
         """Allows the four tools of learning, forbids everything else."""
-        return Decision("allow") if tool.spec.name in ALLOWED else Decision("forbid", reason=_REFUSED)
+        return (
+            Decision("allow")
+            if tool.spec.name in ALLOWED
+            else Decision("forbid", reason=_REFUSED)
+        )
 
     def remember(self, request: ApprovalRequested) -> None:
         """Nothing is asked, so nothing is remembered."""
 
-    def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:  # noqa: ARG002 - as above
+    def check(
+        self,
+        command: str,  # noqa: ARG002
+        folder: Path,  # noqa: ARG002
+        *,
+        workspace: Path | None = None,  # noqa: ARG002
+    ) -> Decision:
         """Denies whatever the engine itself asks for."""
         return _NO
 
-    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:  # noqa: ARG002 - as above
+    def check_files(
+        self,
+        paths: tuple[Path, ...],  # noqa: ARG002
+        workspace: Path,  # noqa: ARG002
+        *,
+        below: tuple[Path, ...] = (),  # noqa: ARG002
+    ) -> Decision:
         return _NO
 
     def check_host(self, host: str) -> Decision:  # noqa: ARG002 - as above
@@ -187,7 +238,9 @@ class _ReviewBudget(Budget):
     def __init__(self, amount: str, circle: Circle, session: str) -> None:
         caps = [Cap("review", *parse_amount(amount))] if amount else []
         super().__init__(caps, circle.price())
-        self._allowed: Callable[[int], None] = lambda tokens: circle.room(session, tokens)
+        self._allowed: Callable[[int], None] = lambda tokens: circle.room(
+            session, tokens
+        )
 
     # pyrefly: ignore[missing-override-decorator]
     def room(self, input_tokens: int) -> int | None:
@@ -196,4 +249,6 @@ class _ReviewBudget(Budget):
             return super().room(input_tokens)
         except BudgetSpent as spent:
             hint = "Raise learning.budget for longer conversations."
-            raise BudgetSpent("the review stopped at its own cap (learning.budget).", hint=hint) from spent
+            raise BudgetSpent(
+                "the review stopped at its own cap (learning.budget).", hint=hint
+            ) from spent

@@ -44,14 +44,22 @@ class Outside:
 
     def open(self) -> None:
         """Begins whatever is configured, or found in the home."""
-        self._begin(self._open_window, self.start_bridge, self._start_hooks, self._start_webhooks, self._start_traces)
+        self._begin(
+            self._open_window,
+            self.start_bridge,
+            self._start_hooks,
+            self._start_webhooks,
+            self._start_traces,
+        )
 
     def _begin(self, *parts: Callable[[], None]) -> None:
         for begin in parts:
             try:
                 begin()
             except (OSError, HermesError) as error:
-                log.warning("%s: %s", begin.__name__.strip("_").replace("_", " "), error)
+                log.warning(
+                    "%s: %s", begin.__name__.strip("_").replace("_", " "), error
+                )
 
     def reload(self, secrets: Secrets) -> None:
         """Looks at hooks, webhooks and traces again, by the app's settings as they are now. Takes a moment."""
@@ -96,7 +104,10 @@ class Outside:
             return
         hide = bool(named.url) and not is_private(named.url)
         if hide:
-            log.warning("others could listen in on the way to %s: private fields are left out", named.url)
+            log.warning(
+                "others could listen in on the way to %s: private fields are left out",
+                named.url,
+            )
         place = home.root / "bridge" / ("named" if named.url else "home")
         with self._lock:
             if self._closed:
@@ -104,7 +115,12 @@ class Outside:
             if self.bridge is not None:
                 self.bridge.stop()
             home.ensure(home.root / "bridge", place)
-            self.bridge = Bridge(self._app.bus, find, Outbox(place, hide=hide), channel=named.channel or self.surface)
+            self.bridge = Bridge(
+                self._app.bus,
+                find,
+                Outbox(place, hide=hide),
+                channel=named.channel or self.surface,
+            )
 
     @property
     def publisher(self) -> str:
@@ -115,23 +131,40 @@ class Outside:
         """Who this process is, and its counters."""
         bus = getattr(self._app.bus, "stats", None)
         stats = bus()._asdict() if bus is not None else {}
-        stats["subscriptions"] = [one._asdict() for one in stats.get("subscriptions", ())]
+        stats["subscriptions"] = [
+            one._asdict() for one in stats.get("subscriptions", ())
+        ]
         return {
             "pid": os.getpid(),
             "surface": self.surface,
             "since": self._since,
             "bus": stats,
             "problems": [one._asdict() for one in self._app.errors.problems()],
-            "hooks": msgspec.to_builtins(self._hooks.stats()) if self._hooks is not None else [],
-            "webhooks": [*(msgspec.to_builtins(one.stats()) for one in self._webhooks), *self._unsigned],
-            "traces": msgspec.to_builtins(self._traces.stats) if self._traces is not None else None,
-            "bridge": msgspec.to_builtins(self.bridge.stats()) if self.bridge is not None else None,
+            "hooks": msgspec.to_builtins(self._hooks.stats())
+            if self._hooks is not None
+            else [],
+            "webhooks": [
+                *(msgspec.to_builtins(one.stats()) for one in self._webhooks),
+                *self._unsigned,
+            ],
+            "traces": msgspec.to_builtins(self._traces.stats)
+            if self._traces is not None
+            else None,
+            "bridge": msgspec.to_builtins(self.bridge.stats())
+            if self.bridge is not None
+            else None,
         }
 
     def _open_window(self) -> None:
         folder = self._app.home.root / "run"
         self._app.home.ensure(folder)
-        self._window = Window(folder, self._app.bus, self.describe, self._dashboard_came, errors=self._app.errors)
+        self._window = Window(
+            folder,
+            self._app.bus,
+            self.describe,
+            self._dashboard_came,
+            errors=self._app.errors,
+        )
 
     def _start_hooks(self) -> None:
         from hermes.app.hooks import HookEvents
@@ -153,9 +186,15 @@ class Outside:
                 )
                 self._unsigned.append({"name": name, "state": "no secret"})
                 continue
-            place = home.root / "webhooks" / hashlib.sha256(f"{name} {webhook.url}".encode()).hexdigest()[:16]
+            place = (
+                home.root
+                / "webhooks"
+                / hashlib.sha256(f"{name} {webhook.url}".encode()).hexdigest()[:16]
+            )
             home.ensure(home.root / "webhooks", place)
-            self._webhooks.append(WebhookSender(self._app.bus, name, webhook, key_of(secret), place))
+            self._webhooks.append(
+                WebhookSender(self._app.bus, name, webhook, key_of(secret), place)
+            )
 
     def _start_traces(self) -> None:
         settings = self._app.settings.traces
@@ -164,7 +203,9 @@ class Outside:
         from hermes import __version__
         from hermes.bridge.traces import TraceExport
 
-        self._traces = TraceExport(self._app.bus, settings, self._secrets.get, __version__)
+        self._traces = TraceExport(
+            self._app.bus, settings, self._secrets.get, __version__
+        )
 
     def _dashboard_came(self) -> None:
         if self.bridge is None:

@@ -36,7 +36,9 @@ class PartialText:
             self._pieces.append(piece)
             if self._later is None:
                 self._mark = mark
-                self._later = asyncio.get_running_loop().call_later(_DELAY_S, self._open)
+                self._later = asyncio.get_running_loop().call_later(
+                    _DELAY_S, self._open
+                )
 
     def clear(self) -> None:
         """Forgets the text: the reply is in the log, or void."""
@@ -61,7 +63,9 @@ class PartialText:
     def take(self, mark: str) -> str:
         """The text that a vanished process wrote of the reply identified by `mark`."""
         try:
-            head, _, text = self._path.read_text(encoding="utf-8", errors="ignore").partition("\n")
+            head, _, text = self._path.read_text(
+                encoding="utf-8", errors="ignore"
+            ).partition("\n")
         except OSError:
             return ""
         return text if head == mark else ""
@@ -72,7 +76,14 @@ class PartialText:
 
     def _open(self) -> None:
         self._later = None
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = (
+            os.O_WRONLY
+            | os.O_CREAT
+            | os.O_TRUNC
+            | os.O_APPEND
+            | os.O_NOFOLLOW
+            | os.O_CLOEXEC
+        )
         try:
             self._home.ensure(self._path.parent.parent, self._path.parent)
             self._file = os.open(self._path, flags, 0o600)
@@ -90,11 +101,19 @@ class PartialText:
 
     def _fail(self, error: Exception) -> None:
         """Logs the error once per run of the session; the reply continues."""
-        log.warning("the reply being written can't be saved, so a crash would lose it: %s", error)
+        log.warning(
+            "the reply being written can't be saved, so a crash would lose it: %s",
+            error,
+        )
         self._failed = True
         self.clear()
 
 
 def partial_path(home: Home, session: str) -> Path:
     """Where the part of a session's reply is kept. Imported sessions bring ids that need not be file names."""
-    return home.root / "run" / "partial" / hashlib.sha256(session.encode(errors="surrogatepass")).hexdigest()[:32]
+    return (
+        home.root
+        / "run"
+        / "partial"
+        / hashlib.sha256(session.encode(errors="surrogatepass")).hexdigest()[:32]
+    )

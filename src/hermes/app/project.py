@@ -34,7 +34,12 @@ def _read(cwd: Path, name: str, guard: Guard) -> ProjectFile | None:
         return None
     except OSError as error:
         loop = error.errno == errno.ELOOP
-        return ProjectFile(name, refusal="its links lead nowhere" if loop else (error.strerror or "it can't be read"))
+        return ProjectFile(
+            name,
+            refusal="its links lead nowhere"
+            if loop
+            else (error.strerror or "it can't be read"),
+        )
 
 
 def _refusal(real: Path, root: Path, guard: Guard) -> str:
@@ -45,7 +50,9 @@ def _refusal(real: Path, root: Path, guard: Guard) -> str:
 
 def _read_ordinary(name: str, real: Path) -> ProjectFile:
     """Opens without waiting for a pipe's other end and without following a link that was put there since."""
-    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = os.open(
+        real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    )
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return ProjectFile(name, refusal="it is not an ordinary file")
@@ -55,4 +62,6 @@ def _read_ordinary(name: str, real: Path) -> ProjectFile:
     if b"\0" in content:
         return ProjectFile(name, refusal="it is not text")
     text = without_hidden(content.decode("utf-8", errors="replace"))
-    return ProjectFile(name, text[:MAX_PROJECT_CHARACTERS], cut=len(text) > MAX_PROJECT_CHARACTERS)
+    return ProjectFile(
+        name, text[:MAX_PROJECT_CHARACTERS], cut=len(text) > MAX_PROJECT_CHARACTERS
+    )

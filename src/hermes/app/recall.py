@@ -38,16 +38,23 @@ class StoreRecall:
         """Messages with all these words, newest first."""
         name = self._store.sessions.find(session).id if session else ""
         hits = self._store.search.find(query, session=name, limit=limit)
-        return [Said(hit.session, hit.seq, hit.ts, hit.role, hit.snippet, hit.title) for hit in hits]
+        return [
+            Said(hit.session, hit.seq, hit.ts, hit.role, hit.snippet, hit.title)
+            for hit in hits
+        ]
 
-    def around(self, session: str, seq: int, *, before: int, after: int) -> Sequence[Said]:
+    def around(
+        self, session: str, seq: int, *, before: int, after: int
+    ) -> Sequence[Said]:
         """The message at or next before a place, with some before and after it, in order."""
         name = self._store.sessions.find(session).id
         back = self._back(name, seq)
         earlier = [said for _, said in zip(range(before + 1), back, strict=False)]
         later: list[Said] = []
         place = seq
-        while len(later) < after and (rows := self._store.log.events(name, after=place, limit=_ROWS)):
+        while len(later) < after and (
+            rows := self._store.log.events(name, after=place, limit=_ROWS)
+        ):
             later += [_said(row) for row in rows if row.role]
             place = rows[-1].seq
         return [*reversed(earlier), *later[:after]]
@@ -58,11 +65,19 @@ class StoreRecall:
         while last > 0:
             first = max(0, last - _ROWS)
             rows = self._store.log.events(session, after=first, limit=last - first)
-            yield from (_said(row) for row in reversed(rows) if row.role and row.seq <= last)
+            yield from (
+                _said(row) for row in reversed(rows) if row.role and row.seq <= last
+            )
             last = first
 
 
 def _said(row: Row) -> Said:
     message = msgspec.json.decode(row.data, type=_Text)
     calls = [f"[{call.name} {call.arguments}]" for call in message.tool_calls]
-    return Said(row.session, row.seq, row.ts, row.role or "", "\n".join([message.text, *calls]).strip())
+    return Said(
+        row.session,
+        row.seq,
+        row.ts,
+        row.role or "",
+        "\n".join([message.text, *calls]).strip(),
+    )

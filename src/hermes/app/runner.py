@@ -99,7 +99,9 @@ class Runner:
     def interrupt(self) -> bool:
         """Stops the running turn, or the one that is about to begin; False when none runs yet."""
         if self._turn is None:
-            self._unwanted = not self._closing  # a turn that ends already takes the next one not along
+            self._unwanted = (
+                not self._closing
+            )  # a turn that ends already takes the next one not along
             return False
         self._turn.interrupt()
         return True
@@ -114,7 +116,9 @@ class Runner:
 
         A runner that is to stop only records what a crash left.
         """
-        add_workspace(self._folder())  # before anything is started: what a crash left needs git too
+        add_workspace(
+            self._folder()
+        )  # before anything is started: what a crash left needs git too
         lease = await self._take()
         if lease is None and not self.stopping:
             lease = await self._outwait()
@@ -124,13 +128,18 @@ class Runner:
             await self._work(lease)
         finally:
             try:
-                await asyncio.shield(asyncio.wrap_future(self._shop.store.leases.give_back(lease)))
+                await asyncio.shield(
+                    asyncio.wrap_future(self._shop.store.leases.give_back(lease))
+                )
             finally:
                 self.released.set()
 
     async def _work(self, lease: Lease) -> None:
         self._journal = journal = self._read(lease)
-        helpers = [asyncio.ensure_future(self._keep(lease)), asyncio.ensure_future(self._listen(journal))]
+        helpers = [
+            asyncio.ensure_future(self._keep(lease)),
+            asyncio.ensure_future(self._listen(journal)),
+        ]
         try:
             carried = await self._settle(journal)
             self.settled.set()
@@ -183,7 +192,12 @@ class Runner:
         shop = self._shop
         partial = shop.partial(self.session)
         journal = SessionJournal(
-            shop.store, self.session, lease, publish=shop.publish, show=self._show, partial=partial
+            shop.store,
+            self.session,
+            lease,
+            publish=shop.publish,
+            show=self._show,
+            partial=partial,
         )
         journal.load()
         return journal
@@ -198,10 +212,16 @@ class Runner:
             return ()
         journal.turn = history.open_turn
         carried = self._carried(history)
-        results = [result for result in history.unfinished(UNKNOWN) if result.call_id not in carried]
+        results = [
+            result
+            for result in history.unfinished(UNKNOWN)
+            if result.call_id not in carried
+        ]
         ended: list[Event] = []
         if history.open_turn:
-            await asyncio.to_thread(end_leftovers, self.session)  # what a killed process left running
+            await asyncio.to_thread(
+                end_leftovers, self.session
+            )  # what a killed process left running
             await self._shop.finish(history.open_turn, self._folder())
             ended = crashed(journal.partial())
         await journal.record(*results, *ended)
@@ -212,18 +232,26 @@ class Runner:
         """Calls whose question is still open, if there is somebody to answer it."""
         if not self._shop.desk.anybody:
             return {}
-        asked = {call_id: request for call_id, request in history.asked_calls.items() if call_id in history.open_calls}
+        asked = {
+            call_id: request
+            for call_id, request in history.asked_calls.items()
+            if call_id in history.open_calls
+        }
         return {
             call_id: history.open_calls[call_id]
             for call_id, request in asked.items()
             if self._shop.desk.left(request) != 0.0
         }
 
-    async def _run_turn(self, journal: SessionJournal, carried: tuple[ToolCall, ...] = ()) -> None:
+    async def _run_turn(
+        self, journal: SessionJournal, carried: tuple[ToolCall, ...] = ()
+    ) -> None:
         """Runs a turn for what waits, or to its end what a crash left `carried`: new words come after its results."""
         shop = self._shop
         cwd = self._folder()
-        opening: list[Event] = [] if journal.history.prompt else [await shop.prompt(self.session, cwd)]
+        opening: list[Event] = (
+            [] if journal.history.prompt else [await shop.prompt(self.session, cwd)]
+        )
         runtime = shop.runtime(self.session, SessionApprovals(shop.desk, journal))
         journal.turn = shop.ids.turn()
         inputs = () if carried else tuple(journal.history.waiting)
@@ -254,7 +282,11 @@ class Runner:
         await journal.flush()
         await shop.finish(journal.turn, self._folder())
         untitled = not shop.store.sessions.title(self.session)
-        titled = [SessionTitled(title=first_words(journal.history), by="hermes")] if untitled else []
+        titled = (
+            [SessionTitled(title=first_words(journal.history), by="hermes")]
+            if untitled
+            else []
+        )
         await journal.record(*journal.history.unfinished(_STOPPED), ended, *titled)
         if titled:
             shop.title(self.session, journal.history)
@@ -272,10 +304,16 @@ class Runner:
         except StoreError:
             raise
         except HermesError as error:
-            return TurnEnded(reason="failed", detail=in_sentences(error), usage=turn.budget.used)
+            return TurnEnded(
+                reason="failed", detail=in_sentences(error), usage=turn.budget.used
+            )
         except Exception as error:
             log.exception("turn of session %s failed", self.session)
-            return TurnEnded(reason="failed", detail=f"{type(error).__name__}: {error}", usage=turn.budget.used)
+            return TurnEnded(
+                reason="failed",
+                detail=f"{type(error).__name__}: {error}",
+                usage=turn.budget.used,
+            )
 
     async def _keep(self, lease: Lease) -> None:
         """The heartbeat."""
@@ -288,9 +326,13 @@ class Runner:
                 self.interrupt()
                 return
             except StoreError as error:
-                self._shop.errors.note(f"renewing the lease of session {self.session}", error)
+                self._shop.errors.note(
+                    f"renewing the lease of session {self.session}", error
+                )
             else:
-                self._shop.errors.succeeded(f"renewing the lease of session {self.session}")
+                self._shop.errors.succeeded(
+                    f"renewing the lease of session {self.session}"
+                )
 
     async def _listen(self, journal: SessionJournal) -> None:
         """Acts on what other processes write: interrupts, answers; messages are in the history already."""

@@ -19,7 +19,14 @@ from hermes.schedules.zones import ScheduleError, local_zone
 from hermes.schema.event import Event, payload_of
 from hermes.schema.events import ApprovalAnswered
 from hermes.schema.messages import AssistantMessage
-from hermes.schema.schedules import NOWHERE, CatchUp, Instant, Job, Rule, ScheduleChanged
+from hermes.schema.schedules import (
+    NOWHERE,
+    CatchUp,
+    Instant,
+    Job,
+    Rule,
+    ScheduleChanged,
+)
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import environment
 
@@ -70,7 +77,9 @@ class JobBook:
     def add(self, draft: Draft, *, paused: str = "") -> tuple[Job, Instant | None]:
         """Makes a job; returns it with its first instant. Raises ScheduleError."""
         job = msgspec.structs.replace(self.preview(draft), paused=paused)
-        job = msgspec.structs.replace(job, name=self._free_name(job.name, given=bool(draft.name.strip())))
+        job = msgspec.structs.replace(
+            job, name=self._free_name(job.name, given=bool(draft.name.strip()))
+        )
         planned = following(job, self._app.clock.now())
         self.store.put(job, dropped="", following=planned)
         self.changed(job, "added", planned)
@@ -84,7 +93,9 @@ class JobBook:
         return self._checked(
             Job(
                 id=hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6],
-                name=name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…",
+                name=name
+                if len(name) <= _LONGEST_NAME
+                else f"{name[: _LONGEST_NAME - 1]}…",
                 prompt=draft.prompt.strip(),
                 schedule=" ".join(draft.schedule.split()),
                 rule=rule,
@@ -107,8 +118,13 @@ class JobBook:
         """Changes fields of a job, and no others; a new schedule or zone is understood anew."""
         found = self.store.find(name)
         if {"schedule", "zone"} & changes.keys():
-            schedule, zone = changes.get("schedule", found.schedule), changes.get("zone") or found.zone
-            changes["rule"], changes["zone"] = understand(schedule, self._app.clock.now(), zone)
+            schedule, zone = (
+                changes.get("schedule", found.schedule),
+                changes.get("zone") or found.zone,
+            )
+            changes["rule"], changes["zone"] = understand(
+                schedule, self._app.clock.now(), zone
+            )
         if "name" in changes:
             changes["name"] = self._free_name(changes["name"], given=True, but=found.id)
         self._checked(msgspec.structs.replace(found, **changes))
@@ -116,7 +132,9 @@ class JobBook:
 
     def pause(self, name: str, *, why: str = "by you") -> Job:
         """Nothing runs until it is resumed."""
-        return self._change(self.store.find(name), "paused", "the job was paused", paused=why)[0]
+        return self._change(
+            self.store.find(name), "paused", "the job was paused", paused=why
+        )[0]
 
     def rest(self, job: Job, why: str) -> None:
         """It can't run any more as it is, until somebody sees to it."""
@@ -129,7 +147,9 @@ class JobBook:
         def plan(found: Job) -> Instant | None:
             return coming if found == job else following(found, now)
 
-        found, planned = self.store.change(job.id, lambda found: found, plan, dropped="the clock was set back")
+        found, planned = self.store.change(
+            job.id, lambda found: found, plan, dropped="the clock was set back"
+        )
         self.changed(found, "edited", planned)
 
     def restart_interval(self, job: Job, rule: Rule) -> None:
@@ -147,13 +167,17 @@ class JobBook:
                 raise ScheduleError(f"The time of {job.name!r} is over.", hint=hint)
             return planned
 
-        job, planned = self.store.change(found.id, _awake, plan, dropped="the job was resumed")
+        job, planned = self.store.change(
+            found.id, _awake, plan, dropped="the job was resumed"
+        )
         self.changed(job, "resumed", planned)
         return job, planned
 
     def remove(self, name: str) -> Job:
         """It is gone; what it did stays in the history."""
-        return self._change(self.store.find(name), "removed", "the job was removed", removed=True)[0]
+        return self._change(
+            self.store.find(name), "removed", "the job was removed", removed=True
+        )[0]
 
     def by_hand(self, name: str) -> tuple[Job, Instant]:
         """A run for now, also of a job that is paused. Whoever runs it claims it, or plans it for the loop."""
@@ -169,7 +193,14 @@ class JobBook:
 
     def changed(self, job: Job, change: Change, planned: Instant | None = None) -> None:
         """Tells the bus."""
-        self.tell(ScheduleChanged(job=job.id, name=job.name, change=change, next=planned.due if planned else None))
+        self.tell(
+            ScheduleChanged(
+                job=job.id,
+                name=job.name,
+                change=change,
+                next=planned.due if planned else None,
+            )
+        )
 
     def tell(self, event: Event) -> None:
         """Publishes an event of the schedules."""
@@ -177,12 +208,17 @@ class JobBook:
 
     def _free_name(self, name: str, *, given: bool, but: str = "") -> str:
         """The name, if no other job has it. Otherwise a generated name gets a number; a given one is refused."""
-        taken = {job.name.casefold(): job.id for job in self.store.jobs() if job.id != but}
+        taken = {
+            job.name.casefold(): job.id for job in self.store.jobs() if job.id != but
+        }
         if name.casefold() not in taken:
             return name
         if given:
             hint = f"Choose another name, or change the existing job: hermes cron edit {taken[name.casefold()]}"
-            raise ScheduleError(f"There is already a job called {name!r} ({taken[name.casefold()]}).", hint=hint)
+            raise ScheduleError(
+                f"There is already a job called {name!r} ({taken[name.casefold()]}).",
+                hint=hint,
+            )
         numbered = (f"{name} ({number})" for number in itertools.count(2))
         return next(one for one in numbered if one.casefold() not in taken)
 
@@ -213,14 +249,23 @@ class JobBook:
     def _may_be_of_plugin(self, platform: str) -> bool:
         """Whether a plugin may bring that platform: its name is only known once the plugin's code has run."""
         home = self._app.home
-        if not re.fullmatch(r"[a-z][a-z0-9_-]*", platform) or not (home.root / "plugins.json").exists():
+        if (
+            not re.fullmatch(r"[a-z][a-z0-9_-]*", platform)
+            or not (home.root / "plugins.json").exists()
+        ):
             return False
         from hermes.plugins import Catalogue
 
-        enabled = (plugin for plugin in Catalogue(home).every() if plugin.state == "enabled")
-        return any((plugin.folder / "gateway" / "adapter.py").is_file() for plugin in enabled)
+        enabled = (
+            plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"
+        )
+        return any(
+            (plugin.folder / "gateway" / "adapter.py").is_file() for plugin in enabled
+        )
 
-    def _change(self, job: Job, change: Change, dropped: str, /, **fields: Any) -> tuple[Job, Instant | None]:
+    def _change(
+        self, job: Job, change: Change, dropped: str, /, **fields: Any
+    ) -> tuple[Job, Instant | None]:
         """Changes these fields, whatever else has changed since the job was looked at."""
         now = self._app.clock.now()
         changed, planned = self.store.change(
@@ -234,38 +279,61 @@ class JobBook:
 
 
 def _awake(job: Job) -> Job:
-    return msgspec.structs.replace(job, paused="", times=1 if job.paused == _DONE else job.times)
+    return msgspec.structs.replace(
+        job, paused="", times=1 if job.paused == _DONE else job.times
+    )
 
 
 def answer_of(app: App, session: str) -> str:
     """The result of a run of before."""
     rows = app.store.log.every_event(session) if session else ()
-    texts = [row.event.text.strip() for row in rows if isinstance(row.event, AssistantMessage)]
+    texts = [
+        row.event.text.strip()
+        for row in rows
+        if isinstance(row.event, AssistantMessage)
+    ]
     return next((text for text in reversed(texts) if text), "")
 
 
 def refused_calls(app: App, session: str) -> int:
     """How many calls of a run were not made because nobody could be asked."""
     rows = app.store.log.every_event(session) if session else ()
-    return sum(isinstance(row.event, ApprovalAnswered) and row.event.answer == "deny" for row in rows)
+    return sum(
+        isinstance(row.event, ApprovalAnswered) and row.event.answer == "deny"
+        for row in rows
+    )
 
 
 def _check_fields(job: Job) -> None:
     """Raises ScheduleError for a field that can't be kept."""
     if not job.prompt:
-        raise ScheduleError("There is nothing to do.", hint="Say what the job should do, in a sentence or more.")
+        raise ScheduleError(
+            "There is nothing to do.",
+            hint="Say what the job should do, in a sentence or more.",
+        )
     if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:
-        raise ScheduleError("Timeout and jitter can be up to a day.", hint="Such as: 10m, or 90s.")
+        raise ScheduleError(
+            "Timeout and jitter can be up to a day.", hint="Such as: 10m, or 90s."
+        )
     if job.budget:
         try:
             parse_amount(job.budget)
         except ValueError as error:
-            raise ScheduleError(f"{error}.", hint="Such as: '$0.50', or '200k tokens'.") from error
+            raise ScheduleError(
+                f"{error}.", hint="Such as: '$0.50', or '200k tokens'."
+            ) from error
     if job.toolsets:
-        from hermes.tools.toolsets import TOOLSETS  # with all tools, which a list of jobs does not need
+        from hermes.tools.toolsets import (
+            TOOLSETS,
+        )  # with all tools, which a list of jobs does not need
 
         unknown = set(job.toolsets) - {one.name for one in TOOLSETS}
         if unknown:
-            raise ScheduleError(f"There is no toolset {min(unknown)!r}.", hint="`hermes tools` lists them.")
+            raise ScheduleError(
+                f"There is no toolset {min(unknown)!r}.",
+                hint="`hermes tools` lists them.",
+            )
     if job.cwd and not Path(job.cwd).is_absolute():
-        raise ScheduleError(f"{job.cwd!r} is no whole path.", hint="Begin it with a slash.")
+        raise ScheduleError(
+            f"{job.cwd!r} is no whole path.", hint="Begin it with a slash."
+        )

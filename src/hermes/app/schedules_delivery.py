@@ -33,7 +33,9 @@ class Deliveries:
 
     def place(self, job: Job, outcome: Outcome) -> str:
         """Brings a result to a file or a session; for a chat, says that it waits. Never fails the run."""
-        if job.deliver == NOWHERE or (outcome.text.strip() == SILENT and outcome.state == "done"):
+        if job.deliver == NOWHERE or (
+            outcome.text.strip() == SILENT and outcome.state == "done"
+        ):
             return ""
         kind, _, place = job.deliver.partition(":")
         text = _report(job, outcome.state, outcome.reason, outcome.text)
@@ -42,7 +44,11 @@ class Deliveries:
                 return _write_to_file(place, text)
             if kind == "session":
                 return _put_into_session(self._app, place, job, text)
-        except (HermesError, OSError, ValueError) as error:  # ValueError: a path or a text that no file can have
+        except (
+            HermesError,
+            OSError,
+            ValueError,
+        ) as error:  # ValueError: a path or a text that no file can have
             log.warning("the result of job %s was not delivered: %s", job.id, error)
             return f"not delivered: {error}"
         return WAITING
@@ -66,7 +72,10 @@ class Deliveries:
         """Takes results to their chats, also those of runs in processes that could not. The boundary of that task."""
         try:
             while waiting := await asyncio.to_thread(self._table.undelivered):
-                jobs = {job.id: job for job in await asyncio.to_thread(self._table.jobs, removed=True)}
+                jobs = {
+                    job.id: job
+                    for job in await asyncio.to_thread(self._table.jobs, removed=True)
+                }
                 for instant in waiting:
                     await self._take(deliver, jobs.get(instant.job), instant)
         except Exception:
@@ -74,14 +83,22 @@ class Deliveries:
 
     async def _take(self, deliver: Deliver, job: Job | None, instant: Instant) -> None:
         if job is None:
-            await asyncio.to_thread(self._table.delivered, instant, "not delivered: its job can't be read")
+            await asyncio.to_thread(
+                self._table.delivered, instant, "not delivered: its job can't be read"
+            )
             return
         text = await asyncio.to_thread(answer_of, self._app, instant.session)
         try:
-            await deliver(job.deliver, _report(job, instant.state, instant.reason, text))
+            await deliver(
+                job.deliver, _report(job, instant.state, instant.reason, text)
+            )
             delivery = job.deliver
         except HermesError as error:
-            log.warning("the result of job %s was not delivered: %s", job.id, in_sentences(error))
+            log.warning(
+                "the result of job %s was not delivered: %s",
+                job.id,
+                in_sentences(error),
+            )
             delivery = f"not delivered: {error.message}"
         await asyncio.to_thread(self._table.delivered, instant, delivery)
 

@@ -61,10 +61,15 @@ def read_jobs(text: str, left: list[Left]) -> tuple[Draft, ...]:
     return tuple(found)
 
 
-def fitting(book: JobBook, drafts: tuple[Draft, ...], known: bool, left: list[Left]) -> tuple[Draft, ...]:
+def fitting(
+    book: JobBook, drafts: tuple[Draft, ...], known: bool, left: list[Left]
+) -> tuple[Draft, ...]:
     """Those that can be kept here and are not here yet. `known`: whether there is a database to look in."""
     jobs = book.store.jobs() if known else []
-    here, names = {(job.prompt, job.schedule) for job in jobs}, {job.name.casefold() for job in jobs}
+    here, names = (
+        {(job.prompt, job.schedule) for job in jobs},
+        {job.name.casefold() for job in jobs},
+    )
     found: list[Draft] = []
     for draft in drafts:
         what = f"schedule {draft.name or draft.prompt[:40]}"
@@ -87,7 +92,11 @@ def _draft(job: _Job) -> Draft:
     if job.script:
         raise ValueError("it runs a script of the other agent")
     skills = "".join(f"Use the skill {name}. " for name in job.skills or ())
-    left = (job.repeat.times or 0) - job.repeat.completed if job.repeat and job.repeat.times else 0
+    left = (
+        (job.repeat.times or 0) - job.repeat.completed
+        if job.repeat and job.repeat.times
+        else 0
+    )
     return Draft(
         schedule=_words(job.schedule),
         prompt=f"{skills}{job.prompt or ''}".strip(),

@@ -25,7 +25,13 @@ def listed(store: "Schedules") -> list[Listed]:
     planned, last = next_by_job(store), {one.job: one for one in store.latest()}
     running = {one.job for one in store.running()}
     rows = [
-        Listed(job, state_of(job, planned.get(job.id)), planned.get(job.id), last.get(job.id), job.id in running)
+        Listed(
+            job,
+            state_of(job, planned.get(job.id)),
+            planned.get(job.id),
+            last.get(job.id),
+            job.id in running,
+        )
         for job in store.jobs()
     ]
     return sorted(rows, key=lambda row: starts(row.planned))

@@ -34,7 +34,9 @@ _STOPPED = "Hermes was stopped while it ran"
 class ScheduleLoop:
     """Runs what is due, until it is told to stop."""
 
-    def __init__(self, app: App, secrets: Secrets, deliver: Deliver | None = None) -> None:
+    def __init__(
+        self, app: App, secrets: Secrets, deliver: Deliver | None = None
+    ) -> None:
         self._app = app
         self._secrets = secrets
         self._deliveries = Deliveries(app, deliver)
@@ -57,7 +59,11 @@ class ScheduleLoop:
                 while not stop.is_set():
                     pause = await self._looked_after()
                     ringing = asyncio.ensure_future(self._bell.wait())
-                    await asyncio.wait({stopping, ringing}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait(
+                        {stopping, ringing},
+                        timeout=pause,
+                        return_when=asyncio.FIRST_COMPLETED,
+                    )
                     ringing.cancel()
                     self._bell.clear()
         finally:
@@ -79,7 +85,9 @@ class ScheduleLoop:
             pause = await self.step()
         except HermesError as error:
             return max(LOOK, self._app.errors.note(_LOOKING, in_sentences(error)))
-        except Exception as error:  # the main of this task: without it nothing would ever run again
+        except (
+            Exception
+        ) as error:  # the main of this task: without it nothing would ever run again
             log.exception("schedules can't be looked after; it is tried again")
             return max(LOOK, self._app.errors.note(_LOOKING, error))
         self._app.errors.succeeded(_LOOKING)
@@ -100,7 +108,11 @@ class ScheduleLoop:
         while await self._begin_due(now):
             pass
         coming = await asyncio.to_thread(self._book.store.coming, now)
-        return LOOK if coming is None else max(0.0, min(LOOK, coming - self._app.clock.now()))
+        return (
+            LOOK
+            if coming is None
+            else max(0.0, min(LOOK, coming - self._app.clock.now()))
+        )
 
     def _clear_up(self) -> None:
         """Forgets what is long over, and plans what has lost its plan, as after damage of the database, or has one that
@@ -114,11 +126,16 @@ class ScheduleLoop:
             coming = self._next_new(job, now)
             if coming is None:
                 continue
-            if (rule := restarted_interval(job, coming.due, now, self._ran(job))) is not None:
+            if (
+                rule := restarted_interval(job, coming.due, now, self._ran(job))
+            ) is not None:
                 self._book.restart_interval(job, rule)
             elif job.id not in planned:
                 store.plan(coming)
-            elif all(one.cause == "schedule" and one.due > coming.due for one in planned[job.id]):
+            elif all(
+                one.cause == "schedule" and one.due > coming.due
+                for one in planned[job.id]
+            ):
                 self._book.replan(job, coming)
 
     def _next_new(self, job: Job, now: float) -> Instant | None:
@@ -133,7 +150,11 @@ class ScheduleLoop:
 
     def _ran(self, job: Job) -> set[float]:
         """The instants of a job that have run."""
-        return {one.due for one in self._book.store.history(job.id, limit=_TWICE) if one.state in _RAN}
+        return {
+            one.due
+            for one in self._book.store.history(job.id, limit=_TWICE)
+            if one.state in _RAN
+        }
 
     def _is_sound(self, job: Job, now: float) -> bool:
         """Whether its next instant can be told. One whose time zone is gone rests, and holds up no other job."""
@@ -150,7 +171,10 @@ class ScheduleLoop:
         due = await asyncio.to_thread(self._book.store.due, now)
         if not due:
             return False
-        jobs = {job.id: job for job in await asyncio.to_thread(self._book.store.jobs, removed=True)}
+        jobs = {
+            job.id: job
+            for job in await asyncio.to_thread(self._book.store.jobs, removed=True)
+        }
         busy = {one.job for one in await asyncio.to_thread(self._book.store.running)}
         again = False
         for instant in due:
@@ -158,10 +182,14 @@ class ScheduleLoop:
             if job is None or not await asyncio.to_thread(self._is_sound, job, now):
                 continue
             if self._is_late(instant, now):
-                again = await asyncio.to_thread(self._catch_up, job, instant, now) or again
+                again = (
+                    await asyncio.to_thread(self._catch_up, job, instant, now) or again
+                )
             elif instant.job in busy:
                 await self._wait_or_skip(job, instant, now)
-            elif len(self._runs) < self._app.settings.schedules.at_once and await self.start(job, instant):
+            elif len(
+                self._runs
+            ) < self._app.settings.schedules.at_once and await self.start(job, instant):
                 busy.add(instant.job)
         return again
 
@@ -183,9 +211,13 @@ class ScheduleLoop:
         """While a job runs, its next regular instant is skipped; what was asked for otherwise waits."""
         if instant.cause != "schedule":
             return
-        skipped = msgspec.structs.replace(instant, state="skipped", reason=_TOO_LONG, ended=now)
+        skipped = msgspec.structs.replace(
+            instant, state="skipped", reason=_TOO_LONG, ended=now
+        )
         coming = following(job, now)
-        await asyncio.to_thread(self._book.store.close, (skipped,), (coming,) if coming else ())
+        await asyncio.to_thread(
+            self._book.store.close, (skipped,), (coming,) if coming else ()
+        )
         self._ended(skipped, job)
 
     async def start(self, job: Job, instant: Instant) -> bool:
@@ -211,7 +243,9 @@ class ScheduleLoop:
         def after(found: Job) -> tuple[Job, Instant | None]:
             nonlocal ends
             left = self._book.ran(found)
-            coming = following(left, instant.due) if instant.cause == "schedule" else None
+            coming = (
+                following(left, instant.due) if instant.cause == "schedule" else None
+            )
             ends = coming is None and instant.cause == "schedule"
             return left, coming
 
@@ -227,7 +261,13 @@ class ScheduleLoop:
         async def began(session: str) -> None:
             await asyncio.to_thread(self._book.store.belongs_to, instant, session)
             self._book.tell(
-                ScheduleStarted(job=job.id, name=job.name, due=instant.due, session=session, cause=instant.cause)
+                ScheduleStarted(
+                    job=job.id,
+                    name=job.name,
+                    due=instant.due,
+                    session=session,
+                    cause=instant.cause,
+                )
             )
 
         working = asyncio.ensure_future(run.run(began))
@@ -245,7 +285,11 @@ class ScheduleLoop:
             beating.cancel()
         delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
         ended = msgspec.structs.replace(
-            instant, state=outcome.state, reason=outcome.reason, session=run.session, delivery=delivery
+            instant,
+            state=outcome.state,
+            reason=outcome.reason,
+            session=run.session,
+            delivery=delivery,
         )
         if await self._end(ended):
             self._ended(ended, job)
@@ -256,7 +300,13 @@ class ScheduleLoop:
         what = f"saving the end of a run of job {ended.job}"
         while True:
             try:
-                ours = await asyncio.to_thread(self._book.store.end, ended, ended.state, ended.reason, ended.delivery)
+                ours = await asyncio.to_thread(
+                    self._book.store.end,
+                    ended,
+                    ended.state,
+                    ended.reason,
+                    ended.delivery,
+                )
             except StoreDamaged:
                 raise
             except StoreError as error:
@@ -275,7 +325,10 @@ class ScheduleLoop:
                 log.warning("the run of job %s was not renewed: %s", instant.job, error)
                 continue
             if not ours:
-                log.warning("another process has given up the run of job %s; it is stopped", instant.job)
+                log.warning(
+                    "another process has given up the run of job %s; it is stopped",
+                    instant.job,
+                )
                 working.cancel()
                 return
 
@@ -283,7 +336,9 @@ class ScheduleLoop:
         """Tells of an instant that is over; loudly, unless all is well."""
         name = job.name if job else instant.job
         if instant.state != "done":
-            log.warning("job %s (%s) %s: %s", instant.job, name, instant.state, instant.reason)
+            log.warning(
+                "job %s (%s) %s: %s", instant.job, name, instant.state, instant.reason
+            )
         self._book.tell(
             ScheduleEnded(
                 job=instant.job,

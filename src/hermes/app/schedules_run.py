@@ -53,7 +53,12 @@ class JobRun:
         if job.cwd and not await asyncio.to_thread(Path(job.cwd).is_dir):
             return Outcome("failed", f"its folder {job.cwd} is gone")
         app = self._app.with_settings(_settings_of(self._app.settings, job))
-        agent = Agent(app, self._secrets, approvals=app.settings.schedules.approvals, model=job.model)
+        agent = Agent(
+            app,
+            self._secrets,
+            approvals=app.settings.schedules.approvals,
+            model=job.model,
+        )
         try:
             agent.describe()
             self.session = await asyncio.to_thread(self._begin)
@@ -65,14 +70,18 @@ class JobRun:
             await agent.close()
 
     def _begin(self) -> str:
-        session = self._app.begin(SessionCreated(surface="cron", cwd=self._job.cwd or str(Path.home()))).session
+        session = self._app.begin(
+            SessionCreated(surface="cron", cwd=self._job.cwd or str(Path.home()))
+        ).session
         self._app.record(session, SessionTitled(title=self._job.name, by="hermes"))
         return session
 
     async def _work(self, agent: Agent) -> Outcome:
         job, service = self._job, agent.service
         where = "" if job.deliver == NOWHERE else f" and is delivered to {job.deliver}"
-        await service.submit(self.session, _TASK.format(schedule=job.schedule, where=where) + job.prompt)
+        await service.submit(
+            self.session, _TASK.format(schedule=job.schedule, where=where) + job.prompt
+        )
         working = asyncio.ensure_future(service.idle(self.session))
         done, _ = await asyncio.wait({working}, timeout=job.timeout)
         if not done:
@@ -80,14 +89,18 @@ class JobRun:
             await asyncio.wait({working}, timeout=_STOPPING)
             working.cancel()
             text, _ = await asyncio.to_thread(self._answer)
-            return Outcome("failed", f"stopped: it took longer than {length(job.timeout)}", text)
+            return Outcome(
+                "failed", f"stopped: it took longer than {length(job.timeout)}", text
+            )
         ended = await working
         text, denied = await asyncio.to_thread(self._answer)
         return _outcome(ended, text, denied)
 
     def _answer(self) -> tuple[str, int]:
         """The last words of the session, and how many calls were not made because nobody could be asked."""
-        return answer_of(self._app, self.session), refused_calls(self._app, self.session)
+        return answer_of(self._app, self.session), refused_calls(
+            self._app, self.session
+        )
 
 
 def _outcome(ended: TurnEnded | None, text: str, denied: int) -> Outcome:
@@ -99,7 +112,11 @@ def _outcome(ended: TurnEnded | None, text: str, denied: int) -> Outcome:
         return Outcome("failed", "it ended without a turn", text)
     if ended.reason == "done":
         return Outcome("done", refused, text)
-    return Outcome("failed", ". ".join(part for part in (ended.detail or ended.reason, refused) if part), text)
+    return Outcome(
+        "failed",
+        ". ".join(part for part in (ended.detail or ended.reason, refused) if part),
+        text,
+    )
 
 
 def _settings_of(settings: Settings, job: Job) -> Settings:
@@ -109,5 +126,7 @@ def _settings_of(settings: Settings, job: Job) -> Settings:
         budget = msgspec.structs.replace(budget, per_session=job.budget)
     if job.toolsets:
         others = tuple(one.name for one in TOOLSETS if one.name not in job.toolsets)
-        tools = msgspec.structs.replace(tools, enabled=job.toolsets, disabled=(*tools.disabled, *others))
+        tools = msgspec.structs.replace(
+            tools, enabled=job.toolsets, disabled=(*tools.disabled, *others)
+        )
     return msgspec.structs.replace(settings, budget=budget, tools=tools)

@@ -50,7 +50,10 @@ class ScheduleTools:
     @tool("schedules", effect="read")
     def schedules(self) -> ToolResult:
         """Lists the jobs: id, name, schedule, next run, how the last one ended."""
-        return ToolResult(text="\n".join(map(self._line, self._book.store.jobs())) or "There are no jobs.")
+        return ToolResult(
+            text="\n".join(map(self._line, self._book.store.jobs()))
+            or "There are no jobs."
+        )
 
     @tool("schedule", effect="other", about=_about)
     async def schedule(
@@ -58,16 +61,30 @@ class ScheduleTools:
         context: ToolContext,
         action: Literal["add", "remove", "pause", "resume"],
         when: Annotated[
-            str, Meta(description="`every weekday at 9:00`, `in 20 minutes`, `tomorrow at 17:30`, `0 9 * * 1-5`")
+            str,
+            Meta(
+                description="`every weekday at 9:00`, `in 20 minutes`, `tomorrow at 17:30`, `0 9 * * 1-5`"
+            ),
         ] = "",
-        task: Annotated[str, Meta(description="For add: all that an agent with a fresh context needs to know.")] = "",
-        job: Annotated[str, Meta(description="For remove, pause, resume: its id.")] = "",
-        deliver: Annotated[Literal["here", "none"], Meta(description="Where the result goes.")] = "here",
+        task: Annotated[
+            str,
+            Meta(
+                description="For add: all that an agent with a fresh context needs to know."
+            ),
+        ] = "",
+        job: Annotated[
+            str, Meta(description="For remove, pause, resume: its id.")
+        ] = "",
+        deliver: Annotated[
+            Literal["here", "none"], Meta(description="Where the result goes.")
+        ] = "here",
     ) -> ToolResult:
         """Makes a job: a task that an agent does at certain times, also when nobody is there. The user is asked."""
         try:
             draft = self._draft(context, when, task, deliver)
-            return ToolResult(text=await asyncio.to_thread(self._do, action, job, draft))
+            return ToolResult(
+                text=await asyncio.to_thread(self._do, action, job, draft)
+            )
         except HermesError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
 
@@ -76,19 +93,34 @@ class ScheduleTools:
         try:
             if arguments.get("action") != "add":
                 job = self._book.store.find(str(arguments.get("job", "")))
-                return f"{arguments.get('action')} the job {job.name!r} ({job.schedule})"
-            draft = Draft(schedule=str(arguments.get("when", "")), prompt=str(arguments.get("task", "")))
+                return (
+                    f"{arguments.get('action')} the job {job.name!r} ({job.schedule})"
+                )
+            draft = Draft(
+                schedule=str(arguments.get("when", "")),
+                prompt=str(arguments.get("task", "")),
+            )
             made = self._book.preview(draft)
         except HermesError as error:
             return f"(this would fail: {error.message})"
         planned = following(made, self._app.clock.now())
-        first = f"the first run is on {_local(made, planned)}" if planned else "it never runs"
+        first = (
+            f"the first run is on {_local(made, planned)}"
+            if planned
+            else "it never runs"
+        )
         cap = f"at most {made.budget}" if made.budget else "no cap of its own"
         return f"a job, {made.schedule}; {first} ({made.zone}); {cap}, {length(made.timeout)} at most"
 
     def _draft(self, context: ToolContext, when: str, task: str, deliver: str) -> Draft:
         target = self._here(context.session) if deliver == "here" else "none"
-        return Draft(schedule=when, prompt=task, deliver=target, cwd=str(context.cwd), by=context.session)
+        return Draft(
+            schedule=when,
+            prompt=task,
+            deliver=target,
+            cwd=str(context.cwd),
+            by=context.session,
+        )
 
     def _do(self, action: str, job: str, draft: Draft) -> str:
         match action:
@@ -103,10 +135,19 @@ class ScheduleTools:
                 return self._add(draft)
 
     def _add(self, draft: Draft) -> str:
-        if sum(job.by not in ("user", "import") for job in self._book.store.jobs()) >= _MOST:
-            raise ToolFailed(f"There are {_MOST} jobs of agents already.", hint="Remove some first.")
+        if (
+            sum(job.by not in ("user", "import") for job in self._book.store.jobs())
+            >= _MOST
+        ):
+            raise ToolFailed(
+                f"There are {_MOST} jobs of agents already.", hint="Remove some first."
+            )
         made, planned = self._book.add(draft)
-        when = f"; it runs next on {_local(made, planned)} ({made.zone})" if planned else ""
+        when = (
+            f"; it runs next on {_local(made, planned)} ({made.zone})"
+            if planned
+            else ""
+        )
         return f"Job {made.id} is made{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
 
     def _here(self, session: str) -> str:
@@ -122,7 +163,11 @@ class ScheduleTools:
     def _line(self, job: Job) -> str:
         planned = next(iter(self._book.store.planned(job.id)), None)
         last = next(iter(self._book.store.history(job.id, limit=1)), None)
-        state = f"paused ({job.paused})" if job.paused else (_local(job, planned) if planned else "ended")
+        state = (
+            f"paused ({job.paused})"
+            if job.paused
+            else (_local(job, planned) if planned else "ended")
+        )
         ended = f"; last: {last.state} {last.reason}".rstrip() if last else ""
         return f"{job.id} {job.name}: {job.schedule}; next: {state}{ended}"
 

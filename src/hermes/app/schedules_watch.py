@@ -21,9 +21,14 @@ def on_watch(home: Home) -> Iterator[None]:
     handle = -1
     try:
         home.ensure(_path(home).parent)
-        handle = os.open(_path(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(
+            _path(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
         fcntl.flock(handle, fcntl.LOCK_SH)
-    except (OSError, HermesError) as error:  # jobs run all the same; only others can't see it
+    except (
+        OSError,
+        HermesError,
+    ) as error:  # jobs run all the same; only others can't see it
         log.warning("others can't see that this process runs schedules: %s", error)
     try:
         yield

@@ -32,7 +32,10 @@ _REMEMBERED = 256  # sessions whose last end is known
 _ASKED_AGAIN_S = 20.0  # for a turn to get to a question that was asked before
 _PATIENCE = 5.0  # seconds for a turn to end in order
 
-_QUESTIONS = frozenset(kind.topic for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered))
+_QUESTIONS = frozenset(
+    kind.topic
+    for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered)
+)
 
 Delivery = Literal["queue", "steer", "interrupt"]
 Verdict = Literal["once", "session", "always", "deny"]
@@ -50,11 +53,19 @@ class SessionService:
         self._failures: dict[str, HermesError] = {}
 
     async def submit(
-        self, session: str, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue", via: str = ""
+        self,
+        session: str,
+        text: str,
+        *,
+        images: tuple[Image, ...] = (),
+        delivery: Delivery = "queue",
+        via: str = "",
     ) -> tuple[int, int]:
         """Accepts a message and sees to it that it is answered. Returns its cursor `(epoch, seq)`, on disk."""
         kind: Literal["queue", "steer"] = "steer" if delivery == "steer" else "queue"
-        message = UserMessage(text=writable(text), images=images, delivery=kind, via=via)
+        message = UserMessage(
+            text=writable(text), images=images, delivery=kind, via=via
+        )
         cursor = await self._record(session, message)
         if delivery == "interrupt":
             await self.interrupt(session, by="user")
@@ -71,19 +82,30 @@ class SessionService:
         await self._record(session, InterruptRequested(by=by))
 
     async def answer(
-        self, session: str, call_id: str, answer: Verdict, *, by: str, shown: str = "", reason: str = ""
+        self,
+        session: str,
+        call_id: str,
+        answer: Verdict,
+        *,
+        by: str,
+        shown: str = "",
+        reason: str = "",
     ) -> bool:
         """Answers a request for approval, wherever it waits; False when it is not open (any more).
 
         `shown` is the `approval_hash` of the request the person saw. Raises AnswerRefused if another one is waiting.
         The model reads the `reason` together with a denial.
         """
-        answered = ApprovalAnswered(call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason))
+        answered = ApprovalAnswered(
+            call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason)
+        )
         return await self._settle(session, answered)
 
     async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
         """Answers a question of a tool, wherever it waits; False when it is not open (any more)."""
-        return await self._settle(session, QuestionAnswered(call_id=call_id, text=writable(text), by=by))
+        return await self._settle(
+            session, QuestionAnswered(call_id=call_id, text=writable(text), by=by)
+        )
 
     async def pending(self, session: str) -> list[ApprovalRequested | QuestionAsked]:
         """The questions of a session that wait for a person, in this process or another."""
@@ -93,12 +115,17 @@ class SessionService:
         history = await asyncio.to_thread(read_history, self._app.store, session)
         return list(history.asked_calls.values())
 
-    async def _settle(self, session: str, answered: ApprovalAnswered | QuestionAnswered) -> bool:
+    async def _settle(
+        self, session: str, answered: ApprovalAnswered | QuestionAnswered
+    ) -> bool:
         """The log decides: of several answers, also of other processes, the first that is written down counts."""
         place = self._shop.desk.find(session, answered.call_id)
         if place is None:
             elsewhere = await asyncio.to_thread(self._app.store.leases.holder, session)
-            waiting = any(request.call_id == answered.call_id for request in await self.pending(session))
+            waiting = any(
+                request.call_id == answered.call_id
+                for request in await self.pending(session)
+            )
             if not waiting:
                 return False
             if not elsewhere:
@@ -125,7 +152,9 @@ class SessionService:
         opened = asyncio.ensure_future(self._shop.desk.opened(session, call_id))
         try:
             await asyncio.wait(
-                {opened, self._tasks[session]}, timeout=_ASKED_AGAIN_S, return_when=asyncio.FIRST_COMPLETED
+                {opened, self._tasks[session]},
+                timeout=_ASKED_AGAIN_S,
+                return_when=asyncio.FIRST_COMPLETED,
             )
             return opened.result() if opened.done() else None
         finally:
@@ -140,7 +169,9 @@ class SessionService:
 
         Surfaces that show a session call this. Raises when the end can't be written.
         """
-        if session in self._tasks or not await asyncio.to_thread(self._has_dead_turn, session):
+        if session in self._tasks or not await asyncio.to_thread(
+            self._has_dead_turn, session
+        ):
             return False
         if session in self._tasks:  # begun meanwhile; that settles it too
             return False
@@ -163,7 +194,9 @@ class SessionService:
 
     async def settled(self, session: str) -> None:
         """Waits until what a crash left of the session is written down, if it was resumed."""
-        if (runner := self._runners.get(session)) and (task := self._tasks.get(session)):
+        if (runner := self._runners.get(session)) and (
+            task := self._tasks.get(session)
+        ):
             await _first(runner.settled, task)
 
     def works_on(self, session: str) -> bool:
@@ -189,7 +222,9 @@ class SessionService:
         while self._tasks:
             await asyncio.wait(set(self._tasks.values()))
 
-    async def watch(self, session: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+    async def watch(
+        self, session: str, *, after: int = 0
+    ) -> AsyncIterator[dict[str, Any]]:
         """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end.
 
         Rows come from the log, in order, without holes or doubles; the bus only says when to look. Transient events
@@ -201,12 +236,15 @@ class SessionService:
                 yield self._app.envelope(row)
                 last = row.seq
             async for event in live:
-                if event["type"] == "gap" or (event.get("session_id") == session and event.get("seq", 0) > last):
+                if event["type"] == "gap" or (
+                    event.get("session_id") == session and event.get("seq", 0) > last
+                ):
                     async for row in _rows(self._app, session, last):
                         yield self._app.envelope(row)
                         last = row.seq
                 elif (event.get("session_id") == session and "seq" not in event) or (
-                    event.get("root_session_id") == session and event["type"] in _QUESTIONS
+                    event.get("root_session_id") == session
+                    and event["type"] in _QUESTIONS
                 ):
                     yield dict(event)
 
@@ -220,7 +258,11 @@ class SessionService:
 
     async def park(self) -> set[str]:
         """Lets go of turns that wait for a person, as a crash would: whoever resumes them asks once more. Which."""
-        waiting = {session: task for session, task in self._tasks.items() if self._shop.desk.waits(session)}
+        waiting = {
+            session: task
+            for session, task in self._tasks.items()
+            if self._shop.desk.waits(session)
+        }
         for task in waiting.values():
             task.cancel()
         if waiting:
@@ -240,19 +282,25 @@ class SessionService:
         if left:
             await asyncio.wait(left)
 
-    async def _record(self, session: str, event: UserMessage | InterruptRequested) -> tuple[int, int]:
+    async def _record(
+        self, session: str, event: UserMessage | InterruptRequested
+    ) -> tuple[int, int]:
         """Writes the event, through the runner while it has the session. Returns its cursor."""
         runner = self._runners.get(session)
         journal = runner.journal if runner else None
         if journal is not None:
-            with contextlib.suppress(LeaseLost):  # the turn ended at this very moment: written without it, then
+            with contextlib.suppress(
+                LeaseLost
+            ):  # the turn ended at this very moment: written without it, then
                 (seq,) = await journal.record(event)
                 return journal.epoch, seq
         return await self._append(session, event)
 
     async def _append(self, session: str, event: Event) -> tuple[int, int]:
         """Writes the event as any process may, whoever has the session. Returns its cursor."""
-        rows = await asyncio.shield(asyncio.wrap_future(self._app.store.log.submit(session, event)))
+        rows = await asyncio.shield(
+            asyncio.wrap_future(self._app.store.log.submit(session, event))
+        )
         self._app.recorded(session, rows)
         return rows[0].epoch, rows[0].seq
 

@@ -34,21 +34,38 @@ class Sight:
         """Whether the model that answers gets no pictures at all."""
         return bool(self._blind)
 
-    async def look(self, session: str, messages: Sequence[Message], said: Collection[str]) -> list[Event]:
+    async def look(
+        self, session: str, messages: Sequence[Message], said: Collection[str]
+    ) -> list[Event]:
         """Describes each picture that the model does not get, once, and tells the user about new ones."""
         hidden = {
-            image.source: (image, message) for message, image in _pictures(messages) if self._blind or image.withheld
+            image.source: (image, message)
+            for message, image in _pictures(messages)
+            if self._blind or image.withheld
         }
         new = {source: one for source, one in hidden.items() if not one[0].description}
         described = await self._described(session, new) if new else []
-        unsaid = tuple(source for source in hidden if source not in said) if self._blind else ()
+        unsaid = (
+            tuple(source for source in hidden if source not in said)
+            if self._blind
+            else ()
+        )
         if not unsaid:
             return list(described)
-        told = {one.source for one in described} | {source for source in hidden if source not in new}
-        return [*described, _withheld(unsaid, self._blind, described=set(unsaid) <= told)]
+        told = {one.source for one in described} | {
+            source for source in hidden if source not in new
+        }
+        return [
+            *described,
+            _withheld(unsaid, self._blind, described=set(unsaid) <= told),
+        ]
 
-    async def _described(self, session: str, new: Mapping[str, tuple[Image, Message]]) -> list[PictureDescribed]:
-        if self._auxiliary.wanted("vision") == "off" or not (self._blind or self._auxiliary.has_own("vision")):
+    async def _described(
+        self, session: str, new: Mapping[str, tuple[Image, Message]]
+    ) -> list[PictureDescribed]:
+        if self._auxiliary.wanted("vision") == "off" or not (
+            self._blind or self._auxiliary.has_own("vision")
+        ):
             return []
         try:
             await self._auxiliary.helper("vision", session)
@@ -58,10 +75,17 @@ class Sight:
             return [_unseen(source, error.message) for source in new]
         looked = list(new.values())[-_AT_ONCE:]
         passed = list(new)[: len(new) - len(looked)]
-        described = await asyncio.gather(*(self._describe(session, *one) for one in looked))
-        return [*(_unseen(source, "there were too many at once") for source in passed), *described]
+        described = await asyncio.gather(
+            *(self._describe(session, *one) for one in looked)
+        )
+        return [
+            *(_unseen(source, "there were too many at once") for source in passed),
+            *described,
+        ]
 
-    async def _describe(self, session: str, image: Image, message: Message) -> PictureDescribed:
+    async def _describe(
+        self, session: str, image: Image, message: Message
+    ) -> PictureDescribed:
         words = f"It came with these words: {message.text[:_WORDS]}"
         request = ModelRequest(
             system=(_ASK,),
@@ -73,12 +97,22 @@ class Sight:
         except HermesError as error:
             return _unseen(image.source, error.message)
         text = reply.text.strip()[:_LONGEST]
-        return PictureDescribed(source=image.source, text=text) if text else _unseen(image.source, "nothing was said")
+        return (
+            PictureDescribed(source=image.source, text=text)
+            if text
+            else _unseen(image.source, "nothing was said")
+        )
 
 
-def _withheld(sources: tuple[str, ...], model: str, *, described: bool) -> PictureWithheld:
+def _withheld(
+    sources: tuple[str, ...], model: str, *, described: bool
+) -> PictureWithheld:
     what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
-    instead = f"; another model described {'it' if len(sources) == 1 else 'them'} instead" if described else ""
+    instead = (
+        f"; another model described {'it' if len(sources) == 1 else 'them'} instead"
+        if described
+        else ""
+    )
     provider, _, name = model.partition(":")
     label = model if name else f"the model of {provider}"
     detail = (
@@ -94,5 +128,9 @@ def _unseen(source: str, why: str) -> PictureDescribed:
 
 
 def _pictures(messages: Sequence[Message]) -> list[tuple[Message, Image]]:
-    shown = [message for message in messages if not isinstance(message, AssistantMessage) and message.images]
+    shown = [
+        message
+        for message in messages
+        if not isinstance(message, AssistantMessage) and message.images
+    ]
     return [(message, image) for message in shown for image in message.images]

@@ -23,7 +23,9 @@ class Spending:
     def __init__(self, app: App, price: Callable[[], Price | None]) -> None:
         self._app = app
         self._price = price
-        self._caps = {scope: text for scope, text in app.settings.budget.caps().items() if text}
+        self._caps = {
+            scope: text for scope, text in app.settings.budget.caps().items() if text
+        }
         self._budgets: WeakValueDictionary[str, Budget] = WeakValueDictionary()
         self._guessed: dict[str, Usage] = {}
         self._claimed: set[str] = set()
@@ -44,7 +46,11 @@ class Spending:
         The caps of a turn that runs meanwhile hold for it too; the turn keeps its own count.
         """
         running = self._budgets.get(session)
-        side = running.child(self._refresh(session), None) if running is not None else self._made(session)
+        side = (
+            running.child(self._refresh(session), None)
+            if running is not None
+            else self._made(session)
+        )
         for price in prices:
             side = side.at(price)
         side.room(input_tokens)
@@ -63,7 +69,9 @@ class Spending:
 
         async def claim(usage: Usage) -> None:
             self._claimed.add(session)
-            await asyncio.to_thread(self._app.store.claims.make, session, self.today(), usage)
+            await asyncio.to_thread(
+                self._app.store.claims.make, session, self.today(), usage
+            )
 
         info = self._app.store.sessions.find(session)
         above = self._budgets.get(info.parent) if info.kind == "child" else None
@@ -79,7 +87,10 @@ class Spending:
 
     def written(self, row: Row) -> None:
         """A row is on disk. After a reply, its usage is in the log: what was claimed for it is given back."""
-        if row.session in self._claimed and row.type in (AssistantMessage.topic, "agent.turn.ended"):
+        if row.session in self._claimed and row.type in (
+            AssistantMessage.topic,
+            "agent.turn.ended",
+        ):
             self._claimed.discard(row.session)
             self._app.store.claims.release(row.session)
 
@@ -89,7 +100,9 @@ class Spending:
         if budget is None:  # no caps
             return
         price = self._price()
-        usage = msgspec.structs.replace(usage, cost_usd=price.of(usage) if price else 0.0)
+        usage = msgspec.structs.replace(
+            usage, cost_usd=price.of(usage) if price else 0.0
+        )
         budget.guess(usage)
         for key in (session, self.today()):
             self._guessed[key] = add(self._guessed.pop(key, Usage(cost_usd=0.0)), usage)
@@ -107,13 +120,21 @@ class Spending:
         today = self.today()
         store = self._app.store
         of_session = cap.scope == "session"
-        rows = store.sessions.usage(session=first) if of_session else store.sessions.usage(since_day=today)
-        claimed = store.claims.of_others(session, today, family=first if of_session else "")
+        rows = (
+            store.sessions.usage(session=first)
+            if of_session
+            else store.sessions.usage(since_day=today)
+        )
+        claimed = store.claims.of_others(
+            session, today, family=first if of_session else ""
+        )
         guessed = self._guessed.get(first if of_session else today, Usage())
         if cap.unit == "usd":
             return sum(map(self._cost, rows)) + (guessed.cost_usd or 0.0), claimed[1]
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)
-        return float(tokens + guessed.input_tokens + guessed.output_tokens), float(claimed[0])
+        return float(tokens + guessed.input_tokens + guessed.output_tokens), float(
+            claimed[0]
+        )
 
     def _cost(self, row: UsageRow) -> float:
         """What a row of the usage cost; calls without a known price count as much as they can have."""

@@ -36,7 +36,13 @@ class Staff:
     With `place`, that says what each session is given to; then nothing is remembered here.
     """
 
-    def __init__(self, app: App, secrets: Secrets, surface: str, place: Callable[[str], Place] | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        secrets: Secrets,
+        surface: str,
+        place: Callable[[str], Place] | None = None,
+    ) -> None:
         self._app = app
         self._secrets = secrets
         self._surface = surface
@@ -45,7 +51,9 @@ class Staff:
         self._agents: dict[Place, Agent] = {}
         self._old: list[Agent] = []
         self._chosen: dict[str, Place] = {}
-        self._running: dict[str, Agent] = {}  # whose turn runs on with an agent that is no longer chosen
+        self._running: dict[
+            str, Agent
+        ] = {}  # whose turn runs on with an agent that is no longer chosen
         self._attached = ExitStack()
 
     def agent(self, session: str = "") -> Agent:
@@ -55,13 +63,24 @@ class Staff:
                 return agent
         if (before := self._running.pop(session, None)) is not None:
             before.use_in(session, None)
-        place = self._place(session) if self._place and session else self._chosen.get(session, Place())
+        place = (
+            self._place(session)
+            if self._place and session
+            else self._chosen.get(session, Place())
+        )
         agent = self._agents.get(place)
         if agent is None:
-            agent = Agent(self._app, self._secrets, approvals=place.approvals or self._mode, model=place.model)
+            agent = Agent(
+                self._app,
+                self._secrets,
+                approvals=place.approvals or self._mode,
+                model=place.model,
+            )
             if place.attended:
                 self._attached.enter_context(agent.desk.attached(self._surface))
-                agent.learner.start(mine=lambda session: agent.service.works_on(session))  # noqa: PLW0108 - no service yet
+                agent.learner.start(
+                    mine=lambda session: agent.service.works_on(session)  # noqa: PLW0108
+                )
             self._agents[place] = agent
         return agent
 
@@ -85,20 +104,32 @@ class Staff:
         self._chosen[session] = msgspec.structs.replace(now, approvals=approvals)
         await agent.settle_allowed(by=self._surface)
 
-    def choose(self, session: str, model: str | None = None, approvals: ApprovalMode | None = None) -> None:
+    def choose(
+        self,
+        session: str,
+        model: str | None = None,
+        approvals: ApprovalMode | None = None,
+    ) -> None:
         """Gives a session to another model, or changes what is asked about, from its next turn on.
 
         Not while a turn runs.
         """
         now = self._chosen.get(session, Place())
         wanted = Place(
-            now.model if model is None else model, approvals=now.approvals if approvals is None else approvals
+            now.model if model is None else model,
+            approvals=now.approvals if approvals is None else approvals,
         )
-        if (wanted.model, wanted.approvals or self._mode) == (now.model, now.approvals or self._mode):
+        if (wanted.model, wanted.approvals or self._mode) == (
+            now.model,
+            now.approvals or self._mode,
+        ):
             return
         if self._app.store.leases.holder(session) is not None:
             what = "the model" if wanted.model != now.model else "what is asked about"
-            raise SessionBusy("A turn of this session is running.", hint=f"Wait for it or stop it, then change {what}.")
+            raise SessionBusy(
+                "A turn of this session is running.",
+                hint=f"Wait for it or stop it, then change {what}.",
+            )
         self._chosen[session] = wanted
 
     def approvals(self, session: str) -> ApprovalMode:
@@ -133,7 +164,9 @@ class Staff:
         if self._app.has_log:
             rows = self._app.store.sessions.usage()
             found += [
-                Choice(f"{row.provider}:{row.model}", row.provider, "used") for row in reversed(rows) if row.model
+                Choice(f"{row.provider}:{row.model}", row.provider, "used")
+                for row in reversed(rows)
+                if row.model
             ]
         return list({choice.name: choice for choice in reversed(found)}.values())[::-1]
 

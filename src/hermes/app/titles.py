@@ -33,7 +33,9 @@ class Titles:
         """Starts the search for a better title, if the user wants one."""
         if self._auxiliary.wanted("title") == "off" or len(history.messages) < 2:
             return
-        task = asyncio.get_running_loop().create_task(self._find(session, asked(history)))
+        task = asyncio.get_running_loop().create_task(
+            self._find(session, asked(history))
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -55,16 +57,33 @@ class Titles:
 
 def first_words(history: History) -> str:
     """A title without a model: how the person began."""
-    first = next((message.text for message in history.messages if isinstance(message, UserMessage)), "")
+    first = next(
+        (
+            message.text
+            for message in history.messages
+            if isinstance(message, UserMessage)
+        ),
+        "",
+    )
     typed, _, attached = first.partition("\n\n<")  # files and skills that go along
     return shortened(typed if attached and typed.strip() else first)
 
 
 def asked(history: History) -> ModelRequest:
     """What a model is asked for a title."""
-    said = [message for message in history.messages if isinstance(message, UserMessage | AssistantMessage)][:4]
-    text = "\n\n".join(f"{message.role}: {message.text[:_SHOWN]}" for message in said if message.text)
-    return ModelRequest(system=(_ASK,), messages=(UserMessage(text=text),), max_output_tokens=_OUTPUT_TOKENS)
+    said = [
+        message
+        for message in history.messages
+        if isinstance(message, UserMessage | AssistantMessage)
+    ][:4]
+    text = "\n\n".join(
+        f"{message.role}: {message.text[:_SHOWN]}" for message in said if message.text
+    )
+    return ModelRequest(
+        system=(_ASK,),
+        messages=(UserMessage(text=text),),
+        max_output_tokens=_OUTPUT_TOKENS,
+    )
 
 
 def shortened(text: str) -> str:

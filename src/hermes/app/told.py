@@ -25,7 +25,10 @@ class Told:
     def has(self, session: str, epoch: int, seq: int) -> bool:
         """Whether it was claimed."""
         with self._lock:
-            return any(first <= seq <= last for first, last in self._sessions.get((session, epoch), ()))
+            return any(
+                first <= seq <= last
+                for first, last in self._sessions.get((session, epoch), ())
+            )
 
 
 def _add(stretches: list[list[int]], seq: int) -> bool:
@@ -38,7 +41,10 @@ def _add(stretches: list[list[int]], seq: int) -> bool:
     if before is not None and seq <= before[1]:
         return False
     after = stretches[place] if place < len(stretches) else None
-    joins_before, joins_after = before is not None and before[1] == seq - 1, after is not None and after[0] == seq + 1
+    joins_before, joins_after = (
+        before is not None and before[1] == seq - 1,
+        after is not None and after[0] == seq + 1,
+    )
     if before is not None and after is not None and joins_before and joins_after:
         before[1] = after[1]
         del stretches[place]

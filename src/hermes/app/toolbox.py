@@ -33,7 +33,11 @@ class Toolbox:
     """
 
     def __init__(
-        self, app: App, secrets: Secrets, more: Callable[[str], tuple[Tool, ...]], digest: "Digest | None" = None
+        self,
+        app: App,
+        secrets: Secrets,
+        more: Callable[[str], tuple[Tool, ...]],
+        digest: "Digest | None" = None,
     ) -> None:
         self._app = app
         self._secrets = secrets
@@ -82,15 +86,29 @@ class Toolbox:
             await self.servers.close()
 
     def _make(self, session: str) -> Mapping[str, Tool]:
-        served = tuple(self.servers.tools().values()) if self.servers is not None else ()
+        served = (
+            tuple(self.servers.tools().values()) if self.servers is not None else ()
+        )
         info = self._app.store.sessions.origin(session)
         if info.kind == "child":
             info = self._app.store.sessions.origin(info.root)
         person = self._app.person(session)
-        extra = (*self._more(session), *served, *(() if person else self._scheduling(info.surface)))
-        needs = needs_of(self._app, self._secrets, surface=info.surface, extra=extra, digest=self._digest)
+        extra = (
+            *self._more(session),
+            *served,
+            *(() if person else self._scheduling(info.surface)),
+        )
+        needs = needs_of(
+            self._app,
+            self._secrets,
+            surface=info.surface,
+            extra=extra,
+            digest=self._digest,
+        )
         if person:  # past sessions and jobs are the user's
-            choice = msgspec.structs.replace(needs.choice, disabled=(*needs.choice.disabled, "sessions"))
+            choice = msgspec.structs.replace(
+                needs.choice, disabled=(*needs.choice.disabled, "sessions")
+            )
             needs = msgspec.structs.replace(needs, choice=choice)
         self._seen[session] = seen = Seen()
         return session_tools(msgspec.structs.replace(needs, seen=seen))
@@ -113,7 +131,9 @@ def offers_schedules(app: App, surface: str) -> bool:
     """Whether there are tools for jobs: `auto` is where there are jobs, and in chats. Looking creates nothing."""
     wanted = app.settings.schedules.tool
     in_chat = surface == "gateway" or surface not in SURFACES
-    return wanted == "on" or (wanted == "auto" and (in_chat or (app.has_log and app.store.has_jobs)))
+    return wanted == "on" or (
+        wanted == "auto" and (in_chat or (app.has_log and app.store.has_jobs))
+    )
 
 
 def needs_of(
@@ -130,14 +150,20 @@ def needs_of(
     outputs = OutputFolder(app.home.cache / "outputs")
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
     seen = (app.home.cache / "outputs", app.home.skills)
-    around = Surroundings(environment(), app.home.root, seen, hide_secrets=settings.sandbox.hide_secrets)
+    around = Surroundings(
+        environment(), app.home.root, seen, hide_secrets=settings.sandbox.hide_secrets
+    )
     return Needs(
         outputs=app.home.cache / "outputs",
         environment=environment(),
         hermes_home=app.home.root,
         recall=StoreRecall(lambda: app.store),
         surroundings=around,
-        extra=(*web, *(_browser(app, outputs) if choice.wants("browser_open") else ()), *extra),
+        extra=(
+            *web,
+            *(_browser(app, outputs) if choice.wants("browser_open") else ()),
+            *extra,
+        ),
         choice=choice,
     )
 
@@ -145,4 +171,8 @@ def needs_of(
 def _browser(app: App, outputs: OutputFolder) -> tuple[Tool, ...]:
     from hermes.tools.browser import BrowserTools
 
-    return tuple(BrowserTools(app.settings.browser, app.settings.web, outputs, environment()).tools)
+    return tuple(
+        BrowserTools(
+            app.settings.browser, app.settings.web, outputs, environment()
+        ).tools
+    )

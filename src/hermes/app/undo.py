@@ -43,14 +43,18 @@ class Rewind:
         self._app = app
         self._shadows = shadows
 
-    def undo(self, session: str, *, turns: int = 1, force: bool = False, files: bool = True) -> UndoReport:
+    def undo(
+        self, session: str, *, turns: int = 1, force: bool = False, files: bool = True
+    ) -> UndoReport:
         """Takes the last turns back: files as they were before them, and the model no longer sees them.
 
         Files that were changed after a turn are left alone and reported, unless `force`. `redo` takes it back.
         """
         with self._held(session) as lease:
             history = self._settled(lease)
-            return self._undo(history, lease, _last(history, turns), files=files, force=force)
+            return self._undo(
+                history, lease, _last(history, turns), files=files, force=force
+            )
 
     def redo(self, session: str, *, force: bool = False) -> UndoReport:
         """Takes the last undo back, as long as nothing else was said since."""
@@ -58,16 +62,25 @@ class Rewind:
             history = read_history(self._app.store, lease.session)
             row = self._undone_row(lease.session, history.redoable)
             if row is None:
-                raise UsageError("There is nothing to redo.", hint="Only the last undo, right after it, can be.")
+                raise UsageError(
+                    "There is nothing to redo.",
+                    hint="Only the last undo, right after it, can be.",
+                )
             outcome = Outcome()
             if row.kept:
-                outcome = self._restore(lease.session, (row.kept,), self._app.ids.turn(), force=force)
-            self._app.record(lease.session, SessionRedone(undone=history.redoable), lease=lease)
+                outcome = self._restore(
+                    lease.session, (row.kept,), self._app.ids.turn(), force=force
+                )
+            self._app.record(
+                lease.session, SessionRedone(undone=history.redoable), lease=lease
+            )
             history.add(0, SessionRedone(undone=history.redoable))
             first = next(turn for turn in history.turns if turn.seq == row.since)
             return UndoReport(row.turns, _words(history, first), outcome, self._note())
 
-    def retry(self, session: str, *, force: bool = False, files: bool = True, via: str = "") -> UndoReport:
+    def retry(
+        self, session: str, *, force: bool = False, files: bool = True, via: str = ""
+    ) -> UndoReport:
         """Takes the last turn back and submits the same words again. With `via`, the reply goes to the message that
         asked for the retry."""
         with self._held(session) as lease:
@@ -79,14 +92,20 @@ class Rewind:
                 if isinstance(message, UserMessage) and message.origin == "user"
             ]
             if not said:
-                raise UsageError("The last turn answered nobody, so there is nothing to try again.")
+                raise UsageError(
+                    "The last turn answered nobody, so there is nothing to try again."
+                )
             if via:
                 said[-1] = msgspec.structs.replace(said[-1], via=via)
-            return self._undo(history, lease, [last], files=files, force=force, then=said)
+            return self._undo(
+                history, lease, [last], files=files, force=force, then=said
+            )
 
     def diff(self, session: str, *, turn: str = "") -> str:
         """What a turn changed, by default the last one, as a unified diff; empty when that is nothing."""
-        history = read_history(self._app.store, self._app.store.sessions.find(session).id)
+        history = read_history(
+            self._app.store, self._app.store.sessions.find(session).id
+        )
         wanted = turn or (_names(history.turns[-1:])[0] if history.turns else "")
         shadow = self._shadow(session)
         if not wanted or shadow is None:
@@ -94,7 +113,9 @@ class Rewind:
         with _explained("Nothing was changed."):
             return shadow.diff(wanted, helps=self._helps(session))
 
-    def deletes(self, session: str, *, turns: int = 1, force: bool = False) -> tuple[str, ...]:
+    def deletes(
+        self, session: str, *, turns: int = 1, force: bool = False
+    ) -> tuple[str, ...]:
         """The files that undoing so many turns would delete. Surfaces ask the user first."""
         session = self._app.store.sessions.find(session).id
         shadow = self._shadow(session)
@@ -104,7 +125,9 @@ class Rewind:
         with _explained("Nothing was changed."):
             return shadow.deletes(names, force=force, helps=self._helps(session))
 
-    def branch(self, session: str, *, at: int | None = None, back: int = 0, surface: str = "") -> str:
+    def branch(
+        self, session: str, *, at: int | None = None, back: int = 0, surface: str = ""
+    ) -> str:
         """Begins a new session with what was said so far, or up to row `at`, or without the last `back` turns.
 
         A turn that runs, and words that still wait, stay with the old session. Returns the new session's id.
@@ -112,7 +135,9 @@ class Rewind:
         session = self._app.store.sessions.find(session).id
         last, history = self._up_to(session, at)
         left_out = _last(history, back) if back else []
-        row = self._app.store.log.branch(session, self._app.ids.session(), at=last, surface=surface)
+        row = self._app.store.log.branch(
+            session, self._app.ids.session(), at=last, surface=surface
+        )
         self._app.publish(row)
         if left_out:
             undone = SessionUndone(since=left_out[0].seq, turns=_names(left_out))
@@ -131,20 +156,39 @@ class Rewind:
     ) -> UndoReport:
         """Files first: when this is cut off, doing it again does what is left."""
         kept, names = self._app.ids.turn(), _names(wanted)
-        outcome = self._restore(lease.session, names, kept, force=force) if files else Outcome()
+        outcome = (
+            self._restore(lease.session, names, kept, force=force)
+            if files
+            else Outcome()
+        )
         changed = bool(outcome.restored)
         undone = SessionUndone(
-            since=wanted[0].seq, turns=names, kept=kept if changed else "", restored=len(outcome.restored)
+            since=wanted[0].seq,
+            turns=names,
+            kept=kept if changed else "",
+            restored=len(outcome.restored),
         )
         self._app.record(lease.session, undone, *then, lease=lease)
-        return UndoReport(names, _words(history, wanted[0]), outcome, self._note() if files else "")
+        return UndoReport(
+            names, _words(history, wanted[0]), outcome, self._note() if files else ""
+        )
 
-    def _restore(self, session: str, turns: tuple[str, ...], kept: str, *, force: bool) -> Outcome:
+    def _restore(
+        self, session: str, turns: tuple[str, ...], kept: str, *, force: bool
+    ) -> Outcome:
         shadow = self._shadow(session)
         if shadow is None:
             return Outcome()
-        with _explained("The conversation was not changed. It can be taken back without the files."):
-            return shadow.undo(turns, session=session, undo=kept, force=force, helps=self._helps(session))
+        with _explained(
+            "The conversation was not changed. It can be taken back without the files."
+        ):
+            return shadow.undo(
+                turns,
+                session=session,
+                undo=kept,
+                force=force,
+                helps=self._helps(session),
+            )
 
     def _shadow(self, session: str) -> Shadow | None:
         cwd = self._app.store.sessions.find(session).cwd
@@ -164,7 +208,9 @@ class Rewind:
         return helps
 
     def _note(self) -> str:
-        return "" if self._shadows.git else "Files are not kept, as git is not installed."
+        return (
+            "" if self._shadows.git else "Files are not kept, as git is not installed."
+        )
 
     @contextmanager
     def _held(self, session: str) -> Iterator[Lease]:
@@ -174,7 +220,9 @@ class Rewind:
             lease = self._app.store.leases.acquire(session)
         except SessionBusy as busy:
             hint = "Nothing was changed. Wait for it or stop it, then try again."
-            raise SessionBusy(f"A turn of session {session} is running.", hint=hint) from busy
+            raise SessionBusy(
+                f"A turn of session {session} is running.", hint=hint
+            ) from busy
         try:
             yield lease
         finally:
@@ -185,14 +233,19 @@ class Rewind:
         history = read_history(self._app.store, lease.session)
         if not history.open_turn:
             return history
-        closing = (*history.unfinished(UNKNOWN), *crashed(""))  # what it had said goes with the turn
+        closing = (
+            *history.unfinished(UNKNOWN),
+            *crashed(""),
+        )  # what it had said goes with the turn
         self._app.record(lease.session, *closing, turn=history.open_turn, lease=lease)
         with suppress(OSError):
             partial_path(self._app.home, lease.session).unlink()
         return read_history(self._app.store, lease.session)
 
     def _undone_row(self, session: str, seq: int) -> SessionUndone | None:
-        rows = self._app.store.log.events(session, after=seq - 1, limit=1) if seq else []
+        rows = (
+            self._app.store.log.events(session, after=seq - 1, limit=1) if seq else []
+        )
         event = rows[0].event if rows else None
         return event if isinstance(event, SessionUndone) else None
 
@@ -209,7 +262,9 @@ class Rewind:
 
 def shadows_of(app: App) -> Shadows:
     """Where this home keeps what turns change; for the agent that changes, and for whoever goes back."""
-    return Shadows(app.home.root, environment=environment(), user_home=Path.home(), clock=app.clock)
+    return Shadows(
+        app.home.root, environment=environment(), user_home=Path.home(), clock=app.clock
+    )
 
 
 def _quiet(rows: Sequence[Row]) -> int:
@@ -226,22 +281,34 @@ def _quiet(rows: Sequence[Row]) -> int:
 
 def _last(history: History, turns: int) -> list[Beginning]:
     if turns < 1:
-        raise UsageError("At least one turn is taken back.", hint="Say how many, such as 2.")
+        raise UsageError(
+            "At least one turn is taken back.", hint="Say how many, such as 2."
+        )
     if not history.turns:
         raise UsageError("There is no turn to take back.", hint="Nothing was changed.")
     if turns > len(history.turns):
-        there = "is only 1 turn" if len(history.turns) == 1 else f"are only {len(history.turns)} turns"
+        there = (
+            "is only 1 turn"
+            if len(history.turns) == 1
+            else f"are only {len(history.turns)} turns"
+        )
         raise UsageError(f"There {there} to take back.", hint="Nothing was changed.")
     return history.turns[-turns:]
 
 
 def _names(turns: Sequence[Beginning]) -> tuple[str, ...]:
-    return tuple(name for turn in reversed(turns) for name in reversed((turn.turn, *turn.then)))
+    return tuple(
+        name for turn in reversed(turns) for name in reversed((turn.turn, *turn.then))
+    )
 
 
 def _words(history: History, first: Beginning) -> str:
     """What the user said to begin a turn."""
-    said = (message for message in history.messages[first.messages :] if isinstance(message, UserMessage))
+    said = (
+        message
+        for message in history.messages[first.messages :]
+        if isinstance(message, UserMessage)
+    )
     return next((message.text for message in said if message.origin == "user"), "")
 
 
@@ -251,8 +318,11 @@ def _explained(hint: str) -> Iterator[None]:
     try:
         yield
     except ShadowFailed as error:
-        raise HermesError(f"The kept files can't be used: {error}.", hint=hint) from error
+        raise HermesError(
+            f"The kept files can't be used: {error}.", hint=hint
+        ) from error
     except OSError as error:
         raise HermesError(
-            f"The kept files can't be used: {(error.strerror or str(error)).lower()}.", hint=hint
+            f"The kept files can't be used: {(error.strerror or str(error)).lower()}.",
+            hint=hint,
         ) from error

@@ -25,7 +25,9 @@ log = logging.getLogger("hermes.bridge")
 
 _PACE = 0.004  # seconds between two batches: what comes meanwhile goes together
 _BATCH = 192 * 1024  # bytes
-_SILENCE = 90.0  # seconds without a word, pings included, after which a connection is given up
+_SILENCE = (
+    90.0  # seconds without a word, pings included, after which a connection is given up
+)
 _UNANSWERED = 30.0  # seconds without progress after which what was sent is sent again
 _GRACE = 1.0  # seconds to get rid of what waits when it is told to stop
 
@@ -93,7 +95,9 @@ class Bridge:
         self.state: State = "connecting"
         self.channel = channel
         self._handle = bus.subscribe("**", self._hear)
-        self._thread = threading.Thread(target=self._run, name="hermes-bridge", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="hermes-bridge", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -124,12 +128,16 @@ class Bridge:
         if self.state == "stopped":
             return
         self._bus.unsubscribe(self._handle)
-        self._deadline = time.monotonic() + (grace if self.state in {"connecting", "connected"} else 0.0)
+        self._deadline = time.monotonic() + (
+            grace if self.state in {"connecting", "connected"} else 0.0
+        )
         self._stopping.set()
         self._hurried.set()
         self._bell.ring()
         self._thread.join(grace + 1.0)
-        if not self._thread.is_alive():  # otherwise it hangs in the resolver, and ends with the process
+        if (
+            not self._thread.is_alive()
+        ):  # otherwise it hangs in the resolver, and ends with the process
             self._end()
 
     def hurry(self) -> None:
@@ -166,7 +174,9 @@ class Bridge:
             except WireClosed as closed:
                 log.debug("%s: %s", self._url, closed)
                 self.state = "waiting"
-            except Exception:  # the main of this thread: without it nothing would ever be sent again
+            except (
+                Exception
+            ):  # the main of this thread: without it nothing would ever be sent again
                 log.exception("the bridge failed, and tries again")
                 self.state = "waiting"
             if self._connects > connects:
@@ -176,7 +186,11 @@ class Bridge:
 
     def _say_refused(self, refused: WireRefused) -> None:
         if self.state != "refused":
-            log.warning("the dashboard at %s lets no events in (%d): is the token right?", self._url, refused.status)
+            log.warning(
+                "the dashboard at %s lets no events in (%d): is the token right?",
+                self._url,
+                refused.status,
+            )
         self.state = "refused"
 
     def _attempt(self) -> None:
@@ -202,10 +216,16 @@ class Bridge:
         """Asks what has arrived, and goes on from there."""
         self.arrived = -1
         names = [self.publisher, f"{self.publisher}.transient", *self._heirs.publishers]
-        wire.send(b"[" + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names) + b"]")
+        wire.send(
+            b"["
+            + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names)
+            + b"]"
+        )
         deadline = time.monotonic() + _UNANSWERED
         while self.arrived < 0:
-            self._bell.wait(wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1))
+            self._bell.wait(
+                wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
+            )
             if time.monotonic() > deadline or self._is_late:
                 raise WireClosed("the dashboard does not say what has arrived")
             wire.push()
@@ -224,13 +244,17 @@ class Bridge:
                 if not self.outbox.is_filling:
                     self._stopping.wait(_PACE)
             else:
-                patience = min(heard + _SILENCE, progressed + _UNANSWERED) - time.monotonic()
+                patience = (
+                    min(heard + _SILENCE, progressed + _UNANSWERED) - time.monotonic()
+                )
                 self._rest(wire, 0.01 if self._stopping.is_set() else patience)
             now = time.monotonic()
             if self._receive(wire):
                 heard = now
             wire.push()
-            if (done := self._acknowledged()) != acked or not (wire.is_idle and self._waits):
+            if (done := self._acknowledged()) != acked or not (
+                wire.is_idle and self._waits
+            ):
                 acked, progressed = done, now
             if now > heard + _SILENCE or now > progressed + _UNANSWERED:
                 raise WireClosed("the dashboard says nothing more")
@@ -238,7 +262,9 @@ class Bridge:
     def _is_done(self, wire: Wire) -> bool:
         if not self._stopping.is_set():
             return False
-        return self._is_late or (wire.is_idle and not self._waits and not self.outbox.has_news)
+        return self._is_late or (
+            wire.is_idle and not self._waits and not self.outbox.has_news
+        )
 
     @property
     def _is_late(self) -> bool:
@@ -259,7 +285,9 @@ class Bridge:
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
         """Waits on behalf of a connection that is being made."""
         deadline = time.monotonic() + seconds
-        while not self._bell.wait(sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)):
+        while not self._bell.wait(
+            sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)
+        ):
             if self._is_late:
                 raise _Stopped("to stop")
             if time.monotonic() >= deadline:

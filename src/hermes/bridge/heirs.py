@@ -51,7 +51,9 @@ class Heirs:
             self.adopt()
         for publisher, (epoch, spool) in self._left.items():
             if records := spool.read(room):
-                return [numbered(data, publisher, epoch, number) for number, data in records]
+                return [
+                    numbered(data, publisher, epoch, number) for number, data in records
+                ]
         return []
 
     def rewind(self) -> None:

@@ -26,7 +26,9 @@ log = logging.getLogger("hermes.bridge")
 
 MAX_TRANSIENT = 1024
 _LARGEST = 700 * 1024  # bytes of an event; a dashboard takes messages of 1 MiB
-_SHORTEST = 16 * 1024  # characters that are left of a text in an event that is too large
+_SHORTEST = (
+    16 * 1024
+)  # characters that are left of a text in an event that is too large
 _READ = 128 * 1024  # bytes read from the spool at once
 _ROW = 128  # transient events that are encoded at once
 _HEADS = 1000  # topics whose beginning is remembered
@@ -35,7 +37,11 @@ _SPOOLED = "gateway."  # what hooks are told of is no row of a log, so a bridge 
 _born = itemgetter(0)
 _encode = msgspec.json.Encoder().encode
 _DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
-_SENSITIVE = {topic: frozenset(kind.sensitive) for topic, kind in CATALOGUE.items() if kind.sensitive}
+_SENSITIVE = {
+    topic: frozenset(kind.sensitive)
+    for topic, kind in CATALOGUE.items()
+    if kind.sensitive
+}
 
 
 class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
@@ -50,7 +56,12 @@ class Outbox:
     """Filled by publishers in any thread, emptied by one sender. `hide` leaves out sensitive fields."""
 
     def __init__(
-        self, place: Path, *, hide: bool = False, most: int = MAX_TRANSIENT, most_kept: int = MAX_RECORDS
+        self,
+        place: Path,
+        *,
+        hide: bool = False,
+        most: int = MAX_TRANSIENT,
+        most_kept: int = MAX_RECORDS,
     ) -> None:
         self.place = place
         removed = thin_out(place)
@@ -65,12 +76,18 @@ class Outbox:
         self.encoder = WireEncoder()
         self._heads: dict[str, bytes] = {}  # how frames begin, by topic
         self._most = most
-        self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
+        self._lock = (
+            threading.RLock()
+        )  # a signal handler may publish while its thread is in here
         self._passing: deque[tuple[int, Mapping[str, Any]]] = deque()
         self._missing = removed
-        self._gaps: deque[tuple[int, int]] = deque()  # on their way: the number of the frame, how many are missing
+        self._gaps: deque[tuple[int, int]] = (
+            deque()
+        )  # on their way: the number of the frame, how many are missing
         self._ahead: deque[tuple[int, bytes]] = deque()
-        self._large: deque[bytes] = deque()  # frames of transient events that come next, too large to go together
+        self._large: deque[bytes] = (
+            deque()
+        )  # frames of transient events that come next, too large to go together
         self._large_behind = 0  # the record after which they were born
         self._read = 0  # number of the last record that was read from the spool
         self.heard = 0
@@ -84,7 +101,9 @@ class Outbox:
 
     def put(self, event: Mapping[str, Any]) -> None:
         """Takes an event in."""
-        topic = event.get("type")  # a kind of dict answers that quicker than event["type"]
+        topic = event.get(
+            "type"
+        )  # a kind of dict answers that quicker than event["type"]
         if topic.__class__ is str and (topic in _DURABLE or topic.startswith(_SPOOLED)):
             self.spool.add(self._rendered(topic, event))
             return
@@ -134,7 +153,13 @@ class Outbox:
     @property
     def has_news(self) -> bool:
         """Whether something waits to be sent."""
-        return bool(self._passing or self._large or self._missing or self._ahead or self.spool.last > self._read)
+        return bool(
+            self._passing
+            or self._large
+            or self._missing
+            or self._ahead
+            or self.spool.last > self._read
+        )
 
     def batch(self, room: int) -> list[bytes]:
         """The next frames, about `room` bytes of them; none when nothing waits. What is one here may be a row of them,
@@ -150,7 +175,9 @@ class Outbox:
             if row := self._next_row():
                 self._count(frames, row, first)
             elif record := self._next_durable():
-                frames.append(numbered(record[1], self.publisher, self.epoch, record[0]))
+                frames.append(
+                    numbered(record[1], self.publisher, self.epoch, record[0])
+                )
             else:
                 break
             size += len(frames[-1])
@@ -159,7 +186,9 @@ class Outbox:
     def _count(self, frames: list[bytes], row: tuple[int, bytes], first: int) -> None:
         """Adds frames without a number; before the first one stands where the dashboard begins to count."""
         if self.sent == first:
-            frames.append(numbered(b"", f"{self.publisher}.transient", self.epoch, first + 1))
+            frames.append(
+                numbered(b"", f"{self.publisher}.transient", self.epoch, first + 1)
+            )
         self.sent += row[0]
         frames.append(row[1])
 
@@ -180,13 +209,17 @@ class Outbox:
     def _render_each(self, events: list[Mapping[str, Any]]) -> None:
         """Encodes events one by one, when they can't be encoded together."""
         self._large_behind = self._read
-        self._large.extend(self._rendered(str(event["type"]), event) + b"}" for event in events)
+        self._large.extend(
+            self._rendered(str(event["type"]), event) + b"}" for event in events
+        )
 
     def _next_passing(self) -> list[Mapping[str, Any]]:
         """The next transient events, up to where a durable one was born."""
         with self._lock:
             passing = self._passing
-            count = bisect_right(passing, self._read, hi=min(len(passing), _ROW), key=_born)
+            count = bisect_right(
+                passing, self._read, hi=min(len(passing), _ROW), key=_born
+            )
             return [passing.popleft()[1] for _ in range(count)]
 
     def _next_durable(self) -> tuple[int, bytes] | None:
@@ -196,7 +229,11 @@ class Outbox:
         if not self._ahead:
             return None
         with self._lock:
-            if self._passing and self._passing[0][0] < self._ahead[0][0] and self._passing[0][0] <= self._read:
+            if (
+                self._passing
+                and self._passing[0][0] < self._ahead[0][0]
+                and self._passing[0][0] <= self._read
+            ):
                 return None
         self._read = self._ahead[0][0]
         return self._ahead.popleft()
@@ -211,7 +248,9 @@ class Outbox:
             data = self.encoder.encode(self._shortened(event))
         head = self._heads.get(topic)
         if head is None:
-            head = b'{"_bus_relay":true,"topic":%s,"envelope":' % self.encoder.encode(topic)
+            head = b'{"_bus_relay":true,"topic":%s,"envelope":' % self.encoder.encode(
+                topic
+            )
             if len(self._heads) < _HEADS:
                 self._heads[topic] = head
         return head + data
@@ -235,7 +274,9 @@ def _encoded(events: list[Mapping[str, Any]]) -> bytes:
     if any(type(event) is Unencodable for event in events):
         return b""
     try:
-        return _encode([_Frame(True, str(event.get("type")), event) for event in events])[1:-1]
+        return _encode(
+            [_Frame(True, str(event.get("type")), event) for event in events]
+        )[1:-1]
     except (TypeError, ValueError, RecursionError):
         return b""
 
@@ -252,7 +293,12 @@ def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
 def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:
     """A record of a spool as a frame, or a number alone."""
     head = data + b"," if data else b"{"
-    return b'%s"publisher":"%s","epoch":%d,"seq":%d}' % (head, publisher.encode(), epoch, number)
+    return b'%s"publisher":"%s","epoch":%d,"seq":%d}' % (
+        head,
+        publisher.encode(),
+        epoch,
+        number,
+    )
 
 
 def _gap(missing: int, policy: str) -> bytes:

@@ -46,12 +46,16 @@ class Spool:
         self._gap = gap
         self._max_bytes = max_bytes
         self._max_records = max_records
-        self._lock = threading.RLock()  # a signal handler may publish while its thread is in here
+        self._lock = (
+            threading.RLock()
+        )  # a signal handler may publish while its thread is in here
         self._waiting: deque[bytes] = deque()
         self._writing = False
         self._missing = 0
         self._handle = -1
-        self._sizes: dict[int, int] = {}  # of the segments, by the number they begin with
+        self._sizes: dict[
+            int, int
+        ] = {}  # of the segments, by the number they begin with
         self._segment = 0
         self._place = (0, 0)  # where reading goes on: segment, offset
         self.size = 0
@@ -91,14 +95,20 @@ class Spool:
                     break
                 self._place = (following, 0)
                 continue
-            content = _pread(self._path(segment), offset, min(size - offset, max(most - taken, _TIDY)))
+            content = _pread(
+                self._path(segment),
+                offset,
+                min(size - offset, max(most - taken, _TIDY)),
+            )
             end = 0
             for number, data, behind in _records(content):
                 end = behind
                 if number > self.acked:
                     records.append((number, data))
                     taken += len(data)
-            if not end and len(content) < size - offset:  # a record larger than what was read
+            if (
+                not end and len(content) < size - offset
+            ):  # a record larger than what was read
                 end = self._read_large(segment, offset, records)
             if not end:
                 break
@@ -116,14 +126,18 @@ class Spool:
             if number <= self.acked:
                 return
             self.acked = min(number, self.last)
-            with contextlib.suppress(OSError):  # a full disk: it is sent again, and room is made all the same
+            with contextlib.suppress(
+                OSError
+            ):  # a full disk: it is sent again, and room is made all the same
                 os.pwrite(self._guard, _mark(self.acked), 0)
             for segment in sorted(self._sizes)[:-1]:
                 following = self._after(segment)
                 if following is None or following > self.acked + 1:
                     break
                 self._remove(segment)
-            if self.acked == self.last and self._sizes[self._segment] > min(_TIDY, self._max_bytes // 4):
+            if self.acked == self.last and self._sizes[self._segment] > min(
+                _TIDY, self._max_bytes // 4
+            ):
                 os.ftruncate(self._handle, 0)
                 self._resize(self._segment, 0)
                 self._place = (self._segment, 0)
@@ -149,7 +163,9 @@ class Spool:
             self.dropped += 1
             self._missing += 1
             return
-        if self._missing and (self._gap is None or self._write(self._gap(self._missing))):
+        if self._missing and (
+            self._gap is None or self._write(self._gap(self._missing))
+        ):
             self._missing = 0
         if not self._write(data):
             self.dropped += 1
@@ -157,7 +173,10 @@ class Spool:
 
     def _has_room(self, length: int) -> bool:
         spare = 2 if self._missing else 1
-        return self.size + length + spare * 512 <= self._max_bytes and self.waiting + spare <= self._max_records
+        return (
+            self.size + length + spare * 512 <= self._max_bytes
+            and self.waiting + spare <= self._max_records
+        )
 
     def _write(self, data: bytes) -> bool:
         number, size = self.last + 1, self._sizes[self._segment]
@@ -181,7 +200,11 @@ class Spool:
         return True
 
     def _begin(self, number: int) -> None:
-        handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _OWN_ONLY)
+        handle = os.open(
+            self._path(number),
+            os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
+            _OWN_ONLY,
+        )
         if self._handle >= 0:
             os.close(self._handle)
         self._handle, self._segment = handle, number
@@ -192,7 +215,9 @@ class Spool:
         self.acked = _marked(os.pread(self._guard, _MARK.size, 0))
         expected = self.acked + 1 if self.acked else 0
         damaged = 0
-        for path in sorted(path for path in self.folder.glob("*.log") if path.stem.isdecimal()):
+        for path in sorted(
+            path for path in self.folder.glob("*.log") if path.stem.isdecimal()
+        ):
             content = path.read_bytes()
             expected = expected or int(path.stem)
             end = 0
@@ -203,11 +228,17 @@ class Spool:
             damaged = len(content) - end
             if damaged:
                 os.truncate(path, end)
-                log.warning("%d bytes of %s were damaged and are left out", damaged, path)
+                log.warning(
+                    "%d bytes of %s were damaged and are left out", damaged, path
+                )
         self.torn += bool(damaged)  # behind it nothing says how many there were
         self.last = max(0, expected - 1)
         self.size = sum(self._sizes.values())
-        if not self._sizes or max(self._sizes) > self.last or self._sizes[max(self._sizes)] >= SEGMENT:
+        if (
+            not self._sizes
+            or max(self._sizes) > self.last
+            or self._sizes[max(self._sizes)] >= SEGMENT
+        ):
             self._begin(self.last + 1)
         else:
             self._begin_again(max(self._sizes))
@@ -218,7 +249,9 @@ class Spool:
         self._begin(segment)
         self._sizes[segment] = size
 
-    def _read_large(self, segment: int, offset: int, records: list[tuple[int, bytes]]) -> int:
+    def _read_large(
+        self, segment: int, offset: int, records: list[tuple[int, bytes]]
+    ) -> int:
         path = self._path(segment)
         length = _HEAD.unpack(_pread(path, offset, _HEAD.size))[0]
         for number, data, behind in _records(_pread(path, offset, _HEAD.size + length)):
@@ -249,7 +282,8 @@ def left_behind(place: Path) -> Iterator[Path]:
     """Folders of spools in `place`, whoever owns them, the oldest first."""
     with contextlib.suppress(FileNotFoundError):
         yield from sorted(
-            (folder for folder in place.iterdir() if (folder / _LOCK).exists()), key=lambda folder: folder.name
+            (folder for folder in place.iterdir() if (folder / _LOCK).exists()),
+            key=lambda folder: folder.name,
         )
 
 
@@ -278,7 +312,9 @@ class SpoolTaken(HermesError):
 
 def _take_lock(folder: Path) -> int:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _OWN_ONLY)
+    handle = os.open(
+        folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _OWN_ONLY
+    )
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if (folder / _LOCK).exists():  # otherwise its last owner has just removed it

@@ -21,14 +21,20 @@ class _Running(msgspec.Struct):
 def of_home(home: Home, cafile: str = "") -> Target | None:
     """The dashboard of this home, if one runs in another process. It leaves its address in a file of the user's own."""
     try:
-        found = msgspec.json.decode((home.root / "dashboard" / "running.json").read_bytes(), type=_Running)
+        found = msgspec.json.decode(
+            (home.root / "dashboard" / "running.json").read_bytes(), type=_Running
+        )
         os.kill(found.pid, 0)
     except (OSError, msgspec.MsgspecError):
         return None
-    return None if found.pid == os.getpid() else Target(found.pub_url, found.token, cafile)
+    return (
+        None if found.pid == os.getpid() else Target(found.pub_url, found.token, cafile)
+    )
 
 
-def finder(home: Home, named: EventTarget, cafile: str = "") -> Callable[[], Target | None]:
+def finder(
+    home: Home, named: EventTarget, cafile: str = ""
+) -> Callable[[], Target | None]:
     """Says where to go, each time it is asked: a dashboard that was started again is elsewhere."""
     if named.url:
         return lambda: Target(named.url, named.token)

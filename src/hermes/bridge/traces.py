@@ -66,7 +66,13 @@ class _Turn:
 class TraceExport:
     """Follows the turns of this process. `secret` gives the secrets that headers name."""
 
-    def __init__(self, bus: Bus, settings: Traces, secret: Callable[[str], str | None], version: str) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        settings: Traces,
+        secret: Callable[[str], str | None],
+        version: str,
+    ) -> None:
         self._bus = bus
         self._settings = settings
         self._secret = secret
@@ -74,7 +80,9 @@ class TraceExport:
         self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self.stats = TraceStats(mask(settings.endpoint))
         self._handles = [bus.subscribe(topic, self._hear) for topic in _TOPICS]
-        self._thread = threading.Thread(target=self._run, name="hermes-traces", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="hermes-traces", daemon=True
+        )
         self._thread.start()
 
     def stop(self, grace: float = 5.0) -> None:
@@ -102,17 +110,27 @@ class TraceExport:
             for handle in self._handles:
                 self._bus.unsubscribe(handle)
             return
-        spans = _Spans(provider.get_tracer("hermes", self._version), contents=self._settings.contents)
+        spans = _Spans(
+            provider.get_tracer("hermes", self._version),
+            contents=self._settings.contents,
+        )
         while (event := self._queue.get()) is not None:
             try:
                 spans.take(event)
-            except Exception:  # an event subscriber: what one event does wrong costs no other
+            except (
+                Exception
+            ):  # an event subscriber: what one event does wrong costs no other
                 log.exception("no span was made of %s", event.get("type"))
             self.stats.spans = spans.count
-        if self._is_there():  # otherwise the libraries would try for long, and a command has to end
+        if (
+            self._is_there()
+        ):  # otherwise the libraries would try for long, and a command has to end
             provider.shutdown()
         else:
-            log.warning("the last spans are lost: nobody answers at %s", mask(self._settings.endpoint))
+            log.warning(
+                "the last spans are lost: nobody answers at %s",
+                mask(self._settings.endpoint),
+            )
 
     def _is_there(self) -> bool:
         place = urlsplit(self._settings.endpoint)
@@ -124,17 +142,31 @@ class TraceExport:
             return False
 
     def _provider(self) -> "TracerProvider":
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
+            OTLPSpanExporter,
+        )
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         _keep_quiet()
-        headers = {name: re.sub(r"\$\{(\w+)\}", self._filled, value) for name, value in self._settings.headers.items()}
-        names = {"service.name": self._settings.service_name, "service.version": self._version}
-        provider = TracerProvider(resource=Resource.create(names), shutdown_on_exit=False)
-        exporter = OTLPSpanExporter(endpoint=self._settings.endpoint, headers=headers, timeout=10)
-        provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+        headers = {
+            name: re.sub(r"\$\{(\w+)\}", self._filled, value)
+            for name, value in self._settings.headers.items()
+        }
+        names = {
+            "service.name": self._settings.service_name,
+            "service.version": self._version,
+        }
+        provider = TracerProvider(
+            resource=Resource.create(names), shutdown_on_exit=False
+        )
+        exporter = OTLPSpanExporter(
+            endpoint=self._settings.endpoint, headers=headers, timeout=10
+        )
+        provider.add_span_processor(
+            BatchSpanProcessor(exporter, schedule_delay_millis=1000)
+        )
         return provider
 
     def _filled(self, found: re.Match[str]) -> str:
@@ -142,7 +174,10 @@ class TraceExport:
         value = self._secret(found[1])
         if not value:
             self.stats.problem = f"{found[1]} is not set"
-            log.error("spans are sent without %s: it is not set; store it with: hermes config set %s", *(found[1],) * 2)
+            log.error(
+                "spans are sent without %s: it is not set; store it with: hermes config set %s",
+                *(found[1],) * 2,
+            )
         return value or ""
 
 
@@ -179,10 +214,26 @@ class _Spans:
             case "agent.turn.ended" if turn:
                 self._end(session, turn, event)
             case (
-                "agent.turn.steered" | "agent.model.retried" | "agent.approval.requested" | "agent.approval.answered"
+                "agent.turn.steered"
+                | "agent.model.retried"
+                | "agent.approval.requested"
+                | "agent.approval.answered"
             ) if turn:
-                names = ("reason", "attempt", "delay", "provider", "model", "name", "answer", "by")
-                turn.span.add_event(event["type"], {name: event[name] for name in names if name in event}, _ns(event))
+                names = (
+                    "reason",
+                    "attempt",
+                    "delay",
+                    "provider",
+                    "model",
+                    "name",
+                    "answer",
+                    "by",
+                )
+                turn.span.add_event(
+                    event["type"],
+                    {name: event[name] for name in names if name in event},
+                    _ns(event),
+                )
                 if event["type"] == "agent.model.retried":
                     turn.since = event["ts"] + event.get("delay", 0.0)
             case _:
@@ -198,7 +249,9 @@ class _Spans:
         said = self._said.pop(session, "")
         if said:
             attributes["gen_ai.input.messages"] = _messages("user", said)
-        span = self._start("invoke_agent hermes", event["ts"], attributes, self._parent_of(session))
+        span = self._start(
+            "invoke_agent hermes", event["ts"], attributes, self._parent_of(session)
+        )
         self._turns[session] = _Turn(span, event["ts"])
         if len(self._turns) > _TURNS:
             self._turns.pop(next(iter(self._turns))).span.end()
@@ -222,9 +275,17 @@ class _Spans:
             **_usage(event),
         }
         if self._contents:
-            attributes["gen_ai.output.messages"] = _messages("assistant", event.get("text", ""))
+            attributes["gen_ai.output.messages"] = _messages(
+                "assistant", event.get("text", "")
+            )
         kind = self._api.SpanKind.CLIENT
-        span = self._start(f"chat {model}".strip(), min(turn.since, event["ts"]), attributes, turn.span, kind)
+        span = self._start(
+            f"chat {model}".strip(),
+            min(turn.since, event["ts"]),
+            attributes,
+            turn.span,
+            kind,
+        )
         span.end(_ns(event))
         turn.since = event["ts"]
 
@@ -238,7 +299,9 @@ class _Spans:
         }
         if self._contents:
             attributes["gen_ai.tool.call.arguments"] = event["arguments"]
-        turn.tools[event["call_id"]] = self._start(f"execute_tool {event['name']}", event["ts"], attributes, turn.span)
+        turn.tools[event["call_id"]] = self._start(
+            f"execute_tool {event['name']}", event["ts"], attributes, turn.span
+        )
 
     def _tool_end(self, turn: _Turn, event: Mapping[str, Any]) -> None:
         span = turn.tools.pop(event["call_id"], None)
@@ -256,7 +319,9 @@ class _Spans:
         self._parents.pop(session, None)
         for span in turn.tools.values():
             span.end(_ns(event))
-        turn.span.set_attributes({"hermes.turn.reason": event["reason"], **_usage(event)})
+        turn.span.set_attributes(
+            {"hermes.turn.reason": event["reason"], **_usage(event)}
+        )
         if event["reason"] not in _FINE:
             self._fail(turn.span, event["reason"])
         turn.span.end(_ns(event))
@@ -266,7 +331,12 @@ class _Spans:
         span.set_status(self._api.Status(self._api.StatusCode.ERROR))
 
     def _start(
-        self, name: str, ts: float, attributes: dict[str, Any], parent: "Span | None", kind: Any = None
+        self,
+        name: str,
+        ts: float,
+        attributes: dict[str, Any],
+        parent: "Span | None",
+        kind: Any = None,
     ) -> "Span":
         self.count += 1
         context = self._api.set_span_in_context(parent) if parent is not None else None
@@ -274,18 +344,28 @@ class _Spans:
             name,
             context=context,
             kind=kind or self._api.SpanKind.INTERNAL,
-            attributes={key: value for key, value in attributes.items() if value not in ("", None)},
+            attributes={
+                key: value
+                for key, value in attributes.items()
+                if value not in ("", None)
+            },
             start_time=int(ts * 1e9),
         )
 
 
 def _usage(event: Mapping[str, Any]) -> dict[str, Any]:
     usage = event.get("usage") or {}
-    return {name: usage[field] for field, name in _USAGE.items() if usage.get(field) is not None}
+    return {
+        name: usage[field]
+        for field, name in _USAGE.items()
+        if usage.get(field) is not None
+    }
 
 
 def _messages(role: str, text: str) -> str:
-    return msgspec.json.encode([{"role": role, "parts": [{"type": "text", "content": text}]}]).decode()
+    return msgspec.json.encode(
+        [{"role": role, "parts": [{"type": "text", "content": text}]}]
+    ).decode()
 
 
 def _ns(event: Mapping[str, Any]) -> int:

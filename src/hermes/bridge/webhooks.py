@@ -37,7 +37,11 @@ _LONGEST = 300.0  # seconds that an address may ask us to wait
 _REFUSALS = 5  # how often an address may refuse an event before the next one is tried
 _READ = 64 * 1024
 _PASSING = frozenset((408, 425, 429))  # refusals that pass
-_SENSITIVE = {topic: frozenset(kind.sensitive) for topic, kind in CATALOGUE.items() if kind.sensitive}
+_SENSITIVE = {
+    topic: frozenset(kind.sensitive)
+    for topic, kind in CATALOGUE.items()
+    if kind.sensitive
+}
 
 State = Literal["idle", "sending", "failing", "gone", "no secret"]
 
@@ -67,14 +71,26 @@ class _Answer(NamedTuple):
 class WebhookSender:
     """One webhook of one process. `key` is what its requests are signed with."""
 
-    def __init__(self, bus: Bus, name: str, webhook: Webhook, key: bytes, place: Path, *, pace: Pace = _PACE) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        name: str,
+        webhook: Webhook,
+        key: bytes,
+        place: Path,
+        *,
+        pace: Pace = _PACE,
+    ) -> None:
         self._pace = pace
         self._bus = bus
         self._name = name
         self._webhook = webhook
         self._contents = webhook.contents and is_private(webhook.url)
         if webhook.contents and not self._contents:
-            log.warning("others could listen in on the way to the webhook %s: private fields are left out", name)
+            log.warning(
+                "others could listen in on the way to the webhook %s: private fields are left out",
+                name,
+            )
         self._key = key
         self._place = place
         thin_out(place)
@@ -89,7 +105,9 @@ class WebhookSender:
         self._connection: HTTPConnection | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._handles = [bus.subscribe(pattern, self._hear) for pattern in webhook.events]
+        self._handles = [
+            bus.subscribe(pattern, self._hear) for pattern in webhook.events
+        ]
         if any(folder != self._spool.folder for folder in left_behind(place)):
             self._start()
 
@@ -103,7 +121,9 @@ class WebhookSender:
         """Hears nothing more, and gives what waits a moment. The rest is sent by the next process."""
         for handle in self._handles:
             self._bus.unsubscribe(handle)
-        self._deadline = time.monotonic() + (grace if self._state in {"idle", "sending"} else 0.0)
+        self._deadline = time.monotonic() + (
+            grace if self._state in {"idle", "sending"} else 0.0
+        )
         self._stopping.set()
         self._news.set()
         if self._thread is not None:
@@ -126,16 +146,26 @@ class WebhookSender:
 
     def _record(self, event: Mapping[str, Any]) -> bytes:
         topic = str(event["type"])
-        hidden = frozenset[str]() if self._contents else _SENSITIVE.get(topic, frozenset())
-        data = {name: value for name, value in self._encoder.ready(event).items() if name not in hidden}
+        hidden = (
+            frozenset[str]() if self._contents else _SENSITIVE.get(topic, frozenset())
+        )
+        data = {
+            name: value
+            for name, value in self._encoder.ready(event).items()
+            if name not in hidden
+        }
         place = [event.get(name) for name in ("session_id", "epoch", "seq")]
         name = "-".join(map(str, place)) if place[2] else uuid.uuid4().hex
-        return self._encoder.encode({"id": name, "type": topic, "timestamp": event.get("ts", 0.0), "data": data})
+        return self._encoder.encode(
+            {"id": name, "type": topic, "timestamp": event.get("ts", 0.0), "data": data}
+        )
 
     def _start(self) -> None:
         with self._starting:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=f"hermes-webhook-{self._name}", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name=f"hermes-webhook-{self._name}", daemon=True
+                )
                 self._thread.start()
 
     def _run(self) -> None:
@@ -158,7 +188,9 @@ class WebhookSender:
                 self._connection.close()
 
     def _is_over(self) -> bool:
-        return self._state == "gone" or (self._stopping.is_set() and time.monotonic() > self._deadline)
+        return self._state == "gone" or (
+            self._stopping.is_set() and time.monotonic() > self._deadline
+        )
 
     def _empty(self, spool: Spool) -> None:
         while not self._is_over() and (records := spool.read(_READ)):
@@ -179,13 +211,20 @@ class WebhookSender:
                 self._delivered += 1
                 return True
             if answer.status == 410:
-                log.error("the webhook %s is gone (410): nothing more is sent there", self._name)
+                log.error(
+                    "the webhook %s is gone (410): nothing more is sent there",
+                    self._name,
+                )
                 self._state = "gone"
                 return False
             self._state = "failing"
             refusals += 300 <= answer.status < 500 and answer.status not in _PASSING
             if refusals >= _REFUSALS:
-                log.error("the webhook %s would not have an event (%d); it is left out", self._name, answer.status)
+                log.error(
+                    "the webhook %s would not have an event (%d); it is left out",
+                    self._name,
+                    answer.status,
+                )
                 self._refused += 1
                 return True
             self._stopping.wait(max(answer.wait, backoff.next()))
@@ -210,7 +249,9 @@ class WebhookSender:
         if response.will_close:
             self._hang_up()
         wait = response.headers.get("retry-after", "0")
-        return _Answer(response.status, min(float(wait), _LONGEST) if wait.isdecimal() else 0.0)
+        return _Answer(
+            response.status, min(float(wait), _LONGEST) if wait.isdecimal() else 0.0
+        )
 
     def _connect(self) -> HTTPConnection:
         if self._connection is None:
@@ -222,7 +263,9 @@ class WebhookSender:
                 import truststore  # the system's certificates, wherever the system keeps them
 
                 context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                self._connection = HTTPSConnection(host, place.port, timeout=timeout, context=context)
+                self._connection = HTTPSConnection(
+                    host, place.port, timeout=timeout, context=context
+                )
             else:
                 self._connection = HTTPConnection(host, place.port, timeout=timeout)
         return self._connection
@@ -244,7 +287,9 @@ def key_of(secret: str) -> bytes:
 def _signed(key: bytes, record: bytes) -> dict[str, str]:
     """Headers that prove who sent a record, and when."""
     name, moment = msgspec.json.decode(record)["id"], str(int(time.time()))
-    mark = hmac.digest(key, b".".join((name.encode(), moment.encode(), record)), hashlib.sha256)
+    mark = hmac.digest(
+        key, b".".join((name.encode(), moment.encode(), record)), hashlib.sha256
+    )
     return {
         "content-type": "application/json",
         "user-agent": "hermes-webhook",

@@ -25,7 +25,9 @@ from hermes.repeated_errors import RepeatedErrors
 log = logging.getLogger("hermes.bridge")
 
 _PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
-_GREETING = 0.5  # seconds that a process waits at most for one who wants to see it begin
+_GREETING = (
+    0.5  # seconds that a process waits at most for one who wants to see it begin
+)
 _LONGEST = 100  # bytes of a path that a socket can have
 _WAITING = 10_000  # events that wait for a reader
 _PATIENCE = 10.0  # seconds for a reader to take something, or to say what it wants
@@ -63,7 +65,9 @@ class Window:
         self._path = folder / f"{_PREFIX}{os.getpid()}{_SUFFIX}"
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._path.unlink(missing_ok=True)  # of a process that had this number before
+            self._path.unlink(
+                missing_ok=True
+            )  # of a process that had this number before
             with address(self._path) as place:
                 self._server.bind(place)
             self._path.chmod(0o600)
@@ -97,10 +101,19 @@ class Window:
             except OSError as error:
                 if self._is_closed:
                     return
-                time.sleep(self._errors.note("accepting connections to the event socket", error))
+                time.sleep(
+                    self._errors.note(
+                        "accepting connections to the event socket", error
+                    )
+                )
                 continue
             self._errors.succeeded("accepting connections to the event socket")
-            threading.Thread(target=self._answer, args=(peer,), name="hermes-window-reader", daemon=True).start()
+            threading.Thread(
+                target=self._answer,
+                args=(peer,),
+                name="hermes-window-reader",
+                daemon=True,
+            ).start()
 
     def _answer(self, peer: socket.socket) -> None:
         with peer:
@@ -168,8 +181,19 @@ class _Reader:
                 events, missing = list(self._queue), self._missing
                 self._queue.clear()
                 self._missing = 0
-            gap = {"type": "gap", "dropped": missing, "pattern": self._look.pattern, "policy": "drop_oldest"}
-            yield b"".join(self._encode(event) + b"\n" for event in ([gap] if missing else []) + events) or b"\n"
+            gap = {
+                "type": "gap",
+                "dropped": missing,
+                "pattern": self._look.pattern,
+                "policy": "drop_oldest",
+            }
+            yield (
+                b"".join(
+                    self._encode(event) + b"\n"
+                    for event in ([gap] if missing else []) + events
+                )
+                or b"\n"
+            )
 
 
 def windows(folder: Path) -> list[Path]:
@@ -196,7 +220,10 @@ def forget_lookout(folder: Path) -> None:
 def _greet_lookouts(folder: Path) -> None:
     """Lets those who wait for processes see this one from its first event on. Nobody waits: nothing is done."""
     for path in _sockets(folder, _LOOKOUT):
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer,
+        ):
             peer.settimeout(_GREETING)
             with address(path) as place:
                 peer.connect(place)
@@ -219,7 +246,9 @@ def _sockets(folder: Path, prefix: str) -> list[Path]:
     return found
 
 
-def look_into(path: Path, look: Look, patience: float | None = _PATIENCE) -> socket.socket:
+def look_into(
+    path: Path, look: Look, patience: float | None = _PATIENCE
+) -> socket.socket:
     """A connection on which the answer comes. Raises OSError."""
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

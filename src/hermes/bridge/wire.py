@@ -76,7 +76,9 @@ class Wire:
                 sock = _secured(sock, host, target.cafile, wait, deadline)
             wire = cls(sock)
             wire._shake_hands(
-                place.netloc.rpartition("@")[2], f"{place.path or _PATH}?channel={quote(channel)}", target.token
+                place.netloc.rpartition("@")[2],
+                f"{place.path or _PATH}?channel={quote(channel)}",
+                target.token,
             )
             wire._await_answer(wait, deadline)
         except BaseException:
@@ -114,11 +116,15 @@ class Wire:
         messages: list[bytes] = []
         for opcode, is_last, payload in self._frames():
             if opcode == _PING:
-                if len(self._out) < _MOST:  # who sends pings and reads no answer gets none
+                if (
+                    len(self._out) < _MOST
+                ):  # who sends pings and reads no answer gets none
                     self._queue(_PONG, payload)
                     self.push()
             elif opcode == _CLOSE:
-                code = struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005
+                code = (
+                    struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005
+                )
                 raise WireClosed(f"the dashboard closed the connection ({code})")
             elif opcode != _PONG:
                 self._parts += payload
@@ -177,7 +183,9 @@ class Wire:
     def _shake_hands(self, host: str, path: str, token: str) -> None:
         self._key = base64.b64encode(os.urandom(16))
         if not (token.isascii() and token.isprintable()):
-            raise WireClosed("the token can't be sent: it has characters that no token has")
+            raise WireClosed(
+                "the token can't be sent: it has characters that no token has"
+            )
         head = (
             f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {self._key.decode()}\r\n"
@@ -195,15 +203,19 @@ class Wire:
         self._in[:] = rest
         lines = head.decode("latin-1").split("\r\n")
         headers = {
-            name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
+            name.strip().lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines[1:])
         }
         status = lines[0].split(" ")[1] if lines[0].count(" ") else "0"
         if status != "101":
             wait_for = headers.get("retry-after", "0")
             raise WireRefused(
-                int(status) if status.isdecimal() else 0, float(wait_for) if wait_for.isdecimal() else 0.0
+                int(status) if status.isdecimal() else 0,
+                float(wait_for) if wait_for.isdecimal() else 0.0,
             )
-        expected = base64.b64encode(hashlib.sha1(self._key + _GUID, usedforsecurity=False).digest()).decode()
+        expected = base64.b64encode(
+            hashlib.sha1(self._key + _GUID, usedforsecurity=False).digest()
+        ).decode()
         if headers.get("sec-websocket-accept") != expected:
             raise WireClosed("what answers there is no dashboard")
 
@@ -226,12 +238,16 @@ def _masked(payload: bytes, key: bytes) -> Iterator[bytes]:
     mask = int.from_bytes(key * (size // 4), "little")
     for start in range(0, len(payload), size):
         piece = payload[start : start + size]
-        yield (int.from_bytes(piece, "little") ^ mask).to_bytes(size, "little")[: len(piece)]
+        yield (int.from_bytes(piece, "little") ^ mask).to_bytes(size, "little")[
+            : len(piece)
+        ]
 
 
 def _connect(host: str, port: int, wait: Wait, deadline: float) -> socket.socket:
     failure: OSError = OSError("no address")
-    for family, kind, number, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, number, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM
+    ):
         sock = socket.socket(family, kind, number)
         try:
             sock.setblocking(False)
@@ -249,13 +265,17 @@ def _connect(host: str, port: int, wait: Wait, deadline: float) -> socket.socket
     raise failure
 
 
-def _secured(sock: socket.socket, host: str, cafile: str, wait: Wait, deadline: float) -> socket.socket:
+def _secured(
+    sock: socket.socket, host: str, cafile: str, wait: Wait, deadline: float
+) -> socket.socket:
     import ssl
 
     context = ssl.create_default_context(cafile=cafile or None)
     if cafile:  # this very certificate, whatever name it has
         context.check_hostname = False
-    secured = context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    secured = context.wrap_socket(
+        sock, server_hostname=host, do_handshake_on_connect=False
+    )
     while True:
         try:
             secured.do_handshake()
@@ -271,4 +291,7 @@ def _secured(sock: socket.socket, host: str, cafile: str, wait: Wait, deadline: 
 
 
 def _has_to_wait(error: OSError) -> bool:
-    return type(error).__name__ in {"SSLWantReadError", "SSLWantWriteError"}  # by name: ssl may not be loaded
+    return type(error).__name__ in {
+        "SSLWantReadError",
+        "SSLWantWriteError",
+    }  # by name: ssl may not be loaded

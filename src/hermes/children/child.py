@@ -102,7 +102,11 @@ class Child:
         for transport in self._transports:
             transport.close()
         if not self._transports:
-            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            for pipe in (
+                self._process.stdin,
+                self._process.stdout,
+                self._process.stderr,
+            ):
                 if pipe is not None:
                     pipe.close()
 
@@ -111,9 +115,14 @@ class Child:
         out, err, into = self._process.stdout, self._process.stderr, self._process.stdin
         if out is None or err is None or into is None:
             raise BrokenPipeError
-        for protocol, pipe in ((lambda: asyncio.StreamReaderProtocol(self.output), out), (complaints, err)):
+        for protocol, pipe in (
+            (lambda: asyncio.StreamReaderProtocol(self.output), out),
+            (complaints, err),
+        ):
             reading, _ = await loop.connect_read_pipe(protocol, pipe)
             self._transports.append(reading)
-        writing, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, into)
+        writing, flow = await loop.connect_write_pipe(
+            asyncio.streams.FlowControlMixin, into
+        )
         self._transports.append(writing)
         self._writer = asyncio.StreamWriter(writing, flow, None, loop)

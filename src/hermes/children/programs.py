@@ -33,7 +33,11 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     search_path, workspaces = environ.get("PATH") or os.defpath, _current_workspaces()
     try:
         found = _first(name, search_path, workspaces)
-        return found if _is_program(found) else _first.__wrapped__(name, search_path, workspaces)
+        return (
+            found
+            if _is_program(found)
+            else _first.__wrapped__(name, search_path, workspaces)
+        )
     except FileNotFoundError:
         return None
 
@@ -48,12 +52,16 @@ def skipped_program(name: str, environ: Mapping[str, str]) -> str:
     """The path of a program that is on PATH but not used, because a model may have written it; else empty."""
     folders = (environ.get("PATH") or os.defpath).split(os.pathsep)
     programs = (os.path.abspath(os.path.join(folder, name)) for folder in folders)  # noqa: PTH100, PTH118
-    return "" if find_program(name, environ) else next(filter(_is_program, programs), "")
+    return (
+        "" if find_program(name, environ) else next(filter(_is_program, programs), "")
+    )
 
 
 def trusted_path(environ: Mapping[str, str]) -> str:
     """The PATH for a helper program, so that programs it starts come from outside every workspace too."""
-    return os.pathsep.join(_trusted(environ.get("PATH") or os.defpath, _current_workspaces()))
+    return os.pathsep.join(
+        _trusted(environ.get("PATH") or os.defpath, _current_workspaces())
+    )
 
 
 @lru_cache(maxsize=64)
@@ -74,8 +82,16 @@ def is_inside(path: str, folders: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=16)
 def _trusted(search_path: str, workspaces: frozenset[str]) -> tuple[str, ...]:
-    absolute = [folder for folder in search_path.split(os.pathsep) if os.path.isabs(folder)]  # noqa: PTH117
-    return tuple(one for one in absolute if not is_inside(one, workspaces) and not _is_project_folder(one))
+    absolute = [
+        folder
+        for folder in search_path.split(os.pathsep)
+        if os.path.isabs(folder)  # noqa: PTH117
+    ]
+    return tuple(
+        one
+        for one in absolute
+        if not is_inside(one, workspaces) and not _is_project_folder(one)
+    )
 
 
 def _is_project_folder(folder: str) -> bool:
@@ -90,15 +106,25 @@ def _is_project_folder(folder: str) -> bool:
 def _current_workspaces() -> frozenset[str]:
     """The registered workspaces and the current folder. The user's home counts only if a session works in it."""
     try:
-        return _with_folder(os.getcwd(), os.path.expanduser("~"), frozenset(_workspaces))  # noqa: PTH109, PTH111
+        return _with_folder(
+            os.getcwd(),  # noqa: PTH109
+            os.path.expanduser("~"),  # noqa: PTH111
+            frozenset(_workspaces),  # noqa: PTH109, PTH111, RUF100
+        )
     except FileNotFoundError:  # it was deleted
         return frozenset(_workspaces)
 
 
 @lru_cache(maxsize=16)
-def _with_folder(folder: str, user_home: str, workspaces: frozenset[str]) -> frozenset[str]:
+def _with_folder(
+    folder: str, user_home: str, workspaces: frozenset[str]
+) -> frozenset[str]:
     here = os.path.realpath(folder)
-    return workspaces if _holds(here, (*_SYSTEM_FOLDERS, os.path.realpath(user_home))) else workspaces | {here}
+    return (
+        workspaces
+        if _holds(here, (*_SYSTEM_FOLDERS, os.path.realpath(user_home)))
+        else workspaces | {here}
+    )
 
 
 def _holds(folder: str, others: Iterable[str]) -> bool:

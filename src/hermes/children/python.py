@@ -41,7 +41,9 @@ def own_code() -> tuple[Path, ...]:
 def _isolation() -> tuple[str, ...]:
     """The isolating options, and the options that stand for this process's own PYTHON* variables."""
     options = ["-E", "-P"]
-    if site.getusersitepackages() not in sys.path:  # else Hermes itself may be installed there
+    if (
+        site.getusersitepackages() not in sys.path
+    ):  # else Hermes itself may be installed there
         options.append("-s")
     if sys.dont_write_bytecode:
         options.append("-B")

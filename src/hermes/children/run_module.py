@@ -11,7 +11,9 @@ import sys
 def main(arguments: list[str]) -> None:
     """Runs the module with the arguments behind it."""
     installed_in = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH118, PTH120
-    if installed_in not in map(os.path.realpath, sys.path):  # a copy that was found through PYTHONPATH
+    if installed_in not in map(
+        os.path.realpath, sys.path
+    ):  # a copy that was found through PYTHONPATH
         sys.path.insert(0, installed_in)
     sys.argv = arguments
     runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)

@@ -12,7 +12,12 @@ import msgspec
 from hermes.core.calls import refusal_of
 from hermes.core.ports import Approvals, Decision
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAsked, Reach
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAsked,
+    Reach,
+)
 
 log = logging.getLogger("hermes.codex")
 
@@ -29,11 +34,15 @@ async def drop_reason(reason: str) -> None:
 class Judge(Protocol):
     """The policy, which needs none of the session's tools: codex has its own."""
 
-    def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:
+    def check(
+        self, command: str, folder: Path, *, workspace: Path | None = None
+    ) -> Decision:
         """Judges a command."""
         ...
 
-    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
+    def check_files(
+        self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
+    ) -> Decision:
         """Judges changes to these files, and to anything in the folders `below`."""
         ...
 
@@ -78,15 +87,27 @@ class Approver:
             return "once"
         reason = _both(request.reason, decision.reason)
         memorable = request.memorable and decision.memorable
-        answer = await self._ask(msgspec.structs.replace(request, reason=reason, memorable=memorable))
-        again = _judged(judge) if answer != "deny" else decision  # the rules may have changed while it was asked
-        return await self._forbid(request, again) if again.verdict == "forbid" else answer
+        answer = await self._ask(
+            msgspec.structs.replace(request, reason=reason, memorable=memorable)
+        )
+        again = (
+            _judged(judge) if answer != "deny" else decision
+        )  # the rules may have changed while it was asked
+        return (
+            await self._forbid(request, again) if again.verdict == "forbid" else answer
+        )
 
-    async def question(self, number: str, text: str, options: tuple[str, ...]) -> str | None:
+    async def question(
+        self, number: str, text: str, options: tuple[str, ...]
+    ) -> str | None:
         """The person's answer in words; None when there is none."""
         self.waiting += 1
         try:
-            return (await self._approvals.question(QuestionAsked(call_id=number, text=text, options=options))).text
+            return (
+                await self._approvals.question(
+                    QuestionAsked(call_id=number, text=text, options=options)
+                )
+            ).text
         except Exception:
             log.exception("could not put codex's question to anyone")
             return None
@@ -96,7 +117,9 @@ class Approver:
     async def _forbid(self, request: ApprovalRequested, decision: Decision) -> Verdict:
         self._refusals[request.call_id] = f"forbidden by policy: {decision.reason}"
         refused = ApprovalAnswered(call_id=request.call_id, answer="deny", by="policy")
-        await self._record((msgspec.structs.replace(request, reason=decision.reason), refused))
+        await self._record(
+            (msgspec.structs.replace(request, reason=decision.reason), refused)
+        )
         return "deny"
 
     async def _ask(self, request: ApprovalRequested) -> Verdict:
@@ -108,7 +131,9 @@ class Approver:
                 await self._explain(answered.reason)
         except Exception:
             log.exception("could not ask anyone about %s", request.name)
-            answered = ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
+            answered = ApprovalAnswered(
+                call_id=request.call_id, answer="deny", by="nobody"
+            )
         finally:
             self.waiting -= 1
         if answered.answer == "deny":
@@ -118,7 +143,13 @@ class Approver:
 
 
 def request_for(
-    number: str, name: str, arguments: Mapping[str, Any], summary: str, *, reason: str, reach: Reach = "machine"
+    number: str,
+    name: str,
+    arguments: Mapping[str, Any],
+    summary: str,
+    *,
+    reason: str,
+    reach: Reach = "machine",
 ) -> ApprovalRequested:
     """A request as every surface shows it. The same arguments always give the same shape."""
     text = msgspec.json.encode(arguments, order="sorted").decode()

@@ -29,7 +29,11 @@ from hermes.codex.items import (
 from hermes.core.ports import Decision
 from hermes.schema.events import ApprovalRequested
 
-_DECISIONS = {"once": "accept", "session": "acceptForSession", "always": "acceptForSession"}
+_DECISIONS = {
+    "once": "accept",
+    "session": "acceptForSession",
+    "always": "acceptForSession",
+}
 _NOTHING: Mapping[str, object] = {}
 _MAX_DIFF_CHARACTERS = 6_000  # of a patch in a question
 
@@ -82,7 +86,9 @@ class _PermissionsAsked(msgspec.Struct, frozen=True, rename="camel"):
 class Asking:
     """Answers codex's requests in one turn."""
 
-    def __init__(self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: Path) -> None:
+    def __init__(
+        self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: Path
+    ) -> None:
         self._approver = approver
         self._judge = judge
         self._items = items
@@ -98,7 +104,9 @@ class Asking:
         """What codex gets. CodexRefused for a request we don't know: an error, never silence."""
         match call.method:
             case "item/commandExecution/requestApproval":
-                return {"decision": await self._command(call, _read(call, _CommandAsked))}
+                return {
+                    "decision": await self._command(call, _read(call, _CommandAsked))
+                }
             case "item/fileChange/requestApproval":
                 return {"decision": await self._change(call, _read(call, _ChangeAsked))}
             case "item/permissions/requestApproval":
@@ -108,7 +116,9 @@ class Asking:
             case "item/tool/requestUserInput":
                 return await self._elicitations.input(_read(call, InputAsked))
             case _:
-                raise CodexRefused(f"Hermes does not answer {call.method}", code=wire.UNKNOWN_METHOD)
+                raise CodexRefused(
+                    f"Hermes does not answer {call.method}", code=wire.UNKNOWN_METHOD
+                )
 
     async def _command(self, call: wire.Call, asked: _CommandAsked) -> str:
         if asked.network_approval_context is not None:
@@ -119,16 +129,24 @@ class Asking:
         runs = asked.kind == "command" and bool(command.strip())
 
         def judge() -> Decision:
-            found = self._judge.check(command, cwd, workspace=self._cwd) if command.strip() else Decision("ask")
+            found = (
+                self._judge.check(command, cwd, workspace=self._cwd)
+                if command.strip()
+                else Decision("ask")
+            )
             if found.verdict != "forbid" and (places := permissions.writable()):
                 files = self._judge.check_files((), self._cwd, below=places)
                 return files if files.verdict == "forbid" else found
             return found
 
-        arguments = {"command": command, "cwd": str(cwd)} | ({"permissions": more} if more else {})
+        arguments = {"command": command, "cwd": str(cwd)} | (
+            {"permissions": more} if more else {}
+        )
         if asked.kind != "command":
             arguments["kind"] = asked.kind
-        summary = f"{_intention(asked.kind, command)}\nin {cwd}" + (f"\nwith these permissions: {more}" if more else "")
+        summary = f"{_intention(asked.kind, command)}\nin {cwd}" + (
+            f"\nwith these permissions: {more}" if more else ""
+        )
         request = request_for(
             _number(call, asked.item_id),
             "exec_command",
@@ -136,11 +154,17 @@ class Asking:
             summary,
             reason=asked.reason or "codex wants to run it outside its sandbox",
         )
-        raw = {"command": asked.command, "cwd": str(cwd)} | ({"permissions": more} if more else {})
-        shape = f"codex exec_command {msgspec.json.encode(raw, order='sorted').decode()}"
+        raw = {"command": asked.command, "cwd": str(cwd)} | (
+            {"permissions": more} if more else {}
+        )
+        shape = (
+            f"codex exec_command {msgspec.json.encode(raw, order='sorted').decode()}"
+        )
         request = msgspec.structs.replace(request, shape=shape, memorable=runs)
         is_plain = runs and not more
-        answer = await self._approver.decide(request, judge, is_free=lambda one: is_plain and _is_free(one))
+        answer = await self._approver.decide(
+            request, judge, is_free=lambda one: is_plain and _is_free(one)
+        )
         return _DECISIONS.get(answer, "decline")
 
     async def _host(self, call: wire.Call, asked: _CommandAsked, wanted: _Host) -> str:
@@ -158,7 +182,9 @@ class Asking:
         )
         request = msgspec.structs.replace(request, memorable=bool(wanted.host))
         answer = await self._approver.decide(
-            request, lambda: self._judge.check_host(wanted.host), is_free=lambda _: bool(wanted.host)
+            request,
+            lambda: self._judge.check_host(wanted.host),
+            is_free=lambda _: bool(wanted.host),
         )
         return _DECISIONS.get(answer, "decline")
 
@@ -168,16 +194,26 @@ class Asking:
         below = (Path(asked.grant_root),) if asked.grant_root else ()
         paths = known.paths(self._cwd) if known else ()
         request = self._patch(call, asked, known)
-        answer = await self._approver.decide(request, lambda: self._judge.check_files(paths, self._cwd, below=below))
+        answer = await self._approver.decide(
+            request, lambda: self._judge.check_files(paths, self._cwd, below=below)
+        )
         return _DECISIONS.get(answer, "decline")
 
-    def _patch(self, call: wire.Call, asked: _ChangeAsked, item: FileChange | None) -> ApprovalRequested:
+    def _patch(
+        self, call: wire.Call, asked: _ChangeAsked, item: FileChange | None
+    ) -> ApprovalRequested:
         cwd = str(self._cwd)
-        root = f"\nand from then on anywhere below {asked.grant_root}" if asked.grant_root else ""
+        root = (
+            f"\nand from then on anywhere below {asked.grant_root}"
+            if asked.grant_root
+            else ""
+        )
         reason = asked.reason or "codex wants to change files outside its sandbox"
         if item is None:
             what = f"a patch whose content codex did not announce\nin {cwd}{root}"
-            blind = request_for(_number(call, asked.item_id), "apply_patch", {}, what, reason=reason)
+            blind = request_for(
+                _number(call, asked.item_id), "apply_patch", {}, what, reason=reason
+            )
             return msgspec.structs.replace(blind, memorable=False)
         made = call_of(item, cwd)
         diff = _cut(item.changes, cwd)
@@ -203,18 +239,27 @@ class Asking:
             reason=asked.reason or "codex wants to do more than its sandbox allows",
         )
         answer = (
-            await self._approver.decide(request, lambda: self._judge.check_files((), self._cwd, below=places))
+            await self._approver.decide(
+                request, lambda: self._judge.check_files((), self._cwd, below=places)
+            )
             if wanted
             else "deny"
         )
         granted: object = asked.permissions if answer != "deny" else _NOTHING
-        return {"permissions": granted, "scope": "session" if answer in ("session", "always") else "turn"}
+        return {
+            "permissions": granted,
+            "scope": "session" if answer in ("session", "always") else "turn",
+        }
 
 
-def would_run(name: str, arguments: Mapping[str, Any], judge: Judge, workspace: Path) -> bool:
+def would_run(
+    name: str, arguments: Mapping[str, Any], judge: Judge, workspace: Path
+) -> bool:
     """Whether a request of codex that was put to a person would be answered by the policy alone by now."""
     match name, arguments:
-        case "exec_command", {"command": str(command), "cwd": str(folder), **more} if command.strip() and not more:
+        case "exec_command", {"command": str(command), "cwd": str(folder), **more} if (
+            command.strip() and not more
+        ):
             return _is_free(judge.check(command, Path(folder), workspace=workspace))
         case "network_access", {"host": str(host)} if host:
             return judge.check_host(host).verdict == "allow"
@@ -248,7 +293,9 @@ def _in_words(permissions: msgspec.Raw) -> str:
 
 def _without_nothing(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: inner for key, inner in value.items() if inner not in (None, {}, [])}
+        return {
+            key: inner for key, inner in value.items() if inner not in (None, {}, [])
+        }
     return value
 
 
@@ -271,9 +318,19 @@ def _cut(changes: Sequence[Change], cwd: str) -> str:
     left = len(diff) - _MAX_DIFF_CHARACTERS
     if left <= 0:
         return diff
-    sizes = accumulate(len(changes_to_decide([change], cwd)) + 1 for change in changes[:-1])
-    hidden = [change for change, start in zip(changes[1:], sizes, strict=True) if start >= _MAX_DIFF_CHARACTERS]
-    files = f", of {', '.join(near(change.path, cwd) for change in hidden)}" if hidden else ""
+    sizes = accumulate(
+        len(changes_to_decide([change], cwd)) + 1 for change in changes[:-1]
+    )
+    hidden = [
+        change
+        for change, start in zip(changes[1:], sizes, strict=True)
+        if start >= _MAX_DIFF_CHARACTERS
+    ]
+    files = (
+        f", of {', '.join(near(change.path, cwd) for change in hidden)}"
+        if hidden
+        else ""
+    )
     return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"
 
 
@@ -284,7 +341,9 @@ def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.DecodeError as error:
-        raise CodexRefused(f"Hermes does not understand these permissions: {error}", code=-32602) from error
+        raise CodexRefused(
+            f"Hermes does not understand these permissions: {error}", code=-32602
+        ) from error
 
 
 def _read(call: wire.Call, kind: type[Any]) -> Any:
@@ -292,4 +351,6 @@ def _read(call: wire.Call, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(call.params, type=kind)
     except msgspec.DecodeError as error:
-        raise CodexRefused(f"Hermes does not understand this {call.method}: {error}", code=-32602) from error
+        raise CodexRefused(
+            f"Hermes does not understand this {call.method}: {error}", code=-32602
+        ) from error

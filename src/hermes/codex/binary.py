@@ -59,7 +59,11 @@ def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
     """The program. CodexGone says how to get it."""
     found = find_codex(environ, configured)
     if found is None:
-        what = f"There is no codex program at {configured}." if configured else "The codex program was not found."
+        what = (
+            f"There is no codex program at {configured}."
+            if configured
+            else "The codex program was not found."
+        )
         raise CodexGone(what, hint=how_to_get_codex(environ, configured))
     return found
 
@@ -83,8 +87,16 @@ def native(found: Path) -> Path:
         return found
     package, triple = names
     beside = script.parent.parent
-    places = (beside.parent / f"codex-{package}", beside / "node_modules" / "@openai" / f"codex-{package}", beside)
-    programs = [place / "vendor" / triple / folder / "codex" for place in places for folder in ("bin", "codex")]
+    places = (
+        beside.parent / f"codex-{package}",
+        beside / "node_modules" / "@openai" / f"codex-{package}",
+        beside,
+    )
+    programs = [
+        place / "vendor" / triple / folder / "codex"
+        for place in places
+        for folder in ("bin", "codex")
+    ]
     return next((program for program in programs if program.is_file()), found)
 
 
@@ -113,7 +125,9 @@ def version_warning(version: tuple[int, ...]) -> str:
     return ""
 
 
-async def run_once(program: Path, arguments: Sequence[str], environ: Mapping[str, str]) -> Ran:
+async def run_once(
+    program: Path, arguments: Sequence[str], environ: Mapping[str, str]
+) -> Ran:
     """Runs the program to its end, without input. CodexGone when it can't be started or does not end."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -126,23 +140,32 @@ async def run_once(program: Path, arguments: Sequence[str], environ: Mapping[str
         )
     except OSError as error:
         raise CodexGone(
-            f"{program} can't be started ({(error.strerror or str(error)).lower()}).", hint=INSTALL
+            f"{program} can't be started ({(error.strerror or str(error)).lower()}).",
+            hint=INSTALL,
         ) from error
     try:
         async with asyncio.timeout(_ANSWER):
             out, err = await process.communicate()
     except TimeoutError as error:
-        raise CodexGone(f"{program} {' '.join(arguments)} did not end within {_ANSWER:.0f} seconds.") from error
+        raise CodexGone(
+            f"{program} {' '.join(arguments)} did not end within {_ANSWER:.0f} seconds."
+        ) from error
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return Ran(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))
+    return Ran(
+        process.returncode or 0,
+        out.decode(errors="replace"),
+        err.decode(errors="replace"),
+    )
 
 
 async def preflight(program: Path, environ: Mapping[str, str]) -> str:
     """What codex has against its configuration; empty when it accepts it. Older programs pass over unknown keys."""
-    ran = await run_once(program, ("app-server", "--strict-config", "--print-startup-config"), environ)
+    ran = await run_once(
+        program, ("app-server", "--strict-config", "--print-startup-config"), environ
+    )
     if ran.is_misuse:
         ran = await run_once(program, ("features", "list"), environ)
     return "" if ran.code == 0 else _said(ran)

@@ -49,7 +49,9 @@ def split(text: str, name: str = "config.toml") -> Parts:
         )
     end = ending.end()
     if not ending[1] and text[:begin].endswith("\n"):
-        begin -= 1  # the file did not end with a line end: the one before the block is ours
+        begin -= (
+            1  # the file did not end with a line end: the one before the block is ours
+        )
     parts = Parts(text[:begin], text[end:], text[begin:end])
     _parsed(parts.above + parts.below, name)
     return parts
@@ -76,7 +78,9 @@ def data(parts: Parts) -> dict[str, Any]:
 
 def closed(parts: Parts, keys: Iterable[str]) -> frozenset[str]:
     """Those of the keys that can't be added to: the user wrote a whole table in one line."""
-    return frozenset(key for key in keys if not _complete(f"{parts.above}\n[{key}.{_PROBE}]\n"))
+    return frozenset(
+        key for key in keys if not _complete(f"{parts.above}\n[{key}.{_PROBE}]\n")
+    )
 
 
 def _parsed(text: str, name: str) -> None:
@@ -84,7 +88,8 @@ def _parsed(text: str, name: str) -> None:
         tomllib.loads(_readable(text))
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
-            f"{name} is not valid TOML: {error}", hint=f"{_UNCHANGED} Correct the file first."
+            f"{name} is not valid TOML: {error}",
+            hint=f"{_UNCHANGED} Correct the file first.",
         ) from error
 
 

@@ -20,7 +20,14 @@ from hermes import __version__
 from hermes.children.child import CHUNK, Child
 from hermes.codex import wire
 from hermes.codex.binary import parse_version, plain
-from hermes.codex.failures import BACK, CodexFailed, CodexGone, CodexRefused, CodexSilent, gone
+from hermes.codex.failures import (
+    BACK,
+    CodexFailed,
+    CodexGone,
+    CodexRefused,
+    CodexSilent,
+    gone,
+)
 
 log = logging.getLogger("hermes.codex")
 
@@ -61,7 +68,9 @@ class _Initialized(msgspec.Struct, frozen=True):
 class Client:
     """A running process. `close` must be awaited, whatever happens."""
 
-    def __init__(self, child: Child, errors: asyncio.StreamReader, listener: Listener) -> None:
+    def __init__(
+        self, child: Child, errors: asyncio.StreamReader, listener: Listener
+    ) -> None:
         self.pid = child.pid
         self.version: tuple[int, ...] = ()
         self.noise = 0
@@ -74,7 +83,10 @@ class Client:
         self._complaints: deque[str] = deque(maxlen=_COMPLAINTS)
         self._errors = errors
         self._end: CodexGone | None = None
-        self._tasks = [asyncio.ensure_future(self._drain()), asyncio.ensure_future(self._read())]
+        self._tasks = [
+            asyncio.ensure_future(self._drain()),
+            asyncio.ensure_future(self._read()),
+        ]
 
     @classmethod
     async def start(cls, launch: Launch, listener: Listener) -> "Client":
@@ -90,7 +102,9 @@ class Client:
             )
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            raise CodexGone(f"Codex can't be started ({why}).", hint=f"Run `hermes doctor`. {BACK}") from error
+            raise CodexGone(
+                f"Codex can't be started ({why}).", hint=f"Run `hermes doctor`. {BACK}"
+            ) from error
         client = cls(child, errors, listener)
         try:
             await client._shake_hands(launch.startup_timeout)
@@ -109,7 +123,14 @@ class Client:
         """Why it can't be asked any more, once that is so."""
         return self._end
 
-    async def request(self, method: str, params: object, result: type[T], *, timeout: float = 30.0) -> T:  # noqa: ASYNC109
+    async def request(
+        self,
+        method: str,
+        params: object,
+        result: type[T],
+        *,
+        timeout: float = 30.0,  # noqa: ASYNC109
+    ) -> T:
         """Asks and waits. CodexRefused, CodexSilent or CodexGone when there is no result."""
         if self._end is not None:
             raise self._end
@@ -132,7 +153,9 @@ class Client:
         try:
             return msgspec.json.decode(answer.result, type=result)
         except msgspec.DecodeError as error:
-            raise CodexRefused(f"Codex answered {method} in a way Hermes does not understand: {error}") from error
+            raise CodexRefused(
+                f"Codex answered {method} in a way Hermes does not understand: {error}"
+            ) from error
 
     async def close(self) -> None:
         """Ends codex with everything it started: its input ends, then the leash does the rest."""
@@ -144,7 +167,9 @@ class Client:
         await self._child.stop(grace=_GRACE)
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._answering.values(), return_exceptions=True)
+        await asyncio.gather(
+            *self._tasks, *self._answering.values(), return_exceptions=True
+        )
         self._ended(CodexGone("Codex was closed."))
 
     async def _shake_hands(self, seconds: float) -> None:
@@ -153,7 +178,9 @@ class Client:
             "capabilities": {"experimentalApi": True},
         }
         try:
-            hello = await self.request("initialize", about, _Initialized, timeout=seconds)
+            hello = await self.request(
+                "initialize", about, _Initialized, timeout=seconds
+            )
         except CodexSilent as error:
             raise CodexSilent(
                 f"Codex did not start within {seconds:g} seconds.{self.complaint()}",
@@ -168,7 +195,9 @@ class Client:
         try:
             await self._child.write(line)
         except OSError as error:
-            raise self._end or CodexGone(f"Codex has ended.{self.complaint()}") from error
+            raise self._end or CodexGone(
+                f"Codex has ended.{self.complaint()}"
+            ) from error
 
     async def _read(self) -> None:
         lines = wire.Lines()
@@ -181,7 +210,9 @@ class Client:
             end = error
         if not end.message:
             code = await self._child.exit_code(0.5)
-            await asyncio.wait(self._tasks[:1], timeout=_LAST_WORDS_S)  # what it complained about may come later
+            await asyncio.wait(
+                self._tasks[:1], timeout=_LAST_WORDS_S
+            )  # what it complained about may come later
             how = f" (exit code {code})" if code else ""
             end = gone(how, "\n".join(self._complaints), self._last())
         self._ended(end)
@@ -198,9 +229,15 @@ class Client:
                 self._answering[message.id] = task
                 task.add_done_callback(lambda _: self._answering.pop(message.id, None))
             case wire.Answer():
-                place = self._waiting.pop(message.id, None) if message.id is not None else None
+                place = (
+                    self._waiting.pop(message.id, None)
+                    if message.id is not None
+                    else None
+                )
                 if place is None or place.done():
-                    self._passed_over(f"an answer to a request that nobody waits for ({message.id!r})")
+                    self._passed_over(
+                        f"an answer to a request that nobody waits for ({message.id!r})"
+                    )
                 else:
                     place.set_result(message)
             case wire.Noise():
@@ -213,7 +250,9 @@ class Client:
     def _resolved(self, notice: wire.Notice) -> None:
         """The question is settled without us, mostly because the turn was interrupted: nobody need answer any more."""
         with contextlib.suppress(msgspec.DecodeError):
-            task = self._answering.get(msgspec.json.decode(notice.params, type=_Resolved).requestId)
+            task = self._answering.get(
+                msgspec.json.decode(notice.params, type=_Resolved).requestId
+            )
             if task is not None:
                 task.cancel()
 
@@ -222,10 +261,14 @@ class Client:
         try:
             reply = wire.answer(call.id, await self._listener.answer(call))
         except CodexRefused as refused:
-            reply = wire.refusal(call.id, refused.code or wire.UNKNOWN_METHOD, refused.message)
+            reply = wire.refusal(
+                call.id, refused.code or wire.UNKNOWN_METHOD, refused.message
+            )
         except Exception as error:
             log.exception("a question of codex could not be answered: %s", call.method)
-            reply = wire.refusal(call.id, wire.INTERNAL, f"{type(error).__name__} while answering")
+            reply = wire.refusal(
+                call.id, wire.INTERNAL, f"{type(error).__name__} while answering"
+            )
         with contextlib.suppress(CodexFailed):
             await self._send(reply)
 
@@ -235,7 +278,9 @@ class Client:
         while chunk := await self._errors.read(CHUNK):
             *lines, rest = (rest + chunk).split(b"\n")
             rest = rest[-CHUNK:]
-            self._complaints.extend(plain(line.decode(errors="replace")) for line in lines)
+            self._complaints.extend(
+                plain(line.decode(errors="replace")) for line in lines
+            )
         if rest:
             self._complaints.append(plain(rest.decode(errors="replace")))
 
@@ -245,7 +290,9 @@ class Client:
         return f" It said: {last}" if last else ""
 
     def _last(self) -> str:
-        return next((line.strip() for line in reversed(self._complaints) if line.strip()), "")[:300]
+        return next(
+            (line.strip() for line in reversed(self._complaints) if line.strip()), ""
+        )[:300]
 
     def _ended(self, end: CodexGone) -> None:
         if self._end is None:

@@ -26,7 +26,10 @@ class Handover(msgspec.Struct, frozen=True):
 
 
 def handover(
-    thread: CodexThread | None, session: str, before: Sequence[Message], turns: Sequence[Beginning] = ()
+    thread: CodexThread | None,
+    session: str,
+    before: Sequence[Message],
+    turns: Sequence[Beginning] = (),
 ) -> Handover:
     """`before` is everything up to what is said now. What a turn did that codex ran is known to its thread, even when
     Hermes ended in the middle of it."""
@@ -62,7 +65,9 @@ def knowledge(messages: Sequence[Message]) -> str:
 
 
 def _extend(chain: "hashlib.blake2b", message: Message) -> None:
-    chain.update(type(message).topic.encode() + b" " + msgspec.json.encode(message) + b"\n")
+    chain.update(
+        type(message).topic.encode() + b" " + msgspec.json.encode(message) + b"\n"
+    )
 
 
 def instructions(prompt: SessionPrompted | None) -> str:
@@ -81,14 +86,19 @@ def as_items(messages: Sequence[Message]) -> list[dict[str, Any]]:
             case AssistantMessage():
                 items += [_said("assistant", part) for part in _spoken(message)]
             case ToolFinished(text=text):
-                items.append(_said("user", f"[result of {message.name}]\n{_shortened(text)}"))
+                items.append(
+                    _said("user", f"[result of {message.name}]\n{_shortened(text)}")
+                )
             case _:
                 pass
     return items
 
 
 def _spoken(message: AssistantMessage) -> list[str]:
-    calls = [f"[called {call.name} with {_shortened(call.arguments)}]" for call in message.tool_calls]
+    calls = [
+        f"[called {call.name} with {_shortened(call.arguments)}]"
+        for call in message.tool_calls
+    ]
     text = "\n\n".join(part for part in (message.text, *calls) if part)
     return [text] if text else []
 
@@ -100,4 +110,8 @@ def _said(role: str, text: str) -> dict[str, Any]:
 
 def _shortened(text: str) -> str:
     half = _MOST_RESULT // 2
-    return text if len(text) <= _MOST_RESULT else f"{text[:half]}\n[... shortened ...]\n{text[-half:]}"
+    return (
+        text
+        if len(text) <= _MOST_RESULT
+        else f"{text[:half]}\n[... shortened ...]\n{text[-half:]}"
+    )

@@ -48,7 +48,9 @@ class InputAsked(msgspec.Struct, frozen=True, rename="camel"):
 class Elicitations:
     """Answers them for one turn."""
 
-    def __init__(self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: str) -> None:
+    def __init__(
+        self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: str
+    ) -> None:
         self._approver = approver
         self._judge = judge
         self._items = items
@@ -56,43 +58,70 @@ class Elicitations:
 
     async def answer(self, call: wire.Call, asked: Elicited) -> object:
         """What the server gets."""
-        if asked.server_name == OWN_SERVER:  # its calls come back to Hermes, which judges them
+        if (
+            asked.server_name == OWN_SERVER
+        ):  # its calls come back to Hermes, which judges them
             return {"action": "accept", "content": _NOTHING, "_meta": None}
-        if isinstance(asked.meta, Mapping) and asked.meta.get("codex_approval_kind") == "mcp_tool_call":
+        if (
+            isinstance(asked.meta, Mapping)
+            and asked.meta.get("codex_approval_kind") == "mcp_tool_call"
+        ):
             return await self._tool(call, asked, asked.meta)
         if asked.mode != "form":
             return _declined()
         content = await self._form(call, asked)
-        return _declined() if content is None else {"action": "accept", "content": content, "_meta": None}
+        return (
+            _declined()
+            if content is None
+            else {"action": "accept", "content": content, "_meta": None}
+        )
 
     async def input(self, asked: InputAsked) -> object:
         """What codex's model gets: an answer to each question, or none."""
         answers: dict[str, object] = {}
         for question in asked.questions:
-            options = tuple(option.label for option in question.options or () if option.label)
-            said = await self._approver.question(f"{asked.item_id}-{question.id}", question.question, options)
+            options = tuple(
+                option.label for option in question.options or () if option.label
+            )
+            said = await self._approver.question(
+                f"{asked.item_id}-{question.id}", question.question, options
+            )
             answers[question.id] = {"answers": [] if said is None else [said]}
         return {"answers": answers}
 
-    async def _tool(self, call: wire.Call, asked: Elicited, meta: Mapping[str, Any]) -> object:
+    async def _tool(
+        self, call: wire.Call, asked: Elicited, meta: Mapping[str, Any]
+    ) -> object:
         parameters = meta.get("tool_params")
         arguments = parameters if isinstance(parameters, Mapping) else {}
         running = self._running(asked.server_name, arguments)
         request = self._request(call, asked, arguments, running)
-        answer = await self._approver.decide(request, lambda: self._judge.check_tool(request.name))
+        answer = await self._approver.decide(
+            request, lambda: self._judge.check_tool(request.name)
+        )
         if answer == "deny":
             return _declined()
         lasting = {"persist": "session"} if answer in ("session", "always") else None
         return {"action": "accept", "content": _NOTHING, "_meta": lasting}
 
     def _request(
-        self, call: wire.Call, asked: Elicited, arguments: Mapping[str, Any], running: McpCall | None
+        self,
+        call: wire.Call,
+        asked: Elicited,
+        arguments: Mapping[str, Any],
+        running: McpCall | None,
     ) -> ApprovalRequested:
-        name = f"mcp.{asked.server_name}.{running.tool}" if running else f"mcp.{asked.server_name}"
+        name = (
+            f"mcp.{asked.server_name}.{running.tool}"
+            if running
+            else f"mcp.{asked.server_name}"
+        )
         number = running.id if running else f"codex-{call.id}"
         shown = msgspec.json.encode(arguments, order="sorted").decode()
         reason = asked.message or str(asked.meta.get("tool_description") or "")
-        request = request_for(number, name, arguments, f"{name} {shown}\nin {self._cwd}", reason=reason)
+        request = request_for(
+            number, name, arguments, f"{name} {shown}\nin {self._cwd}", reason=reason
+        )
         return msgspec.structs.replace(request, memorable=running is not None)
 
     def _running(self, server: str, arguments: Mapping[str, Any]) -> McpCall | None:
@@ -100,7 +129,9 @@ class Elicitations:
         found = [
             item
             for item in self._items.values()
-            if isinstance(item, McpCall) and item.server == server and item.status == "inProgress"
+            if isinstance(item, McpCall)
+            and item.server == server
+            and item.status == "inProgress"
             if (item.arguments or {}) == arguments
         ]
         return found[0] if len(found) == 1 else None
@@ -113,9 +144,13 @@ class Elicitations:
             schema = field if isinstance(field, Mapping) else {}
             title = str(schema.get("title") or schema.get("description") or name)
             options = [str(value) for value in schema.get("enum") or ()]
-            options = options or (["yes", "no"] if schema.get("type") == "boolean" else [])
+            options = options or (
+                ["yes", "no"] if schema.get("type") == "boolean" else []
+            )
             said = await self._approver.question(
-                f"codex-{call.id}-{name}", f"{asked.server_name}: {asked.message}\n{title}", tuple(options)
+                f"codex-{call.id}-{name}",
+                f"{asked.server_name}: {asked.message}\n{title}",
+                tuple(options),
             )
             if said is None:
                 return None
@@ -132,7 +167,14 @@ def _converted(said: str, kind: str) -> str | int | float | bool | None:
     try:
         match kind:
             case "boolean":
-                return {"yes": True, "true": True, "y": True, "no": False, "false": False, "n": False}[word.lower()]
+                return {
+                    "yes": True,
+                    "true": True,
+                    "y": True,
+                    "no": False,
+                    "false": False,
+                    "n": False,
+                }[word.lower()]
             case "integer":
                 return int(word)
             case "number":

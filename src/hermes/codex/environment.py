@@ -19,11 +19,47 @@ log = logging.getLogger("hermes.codex")
 
 _PLAIN = frozenset(
     (
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "COLORTERM"),
+        *(
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "LANGUAGE",
+            "TZ",
+            "TERM",
+            "TMPDIR",
+            "COLORTERM",
+        ),
         *("SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"),
-        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
-        *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
-        *("CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "NVM_DIR", "VIRTUAL_ENV", "PYENV_ROOT"),
+        *(
+            "SSL_CERT_FILE",
+            "SSL_CERT_DIR",
+            "NODE_EXTRA_CA_CERTS",
+            "REQUESTS_CA_BUNDLE",
+            "CURL_CA_BUNDLE",
+        ),
+        *(
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "NO_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "no_proxy",
+            "all_proxy",
+        ),
+        *(
+            "CARGO_HOME",
+            "RUSTUP_HOME",
+            "GOPATH",
+            "GOROOT",
+            "JAVA_HOME",
+            "NVM_DIR",
+            "VIRTUAL_ENV",
+            "PYENV_ROOT",
+        ),
         *("RUST_LOG", "CODEX_CA_CERTIFICATE"),
     )
 )
@@ -44,7 +80,9 @@ def child_environment(
         for name, value in environ.items()
         if (name in _PLAIN or name.startswith(_FAMILIES)) and not has_credentials(value)
     }
-    given["PATH"] = trusted_path(environ)  # codex itself looks for git and others, outside every sandbox
+    given["PATH"] = trusted_path(
+        environ
+    )  # codex itself looks for git and others, outside every sandbox
     asked = {name: environ.get(name) or secret(name) for name in named}
     given |= {name: value for name, value in asked.items() if value}
     if home := codex_home or environ.get("CODEX_HOME", ""):
@@ -58,9 +96,17 @@ def path_of_commands(environ: Mapping[str, str], config: Path) -> tuple[str, ...
     whole = environ.get("PATH", "")
     policy = _parsed(config).get("shell_environment_policy")
     chosen = _table(policy, "set") if isinstance(policy, Mapping) else {}
-    if not whole or whole == trusted_path(environ) or "PATH" in chosen or has_credentials(whole):
+    if (
+        not whole
+        or whole == trusted_path(environ)
+        or "PATH" in chosen
+        or has_credentials(whole)
+    ):
         return ()
-    return ("-c", f"shell_environment_policy.set.PATH={msgspec.json.encode(whole).decode()}")
+    return (
+        "-c",
+        f"shell_environment_policy.set.PATH={msgspec.json.encode(whole).decode()}",
+    )
 
 
 SECURITY_MODE = "HERMES_TERMINAL_SECURITY_MODE"
@@ -76,7 +122,12 @@ def permission_profile(environ: Mapping[str, str]) -> str:
     """The permission profile that the user's environment asks for; empty to leave it to codex's own settings."""
     mode = environ.get(SECURITY_MODE, "").strip().lower()
     if mode and mode not in _PROFILES:
-        log.warning("%s is %r; expected one of: %s. Codex is read-only.", SECURITY_MODE, mode, ", ".join(_PROFILES))
+        log.warning(
+            "%s is %r; expected one of: %s. Codex is read-only.",
+            SECURITY_MODE,
+            mode,
+            ", ".join(_PROFILES),
+        )
         return ":read-only"
     return _PROFILES.get(mode, "")
 
@@ -84,7 +135,11 @@ def permission_profile(environ: Mapping[str, str]) -> str:
 def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
     """Where codex keeps its files: where the user wants them, else where codex itself looks."""
     named = wanted or environ.get("CODEX_HOME", "")
-    return Path(named).expanduser() if named else Path(environ.get("HOME") or Path.home()) / ".codex"
+    return (
+        Path(named).expanduser()
+        if named
+        else Path(environ.get("HOME") or Path.home()) / ".codex"
+    )
 
 
 def server_names(config: Path) -> frozenset[str]:
@@ -122,11 +177,18 @@ def _named(data: Mapping[str, Any]) -> Iterator[str]:
 def _provider(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """The table of the provider in use; empty for one that is built in. A profile that is chosen comes first."""
     profile = _table(data.get("profiles"), data.get("profile"))
-    return _table(data.get("model_providers"), profile.get("model_provider") or data.get("model_provider"))
+    return _table(
+        data.get("model_providers"),
+        profile.get("model_provider") or data.get("model_provider"),
+    )
 
 
 def _table(tables: object, name: object) -> Mapping[str, Any]:
-    found = tables.get(name) if isinstance(tables, Mapping) and isinstance(name, str) else None
+    found = (
+        tables.get(name)
+        if isinstance(tables, Mapping) and isinstance(name, str)
+        else None
+    )
     return found if isinstance(found, Mapping) else {}
 
 
@@ -135,4 +197,8 @@ def _values(value: object) -> list[Any]:
 
 
 def _strings(values: object) -> list[str]:
-    return [value for value in values if isinstance(value, str)] if isinstance(values, Iterable) else []
+    return (
+        [value for value in values if isinstance(value, str)]
+        if isinstance(values, Iterable)
+        else []
+    )

@@ -57,7 +57,9 @@ def gone(how: str, complaints: str, last: str) -> CodexGone:
     if _LOST.search(complaints):
         return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
     said = f" It said: {last}" if last else ""
-    hint = f"Everything up to then was saved. Send your message again to continue. {BACK}"
+    hint = (
+        f"Everything up to then was saved. Send your message again to continue. {BACK}"
+    )
     return CodexGone(f"The codex process ended{how}.{said}", hint=hint)
 
 
@@ -66,7 +68,11 @@ def is_signed_out(message: str, info: object = None) -> bool:
     if info == "unauthorized":
         return True
     if isinstance(info, Mapping):
-        inner = [value.get("httpStatusCode") for value in info.values() if isinstance(value, Mapping)]
+        inner = [
+            value.get("httpStatusCode")
+            for value in info.values()
+            if isinstance(value, Mapping)
+        ]
         if 401 in inner:
             return True
     return bool(_SIGNED_OUT.search(message))

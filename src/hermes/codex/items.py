@@ -16,7 +16,11 @@ from hermes.schema.messages import ToolCall, ToolFinished
 
 _MAX_NAMES = 3  # files that the summary of a patch names
 _MOST_TEXT = 24_000  # characters of one result; codex's own model is shown less
-_SHELLS = frozenset(f"{folder}{name}" for folder in ("", "/bin/", "/usr/bin/") for name in ("bash", "sh", "zsh"))
+_SHELLS = frozenset(
+    f"{folder}{name}"
+    for folder in ("", "/bin/", "/usr/bin/")
+    for name in ("bash", "sh", "zsh")
+)
 
 
 class _Item(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -48,7 +52,11 @@ class UserWords(_Item, frozen=True):
 
     @property
     def text(self) -> str:
-        return "\n".join(part.get("text", "") for part in self.content if isinstance(part, Mapping) and "text" in part)
+        return "\n".join(
+            part.get("text", "")
+            for part in self.content
+            if isinstance(part, Mapping) and "text" in part
+        )
 
 
 class Command(_Item, frozen=True):
@@ -71,7 +79,9 @@ class Change(msgspec.Struct, frozen=True):
     @property
     def what(self) -> str:
         """`add`, `delete` or `update`."""
-        return self.kind if isinstance(self.kind, str) else str(self.kind.get("type", ""))
+        return (
+            self.kind if isinstance(self.kind, str) else str(self.kind.get("type", ""))
+        )
 
     @property
     def moved_to(self) -> str:
@@ -87,7 +97,12 @@ class FileChange(_Item, frozen=True):
 
     def paths(self, cwd: Path) -> tuple[Path, ...]:
         """The files it changes, absolute."""
-        named = [place for change in self.changes for place in (change.path, change.moved_to) if place]
+        named = [
+            place
+            for change in self.changes
+            for place in (change.path, change.moved_to)
+            if place
+        ]
         return tuple(cwd / place for place in named)
 
 
@@ -176,15 +191,27 @@ def shown_command(command: str) -> str:
 def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
     """`1 add, 1 update: a.py, b.py`, or with many files `4 update: a.py, b.py, c.py, +1 more`."""
     counts = Counter(change.what for change in changes)
-    kinds = [f"{counts[kind]} {kind}" for kind in ("add", "update", "delete") if counts[kind]]
+    kinds = [
+        f"{counts[kind]} {kind}" for kind in ("add", "update", "delete") if counts[kind]
+    ]
     kinds += [
-        f"{count} {kind or 'change'}" for kind, count in counts.items() if kind not in ("add", "update", "delete")
+        f"{count} {kind or 'change'}"
+        for kind, count in counts.items()
+        if kind not in ("add", "update", "delete")
     ]
     names = [
-        near(change.path, cwd) + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "") for change in changes
+        near(change.path, cwd)
+        + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "")
+        for change in changes
     ]
-    shown = names[:_MAX_NAMES] + ([f"+{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else [])
-    return f"{', '.join(kinds) or 'no changes'}: {', '.join(shown)}" if names else "no changes"
+    shown = names[:_MAX_NAMES] + (
+        [f"+{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else []
+    )
+    return (
+        f"{', '.join(kinds) or 'no changes'}: {', '.join(shown)}"
+        if names
+        else "no changes"
+    )
 
 
 def changes_as_diff(changes: Sequence[Change], cwd: str = "") -> str:
@@ -194,14 +221,23 @@ def changes_as_diff(changes: Sequence[Change], cwd: str = "") -> str:
 
 def changes_to_decide(changes: Sequence[Change], cwd: str = "") -> str:
     """The changes before they are made, as a diff: a person sees all of a new file too."""
-    return "\n".join(_planned(change, near(change.path, cwd), cwd) for change in changes if change.what != "delete")
+    return "\n".join(
+        _planned(change, near(change.path, cwd), cwd)
+        for change in changes
+        if change.what != "delete"
+    )
 
 
 def _planned(change: Change, name: str, cwd: str) -> str:
     if change.what == "add":
         lines = change.diff.splitlines()
         return "\n".join(
-            ["--- /dev/null", f"+++ b/{name}", f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)]
+            [
+                "--- /dev/null",
+                f"+++ b/{name}",
+                f"@@ -0,0 +1,{len(lines)} @@",
+                *(f"+{line}" for line in lines),
+            ]
         )
     after = near(change.moved_to, cwd) if change.moved_to else name
     return f"--- a/{name}\n+++ b/{after}\n{change.diff.rstrip()}"
@@ -215,7 +251,11 @@ def _told(change: Change, cwd: str) -> str:
         case "delete":
             return f"Deleted {name}."
         case _:
-            head = f"Moved {name} -> {near(change.moved_to, cwd)}" if change.moved_to else f"Edited {name}"
+            head = (
+                f"Moved {name} -> {near(change.moved_to, cwd)}"
+                if change.moved_to
+                else f"Edited {name}"
+            )
             return f"{head}:\n{change.diff.rstrip()}"
 
 
@@ -228,12 +268,25 @@ def call_of(item: Work, cwd: str = "") -> ToolCall:
     """The item as a tool call. The same item always gives the same bytes."""
     match item:
         case Command():
-            return _call(item.id, "exec_command", {"command": shown_command(item.command), "cwd": item.cwd or cwd})
+            return _call(
+                item.id,
+                "exec_command",
+                {"command": shown_command(item.command), "cwd": item.cwd or cwd},
+            )
         case FileChange():
             patch = [
-                {"diff": change.diff, "kind": change.what, "path": near(change.path, cwd)} for change in item.changes
+                {
+                    "diff": change.diff,
+                    "kind": change.what,
+                    "path": near(change.path, cwd),
+                }
+                for change in item.changes
             ]
-            return _call(item.id, "apply_patch", {"changes": changes_in_words(item.changes, cwd), "items": patch})
+            return _call(
+                item.id,
+                "apply_patch",
+                {"changes": changes_in_words(item.changes, cwd), "items": patch},
+            )
         case McpCall():
             return _call(item.id, f"mcp.{item.server}.{item.tool}", item.arguments)
         case DynamicCall():
@@ -242,8 +295,18 @@ def call_of(item: Work, cwd: str = "") -> ToolCall:
 
 
 def _call(number: str, name: str, arguments: object) -> ToolCall:
-    known = arguments if isinstance(arguments, Mapping) else {} if arguments is None else {"value": arguments}
-    return ToolCall(id=number, name=name, arguments=msgspec.json.encode(known, order="sorted").decode())
+    known = (
+        arguments
+        if isinstance(arguments, Mapping)
+        else {}
+        if arguments is None
+        else {"value": arguments}
+    )
+    return ToolCall(
+        id=number,
+        name=name,
+        arguments=msgspec.json.encode(known, order="sorted").decode(),
+    )
 
 
 def result_of(item: Work, cwd: str = "", refusal: str = "") -> ToolFinished:
@@ -254,7 +317,9 @@ def result_of(item: Work, cwd: str = "", refusal: str = "") -> ToolFinished:
 
 
 def _outcome(item: Work, cwd: str, refusal: str) -> tuple[str, bool]:
-    if item.status == "declined" or (refusal and isinstance(item, McpCall) and item.status == "failed"):
+    if item.status == "declined" or (
+        refusal and isinstance(item, McpCall) and item.status == "failed"
+    ):
         return f"Not run: {refusal or 'it was not approved'}.", False
     match item:
         case Command():
@@ -263,7 +328,9 @@ def _outcome(item: Work, cwd: str, refusal: str) -> tuple[str, bool]:
             ok = item.status == "completed"
             told = changes_as_diff(item.changes, cwd)
             return (
-                told if ok else f"Not applied ({item.status or 'failed'}): {changes_in_words(item.changes, cwd)}"
+                told
+                if ok
+                else f"Not applied ({item.status or 'failed'}): {changes_in_words(item.changes, cwd)}"
             ), ok
         case McpCall():
             return _mcp_outcome(item)
@@ -276,16 +343,27 @@ def _command_outcome(item: Command) -> tuple[str, bool]:
     if item.exit_code:
         return f"{output.rstrip()}\n[exit code {item.exit_code}]".lstrip(), False
     if item.status != "completed":
-        return f"{output.rstrip()}\n[{item.status or 'ended'} without an exit code]".lstrip(), False
+        return (
+            f"{output.rstrip()}\n[{item.status or 'ended'} without an exit code]".lstrip(),
+            False,
+        )
     return output or "(no output)", True
 
 
 def _mcp_outcome(item: McpCall) -> tuple[str, bool]:
     if item.error is not None:
-        message = item.error.get("message", "") if isinstance(item.error, Mapping) else str(item.error)
+        message = (
+            item.error.get("message", "")
+            if isinstance(item.error, Mapping)
+            else str(item.error)
+        )
         return str(message) or "It failed.", False
     content = item.result.get("content") if isinstance(item.result, Mapping) else None
-    text = _texts(content) if isinstance(content, Sequence) and not isinstance(content, str) else ""
+    text = (
+        _texts(content)
+        if isinstance(content, Sequence) and not isinstance(content, str)
+        else ""
+    )
     return text, item.status == "completed"
 
 
@@ -295,7 +373,9 @@ def _texts(parts: Sequence[Any]) -> str:
     for part in parts:
         if isinstance(part, Mapping):
             text = part.get("text")
-            found.append(text if isinstance(text, str) else f"[{part.get('type', 'something')}]")
+            found.append(
+                text if isinstance(text, str) else f"[{part.get('type', 'something')}]"
+            )
     return "\n".join(found)
 
 

@@ -33,7 +33,9 @@ from hermes.schema.tools import ToolResult, ToolSpec
 SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
 MAX_MESSAGE = 16 * 1024 * 1024
 _LONGEST_PATH = 100  # bytes that a socket's address may have
-_PATIENCE = 7_200  # seconds that codex waits for a lent tool: a person may have to be asked
+_PATIENCE = (
+    7_200  # seconds that codex waits for a lent tool: a person may have to be asked
+)
 
 _LENT = (
     *("web_*", "browser_*", "view_image", "image_*", "video_*", "speech_*"),
@@ -47,7 +49,8 @@ def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
     return {
         name: tool
         for name, tool in tools.items()
-        if tool.effect != "files" and any(fnmatchcase(name, pattern) for pattern in _LENT)
+        if tool.effect != "files"
+        and any(fnmatchcase(name, pattern) for pattern in _LENT)
     }
 
 
@@ -85,7 +88,9 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def offers(tools: Mapping[str, Tool]) -> tuple[Offer, ...]:
     """The tools in a form that can be sent."""
-    return tuple(Offer(tool.spec, tool.effect in ("read", "network")) for tool in tools.values())
+    return tuple(
+        Offer(tool.spec, tool.effect in ("read", "network")) for tool in tools.values()
+    )
 
 
 class _Captured:
@@ -110,7 +115,9 @@ class _Captured:
         self._journal.show(event)
 
     def _see(self, events: tuple[Event, ...]) -> None:
-        self.results |= {event.call_id: event for event in events if isinstance(event, ToolFinished)}
+        self.results |= {
+            event.call_id: event for event in events if isinstance(event, ToolFinished)
+        }
 
 
 class Lender:
@@ -144,7 +151,9 @@ class Lender:
         return {"mcp_servers": {OWN_SERVER: server}}
 
     @asynccontextmanager
-    async def during(self, place: Place, lending: Lending | None) -> AsyncIterator[None]:
+    async def during(
+        self, place: Place, lending: Lending | None
+    ) -> AsyncIterator[None]:
         """While inside, calls run for this turn. What still runs at the end is cancelled."""
         if lending is None or not self._command:
             yield
@@ -197,19 +206,25 @@ class Lender:
         if self._calls:
             await asyncio.wait(self._calls)
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """One question per connection. Whoever hangs up does not want the answer any more."""
         try:
             ask = msgspec.json.decode(await reader.readuntil(b"\n"), type=Ask)
             answer = asyncio.ensure_future(self._answer(ask))
             hung_up = asyncio.ensure_future(reader.read(1))
             try:
-                await asyncio.wait({answer, hung_up}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    {answer, hung_up}, return_when=asyncio.FIRST_COMPLETED
+                )
                 if answer.done():
                     writer.write(msgspec.json.encode(answer.result()) + b"\n")
                     await writer.drain()
@@ -217,7 +232,12 @@ class Lender:
                 for task in (answer, hung_up):
                     task.cancel()
                 await asyncio.wait({answer, hung_up})
-        except (msgspec.DecodeError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+        except (
+            msgspec.DecodeError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            ConnectionError,
+        ):
             pass  # not our tool server, or it is gone
         finally:
             writer.close()
@@ -228,14 +248,22 @@ class Lender:
         if not ask.call:
             return Reply(offers=offers(self._offered))
         if self._now is None:
-            return Reply(refusal="No turn is running, so there is nobody to run this for.")
+            return Reply(
+                refusal="No turn is running, so there is nobody to run this for."
+            )
         place, lending = self._now
         return Reply(result=await self._run(place, lending, ask))
 
     async def _run(self, place: Place, lending: Lending, ask: Ask) -> ToolResult:
-        runner = CallRunner(lendable(lending.tools), lending.policy, lending.approvals, lending.keeper)
+        runner = CallRunner(
+            lendable(lending.tools), lending.policy, lending.approvals, lending.keeper
+        )
         arguments = msgspec.json.encode(ask.arguments).decode()
-        call = ToolCall(id=f"lent-{place.turn}-{next(self._numbers)}", name=ask.call, arguments=arguments)
+        call = ToolCall(
+            id=f"lent-{place.turn}-{next(self._numbers)}",
+            name=ask.call,
+            arguments=arguments,
+        )
         journal = _Captured(place.journal)
         here = Place(journal, place.session, place.turn, place.cwd)
         await runner.run(here, runner.prepare((call,)), ())

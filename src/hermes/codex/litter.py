@@ -11,13 +11,20 @@ _NAMES = (".git", ".codex", ".agents", ".aws")
 
 def places(folders: Iterable[Path]) -> frozenset[Path]:
     """Where such folders could be left, because nothing is there now."""
-    return frozenset(place for folder in folders for name in _NAMES if not _is_there(place := folder / name))
+    return frozenset(
+        place
+        for folder in folders
+        for name in _NAMES
+        if not _is_there(place := folder / name)
+    )
 
 
 def sweep(absent: Iterable[Path]) -> None:
     """Takes away empty folders at places where nothing was."""
     for place in absent:
-        with contextlib.suppress(OSError):  # not there, not a folder, or not empty: it is not litter
+        with contextlib.suppress(
+            OSError
+        ):  # not there, not a folder, or not empty: it is not litter
             place.rmdir()
 
 

@@ -27,7 +27,9 @@ PERMISSIONS = ":workspace"
 _OTHERS = 0o077  # what a file's mode gives anybody but its owner
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_HIDDEN = re.compile(r"KEY|SECRET|TOKEN", re.IGNORECASE)  # names that codex keeps from its model's commands
+_HIDDEN = re.compile(
+    r"KEY|SECRET|TOKEN", re.IGNORECASE
+)  # names that codex keeps from its model's commands
 _BEARER = re.compile(r"(?i)bearer \$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -56,7 +58,11 @@ class Plan(msgspec.Struct, frozen=True):
     def diff(self) -> str:
         """The change, as a unified diff; empty when there is none."""
         old, new = (self.before or "").splitlines(), self.after.splitlines()
-        return "\n".join(difflib.unified_diff(old, new, "config.toml", "config.toml (new)", lineterm=""))
+        return "\n".join(
+            difflib.unified_diff(
+                old, new, "config.toml", "config.toml (new)", lineterm=""
+            )
+        )
 
 
 def plan(path: Path, wanted: Wanted) -> Plan:
@@ -65,13 +71,21 @@ def plan(path: Path, wanted: Wanted) -> Plan:
     parts = block.split(before or "", path.name)
     writer = _Writer(block.data(parts), block.closed(parts, ("mcp_servers", "plugins")))
     lines = list(writer.lines(wanted))
-    return Plan(path, before, block.join(parts, lines, path.name), tuple(writer.unmapped), writer.private)
+    return Plan(
+        path,
+        before,
+        block.join(parts, lines, path.name),
+        tuple(writer.unmapped),
+        writer.private,
+    )
 
 
 def plan_removal(path: Path) -> Plan:
     """The file without the block."""
     before = read_text(path)
-    return Plan(path, before, block.join(block.split(before or "", path.name), [], path.name))
+    return Plan(
+        path, before, block.join(block.split(before or "", path.name), [], path.name)
+    )
 
 
 def write(planned: Plan) -> bool:
@@ -83,7 +97,11 @@ def write(planned: Plan) -> bool:
     with atomic.locked(planned.path) as target:
         if read_text(target) != planned.before:
             return False
-        atomic.replace(target, planned.after, mode=_mode(target) & ~_OTHERS if planned.private else None)
+        atomic.replace(
+            target,
+            planned.after,
+            mode=_mode(target) & ~_OTHERS if planned.private else None,
+        )
     return is_new
 
 
@@ -94,7 +112,9 @@ def _mode(file: Path) -> int:
 class _Writer:
     """Writes the block's lines, around what the user has in the file."""
 
-    def __init__(self, there: Mapping[str, Any], closed: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, there: Mapping[str, Any], closed: frozenset[str] = frozenset()
+    ) -> None:
         self._there = there
         self._closed = closed
         self.unmapped: list[str] = []
@@ -110,7 +130,14 @@ class _Writer:
             yield from _table(("plugins", name), {"enabled": True})
 
     def _permissions(self) -> Iterator[str]:
-        kept = next((key for key in ("default_permissions", "sandbox_mode") if key in self._there), "")
+        kept = next(
+            (
+                key
+                for key in ("default_permissions", "sandbox_mode")
+                if key in self._there
+            ),
+            "",
+        )
         if kept:
             self.unmapped.append(f"{kept} stays as it is in your config.toml.")
         else:
@@ -142,16 +169,26 @@ class _Writer:
                 new.append(name)
         own_too = [OWN_SERVER] if wanted.tool_server and OWN_SERVER not in known else []
         for name in self._addable("mcp_servers", new + own_too):
-            yield from self._own(wanted) if name == OWN_SERVER else self._server(name, wanted.servers[name])
+            yield from (
+                self._own(wanted)
+                if name == OWN_SERVER
+                else self._server(name, wanted.servers[name])
+            )
 
     def _own(self, wanted: Wanted) -> Iterator[str]:
         command, *arguments = wanted.tool_server
-        own = {"command": command, "args": arguments, "default_tools_approval_mode": "approve"}
+        own = {
+            "command": command,
+            "args": arguments,
+            "default_tools_approval_mode": "approve",
+        }
         yield from _table(("mcp_servers", OWN_SERVER), own)
 
     def _server(self, name: str, server: McpServer) -> Iterator[str]:
         keys: dict[str, Any] = (
-            {"url": server.url} if server.url else {"command": server.command, "args": list(server.args)}
+            {"url": server.url}
+            if server.url
+            else {"command": server.command, "args": list(server.args)}
         )
         for key, texts in (("url", [server.url]), ("args", server.args)):
             if any(is_secret_value(text) or has_credentials(text) for text in texts):
@@ -161,7 +198,10 @@ class _Writer:
         else:
             keys |= {"cwd": server.cwd} if server.cwd else {}
             keys |= self._environment(name, server.env)
-        keys |= {"tool_timeout_sec": server.timeout, "startup_timeout_sec": server.connect_timeout}
+        keys |= {
+            "tool_timeout_sec": server.timeout,
+            "startup_timeout_sec": server.connect_timeout,
+        }
         keys |= {"enabled": server.enabled}
         keys |= self._tools(name, server)
         self._without_equivalent(name, server)
@@ -178,7 +218,9 @@ class _Writer:
                 handed.append(key)
             else:
                 self._secret(f"mcp_servers.{name}.env.{key}")
-        return ({"env": plain} if plain else {}) | ({"env_vars": sorted(handed)} if handed else {})
+        return ({"env": plain} if plain else {}) | (
+            {"env_vars": sorted(handed)} if handed else {}
+        )
 
     def _headers(self, name: str, headers: Mapping[str, str]) -> dict[str, Any]:
         plain: dict[str, str] = {}
@@ -189,13 +231,19 @@ class _Writer:
             if "${" not in value:
                 plain[key] = value
                 self._literal(f"mcp_servers.{name}.headers.{key}")
-            elif bearer and key.lower() == "authorization" and _HIDDEN.search(bearer[1]):
+            elif (
+                bearer and key.lower() == "authorization" and _HIDDEN.search(bearer[1])
+            ):
                 keys["bearer_token_env_var"] = bearer[1]
             elif whole and _HIDDEN.search(whole[1]):
                 named[key] = whole[1]
             else:
                 self._secret(f"mcp_servers.{name}.headers.{key}")
-        return keys | ({"http_headers": plain} if plain else {}) | ({"env_http_headers": named} if named else {})
+        return (
+            keys
+            | ({"http_headers": plain} if plain else {})
+            | ({"env_http_headers": named} if named else {})
+        )
 
     def _tools(self, name: str, server: McpServer) -> dict[str, Any]:
         chosen = (
@@ -205,7 +253,9 @@ class _Writer:
         keys: dict[str, Any] = {}
         for ours, theirs, names in chosen:
             if any(set("*?[") & set(pattern) for pattern in names):
-                self.unmapped.append(f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not know.")
+                self.unmapped.append(
+                    f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not know."
+                )
             elif names:
                 keys[theirs] = list(names)
         return keys
@@ -214,11 +264,15 @@ class _Writer:
         default = McpServer()
         for key in ("idle_timeout", "trusted"):
             if getattr(server, key) != getattr(default, key):
-                self.unmapped.append(f"mcp_servers.{name}.{key} has no equivalent in codex.")
+                self.unmapped.append(
+                    f"mcp_servers.{name}.{key} has no equivalent in codex."
+                )
 
     def _literal(self, where: str) -> None:
         self.private = True
-        self.unmapped.append(f"{where} is written as it is, into a file that only you can read.")
+        self.unmapped.append(
+            f"{where} is written as it is, into a file that only you can read."
+        )
 
     def _secret(self, where: str) -> None:
         self.unmapped.append(
@@ -245,11 +299,24 @@ def _value(value: Any) -> str:
         case str():
             return _string(value)
         case Mapping():
-            return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+            return (
+                "{ "
+                + ", ".join(
+                    f"{_key(key)} = {_value(inner)}" for key, inner in value.items()
+                )
+                + " }"
+            )
         case _:
             return "[" + ", ".join(map(_value, value)) + "]"
 
 
 def _string(text: str) -> str:
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in plain) + '"'
+    return (
+        '"'
+        + "".join(
+            sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}"
+            for sign in plain
+        )
+        + '"'
+    )

@@ -38,7 +38,14 @@ from hermes.schema.events import (
     ToolProgress,
     ToolStarted,
 )
-from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    FinishReason,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 
 PROVIDER = "codex"
 _ABORTED = re.compile(r"<turn_aborted\s*/?>")
@@ -153,7 +160,13 @@ class Projector:
     """One turn. With `whole_output` false, a command that reports no output may have had some (`without_output`)."""
 
     def __init__(
-        self, turn: str, *, cwd: str = "", model: str = "", whole_output: bool = True, meter: UsageTracker | None = None
+        self,
+        turn: str,
+        *,
+        cwd: str = "",
+        model: str = "",
+        whole_output: bool = True,
+        meter: UsageTracker | None = None,
     ) -> None:
         self.turn = turn
         self.delivered: dict[str, Words] = {}
@@ -180,7 +193,9 @@ class Projector:
         self._over: set[str] = set()
         self._texts: list[str] = []
         self._thoughts: list[str] = []
-        self._words_usage: Usage | None = None  # what words took that are no message yet
+        self._words_usage: Usage | None = (
+            None  # what words took that are no message yet
+        )
         self._streams: dict[str, list[str]] = {}
         self._retries = 0
         self._handlers: Mapping[str, Callable[[Notice], list[Event]]] = {
@@ -203,7 +218,11 @@ class Projector:
     @property
     def commands(self) -> list[str]:
         """Commands that have begun and not ended."""
-        return [key for key, place in self._open.items() if place.result is None and place.call.name == "exec_command"]
+        return [
+            key
+            for key, place in self._open.items()
+            if place.result is None and place.call.name == "exec_command"
+        ]
 
     def feed(self, notice: Notice) -> list[Event]:
         """What a notification comes to: durable events to record, transient ones to show, in this order."""
@@ -221,8 +240,16 @@ class Projector:
         item = self.items.get(call_id)
         if not isinstance(item, Command) or call_id not in self._open:
             return []
-        status = item.status if item.status in ("completed", "failed", "declined") else "completed"
-        return self._finish(msgspec.structs.replace(item, aggregated_output=output, exit_code=exit_code, status=status))
+        status = (
+            item.status
+            if item.status in ("completed", "failed", "declined")
+            else "completed"
+        )
+        return self._finish(
+            msgspec.structs.replace(
+                item, aggregated_output=output, exit_code=exit_code, status=status
+            )
+        )
 
     def close(self, fate: str = STOPPED, finish: FinishReason = "stop") -> list[Event]:
         """Closes what is open when the turn is over. `fate` is what became of calls without a result."""
@@ -231,10 +258,14 @@ class Projector:
             events += self.finish(command.id, NO_OUTPUT, command.exit_code or 0)
         for place in self._open.values():
             if place.result is None:
-                place.result = ToolFinished(call_id=place.call.id, name=place.call.name, text=fate, ok=False)
+                place.result = ToolFinished(
+                    call_id=place.call.id, name=place.call.name, text=fate, ok=False
+                )
         events += self._settle()
         if finish == "interrupted":
-            self._texts += ["".join(stream) for stream in self._streams.values() if stream]
+            self._texts += [
+                "".join(stream) for stream in self._streams.values() if stream
+            ]
         self._streams = {}
         if self._texts or self._thoughts:
             events.append(self._message(finish=finish))
@@ -254,7 +285,11 @@ class Projector:
         if isinstance(item, AgentMessage):
             self._streams[item.id] = []
             return [MessageDelta(text="\n\n")] if self._texts else []
-        return self._begin(item) if isinstance(item, Command | FileChange | McpCall | DynamicCall) else []
+        return (
+            self._begin(item)
+            if isinstance(item, Command | FileChange | McpCall | DynamicCall)
+            else []
+        )
 
     def _completed(self, notice: Notice) -> list[Event]:
         about = self._mine(notice)
@@ -316,7 +351,14 @@ class Projector:
         if item.client_id is not None:
             return self.delivered.pop(item.client_id, None)
         text = item.text.split()
-        name = next((name for name, words in self.delivered.items() if words.text.split() == text), "")
+        name = next(
+            (
+                name
+                for name, words in self.delivered.items()
+                if words.text.split() == text
+            ),
+            "",
+        )
         return self.delivered.pop(name, None)
 
     def _begin(self, item: Work) -> list[Event]:
@@ -335,7 +377,9 @@ class Projector:
         if isinstance(item, Command) and self._lacks_output(item):
             self.without_output.append(item)
             return begun
-        self._open[item.id].result = result_of(item, self._cwd, self.refusals.get(item.id, ""))
+        self._open[item.id].result = result_of(
+            item, self._cwd, self.refusals.get(item.id, "")
+        )
         self.after_tool = True
         return [*begun, *self._settle()]
 
@@ -367,7 +411,11 @@ class Projector:
         return events
 
     def _message(
-        self, *, calls: tuple[ToolCall, ...] = (), finish: FinishReason = "stop", usage: Usage | None = None
+        self,
+        *,
+        calls: tuple[ToolCall, ...] = (),
+        finish: FinishReason = "stop",
+        usage: Usage | None = None,
     ) -> AssistantMessage:
         """What was said and thought since the last message."""
         text, reasoning = "\n\n".join(self._texts), "\n\n".join(self._thoughts)
@@ -398,14 +446,22 @@ class Projector:
 
     def _output(self, notice: Notice) -> list[Event]:
         about = self._mine(notice)
-        return [ToolProgress(call_id=about.item_id, text=about.delta)] if about and about.delta else []
+        return (
+            [ToolProgress(call_id=about.item_id, text=about.delta)]
+            if about and about.delta
+            else []
+        )
 
     def _used(self, notice: Notice) -> list[Event]:
         """What one model call took. It belongs to the words before it; a call that said nothing is counted apart."""
         update = _USAGE.decode(notice.params)
         last = update.token_usage.last
         is_new = self._meter.is_new(notice)
-        if not is_new or update.turn_id != self.turn or not (last.input_tokens or last.output_tokens):
+        if (
+            not is_new
+            or update.turn_id != self.turn
+            or not (last.input_tokens or last.output_tokens)
+        ):
             return []
         counted = Usage(
             input_tokens=last.input_tokens,
@@ -420,7 +476,15 @@ class Projector:
         usage: Usage | None = counted
         if self._texts:  # a command has yet to end before they can be a message
             usage, self._words_usage = self._words_usage, counted
-        return [AuxiliaryCalled(task="codex", provider=PROVIDER, model=self._model, usage=usage)] if usage else []
+        return (
+            [
+                AuxiliaryCalled(
+                    task="codex", provider=PROVIDER, model=self._model, usage=usage
+                )
+            ]
+            if usage
+            else []
+        )
 
     def _failed(self, notice: Notice) -> list[Event]:
         failure = _ERROR.decode(notice.params)
@@ -428,15 +492,37 @@ class Projector:
             return []
         self._retries += 1
         self._streams = {}
-        detail = " ".join(part for part in (failure.error.message, failure.error.additional_details) if part)
-        return [ModelRetried(reason="connection", detail=detail, attempt=self._retries, provider=PROVIDER)]
+        detail = " ".join(
+            part
+            for part in (failure.error.message, failure.error.additional_details)
+            if part
+        )
+        return [
+            ModelRetried(
+                reason="connection",
+                detail=detail,
+                attempt=self._retries,
+                provider=PROVIDER,
+            )
+        ]
 
     def _ended(self, notice: Notice) -> list[Event]:
         turn = _COMPLETED.decode(notice.params).turn
         if turn.id != self.turn:
             return []
         error = turn.error or _TurnError()
-        detail = " ".join(part for part in (error.message, error.additional_details) if part)
+        detail = " ".join(
+            part for part in (error.message, error.additional_details) if part
+        )
         self.ending = Ending(turn.status, detail, error.codex_error_info)
-        unseen = [item for item in map(read_item, turn.items) if isinstance(item, AgentMessage)]
-        return [event for item in unseen if item.id not in self.items for event in self._take(item)]
+        unseen = [
+            item
+            for item in map(read_item, turn.items)
+            if isinstance(item, AgentMessage)
+        ]
+        return [
+            event
+            for item in unseen
+            if item.id not in self.items
+            for event in self._take(item)
+        ]

@@ -43,8 +43,14 @@ from hermes.settings.sections import Codex
 
 ARGUMENTS = (
     "app-server",
-    *("-c", "features.unbounded_connection_retries=false"),  # else a model that can't be reached never fails a turn
-    *("-c", "shell_environment_policy.ignore_default_excludes=false"),  # keys that codex has are not for its commands
+    *(
+        "-c",
+        "features.unbounded_connection_retries=false",
+    ),  # else a model that can't be reached never fails a turn
+    *(
+        "-c",
+        "shell_environment_policy.ignore_default_excludes=false",
+    ),  # keys that codex has are not for its commands
 )
 
 
@@ -52,7 +58,12 @@ _ASIDE_STEPS = 16  # model calls of a turn beside the sessions
 _RESTRICTED: Mapping[str, Any] = {
     "default_permissions": ":read-only",
     "web_search": "disabled",
-    "features": {"shell_tool": False, "unified_exec": False, "multi_agent": False, "code_mode": False},
+    "features": {
+        "shell_tool": False,
+        "unified_exec": False,
+        "multi_agent": False,
+        "code_mode": False,
+    },
 }
 
 
@@ -110,12 +121,22 @@ class CodexEngine:
         settings = self._settings
         lender = Lender(settings.run_folder, settings.lend_command)
         config = codex_home(settings.environ, settings.codex.home) / "config.toml"
-        others = {name: {"enabled": False} for name in server_names(config) - {OWN_SERVER}}
+        others = {
+            name: {"enabled": False} for name in server_names(config) - {OWN_SERVER}
+        }
         lent = lender.config.get("mcp_servers", {})
         restricted = {**_RESTRICTED, "mcp_servers": {**others, **lent}}
-        codex = CodexSession(msgspec.structs.replace(self._setup(lender), config=restricted, ephemeral=True))
+        codex = CodexSession(
+            msgspec.structs.replace(
+                self._setup(lender), config=restricted, ephemeral=True
+            )
+        )
         try:
-            yield CodexRuntime(codex, msgspec.structs.replace(company, lender=lender), max_steps=_ASIDE_STEPS)
+            yield CodexRuntime(
+                codex,
+                msgspec.structs.replace(company, lender=lender),
+                max_steps=_ASIDE_STEPS,
+            )
         finally:
             await codex.close()
             await lender.close()
@@ -151,10 +172,17 @@ class CodexEngine:
         scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
         return Setup(
             launch=partial(self._launch, program),
-            deadlines=Deadlines(wanted.progress_timeout, wanted.tool_silence_timeout, wanted.turn_timeout),
+            deadlines=Deadlines(
+                wanted.progress_timeout,
+                wanted.tool_silence_timeout,
+                wanted.turn_timeout,
+            ),
             approval_policy=wanted.approval_policy,
             model=settings.model,
-            config={**lender.config, **({"default_permissions": profile} if profile else {})},
+            config={
+                **lender.config,
+                **({"default_permissions": profile} if profile else {}),
+            },
             idle_timeout=wanted.idle_timeout,
             scratch=tuple(sorted(scratch)),
         )
@@ -164,7 +192,10 @@ class CodexEngine:
         settings, wanted = self._settings, self._settings.codex
         config = codex_home(settings.environ, wanted.home) / "config.toml"
         environment = child_environment(
-            settings.environ, codex_home=wanted.home, named=named_variables(config), secret=settings.secret
+            settings.environ,
+            codex_home=wanted.home,
+            named=named_variables(config),
+            secret=settings.secret,
         )
         arguments = (*settings.arguments, *path_of_commands(settings.environ, config))
         return Launch(program, arguments, environment, cwd, wanted.startup_timeout)
@@ -175,7 +206,9 @@ class CodexRuntime:
 
     name = "codex"
 
-    def __init__(self, codex: CodexSession, company: Company, *, max_steps: int = 500) -> None:
+    def __init__(
+        self, codex: CodexSession, company: Company, *, max_steps: int = 500
+    ) -> None:
         self._codex = codex
         self._with = company
         self._max_steps = max_steps
@@ -187,13 +220,23 @@ class CodexRuntime:
             await _settle_carried(turn)
             return TurnEnded(reason="done", usage=turn.budget.used)
         try:
-            turn.budget.room(request_tokens(ModelRequest(system=(), messages=tuple(turn.history.messages))))
+            turn.budget.room(
+                request_tokens(
+                    ModelRequest(system=(), messages=tuple(turn.history.messages))
+                )
+            )
             result = await self._run(turn, said, before)
         except BudgetSpent as spent:
-            return TurnEnded(reason="budget", detail=f"{spent.message} {spent.hint}", usage=turn.budget.used)
+            return TurnEnded(
+                reason="budget",
+                detail=f"{spent.message} {spent.hint}",
+                usage=turn.budget.used,
+            )
         return _ended(turn, result)
 
-    async def _run(self, turn: Turn, said: Sequence[UserMessage], before: tuple[Message, ...]) -> TurnResult:
+    async def _run(
+        self, turn: Turn, said: Sequence[UserMessage], before: tuple[Message, ...]
+    ) -> TurnResult:
         history = turn.history
         way = handover(history.codex_thread, turn.session, before, history.turns)
         opening = Opening(
@@ -203,11 +246,18 @@ class CodexRuntime:
             missing=way.missing,
             everything=before,
         )
-        words = Words(tuple(item for message in said for item in _input(message)), f"hermes-{turn.id}")
+        words = Words(
+            tuple(item for message in said for item in _input(message)),
+            f"hermes-{turn.id}",
+        )
         learnt = _Learnt(turn, before)
         stage = self._stage(turn, learnt)
-        if self._with.keeper is not None:  # once and for all: codex does not wait for us before it changes something
-            context = ToolContext(f"codex-{turn.id}", turn.session, turn.cwd, lambda _: None, turn.id)
+        if (
+            self._with.keeper is not None
+        ):  # once and for all: codex does not wait for us before it changes something
+            context = ToolContext(
+                f"codex-{turn.id}", turn.session, turn.cwd, lambda _: None, turn.id
+            )
             await self._with.keeper.keep(context, ())
         try:
             async with self._lent(turn):
@@ -217,7 +267,11 @@ class CodexRuntime:
         return result
 
     def _lent(self, turn: Turn) -> AbstractAsyncContextManager[None]:
-        return self._with.lender.during(turn.place, self._with.lending) if self._with.lender else nullcontext()
+        return (
+            self._with.lender.during(turn.place, self._with.lending)
+            if self._with.lender
+            else nullcontext()
+        )
 
     def _stage(self, turn: Turn, learnt: "_Learnt") -> Stage:
         steps = 0
@@ -228,14 +282,19 @@ class CodexRuntime:
             turn.budget.spend(usage)
             if steps >= self._max_steps:
                 done = calls_made(turn.history)
-                raise BudgetSpent(f"stopped after {steps} steps (budget.max_steps). {done}", hint=GO_ON)
+                raise BudgetSpent(
+                    f"stopped after {steps} steps (budget.max_steps). {done}",
+                    hint=GO_ON,
+                )
             turn.budget.room(usage.input_tokens + usage.output_tokens)
 
         async def write(events: Sequence[Event]) -> None:
             await turn.journal.record(*events)
 
         def asking(projector: Projector) -> Asking:
-            approver = Approver(self._with.approvals, write, projector.refusals, explain)
+            approver = Approver(
+                self._with.approvals, write, projector.refusals, explain
+            )
             return Asking(approver, self._with.judge, projector.items, turn.cwd)
 
         async def explain(reason: str) -> None:
@@ -274,10 +333,17 @@ class _Learnt:
     async def settle(self) -> None:
         """The turn is over, or never was."""
         if self._thread:
-            await self._record(self._turn.history.messages if self._has_begun else self._before)
+            await self._record(
+                self._turn.history.messages if self._has_begun else self._before
+            )
 
     async def _record(self, known: Sequence[Message], turn: str = "") -> None:
-        row = CodexThread(thread=self._thread, owner=self._turn.session, known=knowledge(known), turn=turn)
+        row = CodexThread(
+            thread=self._thread,
+            owner=self._turn.session,
+            known=knowledge(known),
+            turn=turn,
+        )
         await self._turn.journal.record(row)
 
 
@@ -287,7 +353,12 @@ def _steers(turn: Turn) -> Iterator[Sequence[Words]]:
     while True:
         new = [seq for seq in turn.history.steers() if seq not in given]
         given.update(new)
-        yield [Words(tuple(_input(turn.history.waiting[seq])), f"hermes-{turn.id}-{seq}", seq) for seq in new]
+        yield [
+            Words(
+                tuple(_input(turn.history.waiting[seq])), f"hermes-{turn.id}-{seq}", seq
+            )
+            for seq in new
+        ]
 
 
 def _said_now(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
@@ -303,7 +374,10 @@ async def _settle_carried(turn: Turn) -> None:
     if turn.carried:
         why = "Not run: codex ended before it was answered."
         await turn.journal.record(
-            *(ToolFinished(call_id=call.id, name=call.name, text=why, ok=False) for call in turn.carried)
+            *(
+                ToolFinished(call_id=call.id, name=call.name, text=why, ok=False)
+                for call in turn.carried
+            )
         )
 
 
@@ -312,12 +386,20 @@ def _input(message: UserMessage) -> Iterator[dict[str, Any]]:
         yield {"type": "text", "text": message.text}
     for image in message.images:
         remote = image.source.startswith(("https://", "http://", "data:"))
-        yield {"type": "image", "url": image.source} if remote else {"type": "localImage", "path": image.source}
+        yield (
+            {"type": "image", "url": image.source}
+            if remote
+            else {"type": "localImage", "path": image.source}
+        )
 
 
 def _ended(turn: Turn, result: TurnResult) -> TurnEnded:
     used = turn.budget.used
     if result.error:
-        said = result.error if result.info is None and result.should_retire else explain(result.error, result.info)
+        said = (
+            result.error
+            if result.info is None and result.should_retire
+            else explain(result.error, result.info)
+        )
         return TurnEnded(reason="failed", detail=said, usage=used)
     return TurnEnded(reason="interrupted" if result.interrupted else "done", usage=used)

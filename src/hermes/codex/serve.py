@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from mcp import types
 
 _GONE = "The Hermes session that lent this tool is gone."
-_ALONE = ("web_search", "web_fetch", "session_search")  # tools that need neither a session nor a person
+_ALONE = (
+    "web_search",
+    "web_fetch",
+    "session_search",
+)  # tools that need neither a session nor a person
 
 
 class Source(Protocol):
@@ -59,7 +63,9 @@ class Alone:
     """Tools that work by themselves. What the policy does not allow outright is refused: nobody is there to ask."""
 
     def __init__(self, tools: Mapping[str, Tool], policy: Policy, cwd: Path) -> None:
-        self._tools = {name: tool for name, tool in lendable(tools).items() if name in _ALONE}
+        self._tools = {
+            name: tool for name, tool in lendable(tools).items() if name in _ALONE
+        }
         self._policy = policy
         self._cwd = cwd
         self._numbers = itertools.count(1)
@@ -75,8 +81,13 @@ class Alone:
         if problem:
             return ToolResult(text=f"Not run: {problem}", ok=False)
         if self._policy.judge(tool, arguments, self._cwd).verdict != "allow":
-            return ToolResult(text="Not run: it needs permission, and nobody can be asked here.", ok=False)
-        context = ToolContext(f"alone-{next(self._numbers)}", "", self._cwd, lambda _: None)
+            return ToolResult(
+                text="Not run: it needs permission, and nobody can be asked here.",
+                ok=False,
+            )
+        context = ToolContext(
+            f"alone-{next(self._numbers)}", "", self._cwd, lambda _: None
+        )
         try:
             result = await tool.run(arguments, context)
         except ToolFailed as error:
@@ -103,15 +114,23 @@ async def serve(source: Source, version: str) -> None:
         from mcp.server.models import InitializationOptions
         from mcp.server.stdio import stdio_server
     except ImportError as error:
-        raise HermesError("The MCP library is not installed.", hint=install_hint("mcp")) from error
+        raise HermesError(
+            "The MCP library is not installed.", hint=install_hint("mcp")
+        ) from error
 
     async def list_tools(*_: object) -> "types.ListToolsResult":
-        return types.ListToolsResult(tools=[_tool(offer) for offer in await source.offers()])
+        return types.ListToolsResult(
+            tools=[_tool(offer) for offer in await source.offers()]
+        )
 
-    async def call_tool(_: object, asked: "types.CallToolRequestParams") -> "types.CallToolResult":
+    async def call_tool(
+        _: object, asked: "types.CallToolRequestParams"
+    ) -> "types.CallToolResult":
         return await _called(await source.call(asked.name, asked.arguments or {}))
 
-    server: Server[Any] = Server("hermes", version=version, on_list_tools=list_tools, on_call_tool=call_tool)
+    server: Server[Any] = Server(
+        "hermes", version=version, on_list_tools=list_tools, on_call_tool=call_tool
+    )
     options = InitializationOptions(
         server_name="hermes",
         server_version=version,
@@ -126,7 +145,12 @@ def _tool(offer: Offer) -> "types.Tool":
 
     hints = types.ToolAnnotations(read_only_hint=offer.reads)
     spec = offer.spec
-    return types.Tool(name=spec.name, description=spec.description, input_schema=spec.parameters, annotations=hints)
+    return types.Tool(
+        name=spec.name,
+        description=spec.description,
+        input_schema=spec.parameters,
+        annotations=hints,
+    )
 
 
 async def _called(result: ToolResult) -> "types.CallToolResult":

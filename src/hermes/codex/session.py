@@ -19,7 +19,13 @@ from hermes.codex.binary import NEWEST, version_warning
 from hermes.codex.client import Client, Launch, Listener, decode
 from hermes.codex.continuity import as_items
 from hermes.codex.elicitation import OWN_SERVER
-from hermes.codex.failures import BACK, CodexFailed, CodexRefused, SignedOut, is_signed_out
+from hermes.codex.failures import (
+    BACK,
+    CodexFailed,
+    CodexRefused,
+    SignedOut,
+    is_signed_out,
+)
 from hermes.codex.projector import Projector, UsageTracker, Words
 from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult
 from hermes.schema.messages import Message
@@ -81,7 +87,14 @@ class _ThreadOpened(msgspec.Struct, frozen=True, rename="camel"):
     def id(self) -> str:
         """The thread's id, without a prefix and in lower case."""
         inner = _Named(id=self.thread) if isinstance(self.thread, str) else self.thread
-        names = (inner.id, inner.thread_id, self.thread_id, inner.session_id, self.session_id, self.conversation_id)
+        names = (
+            inner.id,
+            inner.thread_id,
+            self.thread_id,
+            inner.session_id,
+            self.session_id,
+            self.conversation_id,
+        )
         return canonical(next(filter(None, names), ""))
 
     @property
@@ -133,7 +146,9 @@ class CodexSession:
         """The process at the top of what runs for this session; 0 when none does."""
         return self._client.pid if self._client and self._client.alive else 0
 
-    async def run_turn(self, opening: Opening, words: Words, stage: Stage) -> TurnResult:
+    async def run_turn(
+        self, opening: Opening, words: Words, stage: Stage
+    ) -> TurnResult:
         """One turn, to its end. CodexFailed when it could not even begin."""
         self._keep()
         absent = litter.places((opening.cwd, *self._setup.scratch))
@@ -147,7 +162,9 @@ class CodexSession:
             if is_signed_out(refused.message):
                 raise SignedOut from refused
             said = f"Codex refused to begin the turn: {refused.message}"
-            raise CodexRefused(said, code=refused.code, hint=f"Run `hermes doctor`. {BACK}") from refused
+            raise CodexRefused(
+                said, code=refused.code, hint=f"Run `hermes doctor`. {BACK}"
+            ) from refused
         except CodexFailed:
             await self.retire()
             raise
@@ -178,7 +195,9 @@ class CodexSession:
         """An idle process is ended after a while: it takes 110 MB and comes back in half a second."""
         if self._client is None or not self._setup.idle_timeout:
             return
-        self._idle = asyncio.get_running_loop().call_later(self._setup.idle_timeout, self._leave)
+        self._idle = asyncio.get_running_loop().call_later(
+            self._setup.idle_timeout, self._leave
+        )
 
     def _leave(self) -> None:
         task = asyncio.ensure_future(self.retire())
@@ -215,7 +234,11 @@ class CodexSession:
                 missing = opening.everything
             await self._wait_for_tools()
         if items := as_items(missing):
-            await client.request("thread/inject_items", {"threadId": self._thread, "items": items}, dict[str, Any])
+            await client.request(
+                "thread/inject_items",
+                {"threadId": self._thread, "items": items},
+                dict[str, Any],
+            )
         stage.opened(self._thread)
         return client
 
@@ -227,7 +250,10 @@ class CodexSession:
             async with asyncio.timeout(_TOOLS):
                 await self._lent.wait()
         except TimeoutError:
-            log.warning("Hermes' tool server did not start for codex within %g seconds; going on without it", _TOOLS)
+            log.warning(
+                "Hermes' tool server did not start for codex within %g seconds; going on without it",
+                _TOOLS,
+            )
 
     async def _start(self, cwd: Path) -> Client:
         self._queue = asyncio.Queue(_HEARD)
@@ -240,44 +266,76 @@ class CodexSession:
         if warning:
             self._warned = True
             log.warning("%s", warning)
-        account = await client.request("account/read", {"refreshToken": False}, _Account)
+        account = await client.request(
+            "account/read", {"refreshToken": False}, _Account
+        )
         if account.account is None and account.requires_openai_auth:
             raise SignedOut
         return client
 
     def _about(self, opening: Opening, version: tuple[int, ...]) -> dict[str, Any]:
         """What every thread is told, new or not: codex does not keep all of it."""
-        about: dict[str, Any] = {"cwd": str(opening.cwd), "approvalPolicy": self._setup.approval_policy}
-        about |= {"developerInstructions": opening.instructions} if opening.instructions else {}
+        about: dict[str, Any] = {
+            "cwd": str(opening.cwd),
+            "approvalPolicy": self._setup.approval_policy,
+        }
+        about |= (
+            {"developerInstructions": opening.instructions}
+            if opening.instructions
+            else {}
+        )
         about |= {"model": self._setup.model} if self._setup.model else {}
         config = dict(self._setup.config)
         if version[:2] < NEWEST:
             features = config.get("features", {})
-            config["features"] = {**features, "shell_snapshot": False}  # it gives commands the keys that codex has
+            config["features"] = {
+                **features,
+                "shell_snapshot": False,
+            }  # it gives commands the keys that codex has
         return about | ({"config": config} if config else {})
 
     async def _open(self, client: Client, opening: Opening) -> None:
         self._meter = UsageTracker()
-        about = self._about(opening, client.version) | ({"ephemeral": True} if self._setup.ephemeral else {})
-        self._enter(await client.request("thread/start", about, _ThreadOpened, timeout=60))
+        about = self._about(opening, client.version) | (
+            {"ephemeral": True} if self._setup.ephemeral else {}
+        )
+        self._enter(
+            await client.request("thread/start", about, _ThreadOpened, timeout=60)
+        )
 
     def _enter(self, opened: _ThreadOpened) -> None:
         if not opened.id:
             raise CodexRefused("Codex opened a thread but did not report its id.")
-        self._thread, self._rollout, self._model = opened.id, opened.rollout, opened.model
+        self._thread, self._rollout, self._model = (
+            opened.id,
+            opened.rollout,
+            opened.model,
+        )
 
     async def _resume(self, client: Client, opening: Opening) -> bool:
         """Whether codex could go on with the thread. One that is lost is replaced by one that is told everything."""
-        params = {"threadId": opening.thread, "excludeTurns": True, **self._about(opening, client.version)}
+        params = {
+            "threadId": opening.thread,
+            "excludeTurns": True,
+            **self._about(opening, client.version),
+        }
         try:
-            opened = await client.request("thread/resume", params, _ThreadOpened, timeout=60)
+            opened = await client.request(
+                "thread/resume", params, _ThreadOpened, timeout=60
+            )
         except CodexRefused as error:
-            log.warning("codex can't go on with thread %s (%s): a new one is begun", opening.thread, error.message)
+            log.warning(
+                "codex can't go on with thread %s (%s): a new one is begun",
+                opening.thread,
+                error.message,
+            )
             return False
         self._enter(opened)
         return True
 
-    async def _play(self, client: Client, opening: Opening, words: Words, stage: Stage) -> TurnResult:
+    async def _play(
+        self, client: Client, opening: Opening, words: Words, stage: Stage
+    ) -> TurnResult:
         self._listening = True
         params = {
             "threadId": self._thread,
@@ -286,14 +344,24 @@ class CodexSession:
             "cwd": str(opening.cwd),
         }
         self._forget()
-        opened = await self._until_interrupted(client.request("turn/start", params, _TurnOpened), stage)
+        opened = await self._until_interrupted(
+            client.request("turn/start", params, _TurnOpened), stage
+        )
         if opened is None:
             return TurnResult(interrupted=True, thread_id=self._thread)
         await stage.begun()
         whole = client.version[:2] >= NEWEST
-        projector = Projector(opened.id, cwd=str(opening.cwd), model=self._model, whole_output=whole, meter=self._meter)
+        projector = Projector(
+            opened.id,
+            cwd=str(opening.cwd),
+            model=self._model,
+            whole_output=whole,
+            meter=self._meter,
+        )
         projector.delivered[words.name] = words
-        connection = Connection(client, self._queue, self._thread, self._rollout, self.retire)
+        connection = Connection(
+            client, self._queue, self._thread, self._rollout, self.retire
+        )
         self._turn = CodexTurn(connection, projector, stage, self._setup.deadlines)
         try:
             result = await self._turn.run()
@@ -318,7 +386,10 @@ class CodexSession:
             if server and server.name == OWN_SERVER and server.status != "starting":
                 self._lent.set()
                 if server.status != "ready":
-                    log.warning("Hermes' tool server did not start for codex: %s", server.error or server.status)
+                    log.warning(
+                        "Hermes' tool server did not start for codex: %s",
+                        server.error or server.status,
+                    )
         if self._listening:
             await self._queue.put(notice)
         elif notice is not None and notice.method == "thread/tokenUsage/updated":

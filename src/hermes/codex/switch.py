@@ -57,7 +57,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     def environment(self) -> dict[str, str]:
         """What codex is started with."""
-        return child_environment(self.environ, codex_home=self.settings.codex.home, named=named_variables(self.config))
+        return child_environment(
+            self.environ,
+            codex_home=self.settings.codex.home,
+            named=named_variables(self.config),
+        )
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -84,9 +88,19 @@ class Standing(msgspec.Struct, frozen=True):
     def lines(self) -> tuple[str, ...]:
         """For a person."""
         engine = "codex" if self.on else "Hermes itself"
-        found = f"{self.program} ({self.version or 'version unknown'})" if self.program else f"not found. {self.hint}"
-        login = {None: "unknown", True: "yes", False: "no. Run: codex login"}[self.signed_in]
-        said = (f"Who runs new sessions: {engine}.", f"Codex program: {found}", f"Signed in: {login}")
+        found = (
+            f"{self.program} ({self.version or 'version unknown'})"
+            if self.program
+            else f"not found. {self.hint}"
+        )
+        login = {None: "unknown", True: "yes", False: "no. Run: codex login"}[
+            self.signed_in
+        ]
+        said = (
+            f"Who runs new sessions: {engine}.",
+            f"Codex program: {found}",
+            f"Signed in: {login}",
+        )
         config = f"Codex settings: {self.config}, {'with' if self.migrated else 'without'} Hermes' block"
         extra = tuple(text for text in (self.warning, self.complaint) if text)
         return (*said, config, *extra)
@@ -98,12 +112,18 @@ async def enable(place: Place, *, dry_run: bool = False) -> Outcome:
     ran = await run_once(program, ("--version",), place.environment())
     warning = version_warning(parse_version(ran.out))
     plugins, missed = await _plugins(place, program)
-    wanted = migrate.Wanted(servers=place.settings.mcp_servers, tool_server=place.tool_server, plugins=plugins)
+    wanted = migrate.Wanted(
+        servers=place.settings.mcp_servers,
+        tool_server=place.tool_server,
+        plugins=plugins,
+    )
     planned = migrate.plan(place.config, wanted)
     complaint = await _objection(place, program, planned)
     notes = [note for note in (warning, missed, complaint, *planned.unmapped) if note]
     if dry_run:
-        return Outcome(("Nothing was changed. This would be written:", *notes), planned.diff)
+        return Outcome(
+            ("Nothing was changed. This would be written:", *notes), planned.diff
+        )
     set_value(place.home.ensure().config, KEY, ON)
     try:
         written = migrate.write(planned)
@@ -121,8 +141,16 @@ def disable(place: Place) -> Outcome:
         unset_value(place.home.config, KEY)
     planned = migrate.plan_removal(place.config)
     removed = migrate.write(planned)
-    told = (f"Hermes' block is gone from {place.config}; everything else in it is as it was.",) if removed else ()
-    return Outcome((f"Hermes runs your turns itself from now on. {_NEXT}", *told), planned.diff)
+    told = (
+        (
+            f"Hermes' block is gone from {place.config}; everything else in it is as it was.",
+        )
+        if removed
+        else ()
+    )
+    return Outcome(
+        (f"Hermes runs your turns itself from now on. {_NEXT}", *told), planned.diff
+    )
 
 
 async def status(place: Place) -> Standing:
@@ -146,7 +174,13 @@ async def status(place: Place) -> Standing:
             preflight(program, environment),
         )
     except CodexFailed as error:
-        return Standing(on, str(program), config=str(place.config), migrated=migrated, complaint=error.message)
+        return Standing(
+            on,
+            str(program),
+            config=str(place.config),
+            migrated=migrated,
+            complaint=error.message,
+        )
     version = parse_version(ran.out)
     return Standing(
         on=on,
@@ -181,7 +215,10 @@ async def _objection(place: Place, program: Path, planned: migrate.Plan) -> str:
     shown = after.replace(folder, str(place.codex_home))
     if before:
         return f"Codex has something against your config.toml: {shown}"
-    raise SettingsError(f"Codex would not accept the new config.toml: {shown}", hint="Nothing was changed.")
+    raise SettingsError(
+        f"Codex would not accept the new config.toml: {shown}",
+        hint="Nothing was changed.",
+    )
 
 
 async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
@@ -190,7 +227,13 @@ async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
     async def nothing(_: object) -> None:
         return None
 
-    launch = Launch(program, ("app-server",), place.environment(), Path.home(), place.settings.codex.startup_timeout)
+    launch = Launch(
+        program,
+        ("app-server",),
+        place.environment(),
+        Path.home(),
+        place.settings.codex.startup_timeout,
+    )
     try:
         client = await Client.start(launch, Listener(nothing, nothing))
     except CodexFailed as error:
@@ -202,7 +245,12 @@ async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
     finally:
         await client.close()
     return tuple(
-        sorted(plugin.id for market in listed.marketplaces for plugin in market.plugins if plugin.installed)
+        sorted(
+            plugin.id
+            for market in listed.marketplaces
+            for plugin in market.plugins
+            if plugin.installed
+        )
     ), ""
 
 

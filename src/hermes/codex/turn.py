@@ -15,7 +15,14 @@ import msgspec
 from hermes.codex import wire
 from hermes.codex.asking import Asking
 from hermes.codex.client import Client
-from hermes.codex.failures import BACK, CodexFailed, CodexGone, CodexRefused, CodexSilent, is_signed_out
+from hermes.codex.failures import (
+    BACK,
+    CodexFailed,
+    CodexGone,
+    CodexRefused,
+    CodexSilent,
+    is_signed_out,
+)
 from hermes.codex.items import Command
 from hermes.codex.projector import NO_OUTPUT, STOPPED, Ending, Projector, Words
 from hermes.codex.rollout import Output, find_output
@@ -29,8 +36,14 @@ Heard = asyncio.Queue[wire.Notice | asyncio.Event | None]
 
 _LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
 _STOP = 0.4  # seconds for each step of an interrupt; there are two
-_PROGRESS = ("item/", "turn/", "thread/tokenUsage/")  # that codex tries to connect, again and again, is none
-_OUTPUT_TIMEOUT_S = 0.5  # for codex to write down a command's output that it did not report
+_PROGRESS = (
+    "item/",
+    "turn/",
+    "thread/tokenUsage/",
+)  # that codex tries to connect, again and again, is none
+_OUTPUT_TIMEOUT_S = (
+    0.5  # for codex to write down a command's output that it did not report
+)
 _OUTPUT_LOOK_S = 0.02
 _AGAIN = "Send your message again to continue."
 _BACKGROUND = "Still running when the turn ended."
@@ -93,7 +106,13 @@ class Connection(msgspec.Struct, frozen=True):
 class CodexTurn:
     """A turn under way, and its clocks."""
 
-    def __init__(self, connection: Connection, projector: Projector, stage: Stage, deadlines: Deadlines) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        projector: Projector,
+        stage: Stage,
+        deadlines: Deadlines,
+    ) -> None:
         now = asyncio.get_running_loop().time()
         self._client = connection.client
         self._heard = connection.heard
@@ -123,7 +142,9 @@ class CodexTurn:
         stop = asyncio.ensure_future(self._stage.interrupted.wait())
         error, retire = "", False
         try:
-            await asyncio.wait({follow, watch, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {follow, watch, stop}, return_when=asyncio.FIRST_COMPLETED
+            )
             if not follow.done():
                 error = watch.result() if watch.done() else ""
                 retire = bool(error)
@@ -133,8 +154,12 @@ class CodexTurn:
                 if not isinstance(fault, CodexGone):
                     raise fault
                 error, retire = f"{fault.message} {fault.hint}".strip(), True
-            elif self._projector.ending is not None and self._projector.ending.is_marker:
-                retire = not await self._interrupt(follow)  # else the next words would go into that turn
+            elif (
+                self._projector.ending is not None and self._projector.ending.is_marker
+            ):
+                retire = not await self._interrupt(
+                    follow
+                )  # else the next words would go into that turn
         finally:
             for task in (watch, stop, follow):
                 task.cancel()
@@ -149,7 +174,9 @@ class CodexTurn:
         broken = bool(error) or ending is None or ending.status != "completed"
         if not broken:
             await self._find_late_outputs()
-        events = self._projector.close(STOPPED if broken else _BACKGROUND, "interrupted" if broken else "stop")
+        events = self._projector.close(
+            STOPPED if broken else _BACKGROUND, "interrupted" if broken else "stop"
+        )
         await self._tell(events)
 
     def _result(self, error: str, *, retire: bool) -> TurnResult:
@@ -200,20 +227,26 @@ class CodexTurn:
                     await asyncio.sleep(_OUTPUT_LOOK_S)
         self._projector.without_output.remove(command)
         text = NO_OUTPUT if output is None else output.text
-        await self._tell(self._projector.finish(command.id, text, command.exit_code or 0))
+        await self._tell(
+            self._projector.finish(command.id, text, command.exit_code or 0)
+        )
 
     async def _find_late_outputs(self) -> None:
         """Finds the outputs of commands that ended within the turn, but whose end codex had not reported by then."""
         for call_id in self._projector.commands:
             output = await self._output(call_id)
             if output is not None and output.exit_code is not None:
-                await self._tell(self._projector.finish(call_id, output.text, output.exit_code))
+                await self._tell(
+                    self._projector.finish(call_id, output.text, output.exit_code)
+                )
 
     async def _output(self, call_id: str) -> Output | None:
         return await asyncio.to_thread(find_output, self._rollout, call_id)
 
     def _gone(self) -> CodexGone:
-        return self._client.end or CodexGone("The codex process ended in the middle of the turn.")
+        return self._client.end or CodexGone(
+            "The codex process ended in the middle of the turn."
+        )
 
     async def _tell(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -255,7 +288,11 @@ class CodexTurn:
             return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
         if self._projector.working:
             return ""
-        if self._projector.after_tool and limits.tool_silence and silent > limits.tool_silence:
+        if (
+            self._projector.after_tool
+            and limits.tool_silence
+            and silent > limits.tool_silence
+        ):
             return f"Codex was silent for {silent:.0f} seconds after a tool (codex.tool_silence_timeout). {end}"
         if limits.progress and silent > limits.progress:
             return f"Codex made no progress for {silent:.0f} seconds (codex.progress_timeout). {end}"
@@ -263,7 +300,9 @@ class CodexTurn:
 
     async def _reacts(self) -> bool:
         try:
-            await self._client.request("thread/loaded/list", {}, dict[str, Any], timeout=self._limits.reaction)
+            await self._client.request(
+                "thread/loaded/list", {}, dict[str, Any], timeout=self._limits.reaction
+            )
         except CodexSilent:
             return False
         except CodexFailed:
@@ -281,7 +320,9 @@ class CodexTurn:
         }
         try:
             await self._client.request("turn/steer", params, dict[str, Any])
-        except CodexFailed as error:  # the turn is just ending: it is said in the next one
+        except (
+            CodexFailed
+        ) as error:  # the turn is just ending: it is said in the next one
             projector.delivered.pop(words.name, None)
             log.info("codex did not take in what was said meanwhile: %s", error.message)
 
@@ -296,9 +337,14 @@ class CodexTurn:
         about = {"threadId": self._thread}
         try:
             await self._client.request(
-                "turn/interrupt", {**about, "turnId": projector.turn}, dict[str, Any], timeout=_STOP
+                "turn/interrupt",
+                {**about, "turnId": projector.turn},
+                dict[str, Any],
+                timeout=_STOP,
             )
-            await self._client.request("thread/backgroundTerminals/clean", about, dict[str, Any], timeout=_STOP)
+            await self._client.request(
+                "thread/backgroundTerminals/clean", about, dict[str, Any], timeout=_STOP
+            )
         except CodexRefused as error:  # it had just ended
             log.info("codex had nothing to interrupt: %s", error.message)
         except CodexFailed:

@@ -110,14 +110,21 @@ def classify(line: bytes) -> Incoming:
         return Noise("neither a method nor an id")
     if isinstance(envelope.error, Fault):
         return Answer(envelope.id, Raw(b"null"), envelope.error)
-    return Answer(envelope.id, Raw(b"null") if isinstance(envelope.result, UnsetType) else envelope.result)
+    return Answer(
+        envelope.id,
+        Raw(b"null") if isinstance(envelope.result, UnsetType) else envelope.result,
+    )
 
 
 def _told(method: str, envelope: _Envelope) -> Incoming:
     """A message with a method: with an id it wants an answer."""
     if isinstance(envelope.id, UnsetType):
         return Notice(method, envelope.params)
-    return Noise("a request whose id is null") if envelope.id is None else Call(envelope.id, method, envelope.params)
+    return (
+        Noise("a request whose id is null")
+        if envelope.id is None
+        else Call(envelope.id, method, envelope.params)
+    )
 
 
 def request(number: RequestId, method: str, params: object = None) -> bytes:

@@ -6,12 +6,28 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+)
 
 Request: TypeAlias = ApprovalRequested | QuestionAsked
 Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
 
-HASHED_FIELDS = ("call_id", "name", "arguments", "summary", "reason", "reach", "shape", "scope", "binding", "memorable")
+HASHED_FIELDS = (
+    "call_id",
+    "name",
+    "arguments",
+    "summary",
+    "reason",
+    "reach",
+    "shape",
+    "scope",
+    "binding",
+    "memorable",
+)
 """What the hash of a request covers, in this order; the page computes it too (`static/app/approvalhash.js`)."""
 
 WRONG_KIND = "Approval requests and questions take different kinds of answers."
@@ -29,13 +45,19 @@ def approval_hash(request: ApprovalRequested | Mapping[str, Any]) -> str:
 
 def is_same_kind(request: Request, answer: Answer) -> bool:
     """Whether the answer is of the kind that the question wants."""
-    return isinstance(request, ApprovalRequested) == isinstance(answer, ApprovalAnswered)
+    return isinstance(request, ApprovalRequested) == isinstance(
+        answer, ApprovalAnswered
+    )
 
 
 def misfit(request: Request, answer: Answer) -> str:
     """Why the answer does not fit the question; empty when it does. Saying no needs no hash."""
     if not is_same_kind(request, answer):
         return WRONG_KIND
-    if isinstance(request, ApprovalRequested) and isinstance(answer, ApprovalAnswered) and answer.answer != "deny":
+    if (
+        isinstance(request, ApprovalRequested)
+        and isinstance(answer, ApprovalAnswered)
+        and answer.answer != "deny"
+    ):
         return "" if answer.shown == approval_hash(request) else NOT_SHOWN
     return ""

@@ -17,13 +17,17 @@ class BadArguments(ValueError):
 def parse_arguments(text: str) -> object:
     """The arguments as data; BadArguments when they are not JSON, or not what a tool could take."""
     if DAMAGED in text:
-        raise BadArguments("a character in the arguments was damaged in transit. Make the call again.")
+        raise BadArguments(
+            "a character in the arguments was damaged in transit. Make the call again."
+        )
     try:
         arguments = msgspec.json.decode(text or "{}")
     except RecursionError:
         raise BadArguments(_TOO_DEEP) from None
     except msgspec.DecodeError as error:
-        raise BadArguments(f"the arguments are not valid JSON ({_reason(text, error)})") from error
+        raise BadArguments(
+            f"the arguments are not valid JSON ({_reason(text, error)})"
+        ) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(arguments):
         raise BadArguments(_TOO_DEEP)
     return arguments
@@ -42,8 +46,12 @@ _TOO_DEEP = f"the arguments are nested more than {MAX_DEPTH} levels deep. Use a 
 
 
 def _reason(text: str, error: msgspec.DecodeError) -> str:
-    if "surrogate" in str(error) or ("\\ud" in text.lower() and "truncated" in str(error)):
-        return "a \\u escape is only half of a surrogate pair; write the character itself"
+    if "surrogate" in str(error) or (
+        "\\ud" in text.lower() and "truncated" in str(error)
+    ):
+        return (
+            "a \\u escape is only half of a surrogate pair; write the character itself"
+        )
     return str(error)
 
 

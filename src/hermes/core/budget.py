@@ -14,7 +14,14 @@ import msgspec
 from hermes.core.ports import Model
 from hermes.errors import HermesError
 from hermes.schema.messages import AssistantMessage, Message, Usage
-from hermes.schema.model import Finished, ModelEvent, ModelRequest, ReasoningDelta, Retrying, TextDelta
+from hermes.schema.model import (
+    Finished,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    Retrying,
+    TextDelta,
+)
 from hermes.schema.tools import ToolSpec
 
 Unit: TypeAlias = Literal["usd", "tokens"]
@@ -53,18 +60,24 @@ class Cap(msgspec.Struct):
     """What calls under way in this turn may use, by the budget that made them; other scopes have claims."""
 
     def __str__(self) -> str:
-        limit = f"${self.limit:g}" if self.unit == "usd" else f"{self.limit:,.0f} tokens"
+        limit = (
+            f"${self.limit:g}" if self.unit == "usd" else f"{self.limit:,.0f} tokens"
+        )
         return f"{limit} per {self.scope}"
 
     def refused(self, need: float) -> BudgetSpent:
         """What is said instead of making a call that needs this much."""
-        left = max(0.0, self.limit - self.used - self.claimed - sum(self.grants.values()))
+        left = max(
+            0.0, self.limit - self.used - self.claimed - sum(self.grants.values())
+        )
         if self.unit == "usd":
             state = f"the next call needs about ${need:.4f}; ${left:.4f} of ${self.limit:g} are left"
         else:
             state = f"the next call needs about {need:,.0f} tokens; {left:,.0f} of {self.limit:,.0f} are left"
         hint = f"Raise budget.per_{self.scope} to go on."
-        return BudgetSpent(f"stopped before passing the cap per {self.scope}: {state}.", hint=hint)
+        return BudgetSpent(
+            f"stopped before passing the cap per {self.scope}: {state}.", hint=hint
+        )
 
 
 def parse_amount(text: str) -> tuple[Unit, float]:
@@ -137,7 +150,9 @@ class Budget:
         for cap in self._caps:
             if cap.scope == "turn":
                 tokens = usage.input_tokens + usage.output_tokens
-                cap.grants[id(self)] = tokens if cap.unit == "tokens" else usage.cost_usd or 0.0
+                cap.grants[id(self)] = (
+                    tokens if cap.unit == "tokens" else usage.cost_usd or 0.0
+                )
 
     def spend(self, usage: Usage | None) -> None:
         """Counts what a call took. A call that nobody counted comes through `guess`."""
@@ -158,10 +173,14 @@ class Budget:
                 cap.used += self._price.of(usage)
 
     def _room_under(self, cap: Cap, input_tokens: int) -> int:
-        if self._refresh:  # never less than before: what this turn spent may not be in the log yet
+        if (
+            self._refresh
+        ):  # never less than before: what this turn spent may not be in the log yet
             used, cap.claimed = self._refresh(cap)
             cap.used = max(cap.used, used)
-        granted = sum(amount for owner, amount in cap.grants.items() if owner != id(self))
+        granted = sum(
+            amount for owner, amount in cap.grants.items() if owner != id(self)
+        )
         left = cap.limit - cap.used - cap.claimed - granted
         if cap.unit == "tokens":
             if left < input_tokens + _LEAST_OUTPUT:
@@ -169,8 +188,13 @@ class Budget:
             return int(left - input_tokens)
         if self._price is None:
             hint = "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
-            raise BudgetSpent(f"a cap in dollars ({cap}) can't be kept: a model's price is unknown", hint=hint)
-        need = self._price.of(Usage(input_tokens=input_tokens, output_tokens=_LEAST_OUTPUT))
+            raise BudgetSpent(
+                f"a cap in dollars ({cap}) can't be kept: a model's price is unknown",
+                hint=hint,
+            )
+        need = self._price.of(
+            Usage(input_tokens=input_tokens, output_tokens=_LEAST_OUTPUT)
+        )
         if need and left < need:
             raise cap.refused(need)
         if self._price.output <= 0:
@@ -204,8 +228,15 @@ class Metered:
                 async for event in events:
                     if isinstance(event, TextDelta | ReasoningDelta):
                         written += estimate_tokens(event.text)
-                    elif isinstance(event, Retrying) and written:  # the void attempt was answered in part
-                        self._guess(Usage(input_tokens=request_tokens(request), output_tokens=written))
+                    elif (
+                        isinstance(event, Retrying) and written
+                    ):  # the void attempt was answered in part
+                        self._guess(
+                            Usage(
+                                input_tokens=request_tokens(request),
+                                output_tokens=written,
+                            )
+                        )
                         written = 0
                     elif isinstance(event, Finished):
                         counted = event.message.usage is not None
@@ -213,7 +244,9 @@ class Metered:
                     yield event
         finally:
             if written and not counted:
-                self._guess(Usage(input_tokens=request_tokens(request), output_tokens=written))
+                self._guess(
+                    Usage(input_tokens=request_tokens(request), output_tokens=written)
+                )
 
 
 async def _generator(events: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
@@ -233,7 +266,10 @@ def estimate_tokens(text: str) -> int:
 
 def reply_tokens(message: AssistantMessage) -> int:
     """About how many tokens a reply has."""
-    calls = sum(estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls)
+    calls = sum(
+        estimate_tokens(call.name) + estimate_tokens(call.arguments)
+        for call in message.tool_calls
+    )
     return estimate_tokens(message.text) + estimate_tokens(message.reasoning) + calls
 
 
@@ -244,7 +280,9 @@ def request_tokens(request: ModelRequest) -> int:
         if isinstance(message, AssistantMessage) and message.usage:
             return message.usage.input_tokens + message.usage.output_tokens + total
         total += message_tokens(message)
-    return total + sum(map(estimate_tokens, request.system)) + tool_tokens(request.tools)
+    return (
+        total + sum(map(estimate_tokens, request.system)) + tool_tokens(request.tools)
+    )
 
 
 def message_tokens(message: Message) -> int:

@@ -16,11 +16,25 @@ import msgspec
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.hidden_text import without_hidden
 from hermes.core.plan import Planned, segments
-from hermes.core.ports import Approvals, Decision, Journal, Keeper, Policy, Tool, ToolContext
+from hermes.core.ports import (
+    Approvals,
+    Decision,
+    Journal,
+    Keeper,
+    Policy,
+    Tool,
+    ToolContext,
+)
 from hermes.core.reply import Fault
 from hermes.errors import ToolFailed, in_sentences
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAsked, ToolProgress, ToolStarted
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAsked,
+    ToolProgress,
+    ToolStarted,
+)
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult
 
@@ -31,8 +45,13 @@ AT_ONCE = 8
 _TAG = re.compile(r"<(?=\s*/?\s*untrusted)", re.IGNORECASE)
 FENCE = "<untrusted source="
 """How a result begins that holds words of others."""
-_UNNAMED = re.compile(r"[^\w./:@?=&%#+,-]+")  # what does not belong into the name of a source
-_DENIED = {"nobody": "nobody could be asked for approval", "expired": "nobody answered in time"}
+_UNNAMED = re.compile(
+    r"[^\w./:@?=&%#+,-]+"
+)  # what does not belong into the name of a source
+_DENIED = {
+    "nobody": "nobody could be asked for approval",
+    "expired": "nobody answered in time",
+}
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -64,7 +83,11 @@ class CallRunner:
     """Runs calls with a set of tools, under a policy."""
 
     def __init__(
-        self, tools: Mapping[str, Tool], policy: Policy, approvals: Approvals, keeper: Keeper | None = None
+        self,
+        tools: Mapping[str, Tool],
+        policy: Policy,
+        approvals: Approvals,
+        keeper: Keeper | None = None,
     ) -> None:
         self._tools = tools
         self._policy = policy
@@ -75,7 +98,12 @@ class CallRunner:
         """Finds each call's tool and reads its arguments, strictly."""
         return [self._prepare(call) for call in calls]
 
-    async def run(self, place: Place, prepared: Sequence[Ready | Unusable], before: Sequence[Event]) -> None:
+    async def run(
+        self,
+        place: Place,
+        prepared: Sequence[Ready | Unusable],
+        before: Sequence[Event],
+    ) -> None:
         """Runs everything in order, in segments. `before` is written together with the first intents."""
         pending: list[Event] = list(before)
         planned = [_plan(index, item, place.cwd) for index, item in enumerate(prepared)]
@@ -86,7 +114,9 @@ class CallRunner:
             pending.clear()
             await self._run_segment(place, items)
 
-    async def _run_segment(self, place: Place, items: Sequence[Ready | Unusable]) -> None:
+    async def _run_segment(
+        self, place: Place, items: Sequence[Ready | Unusable]
+    ) -> None:
         """Runs a segment's calls together and records their results in the order of the calls."""
         if len(items) == 1:
             await self._record(place, items[0], await self._one(place, items[0]))
@@ -105,7 +135,9 @@ class CallRunner:
         except BaseExceptionGroup as failures:
             raise _first(failures) from failures
 
-    async def _record(self, place: Place, item: Ready | Unusable, result: ToolFinished) -> None:
+    async def _record(
+        self, place: Place, item: Ready | Unusable, result: ToolFinished
+    ) -> None:
         """What was only read can be read again: its row need not be on disk before the model goes on."""
         if isinstance(item, Ready) and item.tool.effect == "read":
             place.journal.note(result)
@@ -122,7 +154,11 @@ class CallRunner:
         context = self._context(place, item.call, decision)
         result = await self._guarded(item, context)
         return ToolFinished(
-            call_id=item.call.id, name=item.call.name, text=readable(result), ok=result.ok, images=result.images
+            call_id=item.call.id,
+            name=item.call.name,
+            text=readable(result),
+            ok=result.ok,
+            images=result.images,
         )
 
     def _judged(self, item: Ready, cwd: Path) -> Decision:
@@ -131,7 +167,9 @@ class CallRunner:
             return self._policy.judge(item.tool, item.arguments, cwd)
         except Exception:
             log.exception("the policy failed to judge a call of %s", item.call.name)
-            return Decision("forbid", item.call.name, "the policy failed while judging it")
+            return Decision(
+                "forbid", item.call.name, "the policy failed while judging it"
+            )
 
     async def _permission(self, place: Place, item: Ready, decision: Decision) -> str:
         """Empty when the call may run; why not, otherwise. What was approved must still be what would run."""
@@ -150,7 +188,10 @@ class CallRunner:
             memorable=decision.memorable,
         )
         if decision.verdict == "forbid":
-            await place.journal.record(request, ApprovalAnswered(call_id=item.call.id, answer="deny", by="policy"))
+            await place.journal.record(
+                request,
+                ApprovalAnswered(call_id=item.call.id, answer="deny", by="policy"),
+            )
             return f"forbidden by policy: {decision.reason}"
         answer = await self._approvals.ask(request)
         if answer.answer == "deny":
@@ -158,7 +199,9 @@ class CallRunner:
         if answer.answer == "always" and decision.memorable:
             self._policy.remember(request)
         again = self._judged(item, place.cwd)
-        same = again.targets == decision.targets and (again.verdict == "allow" or again.binding == decision.binding)
+        same = again.targets == decision.targets and (
+            again.verdict == "allow" or again.binding == decision.binding
+        )
         if again.verdict == "forbid" or not same:
             return "what it would do has changed since it was approved. Look again before you go on."
         return ""
@@ -171,19 +214,27 @@ class CallRunner:
 
         async def inner(name: str, arguments: Mapping[str, Any]) -> ToolResult:
             nested = ToolCall(
-                id=f"{call.id}/{next(numbers)}", name=name, arguments=msgspec.json.encode(arguments).decode()
+                id=f"{call.id}/{next(numbers)}",
+                name=name,
+                arguments=msgspec.json.encode(arguments).decode(),
             )
             item = self._prepare(nested)
-            await place.journal.record(*([_intent(item)] if isinstance(item, Ready) else []))
+            await place.journal.record(
+                *([_intent(item)] if isinstance(item, Ready) else [])
+            )
             result = await self._one(place, item)
             await place.journal.record(result)
             return ToolResult(text=result.text, ok=result.ok, images=result.images)
 
         async def ask(question: str, options: tuple[str, ...]) -> str:
-            answered = await self._approvals.question(QuestionAsked(call_id=call.id, text=question, options=options))
+            answered = await self._approvals.question(
+                QuestionAsked(call_id=call.id, text=question, options=options)
+            )
             if answered.text is None:
                 raise ToolFailed(
-                    "Nobody answered." if answered.by == "expired" else "Nobody can be asked here.",
+                    "Nobody answered."
+                    if answered.by == "expired"
+                    else "Nobody can be asked here.",
                     hint="Decide by yourself, or say in your answer what you need to know.",
                 )
             return answered.text
@@ -204,19 +255,27 @@ class CallRunner:
         """The boundary of a tool: whatever goes wrong in it becomes a result the model can read."""
         try:
             if self._keeper and item.tool.effect in ("files", "other"):
-                await self._keeper.keep(context, item.tool.paths(item.arguments, context.cwd))
+                await self._keeper.keep(
+                    context, item.tool.paths(item.arguments, context.cwd)
+                )
             return await item.tool.run(item.arguments, context)
         except ToolFailed as error:
             return ToolResult(text=in_sentences(error), ok=False)
         except Exception as error:
             log.exception("tool %s failed", item.call.name)
-            return ToolResult(text=f"The tool failed: {type(error).__name__}: {error}", ok=False)
+            return ToolResult(
+                text=f"The tool failed: {type(error).__name__}: {error}", ok=False
+            )
 
     def _prepare(self, call: ToolCall) -> Ready | Unusable:
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(sorted(self._tools))
-            return Unusable(call, "unknown_tool", f"there is no tool {call.name!r}. There are: {known}")
+            return Unusable(
+                call,
+                "unknown_tool",
+                f"there is no tool {call.name!r}. There are: {known}",
+            )
         try:
             arguments = parse_arguments(call.arguments)
         except BadArguments as error:
@@ -232,8 +291,12 @@ def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:
         return "the arguments must be a JSON object"
     properties = schema.get("properties", {})
     missing = [name for name in schema.get("required", ()) if name not in arguments]
-    is_open = schema.get("additionalProperties", False) is not False  # only servers elsewhere have such tools
-    unknown: list[str] = [] if is_open else [name for name in arguments if name not in properties]
+    is_open = (
+        schema.get("additionalProperties", False) is not False
+    )  # only servers elsewhere have such tools
+    unknown: list[str] = (
+        [] if is_open else [name for name in arguments if name not in properties]
+    )
     if missing:
         return f"missing argument: {', '.join(missing)}"
     if unknown:
@@ -251,7 +314,11 @@ def refusal_of(answer: ApprovalAnswered) -> str:
 def _denial(answer: ApprovalAnswered) -> str:
     """What the model reads when a call is denied: the person's reason, if any, says what to do instead."""
     refusal = refusal_of(answer)
-    return refusal if answer.reason else f"{refusal}. Do not try to do the same in another way."
+    return (
+        refusal
+        if answer.reason
+        else f"{refusal}. Do not try to do the same in another way."
+    )
 
 
 def finished(call: ToolCall, text: str, *, ok: bool = True) -> ToolFinished:
@@ -284,7 +351,9 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _intent(item: Ready) -> ToolStarted:
-    return ToolStarted(call_id=item.call.id, name=item.call.name, arguments=item.call.arguments)
+    return ToolStarted(
+        call_id=item.call.id, name=item.call.name, arguments=item.call.arguments
+    )
 
 
 def _plan(index: int, item: Ready | Unusable, cwd: Path) -> Planned:

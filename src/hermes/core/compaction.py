@@ -14,7 +14,13 @@ from hermes.core.language import language_of
 from hermes.core.ports import Model
 from hermes.errors import HermesError, ModelError
 from hermes.schema.events import SessionCompacted
-from hermes.schema.messages import AssistantMessage, Message, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.schema.model import ModelRequest
 from hermes.settings.redaction import mask
 
@@ -49,7 +55,14 @@ _ASK = (
 class NotCompacted(HermesError):
     """No room was made; nothing was removed. `unusable`: a summary came that can't be used, and cost this much."""
 
-    def __init__(self, message: str, *, hint: str = "", unusable: bool = False, usage: Usage | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        unusable: bool = False,
+        usage: Usage | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.unusable = unusable
         self.usage = usage
@@ -72,10 +85,16 @@ def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Cut:
     start = max(head, len(messages) - last)
     while head < start < len(messages) and isinstance(messages[start], ToolFinished):
         start -= 1
-    latest = max((place for place, message in enumerate(messages) if _is_person(message)), default=-1)
+    latest = max(
+        (place for place, message in enumerate(messages) if _is_person(message)),
+        default=-1,
+    )
     kept = latest + 1 if head <= latest < start else 0
     if start - head - bool(kept) < 2:
-        raise NotCompacted("there is nothing to compress yet: the conversation is short.", hint="Nothing was changed.")
+        raise NotCompacted(
+            "there is nothing to compress yet: the conversation is short.",
+            hint="Nothing was changed.",
+        )
     return Cut(head, len(messages) - start, kept)
 
 
@@ -96,15 +115,25 @@ async def compact(
     """
     middle = messages[cut.head : len(messages) - cut.tail]
     words = [message.text for message in messages if _is_person(message)]
-    language = language_of("\n".join(text[:_SAMPLE] for text in words[-10:])) if strict else ""
+    language = (
+        language_of("\n".join(text[:_SAMPLE] for text in words[-10:])) if strict else ""
+    )
     output = min(_OUTPUT_TOKENS, window // 4)
-    room = window - 2 * output - _ASKING  # the notes from before are at most as long as a reply
+    room = (
+        window - 2 * output - _ASKING
+    )  # the notes from before are at most as long as a reply
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
     for piece in _pieces(redact(_transcript(middle)), max(room, 1_000)):
         told = f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
-        told += f"\n\n(The user writes like this: {redact(words[-1])[:_SAMPLE]!r})" if words else ""
-        request = ModelRequest(system=(_ASK,), messages=(UserMessage(text=told),), max_output_tokens=output)
+        told += (
+            f"\n\n(The user writes like this: {redact(words[-1])[:_SAMPLE]!r})"
+            if words
+            else ""
+        )
+        request = ModelRequest(
+            system=(_ASK,), messages=(UserMessage(text=told),), max_output_tokens=output
+        )
         try:
             last = await answer(model, request)
         except ModelError as error:
@@ -113,7 +142,12 @@ async def compact(
         usage = add(usage, last.usage) if usage and last.usage else last.usage or usage
         notes = redact(last.text.strip())
         if fault := _fault(last, notes, language):
-            raise NotCompacted(f"the summary was not usable: {fault}.", hint=_HINT, unusable=True, usage=usage)
+            raise NotCompacted(
+                f"the summary was not usable: {fault}.",
+                hint=_HINT,
+                unusable=True,
+                usage=usage,
+            )
     before = sum(map(message_tokens, messages))
     stays = message_tokens(messages[cut.kept - 1]) if cut.kept else 0
     return SessionCompacted(
@@ -122,7 +156,10 @@ async def compact(
         tail=cut.tail,
         kept=cut.kept,
         before=before,
-        after=before - sum(map(message_tokens, middle)) + stays + estimate_tokens(notes),
+        after=before
+        - sum(map(message_tokens, middle))
+        + stays
+        + estimate_tokens(notes),
         provider=last.provider or model.provider,
         model=last.model or model.name,
         usage=usage,
@@ -132,14 +169,22 @@ async def compact(
 def _fault(reply: AssistantMessage, notes: str, language: str) -> str:
     """What is wrong with a summary; empty when it can be used."""
     if reply.finish in ("length", "refused"):
-        return "it was cut off" if reply.finish == "length" else "the provider refused to write it"
+        return (
+            "it was cut off"
+            if reply.finish == "length"
+            else "the provider refused to write it"
+        )
     if not _LEAST <= len(notes) <= _LONGEST:
         return f"it has {len(notes):,} characters"
     lines = notes.splitlines()
     if not any(line.startswith(("#", "**")) for line in lines):
         return "it has none of the headings"
     written = language_of("\n".join(line for line in lines if not line.startswith("#")))
-    return f"it is in {written}, the user writes {language}" if language and written not in ("", language) else ""
+    return (
+        f"it is in {written}, the user writes {language}"
+        if language and written not in ("", language)
+        else ""
+    )
 
 
 def _pieces(text: str, room: int) -> list[str]:
@@ -156,7 +201,10 @@ def _pieces(text: str, room: int) -> list[str]:
         pieces.append(text[:end])
         text = text[end:]
     if len(pieces) > _MOST_PIECES:
-        raise NotCompacted("the conversation is too long for the model that writes summaries.", hint=_HINT)
+        raise NotCompacted(
+            "the conversation is too long for the model that writes summaries.",
+            hint=_HINT,
+        )
     return pieces
 
 
@@ -169,7 +217,11 @@ def compacted(messages: Sequence[Message], row: SessionCompacted) -> list[Messag
 
 def uncounted(message: Message) -> Message:
     """A reply without its count, which was of a longer conversation."""
-    return msgspec.structs.replace(message, usage=None) if isinstance(message, AssistantMessage) else message
+    return (
+        msgspec.structs.replace(message, usage=None)
+        if isinstance(message, AssistantMessage)
+        else message
+    )
 
 
 def _settled(messages: Sequence[Message], place: int) -> int:
@@ -194,7 +246,10 @@ def _told(message: Message) -> str:
             text = f"{text[: _RESULT // 2]}\n[...]\n{text[-_RESULT // 2 :]}"
         return f"<result of {message.name}>\n{text}\n</result>"
     if isinstance(message, AssistantMessage):
-        calls = [f"(called {call.name} with {call.arguments[:_RESULT]})" for call in message.tool_calls]
+        calls = [
+            f"(called {call.name} with {call.arguments[:_RESULT]})"
+            for call in message.tool_calls
+        ]
         return "\n".join(["assistant:", *filter(None, [message.text]), *calls])
     if message.text.startswith(MARK):
         return f"<notes from before>\n{message.text.removeprefix(MARK)}\n</notes>"

@@ -2,7 +2,12 @@
 
 import msgspec
 
-from hermes.core.budget import IMAGE_TOKENS, estimate_tokens, message_tokens, tool_tokens
+from hermes.core.budget import (
+    IMAGE_TOKENS,
+    estimate_tokens,
+    message_tokens,
+    tool_tokens,
+)
 from hermes.core.compaction import MARK
 from hermes.core.history import History
 from hermes.core.prompt import PROJECT_HEAD, SKILLS_HEAD
@@ -35,7 +40,9 @@ class Context(msgspec.Struct, frozen=True):
         """The parts that there are, their estimates brought in line with what the provider counted for all of them."""
         total = sum(part.tokens for part in self.parts) or 1
         return tuple(
-            Part(part.name, round(part.tokens * self.used / total), part.count) for part in self.parts if part.tokens
+            Part(part.name, round(part.tokens * self.used / total), part.count)
+            for part in self.parts
+            if part.tokens
         )
 
     @property
@@ -59,8 +66,12 @@ def measure(history: History, window: int, threshold: float = 1.0) -> Context:
         pictures = () if isinstance(message, AssistantMessage) else message.images
         if pictures:
             parts.setdefault("pictures", []).extend([IMAGE_TOKENS] * len(pictures))
-        parts.setdefault(_kind(message), []).append(message_tokens(message) - IMAGE_TOKENS * len(pictures))
-    listed = tuple(Part(name, sum(tokens), len(tokens)) for name, tokens in parts.items())
+        parts.setdefault(_kind(message), []).append(
+            message_tokens(message) - IMAGE_TOKENS * len(pictures)
+        )
+    listed = tuple(
+        Part(name, sum(tokens), len(tokens)) for name, tokens in parts.items()
+    )
     return Context(listed, _counted(history), window, int(window * threshold))
 
 
@@ -69,7 +80,11 @@ def _named(text: str) -> list[tuple[str, str]]:
     if text.startswith(PROJECT_HEAD):
         return [("project notes", text)]
     memory, head, skills = text.partition(SKILLS_HEAD)
-    return [(name, piece) for name, piece in (("memory", memory), ("skills index", head + skills)) if piece.strip()]
+    return [
+        (name, piece)
+        for name, piece in (("memory", memory), ("skills index", head + skills))
+        if piece.strip()
+    ]
 
 
 def _kind(message: Message) -> str:
@@ -77,7 +92,11 @@ def _kind(message: Message) -> str:
         return "replies"
     if isinstance(message, ToolFinished):
         return "tool results"
-    return "summary" if message.origin == "hermes" and message.text.startswith(MARK) else "your words"
+    return (
+        "summary"
+        if message.origin == "hermes" and message.text.startswith(MARK)
+        else "your words"
+    )
 
 
 def _counted(history: History) -> int:

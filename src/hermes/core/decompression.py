@@ -38,14 +38,22 @@ class Decompressor:
             if self.is_plain:
                 yield data
                 return
-            if self._stream is None or self._stream.eof:  # gzip may consist of several parts
+            if (
+                self._stream is None or self._stream.eof
+            ):  # gzip may consist of several parts
                 self._stream = zlib.decompressobj(self._window(data))
             try:
                 if piece := self._stream.decompress(data, _PIECE_BYTES):
                     yield piece
             except zlib.error as error:
-                raise CompressionError("it is marked as compressed, but can't be decompressed") from error
-            data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+                raise CompressionError(
+                    "it is marked as compressed, but can't be decompressed"
+                ) from error
+            data = (
+                self._stream.unused_data
+                if self._stream.eof
+                else self._stream.unconsumed_tail
+            )
 
     def _window(self, start: bytes) -> int:
         """zlib's parameter: gzip, zlib, or the bare deflate that some servers send."""

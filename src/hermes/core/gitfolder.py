@@ -50,7 +50,9 @@ def take_lock(folder: Path, patience: float) -> int:
             return lock
 
 
-def make(folder: Path, folders: Iterable[str], files: Mapping[str, str], config: str) -> None:
+def make(
+    folder: Path, folders: Iterable[str], files: Mapping[str, str], config: str
+) -> None:
     """Makes an empty repository, unless there is one. Its settings are always ours: others could run programs."""
     if _reads(folder / "config", config):
         return
@@ -59,7 +61,9 @@ def make(folder: Path, folders: Iterable[str], files: Mapping[str, str], config:
     for name, text in {**files, "config.new": config}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
-    (folder / "config.new").rename(folder / "config")  # last: whoever sees it sees a whole repository
+    (folder / "config.new").rename(
+        folder / "config"
+    )  # last: whoever sees it sees a whole repository
 
 
 def _reads(path: Path, text: str) -> bool:
@@ -79,7 +83,11 @@ class Run(msgspec.Struct, frozen=True):
     """Seconds after which it is given up on."""
 
     def __call__(
-        self, arguments: Sequence[str | bytes], environment: Mapping[str, str], cwd: Path | bytes, given: bytes = b""
+        self,
+        arguments: Sequence[str | bytes],
+        environment: Mapping[str, str],
+        cwd: Path | bytes,
+        given: bytes = b"",
     ) -> "subprocess.CompletedProcess[bytes]":
         """Runs git to its end. Raises TooSlow."""
         apart = {

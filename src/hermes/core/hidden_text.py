@@ -23,9 +23,19 @@ def without_hidden(text: str) -> str:
     shown = re.sub(_DOUBLE_JOINER, r"\1", shown)
     removed = hidden + stray
     soft = text.count("\u00ad") + text.count("\ufeff")
-    return f"{shown}\n[{removed:,} invisible characters were removed]" if removed - soft > _NOTED else shown
+    return (
+        f"{shown}\n[{removed:,} invisible characters were removed]"
+        if removed - soft > _NOTED
+        else shown
+    )
 
 
 def spell_hidden(text: str) -> str:
     """The text with hidden characters replaced by their codes, so that nothing is lost and everything is visible."""
-    return text if text.isascii() else re.sub(HIDDEN, lambda found: found[0].encode("unicode_escape").decode(), text)
+    return (
+        text
+        if text.isascii()
+        else re.sub(
+            HIDDEN, lambda found: found[0].encode("unicode_escape").decode(), text
+        )
+    )

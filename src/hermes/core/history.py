@@ -33,7 +33,13 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
 
 
 class Beginning(msgspec.Struct, frozen=True):
@@ -72,7 +78,9 @@ class UndoneRows:
                 self._redone.add(undone)
             case SessionUndone(turns=turns) if seq not in self._redone:
                 self._turns.update(turns)
-            case TurnStarted(inputs=inputs) | Steered(inputs=inputs) if turn in self._turns:
+            case TurnStarted(inputs=inputs) | Steered(inputs=inputs) if (
+                turn in self._turns
+            ):
                 self._inputs.update(inputs)
             case _:
                 pass
@@ -86,7 +94,9 @@ class History:
         self.messages: list[Message] = []
         self.waiting: dict[int, UserMessage] = {}
         self.open_calls: dict[str, ToolCall] = {}
-        self._started: dict[str, str] = {}  # calls that began, and those nested in them, without a result: their tools
+        self._started: dict[
+            str, str
+        ] = {}  # calls that began, and those nested in them, without a result: their tools
         self.asked_calls: dict[str, Request] = {}
         """Calls that wait for a person, and the question."""
         self.allowed: set[str] = set()
@@ -137,7 +147,9 @@ class History:
             case TurnEnded():
                 self.open_turn = ""
                 self.asked_calls = {
-                    call_id: request for call_id, request in self.asked_calls.items() if call_id in self.open_calls
+                    call_id: request
+                    for call_id, request in self.asked_calls.items()
+                    if call_id in self.open_calls
                 }
             case SessionTrimmed():
                 self.messages = trim(self.messages, event)
@@ -163,11 +175,15 @@ class History:
             last = self.turns[-1]
             self.turns[-1] = msgspec.structs.replace(last, then=(*last.then, turn))
         else:
-            self.turns.append(Beginning(seq, turn, len(self.messages), frozenset(self.allowed)))
+            self.turns.append(
+                Beginning(seq, turn, len(self.messages), frozenset(self.allowed))
+            )
 
     def steers(self) -> tuple[int, ...]:
         """Messages that want to go into the running turn."""
-        return tuple(seq for seq, message in self.waiting.items() if message.delivery == "steer")
+        return tuple(
+            seq for seq, message in self.waiting.items() if message.delivery == "steer"
+        )
 
     @property
     def redoable(self) -> int:
@@ -176,11 +192,18 @@ class History:
 
     def _undo(self, seq: int, since: int) -> None:
         """Goes back to before the turn that began at `since`. What was said meanwhile and still waits, waits on."""
-        place = next((place for place, turn in enumerate(self.turns) if turn.seq == since), None)
+        place = next(
+            (place for place, turn in enumerate(self.turns) if turn.seq == since), None
+        )
         if place is None:
             return
         first = self.turns[place]
-        taken = _TakenBack(seq, self.messages[first.messages :], self.turns[place:], frozenset(self.allowed))
+        taken = _TakenBack(
+            seq,
+            self.messages[first.messages :],
+            self.turns[place:],
+            frozenset(self.allowed),
+        )
         self._taken_back.append(taken)
         self.turns = self.turns[:place]
         self.messages = self.messages[: first.messages]
@@ -225,10 +248,16 @@ class History:
         if request is None or not is_same_kind(request, answer):
             return
         del self.asked_calls[answer.call_id]
-        if not isinstance(answer, ApprovalAnswered) or not isinstance(request, ApprovalRequested):
+        if not isinstance(answer, ApprovalAnswered) or not isinstance(
+            request, ApprovalRequested
+        ):
             return
         if answer.answer in ("session", "always") and request.memorable:
-            self.allowed.add(request.shape if answer.answer == "always" else request.scope or request.shape)
+            self.allowed.add(
+                request.shape
+                if answer.answer == "always"
+                else request.scope or request.shape
+            )
 
     def _said(self, message: AssistantMessage) -> None:
         if message.text or message.tool_calls:
@@ -253,37 +282,65 @@ class History:
 
         Those that a call made itself, as `run_python` does, come before the model's own.
         """
-        nested = {call_id: name for call_id, name in self._started.items() if call_id not in self.open_calls}
-        own = {call_id: call.name for call_id, call in self.open_calls.items() if call_id not in self._results}
+        nested = {
+            call_id: name
+            for call_id, name in self._started.items()
+            if call_id not in self.open_calls
+        }
+        own = {
+            call_id: call.name
+            for call_id, call in self.open_calls.items()
+            if call_id not in self._results
+        }
         return [
-            ToolFinished(call_id=call_id, name=name, text=self._fate(call_id, running), ok=False)
+            ToolFinished(
+                call_id=call_id, name=name, text=self._fate(call_id, running), ok=False
+            )
             for call_id, name in (nested | own).items()
         ]
 
     def _fate(self, call_id: str, running: str) -> str:
         if isinstance(self.asked_calls.get(call_id), ApprovalRequested):
             return "Not run: it was not approved."
-        return running if call_id in self._started else "Not run: the turn ended before this call began."
+        return (
+            running
+            if call_id in self._started
+            else "Not run: the turn ended before this call began."
+        )
 
 
 def change_pictures(messages: Sequence[Message], event: Event) -> list[Message]:
     """The messages with their pictures as an event says that they are sent from there on."""
     match event:
         case PictureDescribed(source=source, text=text):
-            return [_with_pictures(message, (source,), {"description": text}) for message in messages]
+            return [
+                _with_pictures(message, (source,), {"description": text})
+                for message in messages
+            ]
         case PictureReduced(sources=sources):
-            return [_with_pictures(message, sources, {"reduced": True}) for message in messages]
+            return [
+                _with_pictures(message, sources, {"reduced": True})
+                for message in messages
+            ]
         case PictureWithheld(sources=sources, why="refused"):
-            return [_with_pictures(message, sources, {"withheld": True}) for message in messages]
+            return [
+                _with_pictures(message, sources, {"withheld": True})
+                for message in messages
+            ]
         case _:
             return list(messages)
 
 
-def _with_pictures(message: Message, sources: Collection[str], changes: Mapping[str, Any]) -> Message:
+def _with_pictures(
+    message: Message, sources: Collection[str], changes: Mapping[str, Any]
+) -> Message:
     """The message with those pictures changed, if it has any of them."""
-    if isinstance(message, AssistantMessage) or all(image.source not in sources for image in message.images):
+    if isinstance(message, AssistantMessage) or all(
+        image.source not in sources for image in message.images
+    ):
         return message
     images = (
-        msgspec.structs.replace(image, **changes) if image.source in sources else image for image in message.images
+        msgspec.structs.replace(image, **changes) if image.source in sources else image
+        for image in message.images
     )
     return msgspec.structs.replace(message, images=tuple(images))

@@ -5,7 +5,12 @@ import unicodedata
 
 _LEAST_LETTERS = 20
 _LEAST_WORDS = 6  # small words of one language, before it is believed
-_SCRIPTS = {"CJK": "han", "HIRAGANA": "japanese", "KATAKANA": "japanese", "HANGUL": "korean"}
+_SCRIPTS = {
+    "CJK": "han",
+    "HIRAGANA": "japanese",
+    "KATAKANA": "japanese",
+    "HANGUL": "korean",
+}
 _SMALL_WORDS = {
     "english": "the and is are was of to that this with for not you it in be have will can what from on",
     "german": "der die das und ist sind war nicht ein eine mit für auf von zu dass ich wir sie bitte wird auch den dem",
@@ -29,16 +34,27 @@ def _script(text: str) -> str:
     for letter in filter(str.isalpha, text[:20_000]):
         kind = "latin" if letter.isascii() else unicodedata.name(letter, "?").split()[0]
         kind = _SCRIPTS.get(kind, kind.lower())
-        counts[kind] = counts.get(kind, 0) + (1 if kind in ("latin", "cyrillic", "greek") else 3)
+        counts[kind] = counts.get(kind, 0) + (
+            1 if kind in ("latin", "cyrillic", "greek") else 3
+        )
     if counts.get("japanese", 0) * 5 > counts.get("han", 0):
         counts["japanese"] = counts.get("japanese", 0) + counts.pop("han", 0)
     best = max(counts, key=lambda kind: counts[kind], default="")
-    return best if best and sum(counts.values()) >= _LEAST_LETTERS and counts[best] * 2 > sum(counts.values()) else ""
+    return (
+        best
+        if best
+        and sum(counts.values()) >= _LEAST_LETTERS
+        and counts[best] * 2 > sum(counts.values())
+        else ""
+    )
 
 
 def _by_small_words(text: str) -> str:
     words = re.findall(r"[^\W\d_]+", text[:20_000].lower())
-    counts = {name: sum(word in small for word in words) for name, small in _small_words().items()}
+    counts = {
+        name: sum(word in small for word in words)
+        for name, small in _small_words().items()
+    }
     best, second = sorted(counts, key=lambda name: -counts[name])[:2]
     plain = counts[best] >= _LEAST_WORDS and counts[best] >= 1.5 * counts[second]
     return best if plain else ""

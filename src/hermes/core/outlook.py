@@ -30,5 +30,9 @@ def outlook(messages: Sequence[Message], *, first: int, last: int) -> Outlook:
     except NotCompacted:
         return Outlook(pointers, freed, 0, 0)
     start = len(messages) - cut.tail
-    middle = [message for place, message in enumerate(messages[:start], 1) if place > cut.head and place != cut.kept]
+    middle = [
+        message
+        for place, message in enumerate(messages[:start], 1)
+        if place > cut.head and place != cut.kept
+    ]
     return Outlook(pointers, freed, len(middle), sum(map(message_tokens, middle)))

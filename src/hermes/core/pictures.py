@@ -25,12 +25,19 @@ def media_type(head: bytes) -> str:
     """The kind of picture that begins with these bytes (16 are enough); empty for anything else."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), "")
+    return next(
+        (kind for signature, kind in _SIGNATURES if head.startswith(signature)), ""
+    )
 
 
 def pixel_size(data: bytes) -> Size | None:
     """The size of a picture; None if it is damaged."""
-    readers = {"image/png": _png, "image/gif": _gif, "image/jpeg": _jpeg, "image/webp": _webp}
+    readers = {
+        "image/png": _png,
+        "image/gif": _gif,
+        "image/jpeg": _jpeg,
+        "image/webp": _webp,
+    }
     reader = readers.get(media_type(data[:16]))
     try:
         size = reader(data) if reader else None
@@ -40,7 +47,9 @@ def pixel_size(data: bytes) -> Size | None:
 
 
 def _png(data: bytes) -> Size | None:
-    return Size(*struct.unpack_from(">II", data, 16)) if data[12:16] == b"IHDR" else None
+    return (
+        Size(*struct.unpack_from(">II", data, 16)) if data[12:16] == b"IHDR" else None
+    )
 
 
 def _gif(data: bytes) -> Size:
@@ -72,6 +81,8 @@ def _webp(data: bytes) -> Size | None:
         (bits,) = struct.unpack_from("<I", data, 21)
         return Size((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
     if kind == b"VP8X":
-        width, height = (int.from_bytes(data[place : place + 3], "little") + 1 for place in (24, 27))
+        width, height = (
+            int.from_bytes(data[place : place + 3], "little") + 1 for place in (24, 27)
+        )
         return Size(width, height) if len(data) >= 30 else None
     return None

@@ -42,4 +42,6 @@ def _overlap(one: Planned, two: Planned) -> bool:
     """Whether a path of one is, contains or lies within a path of the other; no known path overlaps everything."""
     if not one.paths or not two.paths:
         return True
-    return any(a == b or a in b.parents or b in a.parents for a in one.paths for b in two.paths)
+    return any(
+        a == b or a in b.parents or b in a.parents for a in one.paths for b in two.paths
+    )

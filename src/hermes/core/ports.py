@@ -1,7 +1,14 @@
 """The Protocols through which core and its siblings name their collaborators. `app` supplies them."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -10,7 +17,13 @@ import msgspec
 from hermes.core.plan import Effect
 from hermes.errors import ToolFailed
 from hermes.schema.event import Event
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, Reach
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+    Reach,
+)
 from hermes.schema.messages import Message
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.schema.tools import ToolResult, ToolSpec
@@ -79,7 +92,10 @@ async def _no_calls(name: str, arguments: Mapping[str, Any]) -> ToolResult:  # n
 
 
 async def _nobody(question: str, options: tuple[str, ...]) -> str:  # noqa: ARG001 - the port's shape
-    raise ToolFailed("Nobody can be asked here.", hint="Decide by yourself, or say in your answer what you need.")
+    raise ToolFailed(
+        "Nobody can be asked here.",
+        hint="Decide by yourself, or say in your answer what you need.",
+    )
 
 
 class ToolContext(msgspec.Struct, frozen=True):
@@ -111,7 +127,9 @@ class Tool(Protocol):
         """Files a call would touch, absolute."""
         ...
 
-    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def run(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
         """Does it. Cancelling stops everything it started. Raises ToolFailed with a sentence the model can use."""
         ...
 
@@ -139,7 +157,9 @@ class Decision(msgspec.Struct, frozen=True):
 class Policy(Protocol):
     """Decides about every call before it runs."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision: ...
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> Decision: ...
 
     def remember(self, request: ApprovalRequested) -> None:
         """The user wants calls of exactly this shape allowed from now on, in every session."""
@@ -165,7 +185,9 @@ class ContextEngine(Protocol):
         """Whether room should be made before this request."""
         ...
 
-    async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
+    async def make(
+        self, session: str, request: ModelRequest, *, forced: bool = False
+    ) -> list[Event]:
         """Rows that make room for the request. `forced`: the provider says that it does not fit."""
         ...
 
@@ -178,7 +200,9 @@ class Sight(Protocol):
         """Whether the model gets no pictures at all."""
         ...
 
-    async def look(self, session: str, messages: Sequence[Message], said: Collection[str]) -> Sequence[Event]:
+    async def look(
+        self, session: str, messages: Sequence[Message], said: Collection[str]
+    ) -> Sequence[Event]:
         """Rows that describe the pictures the model does not get, and say so unless they are among `said`."""
         ...
 

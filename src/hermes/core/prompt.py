@@ -48,12 +48,12 @@ class ProjectFile(msgspec.Struct, frozen=True):
     refusal: str = ""
 
 
-def system_prompt(cwd: Path, *, date: str, project: tuple[ProjectFile, ...] = (), chat: str = "") -> tuple[str, ...]:
+def system_prompt(
+    cwd: Path, *, date: str, project: tuple[ProjectFile, ...] = (), chat: str = ""
+) -> tuple[str, ...]:
     """The parts of the prompt; the middle one only when the project has notes. `chat` names the chat app, if any."""
     notes = project_part(project)
-    circumstances = (
-        f"Today is {date} (UTC). Working directory: {cwd}. System: {_SYSTEMS.get(sys.platform, sys.platform)}."
-    )
+    circumstances = f"Today is {date} (UTC). Working directory: {cwd}. System: {_SYSTEMS.get(sys.platform, sys.platform)}."
     if chat:
         circumstances += (
             f" You talk in a chat app ({chat}), far from the machine: keep replies short. A file of the working"
@@ -73,7 +73,11 @@ def _marked(file: ProjectFile) -> str:
     if file.refusal:
         return f"{file.name} was not read: {file.refusal}."
     kept = file.text[:MAX_PROJECT_CHARACTERS]
-    cut = f"\n[... there is more in {file.name}]" if file.cut or len(kept) < len(file.text) else ""
+    cut = (
+        f"\n[... there is more in {file.name}]"
+        if file.cut or len(kept) < len(file.text)
+        else ""
+    )
     return f'<project-notes file="{file.name}">\n{_harmless(kept).strip()}{cut}\n</project-notes>'
 
 

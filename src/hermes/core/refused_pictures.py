@@ -11,10 +11,19 @@ from hermes.schema.messages import AssistantMessage, Image, Message
 
 _WORDS = ("image", "picture", "vision", "multimodal")
 _REASONS = frozenset(("bad_request", "too_long", "refused", "not_found", "malformed"))
-_NO_EYES = ("support image", "support vision", "image input", "image_url", "multimodal", "not support")
+_NO_EYES = (
+    "support image",
+    "support vision",
+    "image input",
+    "image_url",
+    "multimodal",
+    "not support",
+)
 
 
-def is_about_pictures(error: ModelError, messages: Sequence[Message], model: str = "") -> bool:
+def is_about_pictures(
+    error: ModelError, messages: Sequence[Message], model: str = ""
+) -> bool:
     """Whether the pictures of a request may be why it was rejected. The name of the `model` says nothing."""
     fresh, all_of_them = _pictures(messages)
     if not all_of_them or error.reason not in _REASONS:
@@ -25,13 +34,23 @@ def is_about_pictures(error: ModelError, messages: Sequence[Message], model: str
     return bool(fresh) and (error.reason == "bad_request" or error.status == 413)
 
 
-def steps(error: ModelError, messages: Sequence[Message]) -> Iterator[PictureReduced | PictureWithheld]:
+def steps(
+    error: ModelError, messages: Sequence[Message]
+) -> Iterator[PictureReduced | PictureWithheld]:
     """The rows to try, one after the other: each changes what the next request holds. Only what helps is recorded."""
     fresh, all_of_them = _pictures(messages)
     suspects = fresh or all_of_them
     said = error.message.lower()
-    files = [one for one in suspects if not one.reduced and not one.source.startswith(("http://", "https://"))]
-    if files and error.reason != "refused" and not any(phrase in said for phrase in _NO_EYES):
+    files = [
+        one
+        for one in suspects
+        if not one.reduced and not one.source.startswith(("http://", "https://"))
+    ]
+    if (
+        files
+        and error.reason != "refused"
+        and not any(phrase in said for phrase in _NO_EYES)
+    ):
         what = "A picture was" if len(files) == 1 else f"{len(files)} pictures were"
         detail = f"{what} rejected by the provider, so a smaller copy was sent. ({error.message})"
         yield PictureReduced(sources=_sources(files), detail=detail)
@@ -65,5 +84,7 @@ def _pictures(messages: Sequence[Message]) -> tuple[list[Image], list[Image]]:
         if isinstance(message, AssistantMessage):
             is_fresh = False
         else:
-            (fresh if is_fresh else earlier).extend(image for image in message.images if not image.withheld)
+            (fresh if is_fresh else earlier).extend(
+                image for image in message.images if not image.withheld
+            )
     return fresh, fresh + earlier

@@ -10,9 +10,17 @@ import msgspec
 from hermes.schema.events import TurnEnd
 from hermes.schema.messages import AssistantMessage
 
-Fault: TypeAlias = Literal["empty", "truncated", "truncated_call", "bad_arguments", "unknown_tool", "looping"]
+Fault: TypeAlias = Literal[
+    "empty", "truncated", "truncated_call", "bad_arguments", "unknown_tool", "looping"
+]
 
-MOST = {"empty": 2, "truncated": 3, "truncated_call": 2, "bad_arguments": 3, "unknown_tool": 3}
+MOST = {
+    "empty": 2,
+    "truncated": 3,
+    "truncated_call": 2,
+    "bad_arguments": 3,
+    "unknown_tool": 3,
+}
 """How often in a row each fault may be answered by asking again."""
 
 SAME_CALL_LIMIT = 8
@@ -46,21 +54,34 @@ class Judge:
     def judge(self, message: AssistantMessage) -> Verdict:
         """The verdict on a whole reply."""
         if message.finish == "refused":
-            return Verdict("end", end="refused", detail=message.text or "the provider refused to answer")
+            return Verdict(
+                "end",
+                end="refused",
+                detail=message.text or "the provider refused to answer",
+            )
         if message.tool_calls:
             return self._judge_calls(message)
         if message.finish == "length" and not _ends_naturally(message.text):
-            return self.fault("truncated", "the reply was cut off by the output limit", nudge=_GO_ON)
+            return self.fault(
+                "truncated", "the reply was cut off by the output limit", nudge=_GO_ON
+            )
         if not message.text.strip():
             what = "only thinking" if message.reasoning else "nothing"
             return self.fault("empty", f"the model answered with {what}")
         return Verdict("answer")
 
-    def fault(self, fault: Fault, detail: str, *, nudge: str = "", refuse_calls: str = "") -> Verdict:
+    def fault(
+        self, fault: Fault, detail: str, *, nudge: str = "", refuse_calls: str = ""
+    ) -> Verdict:
         """Asks again, or ends the turn when that has been done too often in a row."""
         count = self._faults[fault] = self._faults.get(fault, 0) + 1
         if count > MOST[fault]:
-            return Verdict("end", fault, f"{detail}, {count} times in a row", refuse_calls=refuse_calls)
+            return Verdict(
+                "end",
+                fault,
+                f"{detail}, {count} times in a row",
+                refuse_calls=refuse_calls,
+            )
         return Verdict("again", fault, detail, nudge, refuse_calls)
 
     def worked(self, fault: Fault) -> None:
@@ -69,7 +90,11 @@ class Judge:
 
     def _judge_calls(self, message: AssistantMessage) -> Verdict:
         if message.finish == "length":
-            return self.fault("truncated_call", "a tool call was cut off by the output limit", refuse_calls=_SHORTER)
+            return self.fault(
+                "truncated_call",
+                "a tool call was cut off by the output limit",
+                refuse_calls=_SHORTER,
+            )
         for fault in ("empty", "truncated", "truncated_call"):
             self._faults.pop(fault, None)
         calls = tuple((call.name, call.arguments) for call in message.tool_calls)
@@ -77,7 +102,12 @@ class Judge:
         self._last_calls = calls
         if self._same > SAME_CALL_LIMIT:
             detail = f"the model asked for the same call {self._same} times in a row ({calls[0][0]})"
-            return Verdict("end", "looping", detail, refuse_calls="Not run: the same call was made again and again.")
+            return Verdict(
+                "end",
+                "looping",
+                detail,
+                refuse_calls="Not run: the same call was made again and again.",
+            )
         return Verdict("calls")
 
 

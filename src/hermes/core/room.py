@@ -17,7 +17,9 @@ from hermes.schema.events import CompactionFailed, SessionCompacted, SessionTrim
 from hermes.schema.messages import Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
 
-Summarise: TypeAlias = Callable[[str, Sequence[Message], Cut], Awaitable[SessionCompacted]]
+Summarise: TypeAlias = Callable[
+    [str, Sequence[Message], Cut], Awaitable[SessionCompacted]
+]
 """Has a session's messages between the ends of a cut summarised. Raises NotCompacted."""
 
 _COOLING = 45.0  # seconds after a failure
@@ -48,7 +50,9 @@ class Room:
         fits = request_tokens(request) <= self._limits.window * self._limits.threshold
         return not fits and self._clock.now() >= self._cooling.get(session, 0.0)
 
-    async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
+    async def make(
+        self, session: str, request: ModelRequest, *, forced: bool = False
+    ) -> list[Event]:
         """Rows that make room for the request. `forced`: the provider says that it does not fit."""
         messages = list(request.messages)
         trimmed = choose_trim(messages, self._limits.last)
@@ -75,11 +79,17 @@ def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
             continue
         key = (message.name, message.text)
         old = place < len(messages) - last
-        if (old and (len(message.text) > _LONG or message.images)) or (key in seen and len(message.text) > _LONG):
+        if (old and (len(message.text) > _LONG or message.images)) or (
+            key in seen and len(message.text) > _LONG
+        ):
             chosen.append(message)
         seen.add(key)
     early = enumerate(messages[: max(0, len(messages) - last)], 1)
-    shown = {place: one for place, one in early if isinstance(one, UserMessage) and one.images}
+    shown = {
+        place: one
+        for place, one in early
+        if isinstance(one, UserMessage) and one.images
+    }
     pictures = sum(len(message.images) for message in (*chosen, *shown.values()))
     freed = sum(len(message.text) for message in chosen) + pictures * IMAGE_TOKENS * 3
     names = tuple(message.call_id for message in reversed(chosen))
@@ -95,7 +105,9 @@ def trim(messages: Sequence[Message], row: SessionTrimmed) -> list[Message]:
         if isinstance(message, ToolFinished) and message.call_id in gone:
             shorter = True
             trimmed.append(_pointer(message))
-        elif isinstance(message, UserMessage) and message.images and place < row.pictures:
+        elif (
+            isinstance(message, UserMessage) and message.images and place < row.pictures
+        ):
             shorter = True
             trimmed.append(_without_pictures(message))
         else:

@@ -32,7 +32,9 @@ class Limits(msgspec.Struct, frozen=True):
 def fits(data: bytes, limits: Limits) -> bool:
     """Whether a picture can be sent as it is. One whose size can't be read is judged by its bytes."""
     size = pixel_size(data)
-    return len(data) <= limits.bytes and (size is None or max(size.width, size.height) <= limits.side)
+    return len(data) <= limits.bytes and (
+        size is None or max(size.width, size.height) <= limits.side
+    )
 
 
 def shrunk(data: bytes, limits: Limits) -> bytes:
@@ -49,20 +51,34 @@ def shrunk(data: bytes, limits: Limits) -> bytes:
         from PIL import Image as pillow  # noqa: N813
     except ImportError as error:
         raise NotShrunk(
-            f"{what}.", hint=f"Make a smaller copy, or let Hermes do that. {install_hint('images')}"
+            f"{what}.",
+            hint=f"Make a smaller copy, or let Hermes do that. {install_hint('images')}",
         ) from error
     try:
-        with warnings.catch_warnings(action="ignore"), pillow.open(io.BytesIO(data)) as picture:
-            _require_few(picture.width * picture.height, what)  # the frames of a GIF may be larger than it says
-            picture.draft("RGB", (limits.side, limits.side))  # a JPEG is decoded at a fraction of its size
-            return _fitted(_upright(picture), limits, as_png=media_type(data[:16]) == "image/png")
+        with (
+            warnings.catch_warnings(action="ignore"),
+            pillow.open(io.BytesIO(data)) as picture,
+        ):
+            _require_few(
+                picture.width * picture.height, what
+            )  # the frames of a GIF may be larger than it says
+            picture.draft(
+                "RGB", (limits.side, limits.side)
+            )  # a JPEG is decoded at a fraction of its size
+            return _fitted(
+                _upright(picture), limits, as_png=media_type(data[:16]) == "image/png"
+            )
     except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
-        raise NotShrunk(f"{what}, and can't be read to make it smaller: {error}") from error
+        raise NotShrunk(
+            f"{what}, and can't be read to make it smaller: {error}"
+        ) from error
 
 
 def _require_few(pixels: int, what: str) -> None:
     if pixels > _MOST_PIXELS:
-        raise NotShrunk(f"{what} to be made smaller here.", hint="Make a smaller copy of it first.")
+        raise NotShrunk(
+            f"{what} to be made smaller here.", hint="Make a smaller copy of it first."
+        )
 
 
 def _upright(picture: "Image") -> "Image":
@@ -76,7 +92,9 @@ def _upright(picture: "Image") -> "Image":
 
 
 def _fitted(picture: "Image", limits: Limits, *, as_png: bool) -> bytes:
-    picture = picture.convert("RGBA" if "A" in picture.getbands() or "transparency" in picture.info else "RGB")
+    picture = picture.convert(
+        "RGBA" if "A" in picture.getbands() or "transparency" in picture.info else "RGB"
+    )
     picture.thumbnail((limits.side, limits.side))
     if as_png and len(data := _encoded(picture, "PNG")) <= limits.bytes:
         return data
@@ -84,8 +102,13 @@ def _fitted(picture: "Image", limits: Limits, *, as_png: bool) -> bytes:
     for _ in range(_ROUNDS):
         if len(data := _encoded(plain, "JPEG")) <= limits.bytes:
             return data
-        plain = plain.resize((max(1, plain.width * 3 // 4), max(1, plain.height * 3 // 4)))
-    raise NotShrunk("the picture can't be made small enough.", hint="Make a smaller copy of it first.")
+        plain = plain.resize(
+            (max(1, plain.width * 3 // 4), max(1, plain.height * 3 // 4))
+        )
+    raise NotShrunk(
+        "the picture can't be made small enough.",
+        hint="Make a smaller copy of it first.",
+    )
 
 
 def _on_white(picture: "Image") -> "Image":
@@ -101,5 +124,7 @@ def _on_white(picture: "Image") -> "Image":
 
 def _encoded(picture: "Image", kind: str) -> bytes:
     place = io.BytesIO()
-    picture.save(place, kind, **({"quality": 85} if kind == "JPEG" else {"compress_level": 6}))
+    picture.save(
+        place, kind, **({"quality": 85} if kind == "JPEG" else {"compress_level": 6})
+    )
     return place.getvalue()

@@ -34,8 +34,21 @@ from hermes.schema.events import (
     TurnEnd,
     TurnEnded,
 )
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
-from hermes.schema.model import Finished, ModelRequest, Preparing, Retrying, TextDelta, ToolCallStarted
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
+from hermes.schema.model import (
+    Finished,
+    ModelRequest,
+    Preparing,
+    Retrying,
+    TextDelta,
+    ToolCallStarted,
+)
 from hermes.schema.model import ReasoningDelta as Thought
 
 _SUM_UP = (
@@ -43,7 +56,9 @@ _SUM_UP = (
     "you have done, what is left to do, and how you would go on."
 )
 GO_ON = "Say “go on” to continue."
-_GRACE = 1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
+_GRACE = (
+    1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
+)
 
 
 class Turn:
@@ -153,8 +168,14 @@ class NativeRuntime:
         try:
             message = await self._ask_with_room(turn)
         except (ModelError, BudgetSpent):
-            return _ended(turn, "budget", f"{stopped} {calls_made(turn.history)} {GO_ON}")
-        await _note(turn, message, Verdict("end", refuse_calls="Not run: the turn had no steps left."))
+            return _ended(
+                turn, "budget", f"{stopped} {calls_made(turn.history)} {GO_ON}"
+            )
+        await _note(
+            turn,
+            message,
+            Verdict("end", refuse_calls="Not run: the turn had no steps left."),
+        )
         done = "" if message.text.strip() else f" {calls_made(turn.history)}"
         return _ended(turn, "budget", f"{stopped}{done} {GO_ON}")
 
@@ -166,13 +187,17 @@ class NativeRuntime:
         try:
             return await self._ask(turn)
         except ModelError as error:
-            if refused_pictures.is_about_pictures(error, turn.history.messages, self._model.name):
+            if refused_pictures.is_about_pictures(
+                error, turn.history.messages, self._model.name
+            ):
                 return await self._ask_without_pictures(turn, error)
             if not error.compress or not await self._make_room(turn, forced=True):
                 raise
         return await self._ask(turn)
 
-    async def _ask_without_pictures(self, turn: Turn, failure: ModelError) -> AssistantMessage:
+    async def _ask_without_pictures(
+        self, turn: Turn, failure: ModelError
+    ) -> AssistantMessage:
         """Asks again with smaller pictures, then without them; raises the first failure when nothing helps.
 
         Only what helped is recorded: a picture that has nothing to do with the failure stays.
@@ -180,10 +205,18 @@ class NativeRuntime:
         messages, tried = turn.history.messages, list[Event]()
         for row in refused_pictures.steps(failure, messages):
             messages = change_pictures(messages, row)
-            described = await self._sight.look(turn.session, messages, turn.history.text_only) if self._sight else ()
+            described = (
+                await self._sight.look(turn.session, messages, turn.history.text_only)
+                if self._sight
+                else ()
+            )
             for one in described:
                 messages = change_pictures(messages, one)
-            tried = [*(one for one in tried if not isinstance(one, PictureReduced)), row, *described]
+            tried = [
+                *(one for one in tried if not isinstance(one, PictureReduced)),
+                row,
+                *described,
+            ]
             try:
                 reply = await self._ask(turn, messages)
             except ModelError as error:
@@ -198,15 +231,21 @@ class NativeRuntime:
         """Has pictures that the model does not get described by one that can see."""
         if self._sight is None:
             return
-        if rows := await self._sight.look(turn.session, turn.history.messages, turn.history.text_only):
+        if rows := await self._sight.look(
+            turn.session, turn.history.messages, turn.history.text_only
+        ):
             await turn.journal.record(*rows)
 
     async def _make_room(self, turn: Turn, *, forced: bool) -> bool:
         """Whether there is more room now."""
         request = _request(turn)
-        if self._context is None or not (forced or self._context.is_full(turn.session, request)):
+        if self._context is None or not (
+            forced or self._context.is_full(turn.session, request)
+        ):
             return False
-        turn.budget.room(request_tokens(request))  # a summary reads about as much; raises when that can't be had
+        turn.budget.room(
+            request_tokens(request)
+        )  # a summary reads about as much; raises when that can't be had
         rows = await self._context.make(turn.session, request, forced=forced)
         if rows:
             await turn.journal.record(*rows)
@@ -215,10 +254,13 @@ class NativeRuntime:
                 turn.budget.spend(row.usage)
         return any(not isinstance(row, CompactionFailed) for row in rows)
 
-    async def _ask(self, turn: Turn, messages: Sequence[Message] | None = None) -> AssistantMessage:
+    async def _ask(
+        self, turn: Turn, messages: Sequence[Message] | None = None
+    ) -> AssistantMessage:
         """One model call, streamed to whoever watches; with other `messages` than the history's, if they are given."""
         turn.partial = []
-        async with aclosing(self._model.stream(await self._request(turn, messages))) as stream:  # type: ignore[type-var]
+        request = await self._request(turn, messages)
+        async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
             async for event in stream:
                 match event:
                     case TextDelta(text=text):
@@ -227,7 +269,9 @@ class NativeRuntime:
                     case Thought(text=text):
                         turn.journal.show(ReasoningDelta(text=text))
                     case ToolCallStarted():
-                        turn.journal.show(ToolGenerating(call_id=event.id, name=event.name))
+                        turn.journal.show(
+                            ToolGenerating(call_id=event.id, name=event.name)
+                        )
                     case Preparing(done=done, total=total):
                         turn.journal.show(ModelPreparing(done=done, total=total))
                     case Retrying():
@@ -238,13 +282,19 @@ class NativeRuntime:
                         return with_unique_ids(message, turn.history.call_ids)
         raise ModelError("the model's stream ended without an end", reason="malformed")
 
-    async def _request(self, turn: Turn, messages: Sequence[Message] | None) -> ModelRequest:
+    async def _request(
+        self, turn: Turn, messages: Sequence[Message] | None
+    ) -> ModelRequest:
         request = _request(turn, messages)
         room = await turn.budget.reserve(request_tokens(request))
         limits = [limit for limit in (room, self._max_output) if limit is not None]
-        return msgspec.structs.replace(request, max_output_tokens=min(limits, default=None))
+        return msgspec.structs.replace(
+            request, max_output_tokens=min(limits, default=None)
+        )
 
-    async def _run_calls(self, turn: Turn, message: AssistantMessage, judge: Judge) -> Verdict:
+    async def _run_calls(
+        self, turn: Turn, message: AssistantMessage, judge: Judge
+    ) -> Verdict:
         prepared = self._calls.prepare(message.tool_calls)
         turn.partial = []
         await self._calls.run(turn.place, prepared, (message,))
@@ -255,7 +305,9 @@ class NativeRuntime:
         verdict = Verdict("calls")
         for item in unusable[:1]:
             verdict = judge.fault(item.fault, f"{item.call.name}: {item.detail}")
-            await turn.journal.record(ReplyRejected(reason=item.fault, detail=verdict.detail))
+            await turn.journal.record(
+                ReplyRejected(reason=item.fault, detail=verdict.detail)
+            )
         return verdict
 
     async def _keep_partial(self, turn: Turn) -> None:
@@ -263,7 +315,10 @@ class NativeRuntime:
         await turn.journal.flush()
         if turn.partial:
             reply = AssistantMessage(
-                text="".join(turn.partial), finish="interrupted", provider=self._model.provider, model=self._model.name
+                text="".join(turn.partial),
+                finish="interrupted",
+                provider=self._model.provider,
+                model=self._model.name,
             )
             await turn.journal.record(reply)
 
@@ -271,8 +326,13 @@ class NativeRuntime:
 def calls_made(history: History) -> str:
     """Which calls the last turn made, as a sentence: a summary that needs no model."""
     start = history.turns[-1].messages if history.turns else 0
-    names = Counter(one.name for one in history.messages[start:] if isinstance(one, ToolFinished))
-    listed = ", ".join(f"{name} ({number})" if number > 1 else name for name, number in names.most_common())
+    names = Counter(
+        one.name for one in history.messages[start:] if isinstance(one, ToolFinished)
+    )
+    listed = ", ".join(
+        f"{name} ({number})" if number > 1 else name
+        for name, number in names.most_common()
+    )
     return f"Calls made: {listed}." if listed else "No calls were made."
 
 
@@ -287,7 +347,9 @@ def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequ
     )
 
 
-def with_unique_ids(message: AssistantMessage, used: Collection[str] = ()) -> AssistantMessage:
+def with_unique_ids(
+    message: AssistantMessage, used: Collection[str] = ()
+) -> AssistantMessage:
     """The same reply with ids that no other call of the session has: some services give none, or the same ones again.
 
     Answers and results are matched by them.
@@ -296,12 +358,19 @@ def with_unique_ids(message: AssistantMessage, used: Collection[str] = ()) -> As
     ids: list[str] = []
     for call in message.tool_calls:
         stem = call.id or "call"
-        unique = next(name for name in itertools.chain((call.id,), _numbered(stem)) if name and name not in taken)
+        unique = next(
+            name
+            for name in itertools.chain((call.id,), _numbered(stem))
+            if name and name not in taken
+        )
         taken.add(unique)
         ids.append(unique)
     if ids == [call.id for call in message.tool_calls]:
         return message
-    calls = (msgspec.structs.replace(call, id=name) for call, name in zip(message.tool_calls, ids, strict=True))
+    calls = (
+        msgspec.structs.replace(call, id=name)
+        for call, name in zip(message.tool_calls, ids, strict=True)
+    )
     return msgspec.structs.replace(message, tool_calls=tuple(calls))
 
 
@@ -317,10 +386,18 @@ async def _take_steers(turn: Turn) -> None:
 async def _note(turn: Turn, message: AssistantMessage, verdict: Verdict) -> None:
     """Records a reply that runs no calls, what was wrong with it, and what the model is told."""
     turn.partial = []
-    rejected = [ReplyRejected(reason=verdict.fault, detail=verdict.detail)] if verdict.fault else []
+    rejected = (
+        [ReplyRejected(reason=verdict.fault, detail=verdict.detail)]
+        if verdict.fault
+        else []
+    )
     why = verdict.refuse_calls or "Not run: the reply was not usable."
     refused = [finished(call, why, ok=False) for call in message.tool_calls]
-    nudge = [UserMessage(text=verdict.nudge, origin="hermes")] if verdict.nudge and verdict.kind == "again" else []
+    nudge = (
+        [UserMessage(text=verdict.nudge, origin="hermes")]
+        if verdict.nudge and verdict.kind == "again"
+        else []
+    )
     await turn.journal.record(message, *rejected, *refused, *nudge)
 
 

@@ -39,7 +39,9 @@ class InFlight:
         self._by_loop: dict[AbstractEventLoop, dict[object, Outcomes]] = {}
         self._totals = totals
 
-    def begin(self, loop: "AbstractEventLoop", flight: object, outcomes: Outcomes) -> None:
+    def begin(
+        self, loop: "AbstractEventLoop", flight: object, outcomes: Outcomes
+    ) -> None:
         """Keep `flight`, a task or what stands for one, until it ends on this loop."""
         flights = self._by_loop.get(loop)
         if flights is None:
@@ -71,7 +73,13 @@ class Background:
 
     __slots__ = ("_callback", "_home", "_in_flight", "_subscription", "_totals")
 
-    def __init__(self, subscription: Subscription, callback: Callback, in_flight: InFlight, totals: Outcomes) -> None:
+    def __init__(
+        self,
+        subscription: Subscription,
+        callback: Callback,
+        in_flight: InFlight,
+        totals: Outcomes,
+    ) -> None:
         self._subscription = subscription
         self._callback = callback
         self._in_flight = in_flight
@@ -96,8 +104,12 @@ class Background:
             return DROPPED
         return None
 
-    def _start(self, loop: "AbstractEventLoop", event: Envelope, waiting: object = None) -> None:
-        task = loop.create_task(self._run(event), name=f"hermes.events {self._subscription.callback}")
+    def _start(
+        self, loop: "AbstractEventLoop", event: Envelope, waiting: object = None
+    ) -> None:
+        task = loop.create_task(
+            self._run(event), name=f"hermes.events {self._subscription.callback}"
+        )
         self._in_flight.begin(loop, task, self._subscription.outcomes)
         self._in_flight.end(loop, waiting)
         task.add_done_callback(self._done)
@@ -116,6 +128,10 @@ class Background:
         except BaseException:
             self._subscription.outcomes.failed.add()
             self._totals.failed.add()
-            log.exception("%r failed on the event %r", self._subscription, event.get("type"))
+            log.exception(
+                "%r failed on the event %r", self._subscription, event.get("type")
+            )
         finally:
-            self._subscription.slowest = max(self._subscription.slowest, perf_counter() - started)
+            self._subscription.slowest = max(
+                self._subscription.slowest, perf_counter() - started
+            )

@@ -19,10 +19,23 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hermes.events.background import DROPPED, Background, InFlight
-from hermes.events.envelope import FLAT, Envelope, Foreign, Unencodable, require_mapping, seal
+from hermes.events.envelope import (
+    FLAT,
+    Envelope,
+    Foreign,
+    Unencodable,
+    require_mapping,
+    seal,
+)
 from hermes.events.recursion import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
-from hermes.events.subscription import Callback, Subscription, SubscriptionStats, is_async, refuse_useless
+from hermes.events.subscription import (
+    Callback,
+    Subscription,
+    SubscriptionStats,
+    is_async,
+    refuse_useless,
+)
 from hermes.events.tally import Outcomes, Tally
 from hermes.events.timing import Stopwatch
 from hermes.events.trie import Trie
@@ -140,9 +153,15 @@ class Bus:
                     if (
                         kind is not str
                         and kind is not int
-                        and (kind not in FLAT or (kind is float and value - value))  # not a number, or no end to it
+                        and (
+                            kind not in FLAT or (kind is float and value - value)
+                        )  # not a number, or no end to it
                     ):
-                        event = self._seal(payload, route, started) if type(event) is Envelope else event
+                        event = (
+                            self._seal(payload, route, started)
+                            if type(event) is Envelope
+                            else event
+                        )
                         started = clock()  # sealing may take its time, and that isn't the first subscriber's
                         break
                 else:
@@ -159,7 +178,9 @@ class Bus:
                 self._deliver(route, event, started)
                 return
             only.calls += 1
-            call = only.call  # in two steps: as a method it would be looked up the slow way
+            call = (
+                only.call
+            )  # in two steps: as a method it would be looked up the slow way
             try:
                 result = call(event)
                 if result is not None and self._examine(only, result):
@@ -180,16 +201,22 @@ class Bus:
         route = self._routes.get(topic) or self._find(topic)
         return bool(route.subscriptions)
 
-    def subscribe(self, pattern: str, callback: Callback, *, owner: str | None = None) -> Subscription:
+    def subscribe(
+        self, pattern: str, callback: Callback, *, owner: str | None = None
+    ) -> Subscription:
         """Call `callback` with every event whose topic matches `pattern`; the handle ends it.
 
         Without an owner the subscription belongs to the surrounding `owned_by`, if there is one.
         """
         _check("pattern", pattern)
         refuse_useless(callback)
-        subscription = Subscription(pattern, callback, owner or _owner.get(), next(self._numbers))
+        subscription = Subscription(
+            pattern, callback, owner or _owner.get(), next(self._numbers)
+        )
         if is_async(callback):
-            subscription.call = Background(subscription, callback, self._in_flight, self._outcomes).deliver
+            subscription.call = Background(
+                subscription, callback, self._in_flight, self._outcomes
+            ).deliver
         self._begin(subscription)
         return subscription
 
@@ -207,7 +234,12 @@ class Bus:
         return True
 
     def stream(
-        self, pattern: str, maxsize: int = 1000, policy: Policy = "drop_oldest", *, owner: str | None = None
+        self,
+        pattern: str,
+        maxsize: int = 1000,
+        policy: Policy = "drop_oldest",
+        *,
+        owner: str | None = None,
     ) -> Stream:
         """Events as an async iterator, with a bounded queue between the publisher and the reader.
 
@@ -223,7 +255,11 @@ class Bus:
         live = sorted(self._live.copy(), key=_by_number)
         calls = self._ended_calls + sum(subscription.calls for subscription in live)
         outcomes = self._outcomes
-        failed, dropped, pending = outcomes.failed.value, outcomes.dropped.value, outcomes.pending
+        failed, dropped, pending = (
+            outcomes.failed.value,
+            outcomes.dropped.value,
+            outcomes.pending,
+        )
         return BusStats(
             delivered=max(calls - failed - dropped - pending, 0),
             failed=failed,
@@ -245,7 +281,11 @@ class Bus:
 
     def end_owned(self, owner: str) -> int:
         """End every subscription and stream of `owner`; returns how many there were."""
-        owned = [subscription for subscription in self._live.copy() if subscription.owner == owner]
+        owned = [
+            subscription
+            for subscription in self._live.copy()
+            if subscription.owner == owner
+        ]
         return sum(self.unsubscribe(subscription) for subscription in owned)
 
     def end_all(self) -> int:
@@ -254,7 +294,9 @@ class Bus:
 
     def attach(self, stream: Stream) -> Subscription:
         """Begin the subscription of a stream."""
-        subscription = Subscription(stream.pattern, stream.put, stream.owner, next(self._numbers))
+        subscription = Subscription(
+            stream.pattern, stream.put, stream.owner, next(self._numbers)
+        )
         subscription.on_end = stream.finish
         self._begin(subscription)
         return subscription
@@ -352,8 +394,13 @@ class Bus:
         with self._guard.report(stop) as is_first:
             if is_first:
                 if self._guard.is_news(stop.topic):
-                    log.error("%.200r was refused: published at depth %d, from its own callbacks", *stop)
-                self.publish(RECURSION_STOPPED, {"stopped": stop.topic, "depth": stop.depth})
+                    log.error(
+                        "%.200r was refused: published at depth %d, from its own callbacks",
+                        *stop,
+                    )
+                self.publish(
+                    RECURSION_STOPPED, {"stopped": stop.topic, "depth": stop.depth}
+                )
 
     def _examine(self, subscription: Subscription, result: object) -> int:
         """Look at what a callback returned; 1 if the event was dropped for want of a loop."""
@@ -373,9 +420,19 @@ class Bus:
         return 0
 
     def _warn_of_dropped(self, topic: str, count: int) -> None:
-        log.warning("%.200r was dropped for %d async subscribers: there is no loop for them", topic, count)
+        log.warning(
+            "%.200r was dropped for %d async subscribers: there is no loop for them",
+            topic,
+            count,
+        )
 
-    def _note_failure(self, subscription: Subscription, topic: str, error: BaseException, seconds: float) -> None:
+    def _note_failure(
+        self,
+        subscription: Subscription,
+        topic: str,
+        error: BaseException,
+        seconds: float,
+    ) -> None:
         subscription.outcomes.failed.add()
         self._outcomes.failed.add()
         if seconds > subscription.slowest:
@@ -395,6 +452,8 @@ _by_number = attrgetter("number")
 
 def _check(what: str, value: object) -> None:
     if not isinstance(value, str):
-        raise TypeError(f"a {what} must be a string, not {type(value).__qualname__}") from None
+        raise TypeError(
+            f"a {what} must be a string, not {type(value).__qualname__}"
+        ) from None
     if not value:
         raise ValueError(f"a {what} can't be empty") from None

@@ -55,17 +55,40 @@ class FrozenList(list[Any]):
     def __deepcopy__(self, memo: dict[int, Any]) -> "FrozenList":
         return self
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[type["FrozenList"], tuple[list[Any]]]:
+    def __reduce_ex__(
+        self, protocol: SupportsIndex
+    ) -> tuple[type["FrozenList"], tuple[list[Any]]]:
         return FrozenList, (list(self),)
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    raise TypeError("an event can't be changed, because others receive it too: copy it first, as in dict(event)")
+    raise TypeError(
+        "an event can't be changed, because others receive it too: copy it first, as in dict(event)"
+    )
 
 
-for _change in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
+for _change in (
+    "__setitem__",
+    "__delitem__",
+    "__ior__",
+    "clear",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+):
     setattr(Envelope, _change, _refuse)
-for _change in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "clear", "extend", "insert", "pop"):
+for _change in (
+    "__setitem__",
+    "__delitem__",
+    "__iadd__",
+    "__imul__",
+    "append",
+    "clear",
+    "extend",
+    "insert",
+    "pop",
+):
     setattr(FrozenList, _change, _refuse)
 for _change in ("remove", "reverse", "sort"):
     setattr(FrozenList, _change, _refuse)
@@ -89,7 +112,12 @@ def seal(payload: object, topic: str, source: str, now: float) -> Envelope:
     """
     if payload is None:
         return Envelope(type=topic, ts=now, src=source)
-    if isinstance(payload, Envelope) and "type" in payload and "ts" in payload and "src" in payload:
+    if (
+        isinstance(payload, Envelope)
+        and "type" in payload
+        and "ts" in payload
+        and "src" in payload
+    ):
         return payload
     require_mapping(payload)
     sealer = _Sealer()
@@ -106,9 +134,15 @@ def seal(payload: object, topic: str, source: str, now: float) -> Envelope:
 
 def require_mapping(payload: object) -> None:
     """Raises if the payload is not a mapping."""
-    if payload is not None and type(payload) is not dict and not isinstance(payload, Mapping):
+    if (
+        payload is not None
+        and type(payload) is not dict
+        and not isinstance(payload, Mapping)
+    ):
         kind = type(payload).__qualname__
-        raise TypeError(f"payload: a mapping of names to values was expected, not {kind}")
+        raise TypeError(
+            f"payload: a mapping of names to values was expected, not {kind}"
+        )
 
 
 def is_json(value: Any) -> bool:
@@ -119,7 +153,9 @@ def is_json(value: Any) -> bool:
     if kind is int:
         return -_TOO_LARGE < value < _TOO_LARGE
     if kind is float:
-        return not value - value  # infinity and not-a-number give not-a-number, which is true
+        return (
+            not value - value
+        )  # infinity and not-a-number give not-a-number, which is true
     return kind in FLAT
 
 
@@ -156,7 +192,9 @@ class _Sealer:
             return frozenset(value)
         return bytes(value) if isinstance(value, bytearray) else value
 
-    def _frozen_container(self, value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> object:
+    def _frozen_container(
+        self, value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]
+    ) -> object:
         if id(value) in self._inside or len(self._inside) >= MAX_LEVELS:
             self.is_unencodable = True  # it contains itself, or goes too deep
             return value
@@ -169,15 +207,24 @@ class _Sealer:
         finally:
             self._inside.discard(id(value))
 
-    def _container(self, value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]) -> object:
+    def _container(
+        self, value: Mapping[Any, Any] | list[Any] | tuple[Any, ...]
+    ) -> object:
         if isinstance(value, Mapping):
-            before, self.is_unencodable = self.is_unencodable, type(value) is Unencodable
-            content: dict[Any, Any] = dict([self._item(name, inner) for name, inner in list(value.items())])
+            before, self.is_unencodable = (
+                self.is_unencodable,
+                type(value) is Unencodable,
+            )
+            content: dict[Any, Any] = dict(
+                [self._item(name, inner) for name, inner in list(value.items())]
+            )
             sealed = Unencodable(content) if self.is_unencodable else Envelope(content)
             self.is_unencodable = self.is_unencodable or before
             return sealed
         inner = [one if is_json(one) else self._frozen(one) for one in list(value)]
-        return FrozenList(inner) if isinstance(value, list) else _tuple_like(value, inner)
+        return (
+            FrozenList(inner) if isinstance(value, list) else _tuple_like(value, inner)
+        )
 
 
 def _tuple_like(value: tuple[Any, ...], inner: list[Any]) -> tuple[Any, ...]:

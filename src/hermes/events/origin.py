@@ -13,7 +13,11 @@ from hermes.events.envelope import FLAT, Foreign, seal
 _fill_in = dict.setdefault  # an envelope refuses its own
 
 
-def relay(publish: Callable[[str, Mapping[str, Any]], None], topic: str, payload: Mapping[str, Any]) -> None:
+def relay(
+    publish: Callable[[str, Mapping[str, Any]], None],
+    topic: str,
+    payload: Mapping[str, Any],
+) -> None:
     """Publishes what another process sent, as it was read from JSON. Raises as `publish` does for an empty topic."""
     event = Foreign(payload)
     for value in payload.values():

@@ -51,7 +51,9 @@ class RecursionGuard:
             trips.exempt = False
             return 0
         frames, _ = _stack(self._publish)
-        if trips.tripped and not any(frame.f_locals["self"] is bus for frame in frames[1:]):
+        if trips.tripped and not any(
+            frame.f_locals["self"] is bus for frame in frames[1:]
+        ):
             trips.tripped = False
         if len(frames) > self.limit:
             self._trip()
@@ -66,7 +68,9 @@ class RecursionGuard:
         It is noted then, and whoever called this publish has to let the error pass.
         """
         frames, height = _stack(self._publish)
-        if len(frames) <= 1 or sys.getrecursionlimit() - height >= min(ROOM, sys.getrecursionlimit() // 4):
+        if len(frames) <= 1 or sys.getrecursionlimit() - height >= min(
+            ROOM, sys.getrecursionlimit() // 4
+        ):
             return False
         self._trip()
         trips = self._local

@@ -35,11 +35,22 @@ class StreamHost(Protocol):
 class Stream:
     """One reader's events. Begins with `async with` and ends when that is left."""
 
-    def __init__(self, host: StreamHost, pattern: str, maxsize: int, policy: Policy, owner: str | None) -> None:
+    def __init__(
+        self,
+        host: StreamHost,
+        pattern: str,
+        maxsize: int,
+        policy: Policy,
+        owner: str | None,
+    ) -> None:
         if not isinstance(maxsize, int) or isinstance(maxsize, bool) or maxsize < 1:
-            raise ValueError(f"maxsize must be a whole number of at least 1, not {maxsize!r}")
+            raise ValueError(
+                f"maxsize must be a whole number of at least 1, not {maxsize!r}"
+            )
         if policy not in get_args(Policy):
-            raise ValueError(f"policy must be one of {', '.join(get_args(Policy))}, not {policy!r}")
+            raise ValueError(
+                f"policy must be one of {', '.join(get_args(Policy))}, not {policy!r}"
+            )
         self.pattern = pattern
         self.maxsize = maxsize
         self.policy: Policy = policy
@@ -79,7 +90,9 @@ class Stream:
                 if self._is_over:
                     raise StopAsyncIteration
                 if self._waiting is not None and not self._waiting.done():
-                    raise RuntimeError("a stream has one reader; make a stream for each")
+                    raise RuntimeError(
+                        "a stream has one reader; make a stream for each"
+                    )
                 waiting = self._waiting = self._loop.create_future()
             await waiting
 

@@ -26,9 +26,22 @@ class SubscriptionStats(NamedTuple):
 class Subscription:
     """The handle that `subscribe` returns; handles are told apart by identity alone."""
 
-    __slots__ = ("call", "callback", "calls", "number", "on_end", "outcomes", "owner", "pattern", "slowest", "warned")
+    __slots__ = (
+        "call",
+        "callback",
+        "calls",
+        "number",
+        "on_end",
+        "outcomes",
+        "owner",
+        "pattern",
+        "slowest",
+        "warned",
+    )
 
-    def __init__(self, pattern: str, callback: Callback, owner: str | None, number: int) -> None:
+    def __init__(
+        self, pattern: str, callback: Callback, owner: str | None, number: int
+    ) -> None:
         self.pattern = pattern
         self.callback = name_of(callback)
         self.owner = owner
@@ -55,10 +68,21 @@ class Subscription:
         return calls
 
     def stats(self) -> SubscriptionStats:
-        failed, dropped, pending = self.outcomes.failed.value, self.outcomes.dropped.value, self.outcomes.pending
+        failed, dropped, pending = (
+            self.outcomes.failed.value,
+            self.outcomes.dropped.value,
+            self.outcomes.pending,
+        )
         delivered = max(self.calls - failed - dropped - pending, 0)
         return SubscriptionStats(
-            self.pattern, self.owner, self.callback, delivered, failed, dropped, pending, self.slowest
+            self.pattern,
+            self.owner,
+            self.callback,
+            delivered,
+            failed,
+            dropped,
+            pending,
+            self.slowest,
         )
 
 
@@ -72,7 +96,9 @@ def is_async(callback: Callable[..., Any]) -> bool:
 
     while isinstance(callback, functools.partial):
         callback = callback.func
-    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(type(callback).__call__)
+    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(
+        type(callback).__call__
+    )
 
 
 def refuse_useless(callback: object) -> None:
@@ -80,7 +106,9 @@ def refuse_useless(callback: object) -> None:
     import inspect
 
     if not callable(callback):
-        raise TypeError(f"a callback must be callable, not {type(callback).__qualname__}")
+        raise TypeError(
+            f"a callback must be callable, not {type(callback).__qualname__}"
+        )
     if inspect.isgeneratorfunction(callback) or inspect.isasyncgenfunction(callback):
         raise TypeError(
             f"{name_of(callback)} is a generator, so its body would never run: take the event without yield"

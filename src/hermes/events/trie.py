@@ -120,7 +120,9 @@ def _branch(segments: list[str], value: Value) -> _Node[Value]:
     return node
 
 
-def _follow_any(nodes: list[_Node[Value]], open_ended: dict[_Node[Value], None]) -> None:
+def _follow_any(
+    nodes: list[_Node[Value]], open_ended: dict[_Node[Value], None]
+) -> None:
     """Add the `**` nodes that can be entered from `nodes` without consuming a segment."""
     for node in nodes:
         deeper = node.any

@@ -41,11 +41,18 @@ class WireEncoder:
             return value
         if isinstance(value, (str, int, float)) and is_json(base := base_value(value)):
             return base
-        if isinstance(value, (Mapping, list, tuple)) and id(value) not in inside and len(inside) < MAX_LEVELS:
+        if (
+            isinstance(value, (Mapping, list, tuple))
+            and id(value) not in inside
+            and len(inside) < MAX_LEVELS
+        ):
             inside.add(id(value))
             try:
                 if isinstance(value, Mapping):
-                    return {self._name(name): self._plain(inner, inside) for name, inner in list(value.items())}
+                    return {
+                        self._name(name): self._plain(inner, inside)
+                        for name, inner in list(value.items())
+                    }
                 return [self._plain(inner, inside) for inner in list(value)]
             except Exception:  # noqa: BLE001, S110 - a container of the publisher's own that can't be read
                 pass

@@ -27,7 +27,9 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{self.by}{place}" + (f", turn {self.turn}" if self.turn else "")
 
 
-class MemoryEdit(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class MemoryEdit(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """One edit."""
 
     action: Literal["add", "replace", "remove"]
@@ -45,7 +47,9 @@ class MemoryChange(msgspec.Struct, frozen=True, tag="memory"):
     @property
     def title(self) -> str:
         """What it is, in a few words."""
-        kinds = ", ".join(dict.fromkeys(f"{edit.action} {edit.file}" for edit in self.edits))
+        kinds = ", ".join(
+            dict.fromkeys(f"{edit.action} {edit.file}" for edit in self.edits)
+        )
         return f"memory: {kinds}"
 
 
@@ -69,7 +73,9 @@ class SkillChange(msgspec.Struct, frozen=True, tag="skill"):
         """What it is, in a few words."""
         if self.retire:
             return f"skill {self.name}: retire"
-        new = any(file.path == "SKILL.md" and file.before is None for file in self.files)
+        new = any(
+            file.path == "SKILL.md" and file.before is None for file in self.files
+        )
         return f"skill {self.name}: {'new' if new else 'change'}"
 
 
@@ -85,5 +91,12 @@ class Applied(msgspec.Struct, frozen=True):
 
 def text_diff(path: str, before: str, after: str) -> str:
     """The difference of two texts as a unified diff; empty when there is none."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{path}", f"b/{path}", lineterm="", n=2)
+    lines = difflib.unified_diff(
+        before.splitlines(),
+        after.splitlines(),
+        f"a/{path}",
+        f"b/{path}",
+        lineterm="",
+        n=2,
+    )
     return "\n".join(lines)

@@ -49,7 +49,14 @@ class Notes:
         if self._parted:
             new = [SEPARATOR, *text.splitlines()] if self.notes else text.splitlines()
         else:
-            blank = [""] if lines and not (self.notes and self.notes[-1].last >= len(lines) and self._is_list) else []
+            blank = (
+                [""]
+                if lines
+                and not (
+                    self.notes and self.notes[-1].last >= len(lines) and self._is_list
+                )
+                else []
+            )
             new = [*blank, *_item("- ", text)]
         return Notes("\n".join([*lines, *new]))
 
@@ -58,7 +65,9 @@ class Notes:
         first = self._lines[note.first]
         mark = re.match(_ITEM, first) if not self._parted else None
         new = _item(mark[0], text) if mark else text.splitlines()
-        return Notes("\n".join([*self._lines[: note.first], *new, *self._lines[note.last :]]))
+        return Notes(
+            "\n".join([*self._lines[: note.first], *new, *self._lines[note.last :]])
+        )
 
     def removed(self, note: Note) -> "Notes":
         """Without a note, and without the separator or the blank line it leaves behind."""
@@ -107,7 +116,9 @@ class Notes:
             line = self._lines[place]
             if re.match(_FENCE, line):
                 fenced = not fenced
-            elif not fenced and (not line.strip() or re.match(_ITEM, line) or re.match(_HEADING, line)):
+            elif not fenced and (
+                not line.strip() or re.match(_ITEM, line) or re.match(_HEADING, line)
+            ):
                 break
             place += 1
         return place
@@ -118,7 +129,10 @@ class Notes:
         if not mark:
             return "\n".join(lines)
         indent = len(mark[0])
-        rest = [line[indent:] if not line[:indent].strip() else line.lstrip() for line in lines[1:]]
+        rest = [
+            line[indent:] if not line[:indent].strip() else line.lstrip()
+            for line in lines[1:]
+        ]
         return "\n".join([lines[0][indent:], *rest])
 
     def _after_front_matter(self) -> int:
@@ -128,13 +142,20 @@ class Notes:
 
     def _after_comment(self, place: int) -> int:
         """One that is never closed is a line."""
-        ends = (number for number in range(place, len(self._lines)) if "-->" in self._lines[number])
+        ends = (
+            number
+            for number in range(place, len(self._lines))
+            if "-->" in self._lines[number]
+        )
         return next(ends, place) + 1
 
 
 def _item(mark: str, text: str) -> list[str]:
     first, *rest = text.splitlines() or [""]
-    return [f"{mark}{first}", *(f"{' ' * len(mark)}{line}" if line else "" for line in rest)]
+    return [
+        f"{mark}{first}",
+        *(f"{' ' * len(mark)}{line}" if line else "" for line in rest),
+    ]
 
 
 def _flat(text: str) -> str:

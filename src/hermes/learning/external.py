@@ -51,12 +51,20 @@ class MemoryProvider(Protocol):
         ...
 
 
-def carry_over(provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Provenance) -> None:
+def carry_over(
+    provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Provenance
+) -> None:
     """Does there what was done to the files. A note that is not found there, or not clearly, stays."""
     for edit in edits:
         if edit.action != "add":
-            found = [note for note in provider.search(edit.old, _LOOKED_AT) if edit.old in note.text]
-            if len(found) == 1 and found[0].id.strip("./"):  # without a name, all of them would be meant
+            found = [
+                note
+                for note in provider.search(edit.old, _LOOKED_AT)
+                if edit.old in note.text
+            ]
+            if len(found) == 1 and found[0].id.strip(
+                "./"
+            ):  # without a name, all of them would be meant
                 provider.remove(found[0].id)
         if edit.action != "remove":
             provider.add(edit.text, origin)
@@ -65,14 +73,18 @@ def carry_over(provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Pr
 class HttpMemory:
     """The adapter. One short-lived connection per request: a session needs few."""
 
-    def __init__(self, url: str, user: str, key: str = "", patience: float = _PATIENCE) -> None:
+    def __init__(
+        self, url: str, user: str, key: str = "", patience: float = _PATIENCE
+    ) -> None:
         self._patience = patience
         self._url = url.rstrip("/")
         self._user = user
         self._key = key
 
     def recent(self, limit: int) -> list[Recalled]:
-        return _notes(self._ask("GET", f"/memories?user_id={quote(self._user, safe='')}"))[:limit]
+        return _notes(
+            self._ask("GET", f"/memories?user_id={quote(self._user, safe='')}")
+        )[:limit]
 
     def search(self, query: str, limit: int) -> list[Recalled]:
         body = {"query": query, "user_id": self._user, "limit": limit}
@@ -82,7 +94,11 @@ class HttpMemory:
         body = {
             "messages": [{"role": "user", "content": text}],
             "user_id": self._user,
-            "metadata": {"by": origin.by, "session": origin.session, "turn": origin.turn},
+            "metadata": {
+                "by": origin.by,
+                "session": origin.session,
+                "turn": origin.turn,
+            },
             "infer": False,  # the note as it is, and not what a model makes of it
         }
         self._ask("POST", "/memories", body)
@@ -90,23 +106,43 @@ class HttpMemory:
     def remove(self, name: str) -> None:
         self._ask("DELETE", f"/memories/{quote(name, safe='')}")
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> Any:
         import httpx2
 
         self._require_safe()
-        keys = {"authorization": f"Bearer {self._key}", "x-api-key": self._key} if self._key else {}
+        keys = (
+            {"authorization": f"Bearer {self._key}", "x-api-key": self._key}
+            if self._key
+            else {}
+        )
         data = b"" if body is None else msgspec.json.encode(body)
-        headers = {**keys, "content-type": "application/json", "accept": "application/json"}
-        headers["accept-encoding"] = "identity"  # what is small on the way could be large here
+        headers = {
+            **keys,
+            "content-type": "application/json",
+            "accept": "application/json",
+        }
+        headers["accept-encoding"] = (
+            "identity"  # what is small on the way could be large here
+        )
         until = time.monotonic() + self._patience
         try:
             with (
-                httpx2.Client(timeout=self._patience, trust_env=False, follow_redirects=False) as client,
-                client.stream(method, self._url + path, content=data, headers=headers) as response,
+                httpx2.Client(
+                    timeout=self._patience, trust_env=False, follow_redirects=False
+                ) as client,
+                client.stream(
+                    method, self._url + path, content=data, headers=headers
+                ) as response,
             ):
-                return _answer(response.status_code, _in_time(response.iter_raw(), until))
+                return _answer(
+                    response.status_code, _in_time(response.iter_raw(), until)
+                )
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise LearningError(f"The external memory did not answer ({error or type(error).__name__}).") from error
+            raise LearningError(
+                f"The external memory did not answer ({error or type(error).__name__})."
+            ) from error
 
     def _require_safe(self) -> None:
         """A key goes over the network under TLS or not at all."""
@@ -118,11 +154,17 @@ class HttpMemory:
             )
 
 
-def external_memory(home: Home, settings: LearningSettings, environment: Mapping[str, str]) -> MemoryProvider | None:
+def external_memory(
+    home: Home, settings: LearningSettings, environment: Mapping[str, str]
+) -> MemoryProvider | None:
     """The memory that the settings name, if they name one."""
     if not settings.memory_url:
         return None
-    return HttpMemory(settings.memory_url, settings.memory_user, load_secrets(environment, home=home).get(KEY) or "")
+    return HttpMemory(
+        settings.memory_url,
+        settings.memory_user,
+        load_secrets(environment, home=home).get(KEY) or "",
+    )
 
 
 def _in_time(pieces: Iterable[bytes], until: float) -> Iterator[bytes]:
@@ -140,11 +182,16 @@ def _answer(status: int, pieces: Iterable[bytes]) -> Any:
         if len(data) > _MOST_BYTES:
             raise LearningError("The external memory said more than can be read.")
     if not 200 <= status < 300:
-        raise LearningError(f"The external memory refused ({status}).", hint=f"Its key is the secret {KEY}.")
+        raise LearningError(
+            f"The external memory refused ({status}).",
+            hint=f"Its key is the secret {KEY}.",
+        )
     try:
         return msgspec.json.decode(data) if data.strip() else {}
     except (msgspec.DecodeError, RecursionError) as error:
-        raise LearningError("The external memory answered with something that is not JSON.") from error
+        raise LearningError(
+            "The external memory answered with something that is not JSON."
+        ) from error
 
 
 def _notes(answer: object) -> list[Recalled]:
@@ -153,7 +200,11 @@ def _notes(answer: object) -> list[Recalled]:
         answer = answer.get("results", answer.get("memories", []))
     found: list[Recalled] = []
     for entry in answer if isinstance(answer, list) else []:
-        text = (entry.get("memory") or entry.get("text")) if isinstance(entry, dict) else None
+        text = (
+            (entry.get("memory") or entry.get("text"))
+            if isinstance(entry, dict)
+            else None
+        )
         if isinstance(text, str) and text.strip():
             found.append(Recalled(str(entry.get("id", "")), text.strip()[:_LONGEST]))
     return found

@@ -16,7 +16,10 @@ log = logging.getLogger("hermes.learning")
 
 _BY: tuple[By, ...] = ("user", "model", "review", "hermes", "import")
 _LONGEST_DIFF = 200_000
-_TRAILERS = "%x1f".join(f"%(trailers:key={key},valueonly,separator=%x2c)" for key in ("By", "Session", "Turn"))
+_TRAILERS = "%x1f".join(
+    f"%(trailers:key={key},valueonly,separator=%x2c)"
+    for key in ("By", "Session", "Turn")
+)
 _SHOWN = f"%H%x1f%ct%x1f%s%x1f{_TRAILERS}%x1e"
 _EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the name of a tree without files
 
@@ -47,7 +50,11 @@ class History:
     @property
     def missing(self) -> str:
         """Why there is no history; empty when there is one."""
-        return "" if self._repository.usable else "git is not installed: changes are made, but have no history"
+        return (
+            ""
+            if self._repository.usable
+            else "git is not installed: changes are made, but have no history"
+        )
 
     def settle(self) -> None:
         """Keeps what was edited by hand since the last change, under the user's name."""
@@ -73,7 +80,14 @@ class History:
             return []
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
-            out = git.text("log", f"--max-count={limit}", f"--format={_SHOWN}", "--", path, may_fail=True)
+            out = git.text(
+                "log",
+                f"--max-count={limit}",
+                f"--format={_SHOWN}",
+                "--",
+                path,
+                may_fail=True,
+            )
         return [_entry(record) for record in out.split("\x1e") if record.strip()]
 
     def diff(self, change: str, path: str = "") -> str:
@@ -81,7 +95,9 @@ class History:
         with self._repository.locked() as git:
             commit = _find(git, change)
             paths = ("--", path) if path else ()
-            out = git.text("diff-tree", "-p", "--root", "--no-commit-id", "-r", commit, *paths)
+            out = git.text(
+                "diff-tree", "-p", "--root", "--no-commit-id", "-r", commit, *paths
+            )
         return out[:_LONGEST_DIFF]
 
     def revert(self, change: str, under: str, origin: Provenance) -> Reverted:
@@ -89,10 +105,15 @@ class History:
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
             commit = _find(git, change)
-            planned = [self._undone(git, commit, path) for path in _touched(git, commit, under)]
+            planned = [
+                self._undone(git, commit, path) for path in _touched(git, commit, under)
+            ]
             files = [(path, data) for path, data in planned if data != self._read(path)]
             if not files:
-                raise LearningError(f"There is nothing left of {change} to take back.", hint="Nothing was changed.")
+                raise LearningError(
+                    f"There is nothing left of {change} to take back.",
+                    hint="Nothing was changed.",
+                )
             self._write(files)
             name = _commit(git, f"take back {commit[:10]}", origin, self._present())
         return Reverted(name, tuple(path for path, _ in files))
@@ -102,9 +123,20 @@ class History:
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
             commit = _find(git, change)
-            then = set(git.text("ls-tree", "-r", "--name-only", "-z", commit, "--", under).split("\0")) - {""}
-            now = set(git.text("ls-tree", "-r", "--name-only", "-z", "HEAD", "--", under).split("\0")) - {""}
-            planned = [(path, git.show(commit, path) if path in then else None) for path in sorted(then | now)]
+            then = set(
+                git.text(
+                    "ls-tree", "-r", "--name-only", "-z", commit, "--", under
+                ).split("\0")
+            ) - {""}
+            now = set(
+                git.text(
+                    "ls-tree", "-r", "--name-only", "-z", "HEAD", "--", under
+                ).split("\0")
+            ) - {""}
+            planned = [
+                (path, git.show(commit, path) if path in then else None)
+                for path in sorted(then | now)
+            ]
             files = [(path, data) for path, data in planned if data != self._read(path)]
             self._write(files)
             name = _commit(git, f"go back to {commit[:10]}", origin, self._present())
@@ -122,7 +154,11 @@ class History:
 
     def _undone(self, git: Git, commit: str, path: str) -> tuple[str, bytes | None]:
         """A file without what a change did to it."""
-        before, after, current = git.show(f"{commit}^", path), git.show(commit, path), self._read(path)
+        before, after, current = (
+            git.show(f"{commit}^", path),
+            git.show(commit, path),
+            self._read(path),
+        )
         if current == after:
             return path, before
         if after is not None and current is not None:
@@ -136,7 +172,11 @@ class History:
 
     def _read(self, path: str) -> bytes | None:
         target = self._root / path
-        return target.read_bytes() if target.is_file() and not target.is_symlink() else None
+        return (
+            target.read_bytes()
+            if target.is_file() and not target.is_symlink()
+            else None
+        )
 
     def _write(self, files: Iterable[tuple[str, bytes | None]]) -> None:
         for path, data in files:
@@ -150,7 +190,11 @@ class History:
 
     def _present(self) -> list[str]:
         """Folders with something in them; git does not know empty ones, nor what a link leads to."""
-        return [name for name in KEPT if not (self._root / name).is_symlink() and any(_files(self._root / name))]
+        return [
+            name
+            for name in KEPT
+            if not (self._root / name).is_symlink() and any(_files(self._root / name))
+        ]
 
 
 def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
@@ -158,12 +202,20 @@ def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
 
     A merge refuses neighbouring lines; in a list of notes, most lines are neighbours.
     """
-    was, became, lines = (text.splitlines(keepends=True) for text in (before, after, current))
-    for kind, i1, i2, j1, j2 in difflib.SequenceMatcher(None, was, became, autojunk=False).get_opcodes():
+    was, became, lines = (
+        text.splitlines(keepends=True) for text in (before, after, current)
+    )
+    for kind, i1, i2, j1, j2 in difflib.SequenceMatcher(
+        None, was, became, autojunk=False
+    ).get_opcodes():
         if kind == "equal":
             continue
         wanted = became[j1:j2] or became[j1 - 1 : j1]
-        places = [place for place in range(len(lines)) if wanted and lines[place : place + len(wanted)] == wanted]
+        places = [
+            place
+            for place in range(len(lines))
+            if wanted and lines[place : place + len(wanted)] == wanted
+        ]
         if len(places) != 1:
             return None
         kept = [] if kind != "delete" else wanted
@@ -184,7 +236,11 @@ def put(target: Path, data: bytes) -> None:
 
 def _commit(git: Git, title: str, origin: Provenance, present: list[str]) -> str:
     """Keeps the work tree; empty when it is as the last change left it."""
-    known = {path.partition("/")[0] for path in git.text("ls-files", "-z").split("\0") if path}
+    known = {
+        path.partition("/")[0]
+        for path in git.text("ls-files", "-z").split("\0")
+        if path
+    }
     wanted = sorted({*present, *known})
     if wanted:
         git.run("add", "--all", "--", *wanted)
@@ -199,7 +255,9 @@ def _commit(git: Git, title: str, origin: Provenance, present: list[str]) -> str
     trailers += [f"Turn: {origin.turn}"] if origin.turn else []
     message = f"{' '.join(title.split())[:200]}\n\n" + "\n".join(trailers) + "\n"
     parents = ("-p", head) if head else ()
-    commit = git.run("commit-tree", tree, *parents, given=message.encode()).decode().strip()
+    commit = (
+        git.run("commit-tree", tree, *parents, given=message.encode()).decode().strip()
+    )
     git.run("update-ref", "HEAD", commit, *([head] if head else []))
     return commit
 
@@ -207,25 +265,47 @@ def _commit(git: Git, title: str, origin: Provenance, present: list[str]) -> str
 def _find(git: Git, change: str) -> str:
     """The whole name of a change."""
     fit = change.isalnum() and len(change) >= 4
-    commit = git.text("rev-parse", "--verify", "-q", f"{change}^{{commit}}", may_fail=True) if fit else ""
+    commit = (
+        git.text("rev-parse", "--verify", "-q", f"{change}^{{commit}}", may_fail=True)
+        if fit
+        else ""
+    )
     if not commit:
-        raise LearningError(f"There is no change {change!r}.", hint="See the names with `history`.")
+        raise LearningError(
+            f"There is no change {change!r}.", hint="See the names with `history`."
+        )
     return commit
 
 
 def _touched(git: Git, commit: str, under: str) -> list[str]:
-    out = git.text("diff-tree", "--root", "--no-commit-id", "-r", "--name-only", "-z", commit, "--", under)
+    out = git.text(
+        "diff-tree",
+        "--root",
+        "--no-commit-id",
+        "-r",
+        "--name-only",
+        "-z",
+        commit,
+        "--",
+        under,
+    )
     return [path for path in out.split("\0") if path]
 
 
 def _entry(record: str) -> Entry:
     name, when, title, by, session, turn = record.strip("\n").split("\x1f")
     known: dict[str, By] = {one: one for one in _BY}
-    return Entry(name, float(when), title, Provenance(known.get(by, "hermes"), session, turn))
+    return Entry(
+        name, float(when), title, Provenance(known.get(by, "hermes"), session, turn)
+    )
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith((".lock", ".new")))
+    return (
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith((".lock", ".new"))
+    )
 
 
 def _remove_empty(folder: Path, *, stop: Path) -> None:

@@ -9,7 +9,14 @@ from typing import assert_never
 import msgspec
 
 from hermes.core.ports import Clock, SystemClock
-from hermes.learning.change import Applied, Change, LearningError, MemoryChange, Provenance, SkillChange
+from hermes.learning.change import (
+    Applied,
+    Change,
+    LearningError,
+    MemoryChange,
+    Provenance,
+    SkillChange,
+)
 from hermes.learning.external import MemoryProvider, external_memory
 from hermes.learning.history import History, Reverted
 from hermes.learning.library import BUNDLED, Library
@@ -34,7 +41,13 @@ class Learning:
     """Everything that is learned in one home. Making one touches no file."""
 
     def __init__(
-        self, home: Home, clock: Clock, history: History, memory: Memory, skills: Library, proposals: Path
+        self,
+        home: Home,
+        clock: Clock,
+        history: History,
+        memory: Memory,
+        skills: Library,
+        proposals: Path,
     ) -> None:
         self.home = home
         self._clock = clock
@@ -49,14 +62,19 @@ class Learning:
 
     def prompt(self) -> str:
         """What a new session is told: a snapshot of the memory, and which skills there are."""
-        return "\n\n".join(part for part in (self.memory.snapshot(), self.skills.index()) if part)
+        return "\n\n".join(
+            part for part in (self.memory.snapshot(), self.skills.index()) if part
+        )
 
     def commands(self, reserved: Collection[str] = ()) -> list[SkillCommand]:
         """Each skill that is offered, as a slash command. One that a surface's own command is called like is behind
         `skill:`, where every skill can be found."""
         offered = [skill for skill in self.skills.all() if skill.offered]
         return [
-            SkillCommand(f"{PREFIX}{skill.name}" if skill.name in reserved else skill.name, skill.description)
+            SkillCommand(
+                f"{PREFIX}{skill.name}" if skill.name in reserved else skill.name,
+                skill.description,
+            )
             for skill in offered
         ]
 
@@ -68,7 +86,11 @@ class Learning:
         first = line.split(None, 1)[0] if line.startswith("/") else ""
         name = first[1:].removeprefix(PREFIX)
         known = {command.name.removeprefix(PREFIX) for command in self.commands()}
-        if not name or name not in known or (name in reserved and not first.startswith(f"/{PREFIX}")):
+        if (
+            not name
+            or name not in known
+            or (name in reserved and not first.startswith(f"/{PREFIX}"))
+        ):
             return None
         text = self.skills.view(name).replace("</skill", "<\\/skill")
         self.skills.records.used(name, "command", self.now())
@@ -115,10 +137,18 @@ class Learning:
     def revert(self, change: str, under: str, *, whole: bool = False) -> Reverted:
         """Takes one change back, or with `whole` goes back to how everything below `under` was after it."""
         undo = self.history.restore if whole else self.history.revert
-        with self.memory.locked(), self.skills.locked():  # nobody writes between its reading and its writing
+        with (
+            self.memory.locked(),
+            self.skills.locked(),
+        ):  # nobody writes between its reading and its writing
             untouched = self.skills.untouched()
             reverted = undo(change, under, Provenance("user"))
-            touched = {part for path in reverted.files if path.startswith("skills/") for part in Path(path).parts}
+            touched = {
+                part
+                for path in reverted.files
+                if path.startswith("skills/")
+                for part in Path(path).parts
+            }
             for name in touched & untouched:
                 self.skills.rewritten(name)
         return reverted
@@ -126,7 +156,9 @@ class Learning:
     def _waiting(self, name: str) -> Proposal:
         proposal = self.proposals.find(name)
         if proposal.status != "pending":
-            raise LearningError(f"{name} was {proposal.status} already.", hint="Nothing was changed.")
+            raise LearningError(
+                f"{name} was {proposal.status} already.", hint="Nothing was changed."
+            )
         return proposal
 
 
@@ -147,7 +179,9 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
     """
     clock = clock or SystemClock()
     folder = home.root / "learning"
-    history = History(home.root, Repository(home.root, folder / "history.git", environment))
+    history = History(
+        home.root, Repository(home.root, folder / "history.git", environment)
+    )
     limits = Limits(settings.memory_limit, settings.user_limit)
     if person:
         name = folder_of(person)
@@ -155,7 +189,10 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
         proposals = folder / "people" / name / "proposals"
     else:
         memory = Memory(
-            home.memories, history, limits, provider=provider or external_memory(home, settings, environment)
+            home.memories,
+            history,
+            limits,
+            provider=provider or external_memory(home, settings, environment),
         )
         proposals = folder / "proposals"
     skills = Library(home.skills, Records(folder), history, clock, bundled)

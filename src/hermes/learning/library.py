@@ -13,7 +13,13 @@ from hermes.core.ports import Clock
 from hermes.core.prompt import SKILLS_HEAD
 from hermes.errors import SettingsError
 from hermes.learning import shelf
-from hermes.learning.change import Applied, FileChange, LearningError, Provenance, SkillChange
+from hermes.learning.change import (
+    Applied,
+    FileChange,
+    LearningError,
+    Provenance,
+    SkillChange,
+)
 from hermes.learning.folders import make_private
 from hermes.learning.history import History, put
 from hermes.learning.records import Record, Records
@@ -43,7 +49,14 @@ _IN_INDEX = 75  # characters of a description
 class Library:
     """Finds skills, reads them for the model, and changes them."""
 
-    def __init__(self, folder: Path, records: Records, history: History, clock: Clock, bundled: Path = BUNDLED) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        records: Records,
+        history: History,
+        clock: Clock,
+        bundled: Path = BUNDLED,
+    ) -> None:
         self._folder = folder
         self._history = history
         self._clock = clock
@@ -59,13 +72,20 @@ class Library:
             found.setdefault(skill.name, skill)
         for skill in self._carried:
             record = records.get(skill.name, Record())
-            found.setdefault(skill.name, msgspec.structs.replace(skill, enabled=record.enabled, pinned=record.pinned))
+            found.setdefault(
+                skill.name,
+                msgspec.structs.replace(
+                    skill, enabled=record.enabled, pinned=record.pinned
+                ),
+            )
         return [found[name] for name in sorted(found)]
 
     @cached_property
     def _carried(self) -> list[Skill]:
         """Those that came with the program, read once: every new session has them in its prompt."""
-        return [read_head(folder, {}, "bundled") for folder in skill_folders(self._bundled)]
+        return [
+            read_head(folder, {}, "bundled") for folder in skill_folders(self._bundled)
+        ]
 
     def find(self, name: str) -> Skill:
         """One skill. Raises LearningError with the nearest name when there is none."""
@@ -74,7 +94,8 @@ class Library:
             return skills[name]
         near = difflib.get_close_matches(name, list(skills), 1)
         raise LearningError(
-            f"There is no skill {name!r}.", hint=f"Did you mean {near[0]}?" if near else "See the list of skills."
+            f"There is no skill {name!r}.",
+            hint=f"Did you mean {near[0]}?" if near else "See the list of skills.",
         )
 
     def index(self) -> str:
@@ -82,7 +103,10 @@ class Library:
         offered = [skill for skill in self.all() if skill.offered]
         if not offered:
             return ""
-        lines = [f"- {skill.name}: {_short(skill.description)}" for skill in offered[:_INDEXED]]
+        lines = [
+            f"- {skill.name}: {_short(skill.description)}"
+            for skill in offered[:_INDEXED]
+        ]
         more = len(offered) - _INDEXED
         lines += [f"({more} more: see skills_list)"] if more > 0 else []
         head = f"{SKILLS_HEAD} Before such a task, read its skill with skill_view and follow it."
@@ -90,19 +114,27 @@ class Library:
 
     def listing(self) -> str:
         """All skills that are offered, one per line."""
-        lines = [f"{skill.name}: {skill.description}" for skill in self.all() if skill.offered]
+        lines = [
+            f"{skill.name}: {skill.description}"
+            for skill in self.all()
+            if skill.offered
+        ]
         return "\n".join(lines) or "no skills yet"
 
     def view(self, name: str, file: str = "") -> str:
         """The text of a skill, or one of its files. What looks injected is not shown."""
         skill = self.find(name)
         if not skill.offered:
-            raise LearningError(f"The skill {name} is not offered: {skill.problem or 'the user has disabled it'}.")
+            raise LearningError(
+                f"The skill {name} is not offered: {skill.problem or 'the user has disabled it'}."
+            )
         files = read_files(skill.folder)
         path = safe_path(file) if file else MAIN
         if path not in files:
             known = ", ".join(sorted(files))
-            raise LearningError(f"The skill {name} has no file {path!r}.", hint=f"It has: {known}")
+            raise LearningError(
+                f"The skill {name} has no file {path!r}.", hint=f"It has: {known}"
+            )
         text = files[path][:_LONGEST_FILE].decode("utf-8", "replace")
         if skill.origin != "bundled" and (why := scan(text)):
             raise LearningError(
@@ -111,7 +143,11 @@ class Library:
             )
         others = sorted(set(files) - {MAIN})
         about = f"read them with skill_view; commands find them in {skill.folder}"
-        more = f"\n\n[files of this skill: {', '.join(others)}; {about}]" if others and path == MAIN else ""
+        more = (
+            f"\n\n[files of this skill: {', '.join(others)}; {about}]"
+            if others and path == MAIN
+            else ""
+        )
         return f"{parse(text).body.strip() if path == MAIN else text}{more}"
 
     def is_users(self, name: str) -> bool:
@@ -142,7 +178,9 @@ class Library:
         """What the change would do, as a difference. Raises LearningError when it can't be made."""
         return self._diff(change, *self._plan(change))
 
-    def apply(self, change: SkillChange, origin: Provenance, title: str = "") -> Applied:
+    def apply(
+        self, change: SkillChange, origin: Provenance, title: str = ""
+    ) -> Applied:
         """Makes the change, whole."""
         with self.locked():
             self._history.settle()
@@ -153,7 +191,9 @@ class Library:
             else:
                 self._write(change.name, before, after)
                 self._note(change.name, before, after, origin)
-            return Applied(self._history.keep(title or change.title, origin) if diff else "", diff)
+            return Applied(
+                self._history.keep(title or change.title, origin) if diff else "", diff
+            )
 
     def install(self, name: str, files: Mapping[str, bytes], source: str) -> Applied:
         """Puts the files of a skill from elsewhere in place of what is there by that name."""
@@ -163,7 +203,9 @@ class Library:
             self._write(require_name(name), before, files)
             record = Record("installed", tree_hash(files), source, self._clock.now())
             self.records.change(name, lambda _: record)
-            kept = self._history.keep(f"skill {name}: install from {source}", Provenance("user"))
+            kept = self._history.keep(
+                f"skill {name}: install from {source}", Provenance("user")
+            )
         return Applied(kept, "")
 
     def archived(self) -> list[Archived]:
@@ -175,17 +217,28 @@ class Library:
         with self.locked():
             self._history.settle()
             skill = shelf.restore(self._folder, name)
-            self.records.change(skill, lambda record: msgspec.structs.replace(record, created=self._clock.now()))
+            self.records.change(
+                skill,
+                lambda record: msgspec.structs.replace(
+                    record, created=self._clock.now()
+                ),
+            )
             self._history.keep(f"skill {skill}: restore", Provenance("user"))
         return self.find(skill)
 
-    def set(self, name: str, *, enabled: bool | None = None, pinned: bool | None = None) -> Skill:
+    def set(
+        self, name: str, *, enabled: bool | None = None, pinned: bool | None = None
+    ) -> Skill:
         """Switches a skill on or off, or pins it, so that only the user changes it."""
         self.find(name)
 
         def change(record: Record) -> Record:
             wanted = record.enabled if enabled is None else enabled
-            return msgspec.structs.replace(record, enabled=wanted, pinned=record.pinned if pinned is None else pinned)
+            return msgspec.structs.replace(
+                record,
+                enabled=wanted,
+                pinned=record.pinned if pinned is None else pinned,
+            )
 
         self.records.change(name, change)
         return self.find(name)
@@ -199,7 +252,9 @@ class Library:
     def rewritten(self, name: str) -> None:
         """The user has put such a skill back to an earlier state: that state is Hermes' again."""
         digest = tree_hash(self._current(name))
-        self.records.change(name, lambda record: msgspec.structs.replace(record, hash=digest))
+        self.records.change(
+            name, lambda record: msgspec.structs.replace(record, hash=digest)
+        )
 
     def _plan(self, change: SkillChange) -> tuple[dict[str, bytes], dict[str, bytes]]:
         """The files of the skill before and after. What changed since the change was thought up is merged."""
@@ -207,7 +262,10 @@ class Library:
         before = self._current(change.name)
         if change.retire:
             if not own_folder(self._folder, change.name).is_dir():
-                raise LearningError(f"There is no skill {change.name!r} of yours.", hint="Nothing was changed.")
+                raise LearningError(
+                    f"There is no skill {change.name!r} of yours.",
+                    hint="Nothing was changed.",
+                )
             return before, {}
         start = before or self._bundled_files(change.name)
         after = {**start}
@@ -221,12 +279,16 @@ class Library:
         _require_fit(change.name, after)
         return before, after
 
-    def _merged(self, name: str, file: FileChange, current: bytes | None) -> bytes | None:
+    def _merged(
+        self, name: str, file: FileChange, current: bytes | None
+    ) -> bytes | None:
         before = None if file.before is None else file.before.encode()
         if current == before:
             return None if file.after is None else file.after.encode()
         if current is not None and file.before is not None and file.after is not None:
-            merged = self._history.merge(current.decode("utf-8", "replace"), file.before, file.after)
+            merged = self._history.merge(
+                current.decode("utf-8", "replace"), file.before, file.after
+            )
             if merged is not None:
                 return merged.encode()
         raise LearningError(
@@ -234,7 +296,12 @@ class Library:
             hint="Nothing was changed. Read it again, then make the change anew.",
         )
 
-    def _diff(self, change: SkillChange, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+    def _diff(
+        self,
+        change: SkillChange,
+        before: Mapping[str, bytes],
+        after: Mapping[str, bytes],
+    ) -> str:
         base = before or ({} if change.retire else self._bundled_files(change.name))
         return files_diff(change.name, base, after)
 
@@ -246,13 +313,24 @@ class Library:
         folder = self._bundled / name
         return read_files(folder) if (folder / MAIN).is_file() else {}
 
-    def _write(self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
+    def _write(
+        self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]
+    ) -> None:
         """A new skill appears whole. Of one that is there, SKILL.md changes last: its words name the other files."""
         folder = own_folder(self._folder, name)
         if folder.is_symlink():
-            raise LearningError(f"The skill {name} is a link.", hint="Nothing was changed.")
+            raise LearningError(
+                f"The skill {name} is a link.", hint="Nothing was changed."
+            )
         if folder.is_dir():
-            _put_files(folder, {path: data for path, data in after.items() if before.get(path) != data})
+            _put_files(
+                folder,
+                {
+                    path: data
+                    for path, data in after.items()
+                    if before.get(path) != data
+                },
+            )
             for path in set(before) - set(after):
                 (folder / path).unlink(missing_ok=True)
             return
@@ -261,7 +339,13 @@ class Library:
         _put_files(stage, after)
         stage.rename(folder)
 
-    def _note(self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes], origin: Provenance) -> None:
+    def _note(
+        self,
+        name: str,
+        before: Mapping[str, bytes],
+        after: Mapping[str, bytes],
+        origin: Provenance,
+    ) -> None:
         """Who a skill belongs to after a change."""
         digest, now = tree_hash(after), self._clock.now()
         if not before:
@@ -270,7 +354,9 @@ class Library:
                 record, origin=kind, hash=digest, created=now, source=origin.session
             ))  # fmt: skip
         elif self.records.get(name).hash == tree_hash(before):
-            self.records.change(name, lambda record: msgspec.structs.replace(record, hash=digest))
+            self.records.change(
+                name, lambda record: msgspec.structs.replace(record, hash=digest)
+            )
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -292,17 +378,26 @@ def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
     if MAIN not in files:
-        raise LearningError("A skill needs its SKILL.md.", hint="Nothing was changed. Retire the skill instead.")
+        raise LearningError(
+            "A skill needs its SKILL.md.",
+            hint="Nothing was changed. Retire the skill instead.",
+        )
     if wrong := problems(files[MAIN].decode("utf-8", "replace"), name):
-        raise LearningError(f"SKILL.md is not right: {'; '.join(wrong)}.", hint="Nothing was changed.")
-    if len(files) > _MOST_FILES or any(len(data) > _LONGEST_FILE for data in files.values()):
+        raise LearningError(
+            f"SKILL.md is not right: {'; '.join(wrong)}.", hint="Nothing was changed."
+        )
+    if len(files) > _MOST_FILES or any(
+        len(data) > _LONGEST_FILE for data in files.values()
+    ):
         raise LearningError(
             f"The skill is too large: at most {_MOST_FILES} files of {_LONGEST_FILE // 1000} kB.",
             hint="Nothing was changed.",
         )
     dangers = [finding for finding in scan_files(files) if finding.level == "danger"]
     if dangers:
-        raise LearningError(f"The skill was not kept: {dangers[0]}.", hint="Nothing was changed.")
+        raise LearningError(
+            f"The skill was not kept: {dangers[0]}.", hint="Nothing was changed."
+        )
 
 
 def _short(text: str) -> str:

@@ -12,7 +12,15 @@ from pathlib import Path
 import msgspec
 
 from hermes.errors import SettingsError
-from hermes.learning.change import Applied, LearningError, MemoryChange, MemoryEdit, MemoryName, Provenance, text_diff
+from hermes.learning.change import (
+    Applied,
+    LearningError,
+    MemoryChange,
+    MemoryEdit,
+    MemoryName,
+    Provenance,
+    text_diff,
+)
 from hermes.learning.entries import SEPARATOR, Note, Notes
 from hermes.learning.external import MemoryProvider, carry_over
 from hermes.learning.folders import make_private
@@ -51,7 +59,12 @@ class Memory:
     """What Hermes remembers of its user and their work."""
 
     def __init__(
-        self, folder: Path, history: History, limits: Limits | None = None, *, provider: MemoryProvider | None = None
+        self,
+        folder: Path,
+        history: History,
+        limits: Limits | None = None,
+        *,
+        provider: MemoryProvider | None = None,
     ) -> None:
         self._folder = folder
         self._history = history
@@ -71,24 +84,34 @@ class Memory:
             return ""
         except OSError as error:
             raise LearningError(
-                f"{FILES[name]} can't be read ({error.strerror}).", hint=str(self.path(name))
+                f"{FILES[name]} can't be read ({error.strerror}).",
+                hint=str(self.path(name)),
             ) from error
         if len(data) > _MOST_BYTES:
-            raise LearningError(f"{FILES[name]} is larger than 1 MB.", hint="Shorten it: hermes memory edit")
-        return data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+            raise LearningError(
+                f"{FILES[name]} is larger than 1 MB.",
+                hint="Shorten it: hermes memory edit",
+            )
+        return (
+            data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+        )
 
     def preview(self, change: MemoryChange) -> str:
         """What the change would do, as a difference. Raises LearningError when it can't be made."""
         return self._diff(*self._plan(change))
 
-    def apply(self, change: MemoryChange, origin: Provenance, title: str = "") -> Applied:
+    def apply(
+        self, change: MemoryChange, origin: Provenance, title: str = ""
+    ) -> Applied:
         """Makes the change: all of its edits, or none."""
         with self.locked():
             self._finish()
             self._history.settle()  # edits by hand first, so that each change stands alone
             before, after = self._plan(change)
             diff = self._diff(before, after)
-            self._write({name: text for name, text in after.items() if text != before[name]})
+            self._write(
+                {name: text for name, text in after.items() if text != before[name]}
+            )
             kept = self._history.keep(title or change.title, origin) if diff else ""
         self._tell(change, origin)
         return Applied(kept, diff)
@@ -124,7 +147,9 @@ class Memory:
             if (why := scan(note.text))
         ]
 
-    def _plan(self, change: MemoryChange) -> tuple[dict[MemoryName, str], dict[MemoryName, str]]:
+    def _plan(
+        self, change: MemoryChange
+    ) -> tuple[dict[MemoryName, str], dict[MemoryName, str]]:
         """The files before and after."""
         if not change.edits:
             raise LearningError("There is nothing to change.")
@@ -133,7 +158,10 @@ class Memory:
         for edit in change.edits:
             notes[edit.file] = self._edited(notes[edit.file], edit, before[edit.file])
         touched = {edit.file for edit in change.edits}
-        after = {name: notes[name].text if name in touched else text for name, text in before.items()}
+        after = {
+            name: notes[name].text if name in touched else text
+            for name, text in before.items()
+        }
         for name in touched:
             self._require_text(name)
             self._require_room(name, before[name], after[name])
@@ -145,19 +173,31 @@ class Memory:
             _require_fit(text)
         if edit.action == "add":
             if any(note.text.strip() == text for note in notes.notes):
-                raise LearningError(f"{FILES[edit.file]} says that already.", hint="Nothing was changed.")
+                raise LearningError(
+                    f"{FILES[edit.file]} says that already.",
+                    hint="Nothing was changed.",
+                )
             return notes.added(text)
         note = self._one(notes, edit, before)
-        return notes.removed(note) if edit.action == "remove" else notes.replaced(note, text)
+        return (
+            notes.removed(note)
+            if edit.action == "remove"
+            else notes.replaced(note, text)
+        )
 
     def _one(self, notes: Notes, edit: MemoryEdit, before: str) -> Note:
         name = FILES[edit.file]
         if not edit.old.strip():
-            raise LearningError(f"Which note of {name}? Give `old`, a piece of it.", hint="Nothing was changed.")
+            raise LearningError(
+                f"Which note of {name}? Give `old`, a piece of it.",
+                hint="Nothing was changed.",
+            )
         found = notes.find(edit.old)
         if len(found) == 1:
             return found[0]
-        what = f"{len(found)} notes of {name} have" if found else f"No note of {name} has"
+        what = (
+            f"{len(found)} notes of {name} have" if found else f"No note of {name} has"
+        )
         hint = f"Nothing was changed. {name} says now:\n{before or '(nothing)'}"
         raise LearningError(f"{what} {edit.old!r} in it.", hint=hint)
 
@@ -169,7 +209,9 @@ class Memory:
             return
         except UnicodeDecodeError as error:
             hint = "Nothing was changed. Save it as UTF-8: hermes memory edit"
-            raise LearningError(f"{FILES[name]} is not UTF-8 text.", hint=hint) from error
+            raise LearningError(
+                f"{FILES[name]} is not UTF-8 text.", hint=hint
+            ) from error
 
     def _require_room(self, name: MemoryName, before: str, after: str) -> None:
         limit = self._limits.of(name)
@@ -180,8 +222,13 @@ class Memory:
             hint=f"Nothing was changed. Merge or remove notes in the same call. It says now:\n{before}",
         )
 
-    def _diff(self, before: Mapping[MemoryName, str], after: Mapping[MemoryName, str]) -> str:
-        parts = [text_diff(f"memories/{FILES[name]}", before[name], after[name]) for name in FILES]
+    def _diff(
+        self, before: Mapping[MemoryName, str], after: Mapping[MemoryName, str]
+    ) -> str:
+        parts = [
+            text_diff(f"memories/{FILES[name]}", before[name], after[name])
+            for name in FILES
+        ]
         return "\n".join(part for part in parts if part)
 
     def _shown(self, name: MemoryName) -> str:
@@ -201,12 +248,14 @@ class Memory:
         if scan(text):  # only together, or in what is not a note
             return f"[{FILES[name]} is kept out: it looks like injected instructions. See: hermes memory show]"
         limit = self._limits.of(name)
-        said = [f"[{out} notes are kept out: they look like injected instructions. See: hermes memory show]"] * bool(
-            out
-        )
+        said = [
+            f"[{out} notes are kept out: they look like injected instructions. See: hermes memory show]"
+        ] * bool(out)
         if len(text) > limit:
             text = text[:limit].rsplit("\n", 1)[0]
-            said.append(f"[{FILES[name]} is longer than {limit:,} characters: the rest is missing here. Shorten it.]")
+            said.append(
+                f"[{FILES[name]} is longer than {limit:,} characters: the rest is missing here. Shorten it.]"
+            )
         if not text and not said:
             return ""
         inside = "\n".join([text, *said]).strip().replace("</memory", "&lt;/memory")
@@ -224,8 +273,12 @@ class Memory:
         kept = [text for text in new if not scan(text)]
         lines = [f"- {' '.join(text.split())}" for text in kept]
         if len(kept) < len(new):
-            lines.append(f"[{len(new) - len(kept)} notes are kept out: they look like injected instructions.]")
-        text = "\n".join(lines)[: self._limits.memory].replace("</memory", "&lt;/memory")
+            lines.append(
+                f"[{len(new) - len(kept)} notes are kept out: they look like injected instructions.]"
+            )
+        text = "\n".join(lines)[: self._limits.memory].replace(
+            "</memory", "&lt;/memory"
+        )
         return f'<memory file="external">\n{text}\n</memory>' if text else ""
 
     def _tell(self, change: MemoryChange, origin: Provenance) -> None:
@@ -267,9 +320,13 @@ class Memory:
             return
         files: dict[MemoryName, str] = {}
         try:
-            files = msgspec.json.decode(pending.read_bytes(), type=dict[MemoryName, str])
+            files = msgspec.json.decode(
+                pending.read_bytes(), type=dict[MemoryName, str]
+            )
         except msgspec.MsgspecError as error:
-            log.warning("an interrupted change of the memory can't be finished: %s", error)
+            log.warning(
+                "an interrupted change of the memory can't be finished: %s", error
+            )
         for name, text in files.items():
             self._put(name, text)
         pending.unlink(missing_ok=True)
@@ -279,7 +336,10 @@ def _require_fit(text: str) -> None:
     if not text:
         raise LearningError("The note is empty.", hint="Nothing was changed.")
     if any(line.strip() == SEPARATOR for line in text.splitlines()):
-        raise LearningError(f"A note can't have a line that is just {SEPARATOR}.", hint="Nothing was changed.")
+        raise LearningError(
+            f"A note can't have a line that is just {SEPARATOR}.",
+            hint="Nothing was changed.",
+        )
     if why := scan(text):
         raise LearningError(
             f"The note was not kept: it looks like an injected instruction ({why}).",

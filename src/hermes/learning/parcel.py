@@ -46,12 +46,17 @@ class Parcel(msgspec.Struct, frozen=True):
                 for name, data in self.files.items()
                 if PurePosixPath(name).is_relative_to(top)
             }
-            name = parse(self.files[path].decode("utf-8", "replace")).field("name") or top.name
+            name = (
+                parse(self.files[path].decode("utf-8", "replace")).field("name")
+                or top.name
+            )
             found[name] = {safe_path(name): data for name, data in inside.items()}
         return found
 
 
-def open_parcel(source: str, *, git: str = "", environment: Mapping[str, str] | None = None) -> Parcel:
+def open_parcel(
+    source: str, *, git: str = "", environment: Mapping[str, str] | None = None
+) -> Parcel:
     """The files at `source`: a folder, a .zip or .tar.* file, or an address that git understands."""
     path = Path(source).expanduser()
     if path.is_dir():
@@ -61,15 +66,21 @@ def open_parcel(source: str, *, git: str = "", environment: Mapping[str, str] | 
     if "://" in source or source.startswith("git@"):
         address, _, below = source.partition("#")
         files = _clone(address, git, environment or {})
-        return Parcel(_below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source))  # a token is nobody's business
-    raise LearningError(f"There is no folder, file or address {source!r}.", hint=_REFUSED)
+        return Parcel(
+            _below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source)
+        )  # a token is nobody's business
+    raise LearningError(
+        f"There is no folder, file or address {source!r}.", hint=_REFUSED
+    )
 
 
 def read_archive(path: Path) -> dict[str, bytes]:
     """The ordinary files of an archive."""
     data = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
     if not data:
-        raise LearningError(f"{path.name} is empty or larger than 20 MB.", hint=_REFUSED)
+        raise LearningError(
+            f"{path.name} is empty or larger than 20 MB.", hint=_REFUSED
+        )
     return unpacked(data)
 
 
@@ -82,14 +93,20 @@ def unpacked(data: bytes) -> dict[str, bytes]:
             plain = _plain(name)
             size, number = size + len(content), number + 1  # also of what is left out
             if size > MOST_BYTES or number > MOST_ENTRIES or len(files) > MOST_FILES:
-                raise LearningError("The archive unpacks to more than a skill may have.", hint=_REFUSED)
+                raise LearningError(
+                    "The archive unpacks to more than a skill may have.", hint=_REFUSED
+                )
             if not plain:
                 continue
-            if plain in files or plain.casefold() in {known.casefold() for known in files}:
+            if plain in files or plain.casefold() in {
+                known.casefold() for known in files
+            }:
                 raise LearningError(f"The archive holds {name!r} twice.", hint=_REFUSED)
             files[plain] = content
     except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise LearningError(f"The archive can't be read ({error}).", hint=_REFUSED) from error
+        raise LearningError(
+            f"The archive can't be read ({error}).", hint=_REFUSED
+        ) from error
     return files
 
 
@@ -110,7 +127,9 @@ def _zip(data: bytes) -> Iterator[tuple[str, bytes]]:
                 with archive.open(entry) as file:
                     yield entry.filename, _bounded(file.read(MOST_BYTES + 1))
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise LearningError(f"The archive is damaged ({error}).", hint=_REFUSED) from error
+        raise LearningError(
+            f"The archive is damaged ({error}).", hint=_REFUSED
+        ) from error
 
 
 def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -119,7 +138,9 @@ def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
     import zlib
 
     try:
-        with tarfile.open(fileobj=io.BytesIO(_uncompressed(data)), mode="r:") as archive:
+        with tarfile.open(
+            fileobj=io.BytesIO(_uncompressed(data)), mode="r:"
+        ) as archive:
             for entry in archive:
                 if entry.isdir():
                     continue
@@ -128,7 +149,9 @@ def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
                 file = archive.extractfile(entry)
                 yield entry.name, _bounded(file.read(MOST_BYTES + 1)) if file else b""
     except (tarfile.TarError, zlib.error, lzma.LZMAError) as error:
-        raise LearningError(f"The archive is damaged or of an unknown kind ({error}).", hint=_REFUSED) from error
+        raise LearningError(
+            f"The archive is damaged or of an unknown kind ({error}).", hint=_REFUSED
+        ) from error
 
 
 def _uncompressed(data: bytes) -> bytes:
@@ -138,27 +161,41 @@ def _uncompressed(data: bytes) -> bytes:
     import lzma
 
     kinds = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-    opener = next((opener for start, opener in kinds.items() if data.startswith(start)), None)
+    opener = next(
+        (opener for start, opener in kinds.items() if data.startswith(start)), None
+    )
     if opener is None:
         return data
     with opener(io.BytesIO(data)) as file:
         plain = file.read(MOST_UNPACKED + 1)
     if len(plain) > MOST_UNPACKED:
-        raise LearningError("The archive unpacks to more than a skill may have.", hint=_REFUSED)
+        raise LearningError(
+            "The archive unpacks to more than a skill may have.", hint=_REFUSED
+        )
     return plain
 
 
 def _bounded(data: bytes) -> bytes:
     if len(data) > MOST_BYTES:
-        raise LearningError("The archive unpacks to more than a skill may have.", hint=_REFUSED)
+        raise LearningError(
+            "The archive unpacks to more than a skill may have.", hint=_REFUSED
+        )
     return data
 
 
 def _plain(name: str) -> str:
     """A name as a path inside the skill; empty for what is left out (hidden files, macOS leftovers)."""
     name = name.removeprefix("./").rstrip("/")
-    if name.startswith(("/", "\\")) or "\\" in name or ".." in name.split("/") or ":" in name or "\0" in name:
-        raise LearningError(f"The archive holds a name that leads elsewhere: {name!r}.", hint=_REFUSED)
+    if (
+        name.startswith(("/", "\\"))
+        or "\\" in name
+        or ".." in name.split("/")
+        or ":" in name
+        or "\0" in name
+    ):
+        raise LearningError(
+            f"The archive holds a name that leads elsewhere: {name!r}.", hint=_REFUSED
+        )
     parts = PurePosixPath(name).parts
     if not parts or any(part.startswith(".") or part == "__MACOSX" for part in parts):
         return ""
@@ -166,7 +203,9 @@ def _plain(name: str) -> str:
 
 
 def _special(name: str) -> LearningError:
-    return LearningError(f"The archive holds a link or a device: {name!r}.", hint=_REFUSED)
+    return LearningError(
+        f"The archive holds a link or a device: {name!r}.", hint=_REFUSED
+    )
 
 
 def _stripped(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -181,22 +220,36 @@ def _below(files: dict[str, bytes], folder: str) -> dict[str, bytes]:
     if not folder:
         return files
     start = f"{folder.strip('/')}/"
-    inside = {path.removeprefix(start): data for path, data in files.items() if path.startswith(start)}
+    inside = {
+        path.removeprefix(start): data
+        for path, data in files.items()
+        if path.startswith(start)
+    }
     if not inside:
-        raise LearningError(f"There is no folder {folder!r} in the repository.", hint=_REFUSED)
+        raise LearningError(
+            f"There is no folder {folder!r} in the repository.", hint=_REFUSED
+        )
     return inside
 
 
 def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, bytes]:
     """The files of the newest commit, without checking anything out: no hook, filter or submodule gets a chance."""
     if not git:
-        raise LearningError("git is not installed, and the address is for git.", hint=_REFUSED)
+        raise LearningError(
+            "git is not installed, and the address is for git.", hint=_REFUSED
+        )
     if address.startswith("-") or "::" in address:
         raise LearningError(f"{address!r} is not an address.", hint=_REFUSED)
     with tempfile.TemporaryDirectory(prefix="hermes-skill-") as folder:
         around = {
             name: environment[name]
-            for name in ("HOME", "SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE")
+            for name in (
+                "HOME",
+                "SSH_AUTH_SOCK",
+                "HTTPS_PROXY",
+                "https_proxy",
+                "SSL_CERT_FILE",
+            )
             if name in environment
         }
         around |= {
@@ -215,23 +268,53 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
             around,
         )  # fmt: skip
         tree = Path(folder, "tree.tar")
-        _git([git, "--git-dir", f"{folder}/r", "archive", "--format=tar", "-o", str(tree), "HEAD"], around)
+        _git(
+            [
+                git,
+                "--git-dir",
+                f"{folder}/r",
+                "archive",
+                "--format=tar",
+                "-o",
+                str(tree),
+                "HEAD",
+            ],
+            around,
+        )
         if tree.stat().st_size > MOST_UNPACKED:
-            raise LearningError("The repository holds more than a skill may have.", hint=_REFUSED)
+            raise LearningError(
+                "The repository holds more than a skill may have.", hint=_REFUSED
+            )
         data = tree.read_bytes()
     return unpacked(data)
 
 
 def _git(command: list[str], environment: Mapping[str, str]) -> bytes:
     """What git says. A file of it may have so many blocks and no more: a small pack can unfold to any size."""
-    limited = ["/bin/sh", "-c", f'ulimit -f {MOST_FETCHED // 512} && exec "$@"', "sh", *command]
+    limited = [
+        "/bin/sh",
+        "-c",
+        f'ulimit -f {MOST_FETCHED // 512} && exec "$@"',
+        "sh",
+        *command,
+    ]
     try:
         done = subprocess.run(
-            limited, env=environment, capture_output=True, stdin=subprocess.DEVNULL, timeout=_SLOW, check=False
+            limited,
+            env=environment,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_SLOW,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise LearningError(f"git took longer than {_SLOW:.0f} seconds.", hint=_REFUSED) from error
+        raise LearningError(
+            f"git took longer than {_SLOW:.0f} seconds.", hint=_REFUSED
+        ) from error
     if done.returncode:
         said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
-        raise LearningError(f"git could not fetch it: {said[-1] if said else done.returncode}", hint=_REFUSED)
+        raise LearningError(
+            f"git could not fetch it: {said[-1] if said else done.returncode}",
+            hint=_REFUSED,
+        )
     return done.stdout

@@ -45,17 +45,23 @@ class Proposals:
 
     def all(self) -> list[Proposal]:
         """Everything that is known, the oldest first."""
-        paths = sorted(self._folder.glob("p*.json"), key=lambda path: _number(path.stem))
+        paths = sorted(
+            self._folder.glob("p*.json"), key=lambda path: _number(path.stem)
+        )
         return [self._read(path) for path in paths]
 
     def find(self, name: str) -> Proposal:
         """One by its id."""
         path = self._folder / f"{name}.json"
         if not _number(name) or not path.is_file():
-            raise LearningError(f"There is no proposal {name!r}.", hint="See: hermes skills proposals")
+            raise LearningError(
+                f"There is no proposal {name!r}.", hint="See: hermes skills proposals"
+            )
         return self._read(path)
 
-    def add(self, change: Change, origin: Provenance, *, why: str, diff: str) -> Proposal:
+    def add(
+        self, change: Change, origin: Provenance, *, why: str, diff: str
+    ) -> Proposal:
         """Keeps a proposal. The same change is not proposed twice, nor again after it was rejected."""
         with self._locked():
             known = self.all()
@@ -63,10 +69,18 @@ class Proposals:
                 if proposal.change == change and proposal.status != "approved":
                     return proposal
             if sum(proposal.status == "pending" for proposal in known) >= _MOST:
-                raise LearningError(f"{_MOST} proposals wait already.", hint="See: hermes skills proposals")
+                raise LearningError(
+                    f"{_MOST} proposals wait already.",
+                    hint="See: hermes skills proposals",
+                )
             number = max((_number(proposal.id) for proposal in known), default=0) + 1
             proposal = Proposal(
-                id=f"p{number}", change=change, origin=origin, why=why, diff=diff, created=self._clock.now()
+                id=f"p{number}",
+                change=change,
+                origin=origin,
+                why=why,
+                diff=diff,
+                created=self._clock.now(),
             )
             self._write(proposal)
             self._forget(known)
@@ -102,7 +116,8 @@ class Proposals:
             return msgspec.json.decode(path.read_bytes(), type=Proposal)
         except (OSError, msgspec.MsgspecError) as error:
             raise LearningError(
-                f"{path} can't be read ({error}).", hint="Move it away; nothing else is lost."
+                f"{path} can't be read ({error}).",
+                hint="Move it away; nothing else is lost.",
             ) from error
 
 

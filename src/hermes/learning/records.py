@@ -52,7 +52,9 @@ class Records:
 
     def change(self, name: str, change: Callable[[Record], Record | None]) -> None:
         """Changes one record; None removes it."""
-        self._update(self._folder / "skills.json", dict[str, Record], name, change, Record())
+        self._update(
+            self._folder / "skills.json", dict[str, Record], name, change, Record()
+        )
 
     def uses(self) -> dict[str, Use]:
         """How each skill was used."""
@@ -62,12 +64,21 @@ class Records:
         """Counts one use."""
 
         def count(use: Use) -> Use:
-            return Use(use.views + (kind == "view"), use.commands + (kind == "command"), max(now, use.last))
+            return Use(
+                use.views + (kind == "view"),
+                use.commands + (kind == "command"),
+                max(now, use.last),
+            )
 
         self._update(self._folder / "usage.json", dict[str, Use], name, count, Use())
 
     def _update(
-        self, path: Path, kind: type[dict[str, _T]], name: str, change: Callable[[_T], _T | None], default: _T
+        self,
+        path: Path,
+        kind: type[dict[str, _T]],
+        name: str,
+        change: Callable[[_T], _T | None],
+        default: _T,
     ) -> None:
         make_private(self._folder)
         try:
@@ -77,7 +88,12 @@ class Records:
                 entries.pop(name, None)
                 if changed is not None:
                     entries[name] = changed
-                atomic.replace(target, msgspec.json.format(msgspec.json.encode(entries), indent=1).decode())
+                atomic.replace(
+                    target,
+                    msgspec.json.format(
+                        msgspec.json.encode(entries), indent=1
+                    ).decode(),
+                )
         except SettingsError as error:
             raise LearningError(error.message, hint=error.hint) from error
 
@@ -89,5 +105,6 @@ def _read(path: Path, kind: type[dict[str, _T]]) -> dict[str, _T]:
         return {}
     except (OSError, msgspec.MsgspecError) as error:
         raise LearningError(
-            f"{path} can't be read ({error}).", hint="Move it away; skills themselves are safe."
+            f"{path} can't be read ({error}).",
+            hint="Move it away; skills themselves are safe.",
         ) from error

@@ -45,7 +45,9 @@ _FILES = {
 class Repository:
     """The folder of the history. `locked` makes it if needed and lets one user in at a time."""
 
-    def __init__(self, root: Path, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Path, folder: Path, environment: Mapping[str, str]
+    ) -> None:
         self._root = root
         self._folder = folder
         self._environment = environment
@@ -68,7 +70,10 @@ class Repository:
     def locked(self) -> Iterator["Git"]:
         """The repository, for this caller alone. A lock that a killed git left is a leftover, and goes."""
         if not self._git:
-            raise LearningError("There is no history: git is not installed.", hint="Install git to get one.")
+            raise LearningError(
+                "There is no history: git is not installed.",
+                hint="Install git to get one.",
+            )
         try:
             lock = self._lock()
         except OSError as error:
@@ -98,7 +103,9 @@ class Repository:
 
 
 def _unusable(folder: Path, error: OSError) -> LearningError:
-    return LearningError(f"The history can't be used ({error.strerror}).", hint=f"Look at {folder}.")
+    return LearningError(
+        f"The history can't be used ({error.strerror}).", hint=f"Look at {folder}."
+    )
 
 
 class Git:
@@ -120,7 +127,11 @@ class Git:
 
     def text(self, *arguments: str, may_fail: bool = False) -> str:
         """The same as text, without the last line end."""
-        return self.run(*arguments, may_fail=may_fail).decode(errors="replace").rstrip("\n")
+        return (
+            self.run(*arguments, may_fail=may_fail)
+            .decode(errors="replace")
+            .rstrip("\n")
+        )
 
     def show(self, commit: str, path: str) -> bytes | None:
         """A file as it was; None when there was none."""
@@ -136,7 +147,9 @@ class Git:
             done = self._run(("merge-file", "-p", "-q", *map(str, names)), b"")
         return None if done.returncode else done.stdout
 
-    def _run(self, arguments: tuple[str, ...], given: bytes) -> "subprocess.CompletedProcess[bytes]":
+    def _run(
+        self, arguments: tuple[str, ...], given: bytes
+    ) -> "subprocess.CompletedProcess[bytes]":
         environment = {
             "GIT_WORK_TREE": str(self._root),
             "GIT_LITERAL_PATHSPECS": "1",
@@ -148,4 +161,6 @@ class Git:
         try:
             return self._git(arguments, environment, self._root, given)
         except gitfolder.TooSlow as error:
-            raise LearningError(f"{error}.", hint="The history was not changed.") from error
+            raise LearningError(
+                f"{error}.", hint="The history was not changed."
+            ) from error

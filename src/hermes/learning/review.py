@@ -11,7 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.learning.change import Applied, Change, FileChange, LearningError, MemoryChange, Provenance, SkillChange
+from hermes.learning.change import (
+    Applied,
+    Change,
+    FileChange,
+    LearningError,
+    MemoryChange,
+    Provenance,
+    SkillChange,
+)
 from hermes.learning.folders import make_private
 from hermes.learning.learning import Learning
 from hermes.learning.proposals import Proposal
@@ -90,7 +98,11 @@ class Stage:
         earlier = self.changes[place] if place is not None else None
         if isinstance(change, SkillChange) and isinstance(earlier, SkillChange):
             change = _together(earlier, change)
-        elif isinstance(change, MemoryChange) and isinstance(earlier, MemoryChange) and not self._stands_alone(change):
+        elif (
+            isinstance(change, MemoryChange)
+            and isinstance(earlier, MemoryChange)
+            and not self._stands_alone(change)
+        ):
             change = MemoryChange((*earlier.edits, *change.edits))
         else:
             place = None
@@ -103,7 +115,11 @@ class Stage:
     def _place(self, change: Change) -> int | None:
         """The change of the same skill, or the last one of memory."""
         for place, earlier in reversed(list(enumerate(self.changes))):
-            if isinstance(change, SkillChange) and isinstance(earlier, SkillChange) and earlier.name == change.name:
+            if (
+                isinstance(change, SkillChange)
+                and isinstance(earlier, SkillChange)
+                and earlier.name == change.name
+            ):
                 return place
             if isinstance(change, MemoryChange) and isinstance(earlier, MemoryChange):
                 return place
@@ -131,13 +147,24 @@ class Outcome(msgspec.Struct, frozen=True):
         """One line for the user; empty when nothing was learned."""
         if not self.titles:
             return ""
-        waits = f"{len(self.proposals)} to approve ({', '.join(self.proposals)})" if self.proposals else ""
+        waits = (
+            f"{len(self.proposals)} to approve ({', '.join(self.proposals)})"
+            if self.proposals
+            else ""
+        )
         made = len(self.titles) - len(self.proposals)
         parts = [part for part in (f"{made} kept" if made else "", waits) if part]
         return f"Learned: {'; '.join(self.titles)}. {', '.join(parts)}."
 
 
-def settle(learning: Learning, changes: list[Change], origin: Provenance, *, auto: bool, doubt: str) -> Outcome:
+def settle(
+    learning: Learning,
+    changes: list[Change],
+    origin: Provenance,
+    *,
+    auto: bool,
+    doubt: str,
+) -> Outcome:
     """Lands what a review collected: made if it may be, proposed otherwise."""
     proposals: list[str] = []
     made: list[str] = []
@@ -145,8 +172,12 @@ def settle(learning: Learning, changes: list[Change], origin: Provenance, *, aut
     lost: list[str] = []
     for change in changes:
         try:
-            landed = _land(learning, change, origin, doubt or _reason(learning, change, auto=auto))
-        except LearningError as error:  # somebody changed the same meanwhile, or no more can wait
+            landed = _land(
+                learning, change, origin, doubt or _reason(learning, change, auto=auto)
+            )
+        except (
+            LearningError
+        ) as error:  # somebody changed the same meanwhile, or no more can wait
             lost.append(f"{change.title} was not kept: {error.message}")
             continue
         if isinstance(landed, Applied):
@@ -156,10 +187,14 @@ def settle(learning: Learning, changes: list[Change], origin: Provenance, *, aut
         else:
             continue  # the user has said no to it before
         titles.append(change.title)
-    return Outcome(tuple(proposals), tuple(filter(None, made)), tuple(titles), tuple(lost))
+    return Outcome(
+        tuple(proposals), tuple(filter(None, made)), tuple(titles), tuple(lost)
+    )
 
 
-def _land(learning: Learning, change: Change, origin: Provenance, why: str) -> Applied | Proposal:
+def _land(
+    learning: Learning, change: Change, origin: Provenance, why: str
+) -> Applied | Proposal:
     """Makes a change that nothing speaks against; what does not work is put to the user."""
     if not why:
         try:
@@ -173,7 +208,9 @@ def _land(learning: Learning, change: Change, origin: Provenance, why: str) -> A
 def lease(folder: Path) -> Iterator[bool]:
     """Whether this is the only review of the home now. It ends with its process, however that ends."""
     make_private(folder)
-    handle = os.open(folder / "review.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(
+        folder / "review.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+    )
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -198,5 +235,7 @@ def _together(earlier: SkillChange, later: SkillChange) -> SkillChange:
     files = {file.path: file for file in earlier.files}
     for file in later.files:
         first = files.get(file.path)
-        files[file.path] = FileChange(file.path, first.before if first else file.before, file.after)
+        files[file.path] = FileChange(
+            file.path, first.before if first else file.before, file.after
+        )
     return SkillChange(later.name, tuple(files.values()))

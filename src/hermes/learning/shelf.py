@@ -36,7 +36,9 @@ def skill_folders(root: Path) -> Iterator[Path]:
         if (folder / MAIN).is_file():
             yield folder
         else:
-            yield from (inner for inner in sorted(folder.iterdir()) if (inner / MAIN).is_file())
+            yield from (
+                inner for inner in sorted(folder.iterdir()) if (inner / MAIN).is_file()
+            )
 
 
 def own_folder(root: Path, name: str) -> Path:
@@ -44,23 +46,39 @@ def own_folder(root: Path, name: str) -> Path:
     direct = root / name
     if (direct / MAIN).is_file() or direct.is_symlink():
         return direct
-    return next((folder for folder in skill_folders(root) if folder.name == name), direct)
+    return next(
+        (folder for folder in skill_folders(root) if folder.name == name), direct
+    )
 
 
-def read_head(folder: Path, records: Mapping[str, Record], origin: Origin | None) -> Skill:
+def read_head(
+    folder: Path, records: Mapping[str, Record], origin: Origin | None
+) -> Skill:
     """What the index knows of a skill: the front matter alone is read."""
     try:
         with (folder / MAIN).open("rb") as file:
             head = parse(file.read(_HEAD_BYTES).decode("utf-8", "replace"))
     except OSError as error:
-        return Skill(folder.name, "", folder, origin or "user", problem=f"it can't be read ({error.strerror})")
+        return Skill(
+            folder.name,
+            "",
+            folder,
+            origin or "user",
+            problem=f"it can't be read ({error.strerror})",
+        )
     record = records.get(folder.name, Record())
     description = head.field("description")
     wrong = "" if description else "its SKILL.md has no description"
     if not origin and (why := scan(f"{folder.name}\n{description}")):
         wrong = f"its description looks like an injected instruction ({why})"
     return Skill(
-        folder.name, description, folder, origin or record.origin, record.enabled, pinned=record.pinned, problem=wrong
+        folder.name,
+        description,
+        folder,
+        origin or record.origin,
+        record.enabled,
+        pinned=record.pinned,
+        problem=wrong,
     )
 
 
@@ -82,7 +100,11 @@ def archived(root: Path) -> list[Archived]:
         with (folder / MAIN).open("rb") as file:
             head = parse(file.read(_HEAD_BYTES).decode("utf-8", "replace"))
         skill = head.field("name") or folder.name
-        found.append(Archived(folder.name, skill, head.field("description"), folder.stat().st_mtime))
+        found.append(
+            Archived(
+                folder.name, skill, head.field("description"), folder.stat().st_mtime
+            )
+        )
     return sorted(found, key=lambda one: -one.when)
 
 
@@ -93,11 +115,15 @@ def restore(root: Path, name: str) -> str:
         (one for one in known if one.skill == name), None
     )
     if found is None:
-        raise LearningError(f"There is no skill {name!r} in the archive.", hint="See: hermes skills list --archived")
+        raise LearningError(
+            f"There is no skill {name!r} in the archive.",
+            hint="See: hermes skills list --archived",
+        )
     target = own_folder(root, require_name(found.skill))
     if target.exists():
         raise LearningError(
-            f"There is a skill {found.skill} already.", hint="Nothing was changed. Retire or rename that one first."
+            f"There is a skill {found.skill} already.",
+            hint="Nothing was changed. Retire or rename that one first.",
         )
     shutil.move(root / ARCHIVE / found.name, target)
     return found.skill

@@ -48,7 +48,9 @@ class Head(msgspec.Struct, frozen=True):
     def field(self, name: str) -> str:
         """A field of the front matter as one line of text."""
         value = self.fields.get(name, "")
-        return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+        return (
+            " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+        )
 
 
 def parse(text: str) -> Head:
@@ -65,7 +67,11 @@ def parse(text: str) -> Head:
     except ValueError:
         fields = None
     if not isinstance(fields, dict):
-        lines = (line.partition(":") for line in front.split("\n") if ":" in line and not line[:1].isspace())
+        lines = (
+            line.partition(":")
+            for line in front.split("\n")
+            if ":" in line and not line[:1].isspace()
+        )
         fields = {name.strip(): value.strip().strip("\"'") for name, _, value in lines}
     return Head({str(name): value for name, value in fields.items()}, body)
 
@@ -74,21 +80,29 @@ def problems(text: str, folder_name: str = "") -> list[str]:
     """What is wrong with a SKILL.md; nothing when it follows the format."""
     head = parse(text)
     if not head.fields:
-        return ["SKILL.md has no front matter: it begins with `---`, name, description, `---`"]
+        return [
+            "SKILL.md has no front matter: it begins with `---`, name, description, `---`"
+        ]
     found: list[str] = []
     name, description = head.field("name"), head.field("description")
     if not is_name(name):
-        found.append(f"the name {name!r} is not lower-case letters, digits and single hyphens (at most 64)")
+        found.append(
+            f"the name {name!r} is not lower-case letters, digits and single hyphens (at most 64)"
+        )
     elif folder_name and name != folder_name:
         found.append(f"the name {name!r} is not that of its folder, {folder_name!r}")
     if not description:
         found.append("there is no description: say what it does and when to use it")
     elif len(description) > LONGEST_DESCRIPTION:
-        found.append(f"the description has {len(description):,} characters; at most {LONGEST_DESCRIPTION:,}")
+        found.append(
+            f"the description has {len(description):,} characters; at most {LONGEST_DESCRIPTION:,}"
+        )
     if not head.body.strip():
         found.append("there is no text below the front matter")
     if len(head.body) > LONGEST_BODY:
-        found.append(f"the text has {len(head.body):,} characters; at most {LONGEST_BODY:,}. Move details into files")
+        found.append(
+            f"the text has {len(head.body):,} characters; at most {LONGEST_BODY:,}. Move details into files"
+        )
     return found
 
 
@@ -109,7 +123,9 @@ def safe_path(path: str) -> str:
     """A path inside a skill, plain and relative. Raises LearningError for anything that could lead elsewhere."""
     parts = PurePosixPath(path).parts
     plain = "/".join(parts) == path.removeprefix("./") and 0 < len(parts) <= _DEEPEST
-    if not plain or not all(re.fullmatch(_PART, part) and part != ".." for part in parts):
+    if not plain or not all(
+        re.fullmatch(_PART, part) and part != ".." for part in parts
+    ):
         raise LearningError(
             f"{path!r} can't be the name of a file in a skill.",
             hint="Use a plain relative path such as scripts/run.py.",
@@ -117,7 +133,9 @@ def safe_path(path: str) -> str:
     return "/".join(parts)
 
 
-def read_files(folder: Path, *, most_bytes: int = 20_000_000, most_files: int = 500) -> dict[str, bytes]:
+def read_files(
+    folder: Path, *, most_bytes: int = 20_000_000, most_files: int = 500
+) -> dict[str, bytes]:
     """All files of a skill's folder. A link, or more than fits, is an error."""
     found: dict[str, bytes] = {}
     size = 0
@@ -126,19 +144,24 @@ def read_files(folder: Path, *, most_bytes: int = 20_000_000, most_files: int = 
         if any(part.startswith(".") for part in PurePosixPath(name).parts):
             continue  # .git, .DS_Store and what is being written right now
         if path.is_symlink():
-            raise LearningError(f"{name} is a link.", hint="A skill holds ordinary files only.")
+            raise LearningError(
+                f"{name} is a link.", hint="A skill holds ordinary files only."
+            )
         if not path.is_file():
             continue
         size += path.stat().st_size
         if size > most_bytes or len(found) >= most_files:
             raise LearningError(
-                f"{folder.name} is larger than a skill may be.", hint=f"At most {most_files} files and 20 MB."
+                f"{folder.name} is larger than a skill may be.",
+                hint=f"At most {most_files} files and 20 MB.",
             )
         found[safe_path(name)] = path.read_bytes()
     return found
 
 
-def files_diff(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+def files_diff(
+    name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]
+) -> str:
     """The difference of two sets of files; of what is not text, only that it differs."""
     parts: list[str] = []
     for path in sorted({*before, *after}):
@@ -149,7 +172,13 @@ def files_diff(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes
         if b"\0" in old or b"\0" in new:
             parts.append(f"Binary file {place} differs")
         else:
-            parts.append(text_diff(place, old.decode("utf-8", "replace"), new.decode("utf-8", "replace")))
+            parts.append(
+                text_diff(
+                    place,
+                    old.decode("utf-8", "replace"),
+                    new.decode("utf-8", "replace"),
+                )
+            )
     return "\n".join(part for part in parts if part)
 
 

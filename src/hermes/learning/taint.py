@@ -11,7 +11,9 @@ from hermes.schema.event import Event
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import ToolFinished
 
-_OWN = frozenset(("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user"))
+_OWN = frozenset(
+    ("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user")
+)
 _LOOKED_AT = 40_000  # characters of one result
 _REMEMBERED = 4_096  # results
 
@@ -58,4 +60,8 @@ def _inside(text: str) -> str:
 
 
 def _ends(text: str) -> str:
-    return text if len(text) <= _LOOKED_AT else f"{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}"
+    return (
+        text
+        if len(text) <= _LOOKED_AT
+        else f"{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}"
+    )

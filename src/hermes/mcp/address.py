@@ -29,7 +29,9 @@ class Address(msgspec.Struct, frozen=True):
 
 def bad_name() -> ServerFailed:
     """The name of a server becomes a part of its tools' names and of files."""
-    return ServerFailed("its name can't be used", hint="Use letters, digits, - and _, at most 32.")
+    return ServerFailed(
+        "its name can't be used", hint="Use letters, digits, - and _, at most 32."
+    )
 
 
 def address_of(name: str, settings: McpServer, place: Place) -> Address:
@@ -37,7 +39,10 @@ def address_of(name: str, settings: McpServer, place: Place) -> Address:
     if not is_server_name(name):
         raise bad_name()
     if bool(settings.command) == bool(settings.url):
-        raise ServerFailed("it needs either a command or a url", hint="Correct it with: hermes config edit")
+        raise ServerFailed(
+            "it needs either a command or a url",
+            hint="Correct it with: hermes config edit",
+        )
     values = Values(place.secrets, place.environment)
     env = {key: values.filled(value) for key, value in settings.env.items()}
     headers = {key: values.filled(value) for key, value in settings.headers.items()}
@@ -46,10 +51,14 @@ def address_of(name: str, settings: McpServer, place: Place) -> Address:
     return Address(launch, settings.url, headers, settings.connect_timeout, redact)
 
 
-def _launch(name: str, settings: McpServer, env: Mapping[str, str], place: Place) -> Launch:
+def _launch(
+    name: str, settings: McpServer, env: Mapping[str, str], place: Place
+) -> Launch:
     home = Path(place.environment.get("HOME") or "/")
     folder = settings.cwd.removeprefix("~/") if settings.cwd not in {"", "~"} else "."
     log = place.home.logs / "mcp" / f"{name}.log"
     search_path = env.get("PATH") or place.environment.get("PATH", "")
     given = {**handed_on(place.environment), **env}
-    return Launch(settings.command, settings.args, given, home / folder, log, search_path)
+    return Launch(
+        settings.command, settings.args, given, home / folder, log, search_path
+    )

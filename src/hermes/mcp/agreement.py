@@ -28,9 +28,15 @@ class Agreement:
         """Whether a tool is not what was accepted."""
         try:
             pinned = self._pins.of(self._server)
-        except SettingsError:  # nothing is offered then, and the server's state says why
+        except (
+            SettingsError
+        ):  # nothing is offered then, and the server's state says why
             return False
-        return tool in pinned and tool in listing.tools and _differ(pinned[tool], listing.tools[tool])
+        return (
+            tool in pinned
+            and tool in listing.tools
+            and _differ(pinned[tool], listing.tools[tool])
+        )
 
     def offered(self, listing: Listing) -> Mapping[str, Definition]:
         """The tools as they were accepted. One that was never offered before is accepted with this."""
@@ -42,7 +48,9 @@ class Agreement:
         """The user accepts every tool as it is now."""
         self._pins.pin(self._server, listing.tools, replace=True)
 
-    async def ensure(self, tool: str, look: Callable[[], Awaitable[Definition]], context: ToolContext) -> None:
+    async def ensure(
+        self, tool: str, look: Callable[[], Awaitable[Definition]], context: ToolContext
+    ) -> None:
         """Makes sure that a tool is what was accepted; asks the user if it is not. ToolFailed when it stays so."""
         now = await look()
         try:
@@ -52,20 +60,36 @@ class Agreement:
             if pinned is not None:
                 await self._ask(pinned, now, context)
                 if _differ(await look(), now):
-                    raise ToolFailed(f"The MCP server {self._server} changed {tool} again.", hint="Nothing was done.")
+                    raise ToolFailed(
+                        f"The MCP server {self._server} changed {tool} again.",
+                        hint="Nothing was done.",
+                    )
             self._pins.pin(self._server, {tool: now}, replace=True)
         except SettingsError as error:
-            raise unusable(self._server, error.message.rstrip("."), f"Nothing was done. {error.hint}") from error
+            raise unusable(
+                self._server,
+                error.message.rstrip("."),
+                f"Nothing was done. {error.hint}",
+            ) from error
 
-    async def _ask(self, before: Definition, now: Definition, context: ToolContext) -> None:
+    async def _ask(
+        self, before: Definition, now: Definition, context: ToolContext
+    ) -> None:
         what = f"The MCP server {self._server} has changed its tool {now.name} since you accepted it"
         later = f"The user can look at it and accept it: hermes mcp test {self._server} --accept"
         try:
-            said = await context.ask(f"{what}.\n{difference(before, now)}\nShall it be used?", (ACCEPT, REFUSE))
+            said = await context.ask(
+                f"{what}.\n{difference(before, now)}\nShall it be used?",
+                (ACCEPT, REFUSE),
+            )
         except ToolFailed as nobody:
-            raise ToolFailed(f"{what}, and nobody could be asked.", hint=f"Nothing was done. {later}") from nobody
+            raise ToolFailed(
+                f"{what}, and nobody could be asked.", hint=f"Nothing was done. {later}"
+            ) from nobody
         if said.strip().lower() not in {ACCEPT.lower(), "yes", "y"}:
-            hint = f"Nothing was done. Do not try to do the same in another way. {later}"
+            hint = (
+                f"Nothing was done. Do not try to do the same in another way. {later}"
+            )
             raise ToolFailed(f"{what}, and the user does not want it.", hint=hint)
 
 

@@ -92,13 +92,22 @@ class ServerChild:
         """Starts it. ServerFailed says why that is not possible."""
         program = find_program(launch.command, launch.environment)
         if program is None:
-            raise ServerFailed(f"there is no program {launch.command!r}", hint=_how_to_get(launch))
+            raise ServerFailed(
+                f"there is no program {launch.command!r}", hint=_how_to_get(launch)
+            )
         if not launch.cwd.is_dir():
-            raise ServerFailed(f"there is no folder {launch.cwd}", hint="Correct its `cwd`.")
+            raise ServerFailed(
+                f"there is no folder {launch.cwd}", hint="Correct its `cwd`."
+            )
         log = BoundedLog(launch.log)
         command = (program, *launch.args)
         try:
-            child = await Child.start(command, cwd=launch.cwd, environment=launch.environment, complaints=lambda: log)
+            child = await Child.start(
+                command,
+                cwd=launch.cwd,
+                environment=launch.environment,
+                complaints=lambda: log,
+            )
         except (OSError, ValueError) as error:
             raise ServerFailed(f"it can't be started ({error})") from error
         return cls(child, log)
@@ -113,8 +122,12 @@ class ServerChild:
                 yield bytes(waiting)
                 waiting[:] = line
             if len(waiting) > MAX_MESSAGE:
-                raise ServerFailed(f"it sent a message of more than {MAX_MESSAGE // 2**20} MiB")
-            await asyncio.sleep(0)  # a server that never pauses must not hold up everything else
+                raise ServerFailed(
+                    f"it sent a message of more than {MAX_MESSAGE // 2**20} MiB"
+                )
+            await asyncio.sleep(
+                0
+            )  # a server that never pauses must not hold up everything else
 
     async def stop(self) -> None:
         """Ends it with everything it started."""
@@ -126,7 +139,11 @@ class ServerChild:
 
 def _how_to_get(launch: Launch) -> str:
     """What to do when there is no program that can be used."""
-    found = skipped_program(launch.command, {"PATH": launch.search_path}) if launch.search_path else ""
+    found = (
+        skipped_program(launch.command, {"PATH": launch.search_path})
+        if launch.search_path
+        else ""
+    )
     if not found:
         return _NO_PROGRAM
     return (

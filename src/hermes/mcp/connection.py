@@ -43,7 +43,9 @@ OnEnd: TypeAlias = "Callable[[Connection], None]"
 class Connection:
     """A server that can be called. `failure` says why it can't any more."""
 
-    def __init__(self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: "OnEnd") -> None:
+    def __init__(
+        self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: "OnEnd"
+    ) -> None:
         self.failure: ServerFailed | None = None
         self.pid = 0
         self._address = address
@@ -65,12 +67,20 @@ class Connection:
     @property
     def alive(self) -> bool:
         """Whether it can be called."""
-        return self._peer is not None and not self._closing.is_set() and not self._task.done()
+        return (
+            self._peer is not None
+            and not self._closing.is_set()
+            and not self._task.done()
+        )
 
     @property
     def title(self) -> str:
         """What the server calls itself, and the protocol it speaks."""
-        return f"{one_line(self._peer.title, 60)} (MCP {self._peer.version})" if self._peer else ""
+        return (
+            f"{one_line(self._peer.title, 60)} (MCP {self._peer.version})"
+            if self._peer
+            else ""
+        )
 
     @property
     def dropped(self) -> int:
@@ -102,7 +112,9 @@ class Connection:
         """What the server offers now; asked again when it said that this has changed, or after a while."""
         async with self._listing_lock:
             if time.monotonic() - self._listed > _FRESH:
-                self._listed = time.monotonic()  # a change that is announced from here on counts
+                self._listed = (
+                    time.monotonic()
+                )  # a change that is announced from here on counts
                 try:
                     raw = await self._asking(lambda peer: peer.list_tools())
                 except BaseException:
@@ -111,7 +123,9 @@ class Connection:
                 self._listing = listing(raw, self._chosen)
             return self._listing
 
-    async def call(self, name: str, arguments: Mapping[str, Any], progress: "Progress") -> dict[str, Any]:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], progress: "Progress"
+    ) -> dict[str, Any]:
         """Calls a tool. Refused carries an error of the server's; ServerFailed means that the connection is over."""
         return await self._asking(lambda peer: peer.call(name, arguments, progress))
 
@@ -132,7 +146,10 @@ class Connection:
         try:
             return await ask(self._peer)
         except Closed as closed:
-            await asyncio.wait([self._task], timeout=_LAST_WORDS if not self._closing.is_set() else _LEAVING)
+            await asyncio.wait(
+                [self._task],
+                timeout=_LAST_WORDS if not self._closing.is_set() else _LEAVING,
+            )
             if self._task.done():
                 raise self.failure or ServerFailed("it has ended") from closed
             raise Refused(str(closed)) from closed  # only this request has failed
@@ -153,7 +170,10 @@ class Connection:
                 self._ready.set_result(None)
                 await self._closing.wait()
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - see above
-            log.info("MCP connection ended: %s", self._address.redact(repr(leaves(error)[:3])))
+            log.info(
+                "MCP connection ended: %s",
+                self._address.redact(repr(leaves(error)[:3])),
+            )
             self.failure = self.failure or self._explain(leaves(error))
         else:
             if self._left:
@@ -161,7 +181,9 @@ class Connection:
         finally:
             self._closing.set()
             if not self._ready.done():
-                self._ready.set_exception(self.failure or ServerFailed("it was stopped"))
+                self._ready.set_exception(
+                    self.failure or ServerFailed("it was stopped")
+                )
                 self._ready.exception()  # it may be that nobody waits for it any more
             self._on_end(self)
 
@@ -170,10 +192,17 @@ class Connection:
         address = self._address
         protocol = await asyncio.to_thread(_protocol)
         if address.launch is None:
-            service = await asyncio.to_thread(importlib.import_module, "hermes.mcp.service")
+            service = await asyncio.to_thread(
+                importlib.import_module, "hermes.mcp.service"
+            )
             self._transport = service.LimitedTransport()
-            over = service.over_http(address.url, address.headers, self._transport, address.connect_timeout)
-            async with over as streams, protocol.filtered(streams, self._gate, self._lost) as gated:
+            over = service.over_http(
+                address.url, address.headers, self._transport, address.connect_timeout
+            )
+            async with (
+                over as streams,
+                protocol.filtered(streams, self._gate, self._lost) as gated,
+            ):
                 yield gated
             return
         self._child = child = await ServerChild.start(address.launch)
@@ -201,15 +230,22 @@ class Connection:
                 return self._refused(error)
             if type(error).__module__.startswith("httpx2"):
                 return ServerFailed(
-                    "it can't be reached", hint="Check its url, and the network.", said=self._said(error)
+                    "it can't be reached",
+                    hint="Check its url, and the network.",
+                    said=self._said(error),
                 )
         if any(isinstance(error, Closed) for error in errors):
             return self._gone()
-        return ServerFailed(f"something unexpected went wrong ({type(errors[0]).__name__})", said=self._said(errors[0]))
+        return ServerFailed(
+            f"something unexpected went wrong ({type(errors[0]).__name__})",
+            said=self._said(errors[0]),
+        )
 
     def _refused(self, refused: Refused) -> ServerFailed:
         if self._transport is not None and self._transport.refusal:
-            words, hint = importlib.import_module("hermes.mcp.service").refusal_words(self._transport.refusal)
+            words, hint = importlib.import_module("hermes.mcp.service").refusal_words(
+                self._transport.refusal
+            )
             return ServerFailed(words, hint=hint)
         return ServerFailed("it refused", said=self._said(refused))
 
@@ -218,7 +254,11 @@ class Connection:
         if self._child is None:
             return ServerFailed("it closed the connection")
         code, words = self._child.ended, self._said(self._child.log.tail())
-        how = f"it ended by itself (exit code {code})" if code is not None else "it closed its output"
+        how = (
+            f"it ended by itself (exit code {code})"
+            if code is not None
+            else "it closed its output"
+        )
         hint = f"What it wrote is in {self._child.log.path}." if words else ""
         return ServerFailed(how, hint=hint, said=words)
 

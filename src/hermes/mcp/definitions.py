@@ -20,7 +20,17 @@ MAX_SCHEMA = 32 * 1024
 """Bytes of one tool's parameters."""
 _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_KEPT = frozenset(("type", "properties", "required", "additionalProperties", "$defs", "definitions", "description"))
+_KEPT = frozenset(
+    (
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "$defs",
+        "definitions",
+        "description",
+    )
+)
 _TOOL = re.compile(r"[A-Za-z0-9_./-]{1,96}")
 
 
@@ -36,11 +46,17 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def fingerprint(self) -> str:
         """The same for the same words and parameters, however they are ordered."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        return hashlib.sha256(
+            msgspec.json.encode(self, order="deterministic")
+        ).hexdigest()
 
     def spec(self, server: str) -> ToolSpec:
         """The tool as a model sees it."""
-        return ToolSpec(name=f"{PREFIX}.{server}.{self.name}", description=self.description, parameters=self.parameters)
+        return ToolSpec(
+            name=f"{PREFIX}.{server}.{self.name}",
+            description=self.description,
+            parameters=self.parameters,
+        )
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -89,7 +105,10 @@ def _definition(tool: RawTool) -> Definition | str:
     """The tool with harmless words; why it can't be offered, otherwise."""
     if not _TOOL.fullmatch(tool.name):
         return "its name has characters that a tool's name can't have"
-    if not isinstance(tool.parameters, dict) or tool.parameters.get("type", "object") != "object":
+    if (
+        not isinstance(tool.parameters, dict)
+        or tool.parameters.get("type", "object") != "object"
+    ):
         return "its parameters are not described as an object"
     if not _is_sound(tool.parameters):
         return "its parameters are described in a way that models can't read"
@@ -107,16 +126,28 @@ def _definition(tool: RawTool) -> Definition | str:
 
 def _is_sound(parameters: Mapping[str, Any]) -> bool:
     """Whether the names of the arguments are names. One schema that a provider refuses spoils every request."""
-    properties, required = parameters.get("properties") or {}, parameters.get("required") or []
+    properties, required = (
+        parameters.get("properties") or {},
+        parameters.get("required") or [],
+    )
     if not isinstance(properties, dict) or not isinstance(required, list):
         return False
-    names = all(_ARGUMENT.fullmatch(name) and isinstance(value, dict) for name, value in properties.items())
-    return names and all(isinstance(name, str) and name in properties for name in required)
+    names = all(
+        _ARGUMENT.fullmatch(name) and isinstance(value, dict)
+        for name, value in properties.items()
+    )
+    return names and all(
+        isinstance(name, str) and name in properties for name in required
+    )
 
 
 def _schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without what some providers refuse at its top; one without properties takes any argument."""
-    kept = {key: _harmless(value) for key, value in parameters.items() if key in _KEPT and value is not None}
+    kept = {
+        key: _harmless(value)
+        for key, value in parameters.items()
+        if key in _KEPT and value is not None
+    }
     kept.setdefault("type", "object")
     if not kept.get("properties"):
         kept["properties"] = dict[str, Any]()
@@ -138,23 +169,38 @@ def _harmless(value: Any) -> Any:
 
 
 def _is_chosen(name: str, chosen: McpTools) -> bool:
-    included = not chosen.include or any(fnmatch.fnmatchcase(name, pattern) for pattern in chosen.include)
-    return included and not any(fnmatch.fnmatchcase(name, pattern) for pattern in chosen.exclude)
+    included = not chosen.include or any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in chosen.include
+    )
+    return included and not any(
+        fnmatch.fnmatchcase(name, pattern) for pattern in chosen.exclude
+    )
 
 
 def difference(before: Definition, now: Definition) -> str:
     """What has changed, for a person to judge."""
     lines: list[str] = []
     if before.description != now.description:
-        lines += [f"Before: {one_line(before.description, 600)}", f"Now: {one_line(now.description, 1200)}"]
-    old, new = before.parameters.get("properties", {}), now.parameters.get("properties", {})
+        lines += [
+            f"Before: {one_line(before.description, 600)}",
+            f"Now: {one_line(now.description, 1200)}",
+        ]
+    old, new = (
+        before.parameters.get("properties", {}),
+        now.parameters.get("properties", {}),
+    )
     for words, names in (
         ("New arguments", [name for name in new if name not in old]),
         ("Arguments that are gone", [name for name in old if name not in new]),
-        ("Arguments that are described differently", [name for name in new if name in old and new[name] != old[name]]),
+        (
+            "Arguments that are described differently",
+            [name for name in new if name in old and new[name] != old[name]],
+        ),
     ):
         if names:
             lines.append(f"{words}: {one_line(', '.join(names))}")
     if before.read_only != now.read_only:
-        lines.append(f"It now says that it {'only reads' if now.read_only else 'may change something'}.")
+        lines.append(
+            f"It now says that it {'only reads' if now.read_only else 'may change something'}."
+        )
     return "\n".join(lines) or "Its parameters are described differently."

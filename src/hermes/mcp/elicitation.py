@@ -23,7 +23,9 @@ class Declined(Exception):
     """The user does not want to answer."""
 
 
-async def answer(server: str, params: Mapping[str, Any], ask: AskUser) -> dict[str, Any]:
+async def answer(
+    server: str, params: Mapping[str, Any], ask: AskUser
+) -> dict[str, Any]:
     """The server's question answered by the user, as the protocol wants it."""
     message = plain(str(params.get("message", "")))[:_MESSAGE]
     try:
@@ -37,14 +39,20 @@ async def answer(server: str, params: Mapping[str, Any], ask: AskUser) -> dict[s
 
 
 async def _visit(server: str, message: str, url: str, ask: AskUser) -> None:
-    if not url.startswith(("https://", "http://")) or not url.isprintable() or " " in url:
+    if (
+        not url.startswith(("https://", "http://"))
+        or not url.isprintable()
+        or " " in url
+    ):
         raise Declined
     text = f"The MCP server {server} asks you to open an address: {message}\n{url}\nOpen it only if you expect this."
     if (await ask(text, (_DONE, DECLINE))).strip().lower() != _DONE.lower():
         raise Declined
 
 
-async def _form(server: str, message: str, schema: Mapping[str, Any], ask: AskUser) -> dict[str, Any]:
+async def _form(
+    server: str, message: str, schema: Mapping[str, Any], ask: AskUser
+) -> dict[str, Any]:
     head = f"The MCP server {server} asks: {message}"
     fields = schema.get("properties", {})
     if not isinstance(fields, dict) or len(fields) > _FIELDS:
@@ -63,7 +71,9 @@ async def _form(server: str, message: str, schema: Mapping[str, Any], ask: AskUs
     return content
 
 
-async def _field(intro: str, name: str, field: Mapping[str, Any], ask: AskUser, *, is_required: bool) -> Any:
+async def _field(
+    intro: str, name: str, field: Mapping[str, Any], ask: AskUser, *, is_required: bool
+) -> Any:
     """One value; None for an optional one that was left empty."""
     label = one_line(str(field.get("title") or name), 100)
     about = one_line(str(field.get("description") or ""), 300)
@@ -91,7 +101,9 @@ def _choices(field: Mapping[str, Any]) -> tuple[str, ...]:
     items = field.get("items") if field.get("type") == "array" else field
     items = items if isinstance(items, dict) else {}
     titled = items.get("oneOf") or items.get("anyOf") or ()
-    found = items.get("enum") or [one.get("const") for one in titled if isinstance(one, dict)]
+    found = items.get("enum") or [
+        one.get("const") for one in titled if isinstance(one, dict)
+    ]
     return tuple(one_line(str(value), 100) for value in found if isinstance(value, str))
 
 
@@ -105,7 +117,11 @@ def _value(given: str, field: Mapping[str, Any], choices: tuple[str, ...]) -> An
         case "integer" | "number" as kind:
             return _number(given, field, whole=kind == "integer")
         case "array":
-            return [_chosen(part.strip(), choices) for part in given.split(",") if part.strip()]
+            return [
+                _chosen(part.strip(), choices)
+                for part in given.split(",")
+                if part.strip()
+            ]
         case _:
             return _chosen(given, choices) if choices else _text(given, field)
 
@@ -114,10 +130,16 @@ def _number(given: str, field: Mapping[str, Any], *, whole: bool) -> float:
     try:
         number = int(given) if whole else float(given)
     except ValueError:
-        raise ValueError("it has to be a whole number" if whole else "it has to be a number") from None
+        raise ValueError(
+            "it has to be a whole number" if whole else "it has to be a number"
+        ) from None
     low, high = field.get("minimum"), field.get("maximum")
-    if (isinstance(low, (int, float)) and number < low) or (isinstance(high, (int, float)) and number > high):
-        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
+    if (isinstance(low, (int, float)) and number < low) or (
+        isinstance(high, (int, float)) and number > high
+    ):
+        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (
+            high is not None
+        )
         raise ValueError(f"it has to be {' and '.join(limits)}")
     return number
 
@@ -131,7 +153,11 @@ def _chosen(given: str, choices: tuple[str, ...]) -> str:
 
 def _text(given: str, field: Mapping[str, Any]) -> str:
     low, high = field.get("minLength"), field.get("maxLength")
-    if (isinstance(low, int) and len(given) < low) or (isinstance(high, int) and len(given) > high):
-        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
+    if (isinstance(low, int) and len(given) < low) or (
+        isinstance(high, int) and len(given) > high
+    ):
+        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (
+            high is not None
+        )
         raise ValueError(f"it has to have {' and '.join(limits)} characters")
     return given

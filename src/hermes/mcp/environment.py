@@ -12,12 +12,35 @@ from hermes.settings.secrets import is_secret_name
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HANDED_ON = frozenset(
     (
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY"),
+        *(
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "LANGUAGE",
+            "TZ",
+            "TMPDIR",
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
+        ),
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
-        *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+        *(
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "NO_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "no_proxy",
+            "all_proxy",
+        ),
     )
 )
-_SECRET_HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "x-api-key"))
+_SECRET_HEADERS = frozenset(
+    ("authorization", "proxy-authorization", "cookie", "x-api-key")
+)
 _FAMILIES = ("LC_", "XDG_")
 
 
@@ -41,7 +64,9 @@ class Values:
             return value
         value = self._environment.get(name) or default
         if value is None:
-            raise SettingsError(f"{name} is not set.", hint=f"Store it with: hermes config set {name}")
+            raise SettingsError(
+                f"{name} is not set.", hint=f"Store it with: hermes config set {name}"
+            )
         return value
 
 
@@ -50,7 +75,8 @@ def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
     given = {
         name: value
         for name, value in environment.items()
-        if (name in _HANDED_ON or name.startswith(_FAMILIES)) and not has_credentials(value)
+        if (name in _HANDED_ON or name.startswith(_FAMILIES))
+        and not has_credentials(value)
     }
     return given | {"PATH": trusted_path(environment)}
 
@@ -59,5 +85,7 @@ def telling(values: Mapping[str, str]) -> set[str]:
     """Values that are secret by their name (a token, an authorization), wherever they came from."""
     words = {name: value.split() for name, value in values.items() if value}
     return {
-        word[-1] for name, word in words.items() if word and (is_secret_name(name) or name.lower() in _SECRET_HEADERS)
+        word[-1]
+        for name, word in words.items()
+        if word and (is_secret_name(name) or name.lower() in _SECRET_HEADERS)
     }

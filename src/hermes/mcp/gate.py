@@ -13,7 +13,11 @@ _BURST = 40.0
 class Gate:
     """Decides message by message. Answers always pass; the rest is dropped when too much comes."""
 
-    def __init__(self, on_list_changed: Callable[[], None], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        on_list_changed: Callable[[], None],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._on_list_changed = on_list_changed
         self._now = now
         self._left = _BURST

@@ -41,7 +41,14 @@ class Pinned(msgspec.Struct, frozen=True):
 
 def settings_hash(settings: McpServer) -> str:
     """Names what is started or asked, and which tools are wanted. Holds no secret: those are only referred to."""
-    parts = (settings.command, settings.args, settings.cwd, settings.url, settings.tools, sorted(settings.env))
+    parts = (
+        settings.command,
+        settings.args,
+        settings.cwd,
+        settings.url,
+        settings.tools,
+        sorted(settings.env),
+    )
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
@@ -63,7 +70,10 @@ class Listings:
         """Keeps a listing for the next start. Without a place for it, the next start connects again."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(self._path(name), msgspec.json.encode(Cached(settings_hash(settings), listing)))
+            _replace(
+                self._path(name),
+                msgspec.json.encode(Cached(settings_hash(settings), listing)),
+            )
         except OSError as error:
             log.warning("the listing of %s could not be kept: %s", name, error)
 
@@ -105,14 +115,25 @@ class Pins:
         """The pinned tools of a server."""
         return self._load().servers.get(server, {})
 
-    def pin(self, server: str, definitions: Mapping[str, Definition], *, replace: bool = False) -> None:
+    def pin(
+        self,
+        server: str,
+        definitions: Mapping[str, Definition],
+        *,
+        replace: bool = False,
+    ) -> None:
         """Pins tools that are not pinned yet; with `replace`, also those that are."""
         known = self.of(server)
-        if all(name in known and (not replace or known[name] == made) for name, made in definitions.items()):
+        if all(
+            name in known and (not replace or known[name] == made)
+            for name, made in definitions.items()
+        ):
             return
         with self._changing() as servers:
             before = servers.get(server, {})
-            servers[server] = {**before, **definitions} if replace else {**definitions, **before}
+            servers[server] = (
+                {**before, **definitions} if replace else {**definitions, **before}
+            )
 
     def forget(self, server: str) -> None:
         """Drops the pins of a server that was removed."""
@@ -126,7 +147,9 @@ class Pins:
         with atomic.locked(self.path) as target:
             servers = dict(self._load().servers)
             yield servers
-            text = msgspec.json.format(msgspec.json.encode(Pinned(servers), order="sorted"), indent=1).decode()
+            text = msgspec.json.format(
+                msgspec.json.encode(Pinned(servers), order="sorted"), indent=1
+            ).decode()
             atomic.replace(target, text, mode=0o600)
 
     def _load(self) -> Pinned:
@@ -134,7 +157,10 @@ class Pins:
             info = self.path.stat()
             version = (info.st_ino, info.st_mtime_ns, info.st_size)
             if self._known is None or self._known[0] != version:
-                self._known = version, msgspec.json.decode(_read(self.path), type=Pinned)
+                self._known = (
+                    version,
+                    msgspec.json.decode(_read(self.path), type=Pinned),
+                )
             return self._known[1]
         except FileNotFoundError:
             return Pinned()
@@ -155,7 +181,11 @@ def _read(path: Path) -> bytes:
 
 def _replace(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = os.open(
+        temporary,
+        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW,
+        0o600,
+    )
     with os.fdopen(handle, "wb") as file:
         file.write(content)
     temporary.replace(path)

@@ -25,15 +25,22 @@ class Patience:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> bool | None:
-        self._is_over = True  # a question can outlive its call, and then there is no clock to set
+        self._is_over = (
+            True  # a question can outlive its call, and then there is no clock to set
+        )
         return await self._timeout.__aexit__(kind, error, trace)
 
     def heard(self) -> None:
         """There was a sign of life."""
         if not self._standing and not self._is_over and not self._timeout.expired():
-            self._timeout.reschedule(min(asyncio.get_running_loop().time() + self._seconds, self._last))
+            self._timeout.reschedule(
+                min(asyncio.get_running_loop().time() + self._seconds, self._last)
+            )
 
     @contextlib.contextmanager
     def standing(self) -> Iterator[None]:

@@ -31,7 +31,9 @@ _ROUNDS = 10
 _NOISE = 50
 """Lines in a row that are no messages: a server that writes so many speaks something else."""
 
-_ANSWER = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,12})\s*,\s*"(?:result|error)"\s*:')
+_ANSWER = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,12})\s*,\s*"(?:result|error)"\s*:'
+)
 
 Elicit = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 Progress = ProgressFnT
@@ -39,7 +41,9 @@ Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
 
 _messages: TypeAdapter[Any] = types.jsonrpc_message_adapter
-_results: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+_results: TypeAdapter[Any] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
 
 
 class _Head(msgspec.Struct):
@@ -74,26 +78,44 @@ class Peer:
         found: list[RawTool] = []
         cursor: str | None = None
         for _ in range(_PAGES):
-            page = await _asked(self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor)))
+            page = await _asked(
+                self._session.list_tools(
+                    params=types.PaginatedRequestParams(cursor=cursor)
+                )
+            )
             found += [_raw(tool) for tool in page.tools]
             cursor = page.next_cursor
             if not cursor:
                 break
         return found
 
-    async def call(self, name: str, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], progress: Progress
+    ) -> dict[str, Any]:
         """Calls a tool, as often as the server wants to know something first. Cancelling tells the server."""
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
         for _ in range(_ROUNDS):
             request = types.CallToolRequest(params=params)
             # Not the library's `call_tool`: it matches results against patterns of the server's own making.
-            result = await _asked(self._session.send_request(request, _results, progress_callback=progress))
+            result = await _asked(
+                self._session.send_request(
+                    request, _results, progress_callback=progress
+                )
+            )
             if isinstance(result, types.CallToolResult):
                 return result.model_dump(by_alias=True, mode="json", exclude_none=True)
-            answers = {key: await self._answer(key, asked) for key, asked in (result.input_requests or {}).items()}
+            answers = {
+                key: await self._answer(key, asked)
+                for key, asked in (result.input_requests or {}).items()
+            }
             if not answers:
                 await anyio.sleep(0.1)  # the server only wants to be asked again
-            params = params.model_copy(update={"input_responses": answers, "request_state": result.request_state})
+            params = params.model_copy(
+                update={
+                    "input_responses": answers,
+                    "request_state": result.request_state,
+                }
+            )
         raise Refused(f"it asked for input more than {_ROUNDS} times")
 
     async def _answer(self, key: str, asked: Any) -> Any:
@@ -113,11 +135,15 @@ async def greeted(incoming: Any, outgoing: Any, elicit: Elicit) -> AsyncIterator
         context: ClientRequestContext,  # noqa: ARG001 - the library's shape
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult:
-        answer = await elicit(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        answer = await elicit(
+            params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        )
         return types.ElicitResult(**answer)
 
     info = types.Implementation(name="hermes", version=__version__)
-    async with ClientSession(incoming, outgoing, elicitation_callback=asked, client_info=info) as session:
+    async with ClientSession(
+        incoming, outgoing, elicitation_callback=asked, client_info=info
+    ) as session:
         await _hello(session)
         yield Peer(session)
 
@@ -131,7 +157,9 @@ async def _hello(session: ClientSession) -> None:
         except (Refused, RuntimeError):
             raise refusal from None
     except RuntimeError as error:
-        raise ServerFailed(f"it speaks another version of the protocol ({error})") from error
+        raise ServerFailed(
+            f"it speaks another version of the protocol ({error})"
+        ) from error
 
 
 async def _asked(request: Awaitable[Any]) -> Any:
@@ -143,12 +171,19 @@ async def _asked(request: Awaitable[Any]) -> Any:
             raise Closed(error.error.message) from error
         raise Refused(error.error.message) from error
     except ValidationError as error:
-        raise Refused(f"its answer is not what the protocol says ({error.error_count()} problems)") from error
+        raise Refused(
+            f"its answer is not what the protocol says ({error.error_count()} problems)"
+        ) from error
 
 
 def _raw(tool: types.Tool) -> RawTool:
     hints = tool.annotations
-    return RawTool(tool.name, tool.description or "", tool.input_schema, bool(hints and hints.read_only_hint))
+    return RawTool(
+        tool.name,
+        tool.description or "",
+        tool.input_schema,
+        bool(hints and hints.read_only_hint),
+    )
 
 
 @contextlib.asynccontextmanager
@@ -167,7 +202,9 @@ async def over_pipes(
                 message = _message(line, gate)
                 noise = noise + 1 if message is None else 0
                 if noise > _NOISE:
-                    raise ServerFailed("it does not speak MCP: its output is something else")
+                    raise ServerFailed(
+                        "it does not speak MCP: its output is something else"
+                    )
                 if isinstance(message, SessionMessage):
                     await into.send(message)
         on_end()
@@ -175,7 +212,9 @@ async def over_pipes(
     async def write() -> None:
         async with out:
             async for message in out:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                text = message.message.model_dump_json(
+                    by_alias=True, exclude_unset=True
+                )
                 await child.write(text.encode() + b"\n")
 
     async with incoming, outgoing, anyio.create_task_group() as group:
@@ -208,13 +247,19 @@ def _unreadable(line: bytes) -> SessionMessage | None:
     found = _ANSWER.match(line)
     if found is None:
         return None
-    problem = types.ErrorData(code=types.PARSE_ERROR, message="its answer can't be read")
-    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=problem))
+    problem = types.ErrorData(
+        code=types.PARSE_ERROR, message="its answer can't be read"
+    )
+    return SessionMessage(
+        types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=problem)
+    )
 
 
 async def _until_closed(work: Callable[[], Awaitable[None]]) -> None:
     """Runs until the other side has gone, which is an end and no failure."""
-    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+    with contextlib.suppress(
+        anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError
+    ):
         await work()
 
 
@@ -231,7 +276,9 @@ async def filtered(
             async for item in source:
                 message = getattr(item, "message", None)
                 method = getattr(message, "method", None)
-                if gate.admits(method, wants_answer=getattr(message, "id", None) is not None):
+                if gate.admits(
+                    method, wants_answer=getattr(message, "id", None) is not None
+                ):
                     await into.send(item)
         on_end()
 

@@ -39,14 +39,22 @@ class Shelf:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._make_place()
         path = self._folder / f"mcp-{server}-{os.urandom(6).hex()}{ending}"
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(
+            path,
+            os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW,
+            0o600,
+        )
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         return path
 
     def _make_place(self) -> None:
         """The oldest files of servers make place for a new one."""
-        files = sorted(self._folder.glob("mcp-*"), key=lambda path: path.lstat().st_mtime, reverse=True)
+        files = sorted(
+            self._folder.glob("mcp-*"),
+            key=lambda path: path.lstat().st_mtime,
+            reverse=True,
+        )
         for path in files[_FILES - 1 :]:
             path.unlink(missing_ok=True)
 
@@ -66,10 +74,16 @@ class Reading:
         parts = [part for block in blocks if (part := self._block(block))]
         structured = raw.get("structuredContent")
         if structured is not None and not _is_told(structured, blocks):
-            parts.append(msgspec.json.format(msgspec.json.encode(structured), indent=1).decode())
-        text = self.capped("\n\n".join(parts) or ("" if self._images else "(no output)"))
+            parts.append(
+                msgspec.json.format(msgspec.json.encode(structured), indent=1).decode()
+            )
+        text = self.capped(
+            "\n\n".join(parts) or ("" if self._images else "(no output)")
+        )
         ok = raw.get("isError") is not True
-        return ToolResult(text=text, ok=ok, images=tuple(self._images), source=source(self._server))
+        return ToolResult(
+            text=text, ok=ok, images=tuple(self._images), source=source(self._server)
+        )
 
     def capped(self, text: str) -> str:
         """The text, harmless; a long one with a hole, and all of it in a file."""
@@ -88,10 +102,17 @@ class Reading:
             case "image":
                 return self._picture(block)
             case "audio":
-                return self._file(block.get("data"), str(block.get("mimeType", "audio")))
+                return self._file(
+                    block.get("data"), str(block.get("mimeType", "audio"))
+                )
             case "resource_link":
-                about = [str(block.get(key) or "") for key in ("title", "name", "mimeType", "description")]
-                named = one_line(", ".join(dict.fromkeys(word for word in about if word)))
+                about = [
+                    str(block.get(key) or "")
+                    for key in ("title", "name", "mimeType", "description")
+                ]
+                named = one_line(
+                    ", ".join(dict.fromkeys(word for word in about if word))
+                )
                 return f"[resource {one_line(str(block.get('uri', '')))}: {named}]"
             case "resource":
                 return self._resource(block.get("resource") or {})
@@ -108,7 +129,12 @@ class Reading:
         kind = str(block.get("mimeType", ""))
         start, ending = _PICTURES.get(kind, (b"", ""))
         content = _decoded(block.get("data"))
-        if not ending or content is None or not content.startswith(start) or self._is_enough(content):
+        if (
+            not ending
+            or content is None
+            or not content.startswith(start)
+            or self._is_enough(content)
+        ):
             return self._file(block.get("data"), kind or "a picture")
         try:
             path = self._shelf.keep(content, self._server, ending)
@@ -152,10 +178,18 @@ def _decoded(data: object) -> bytes | None:
 
 def _is_told(structured: object, blocks: list[dict[str, Any]]) -> bool:
     """Whether the text says the same: servers repeat it there for clients that only read text."""
-    texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
-    wrapped = structured["result"] if isinstance(structured, dict) and list(structured) == ["result"] else structured
+    texts = [
+        str(block.get("text", "")) for block in blocks if block.get("type") == "text"
+    ]
+    wrapped = (
+        structured["result"]
+        if isinstance(structured, dict) and list(structured) == ["result"]
+        else structured
+    )
     told = [_value(text) for text in texts]
-    return bool(texts) and any(said in (structured, wrapped) for said in (told, texts, told[0], texts[0]))
+    return bool(texts) and any(
+        said in (structured, wrapped) for said in (told, texts, told[0], texts[0])
+    )
 
 
 def _value(text: str) -> object:

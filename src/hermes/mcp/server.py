@@ -35,7 +35,9 @@ class _Call:
         self.asking = asyncio.Lock()
 
 
-_running: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("mcp_call", default=None)
+_running: contextvars.ContextVar[_Call | None] = contextvars.ContextVar(
+    "mcp_call", default=None
+)
 
 
 class Server:
@@ -46,7 +48,9 @@ class Server:
         self.settings = settings
         self._place = place
         self._agreement = Agreement(name, place.pins)
-        self._listing = place.listings.load(name, settings) if is_server_name(name) else None
+        self._listing = (
+            place.listings.load(name, settings) if is_server_name(name) else None
+        )
         self._connection: Connection | None = None
         self._connections: set[Connection] = set()
         self._opening: asyncio.Task[Connection] | None = None
@@ -69,7 +73,11 @@ class Server:
     @property
     def is_unknown(self) -> bool:
         """Whether it has to be asked what it offers."""
-        return self.settings.enabled and self._listing is None and is_server_name(self.name)
+        return (
+            self.settings.enabled
+            and self._listing is None
+            and is_server_name(self.name)
+        )
 
     def status(self) -> ServerStatus:
         """How it is with it now."""
@@ -80,7 +88,9 @@ class Server:
             state=state,
             detail=detail,
             hint=self._failure.hint if self._failure and state == "failed" else "",
-            retry_in=max(0.0, self._retry_at - self._place.now()) if state == "failed" else 0.0,
+            retry_in=max(0.0, self._retry_at - self._place.now())
+            if state == "failed"
+            else 0.0,
             tools=len(listing.tools),
             changed=self.changed(),
             left_out=listing.left_out,
@@ -91,12 +101,18 @@ class Server:
         if not self.settings.enabled:
             return "off", "it is not enabled"
         if self._connection is not None and self._connection.alive:
-            flood = f"; {self._connection.dropped:,} messages dropped" if self._connection.dropped else ""
+            flood = (
+                f"; {self._connection.dropped:,} messages dropped"
+                if self._connection.dropped
+                else ""
+            )
             return "connected", self._connection.title + flood
         if self._opening is not None:
             return "connecting", ""
         if self._failure is not None:
-            return "failed", self._failure.full if isinstance(self._failure, ServerFailed) else self._failure.message
+            return "failed", self._failure.full if isinstance(
+                self._failure, ServerFailed
+            ) else self._failure.message
         return "idle", "it is connected at the first call"
 
     def changed(self) -> tuple[str, ...]:
@@ -129,7 +145,8 @@ class Server:
             wait = self._retry_at - self._place.now()
             if wait > 0 and self._failure is not None:
                 raise ServerFailed(
-                    f"{self._failure.message}; it is tried again in {wait:.0f} s", hint=self._failure.hint
+                    f"{self._failure.message}; it is tried again in {wait:.0f} s",
+                    hint=self._failure.hint,
                 )
             self._opening = asyncio.get_running_loop().create_task(self._open())
             self._opening.add_done_callback(self._opened)
@@ -140,7 +157,9 @@ class Server:
         try:
             self._place.make_folders()
             address = address_of(self.name, self.settings, self._place)
-            connection = Connection(address, self.settings.tools, self._elicit, self._ended)
+            connection = Connection(
+                address, self.settings.tools, self._elicit, self._ended
+            )
             self._connections.add(connection)
             listing = await connection.opened()
         except HermesError as failure:
@@ -162,13 +181,17 @@ class Server:
             task.exception()  # whoever waited for it has it
         self._tell()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
         """Calls a tool that is still what was accepted. ToolFailed says what went wrong, and what that means."""
         if not self.settings.enabled:
             raise unusable(self.name, "it is not enabled", "Nothing was done.")
         try:
             connection = await self.connected()
-            await self._agreement.ensure(tool, lambda: self._definition(connection, tool), context)
+            await self._agreement.ensure(
+                tool, lambda: self._definition(connection, tool), context
+            )
         except (ServerFailed, Refused, TimeoutError) as failure:
             raise self._unusable(failure) from failure
         call = _Call(context, Patience(self.settings.timeout))
@@ -185,19 +208,35 @@ class Server:
         """Why nothing was done, in our words only."""
         match failure:
             case ServerFailed():
-                return unusable(self.name, failure.message, f"Nothing was done. {failure.hint}".strip())
+                return unusable(
+                    self.name,
+                    failure.message,
+                    f"Nothing was done. {failure.hint}".strip(),
+                )
             case TimeoutError():
                 return unusable(self.name, "it does not answer", "Nothing was done.")
             case _:
-                return unusable(self.name, "it refused to list its tools", "Nothing was done.")
+                return unusable(
+                    self.name, "it refused to list its tools", "Nothing was done."
+                )
 
-    async def _run(self, connection: Connection, tool: str, arguments: Mapping[str, Any], call: _Call) -> ToolResult:
+    async def _run(
+        self,
+        connection: Connection,
+        tool: str,
+        arguments: Mapping[str, Any],
+        call: _Call,
+    ) -> ToolResult:
         reading = Reading(self.name, self._place.shelf, self._redact)
 
-        async def told(progress: float, total: float | None, message: str | None) -> None:
+        async def told(
+            progress: float, total: float | None, message: str | None
+        ) -> None:
             call.patience.heard()
             share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
-            call.context.show(f"{self._redact(one_line(message or ''))} ({share})\n".lstrip())
+            call.context.show(
+                f"{self._redact(one_line(message or ''))} ({share})\n".lstrip()
+            )
 
         try:
             async with call.patience:
@@ -211,7 +250,11 @@ class Server:
             ) from None
         except Refused as refused:
             self._works()
-            return ToolResult(text=reading.capped(f"Error: {refused}"), ok=False, source=source(self.name))
+            return ToolResult(
+                text=reading.capped(f"Error: {refused}"),
+                ok=False,
+                source=source(self.name),
+            )
         except ServerFailed as failure:
             hint = "The call may or may not have taken effect. Check before you go on."
             raise unusable(self.name, failure.message, hint) from failure
@@ -223,7 +266,10 @@ class Server:
             self._learn(await connection.tools())
         found = (self._listing or Listing()).tools.get(tool)
         if found is None:
-            raise ToolFailed(f"The MCP server {self.name} no longer offers {tool}.", hint="Nothing was done.")
+            raise ToolFailed(
+                f"The MCP server {self.name} no longer offers {tool}.",
+                hint="Nothing was done.",
+            )
         return found
 
     async def _elicit(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -248,7 +294,9 @@ class Server:
         self._timeouts += 1
         if self._timeouts >= 2:
             self._timeouts = 0
-            await connection.close(ServerFailed("it did not answer any more and was stopped"))
+            await connection.close(
+                ServerFailed("it did not answer any more and was stopped")
+            )
 
     def _ended(self, connection: Connection) -> None:
         """A connection is over: by itself, or because it was idle. Another one may be there by now."""
@@ -264,7 +312,9 @@ class Server:
         """The first failure may be followed by another attempt at once; then the waits double."""
         self._failure = failure
         self._failures += 1
-        wait = 0.0 if self._failures == 1 else min(_MAX_WAIT, 2.0 ** (self._failures - 2))
+        wait = (
+            0.0 if self._failures == 1 else min(_MAX_WAIT, 2.0 ** (self._failures - 2))
+        )
         self._retry_at = self._place.now() + wait
 
     def _tell(self) -> None:
@@ -275,8 +325,14 @@ class Server:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        if self.settings.idle_timeout and not self._calls and self._connection is not None:
-            self._idle = asyncio.get_running_loop().call_later(self.settings.idle_timeout, self._leave)
+        if (
+            self.settings.idle_timeout
+            and not self._calls
+            and self._connection is not None
+        ):
+            self._idle = asyncio.get_running_loop().call_later(
+                self.settings.idle_timeout, self._leave
+            )
 
     def _leave(self) -> None:
         if self._connection is not None and not self._calls:
@@ -292,6 +348,8 @@ class Server:
             self._opening.cancel()
             with contextlib.suppress(asyncio.CancelledError, HermesError):
                 await self._opening
-        await asyncio.gather(*(connection.close() for connection in tuple(self._connections)))
+        await asyncio.gather(
+            *(connection.close() for connection in tuple(self._connections))
+        )
         if self._leaving:
             await asyncio.wait(self._leaving)

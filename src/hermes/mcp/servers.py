@@ -56,14 +56,20 @@ class Servers:
             shelf=Shelf(home.cache / "outputs"),
             on_change=on_change,
         )
-        self._servers = {name: Server(name, settings[name], place) for name in sorted(settings)}
+        self._servers = {
+            name: Server(name, settings[name], place) for name in sorted(settings)
+        }
 
     async def prepare(self, patience: float = PATIENCE) -> None:
         """Before a session's first prompt: asks the servers that were never asked, all at once and not for long. One
         that was too late for a session is not waited for in the next ones, and joins when it answers."""
         unknown = [one for one in self._servers.values() if one.is_unknown]
         tasks = {asyncio.ensure_future(_try(one)): one for one in unknown}
-        awaited = [task for task, one in tasks.items() if not self._place.listings.is_late(one.name)]
+        awaited = [
+            task
+            for task, one in tasks.items()
+            if not self._place.listings.is_late(one.name)
+        ]
         if awaited:
             await asyncio.wait(awaited, timeout=patience)
         else:
@@ -76,7 +82,9 @@ class Servers:
     def tools(self) -> Mapping[str, McpTool]:
         """What the servers offer, by the names a model calls them by. Nothing is connected for it."""
         made = (
-            McpTool(server, definition) for server in self._servers.values() for definition in server.offered().values()
+            McpTool(server, definition)
+            for server in self._servers.values()
+            for definition in server.offered().values()
         )
         return {tool.spec.name: tool for tool in made}
 
@@ -90,7 +98,9 @@ class Servers:
         ServerFailed says why it can't be used."""
         server = self._servers.get(name)
         if server is None:
-            raise SettingsError(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+            raise SettingsError(
+                f"There is no MCP server {name!r}.", hint="See: hermes mcp list"
+            )
         await load()
         began = time.perf_counter()
         try:
@@ -101,7 +111,12 @@ class Servers:
         seconds = time.perf_counter() - began
         if accept:
             server.accept()
-        return Probe(title=connection.title, seconds=seconds, listing=listing, changed=server.changed())
+        return Probe(
+            title=connection.title,
+            seconds=seconds,
+            listing=listing,
+            changed=server.changed(),
+        )
 
     def forget(self, name: str) -> None:
         """Drops what was remembered of a server that is no longer configured."""

@@ -19,9 +19,18 @@ _LOGIN = (
 )
 _WORDS = {
     401: ("it wants to know who you are (401)", _LOGIN),
-    403: ("it does not let you in (403)", "Check that the token in its headers may use it."),
-    404: ("there is nothing at its address (404)", "Check its url; it often ends in /mcp."),
-    405: ("its address does not take MCP requests (405)", "Check its url; it often ends in /mcp."),
+    403: (
+        "it does not let you in (403)",
+        "Check that the token in its headers may use it.",
+    ),
+    404: (
+        "there is nothing at its address (404)",
+        "Check its url; it often ends in /mcp.",
+    ),
+    405: (
+        "its address does not take MCP requests (405)",
+        "Check its url; it often ends in /mcp.",
+    ),
     429: ("it was asked too often (429)", "Wait a while."),
 }
 
@@ -84,10 +93,16 @@ async def over_http(
     """The streams of a service. Redirects are followed only where the headers were meant to go."""
     require_safe(url, headers)
     ours = {"user-agent": f"hermes/{__version__}", "accept-encoding": "identity"}
-    limits = httpx2.Timeout(seconds, read=None)  # how long an answer may take is up to the call
+    limits = httpx2.Timeout(
+        seconds, read=None
+    )  # how long an answer may take is up to the call
     async with (
-        httpx2.AsyncClient(headers={**ours, **headers}, transport=transport, timeout=limits) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
+        httpx2.AsyncClient(
+            headers={**ours, **headers}, transport=transport, timeout=limits
+        ) as client,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=MAX_MESSAGE
+        ) as streams,
     ):
         yield streams
 
@@ -96,11 +111,18 @@ def require_safe(url: str, headers: Mapping[str, str]) -> None:
     """ServerFailed for an address that can't be called, or that would carry the headers unencrypted."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ServerFailed("its url can't be called", hint="It looks like https://example.org/mcp.")
+        raise ServerFailed(
+            "its url can't be called", hint="It looks like https://example.org/mcp."
+        )
     if parts.scheme == "http" and headers and parts.hostname not in _LOCAL:
-        raise ServerFailed("its headers would be sent unencrypted", hint="Use https://, or leave out the headers.")
+        raise ServerFailed(
+            "its headers would be sent unencrypted",
+            hint="Use https://, or leave out the headers.",
+        )
 
 
 def refusal_words(status: int) -> tuple[str, str]:
     """What an HTTP status means for the user, and what to do."""
-    return _WORDS.get(status, (f"it answered with an error ({status})", "Try again later."))
+    return _WORDS.get(
+        status, (f"it answered with an error ({status})", "Try again later.")
+    )

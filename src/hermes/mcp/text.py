@@ -34,7 +34,11 @@ class Redaction:
     __slots__ = ("_values",)
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._values = sorted({value for value in values if len(value) >= _SHORTEST}, key=len, reverse=True)
+        self._values = sorted(
+            {value for value in values if len(value) >= _SHORTEST},
+            key=len,
+            reverse=True,
+        )
 
     def __call__(self, text: str) -> str:
         for value in self._values:

@@ -17,7 +17,9 @@ class McpTool:
 
     def __init__(self, server: Server, definition: Definition) -> None:
         self.spec = definition.spec(server.name)
-        self.effect: Effect = "read" if definition.read_only and server.settings.trusted else "other"
+        self.effect: Effect = (
+            "read" if definition.read_only and server.settings.trusted else "other"
+        )
         self._server = server
         self._name = definition.name
 
@@ -32,6 +34,8 @@ class McpTool:
         """Nobody knows which files a server touches."""
         return ()
 
-    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def run(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
         """Calls the server, connecting first if need be."""
         return await self._server.call(self._name, arguments, context)

@@ -47,10 +47,17 @@ class Catalogue:
         """All plugins, by name. Looking runs nothing of them."""
         pins = self._pins.every()
         found: dict[str, Plugin] = {}
-        folders = [folder for place in self._places if place.is_dir() for folder in sorted(place.iterdir())]
+        folders = [
+            folder
+            for place in self._places
+            if place.is_dir()
+            for folder in sorted(place.iterdir())
+        ]
         for folder in (*folders, *_of_packages()):
             if (folder / "dashboard").is_dir() and folder.name not in found:
-                found[folder.name] = _look(folder, pins, bundled=folder.parent == self._bundled)
+                found[folder.name] = _look(
+                    folder, pins, bundled=folder.parent == self._bundled
+                )
         return [found[name] for name in sorted(found)]
 
     def find(self, name: str) -> Plugin:
@@ -59,15 +66,23 @@ class Catalogue:
             if plugin.name == name:
                 return plugin
         known = ", ".join(plugin.name for plugin in self.every())
-        raise UsageError(f"There is no plugin {name!r}.", hint=f"There are: {known}." if known else "There are none.")
+        raise UsageError(
+            f"There is no plugin {name!r}.",
+            hint=f"There are: {known}." if known else "There are none.",
+        )
 
     def enable(self, name: str, expected: str = "") -> Plugin:
         """Lets a plugin run as it is now; with `expected`, only if that is what the user was shown."""
         plugin = self.find(name)
         if plugin.problem:
-            raise HermesError(f"The plugin {name} can't be used: {plugin.problem}.", hint=_UNCHANGED)
+            raise HermesError(
+                f"The plugin {name} can't be used: {plugin.problem}.", hint=_UNCHANGED
+            )
         if expected not in {"", plugin.hash}:
-            raise HermesError(f"The plugin {name} has changed in the meantime.", hint=f"{_UNCHANGED} Look at it again.")
+            raise HermesError(
+                f"The plugin {name} has changed in the meantime.",
+                hint=f"{_UNCHANGED} Look at it again.",
+            )
         self._pins.set(name, plugin.hash)
         return self.find(name)
 
@@ -85,19 +100,34 @@ def _of_packages() -> list[Path]:
     for entry in entry_points(group="hermes.plugins"):
         top = entry.module.partition(".")[0]
         spec = find_spec(top)
-        found += [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+        found += (
+            [Path(place) for place in (spec.submodule_search_locations or ())]
+            if spec
+            else []
+        )
     return found
 
 
 def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
     if not re.fullmatch(NAME, folder.name):
-        return Plugin(folder.name, folder, "broken", problem="its name has more than small letters, digits, - and _")
+        return Plugin(
+            folder.name,
+            folder,
+            "broken",
+            problem="its name has more than small letters, digits, - and _",
+        )
     try:
         manifest, mark = read_manifest(folder), hash_of(folder)
     except (ManifestError, OSError) as error:
         return Plugin(folder.name, folder, "broken", problem=str(error))
     pin = pins.get(folder.name)
-    state: State = "off" if pin is None else "enabled" if bundled or pin.hash == mark else "changed"
+    state: State = (
+        "off"
+        if pin is None
+        else "enabled"
+        if bundled or pin.hash == mark
+        else "changed"
+    )
     return Plugin(folder.name, folder, state, mark, manifest, bundled=bundled)
 
 

@@ -77,11 +77,17 @@ class _Worker:
     def put(self, event_type: str, context: dict[str, Any]) -> None:
         if self._ended or self._queue.qsize() >= _WAITING:
             self.stats.dropped += 1
-            log.warning("the hook %s is behind or off: it was not told of %s", self.hook.name, event_type)
+            log.warning(
+                "the hook %s is behind or off: it was not told of %s",
+                self.hook.name,
+                event_type,
+            )
             return
         self._queue.put((event_type, context))
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=f"hermes-hook-{self.hook.name}", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, name=f"hermes-hook-{self.hook.name}", daemon=True
+            )
             self._thread.start()
 
     def end(self) -> None:
@@ -92,7 +98,11 @@ class _Worker:
         if self._thread is not None:
             self._thread.join(max(0.0, seconds))
             if self._thread.is_alive():
-                log.warning("the hook %s was not done in time; %d events were left", self.hook.name, self._left())
+                log.warning(
+                    "the hook %s was not done in time; %d events were left",
+                    self.hook.name,
+                    self._left(),
+                )
 
     def _left(self) -> int:
         return self._queue.qsize()
@@ -116,13 +126,21 @@ class _Worker:
         self._ended = True
         self.stats.failed += 1
         self.stats.dropped += self._queue.qsize()
-        log.error("the hook %s is off until Hermes is started again", self.hook.name, exc_info=error)
+        log.error(
+            "the hook %s is off until Hermes is started again",
+            self.hook.name,
+            exc_info=error,
+        )
 
     def _call(self, handler: Handler, event_type: str, context: dict[str, Any]) -> None:
         timeout = self.hook.manifest.timeout if self.hook.manifest else 10.0
         outcome: list[BaseException | None] = []
         started = time.monotonic()
-        call = threading.Thread(target=_run_handler, args=(handler, event_type, context, timeout, outcome), daemon=True)
+        call = threading.Thread(
+            target=_run_handler,
+            args=(handler, event_type, context, timeout, outcome),
+            daemon=True,
+        )
         call.start()
         call.join(timeout + 0.5)
         self.stats.slowest = max(self.stats.slowest, time.monotonic() - started)
@@ -133,14 +151,25 @@ class _Worker:
             self.stats.done += 1
         elif isinstance(error, TimeoutError):
             self.stats.timed_out += 1
-            log.warning("the hook %s took longer than %g s for %s", self.hook.name, timeout, event_type)
+            log.warning(
+                "the hook %s took longer than %g s for %s",
+                self.hook.name,
+                timeout,
+                event_type,
+            )
         else:
             self.stats.failed += 1
-            log.error("the hook %s failed on %s", self.hook.name, event_type, exc_info=error)
+            log.error(
+                "the hook %s failed on %s", self.hook.name, event_type, exc_info=error
+            )
 
 
 def _run_handler(
-    handler: Handler, event_type: str, context: dict[str, Any], timeout: float, outcome: list[BaseException | None]
+    handler: Handler,
+    event_type: str,
+    context: dict[str, Any],
+    timeout: float,
+    outcome: list[BaseException | None],
 ) -> None:
     """One call, sync or async, in a thread that may be left behind."""
     try:
@@ -168,10 +197,14 @@ def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
         if not printing:
             vars(module)["print"] = partial(_say, hook.name)
 
-    module = sealed.load(hook.folder, HANDLER, sealed.read(hook.folder, hook.hash), name, prepare)
+    module = sealed.load(
+        hook.folder, HANDLER, sealed.read(hook.folder, hook.hash), name, prepare
+    )
     handler = getattr(module, "handle", None)
     if not callable(handler):
-        raise HermesError(f"{hook.folder / HANDLER} has no function `handle(event_type, context)`.")
+        raise HermesError(
+            f"{hook.folder / HANDLER} has no function `handle(event_type, context)`."
+        )
     return handler
 
 

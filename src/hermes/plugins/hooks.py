@@ -50,7 +50,11 @@ class Hook(msgspec.Struct, frozen=True):
     def hears(self, event_type: str) -> bool:
         """Whether it wants to be told of such an event."""
         wanted = self.manifest.events if self.manifest else ()
-        return any(one in {event_type, "*"} or (one[-1:] == "*" and event_type.startswith(one[:-1])) for one in wanted)
+        return any(
+            one in {event_type, "*"}
+            or (one[-1:] == "*" and event_type.startswith(one[:-1]))
+            for one in wanted
+        )
 
 
 class Hooks:
@@ -65,23 +69,37 @@ class Hooks:
         if not self._folder.is_dir():
             return []
         pins = self._pins.every()
-        return [_look(folder, pins) for folder in sorted(self._folder.iterdir()) if (folder / MANIFEST).exists()]
+        return [
+            _look(folder, pins)
+            for folder in sorted(self._folder.iterdir())
+            if (folder / MANIFEST).exists()
+        ]
 
     def find(self, name: str) -> Hook:
         """One of them. UsageError when there is none of that name."""
         found = {hook.name: hook for hook in self.every()}
         if name in found:
             return found[name]
-        known = f"There are: {', '.join(found)}." if found else f"There are none in {self._folder}."
+        known = (
+            f"There are: {', '.join(found)}."
+            if found
+            else f"There are none in {self._folder}."
+        )
         raise UsageError(f"There is no hook {name!r}.", hint=known)
 
     def trust(self, name: str, expected: str = "") -> Hook:
         """Lets a hook run as it is now; with `expected`, only if that is what the user was shown."""
         hook = self.find(name)
         if hook.problem:
-            raise HermesError(f"The hook {name} can't be used: {hook.problem}.", hint="Nothing was changed.")
+            raise HermesError(
+                f"The hook {name} can't be used: {hook.problem}.",
+                hint="Nothing was changed.",
+            )
         if expected not in {"", hook.hash}:
-            raise HermesError(f"The hook {name} has changed in the meantime.", hint="It is off. Look at it again.")
+            raise HermesError(
+                f"The hook {name} has changed in the meantime.",
+                hint="It is off. Look at it again.",
+            )
         self._pins.set(name, hook.hash)
         return self.find(name)
 
@@ -97,7 +115,9 @@ def _look(folder: Path, pins: dict[str, Pin]) -> Hook:
     except (ManifestError, OSError) as error:
         return Hook(name, folder, "broken", problem=str(error))
     pin = pins.get(name)
-    state: State = "off" if pin is None else "trusted" if pin.hash == mark else "changed"
+    state: State = (
+        "off" if pin is None else "trusted" if pin.hash == mark else "changed"
+    )
     return Hook(name, folder, state, mark, manifest)
 
 
@@ -112,10 +132,14 @@ def _read(folder: Path) -> HookManifest:
     except (ValueError, msgspec.ValidationError) as error:
         raise ManifestError(f"its {MANIFEST} can't be used: {error}") from error
     if manifest.name != folder.name:
-        raise ManifestError(f"its {MANIFEST} calls it {manifest.name!r}, its folder is {folder.name!r}")
+        raise ManifestError(
+            f"its {MANIFEST} calls it {manifest.name!r}, its folder is {folder.name!r}"
+        )
     for event in manifest.events:
         if not _is_known(event):
-            raise ManifestError(f"there is no event {event!r}; there are {', '.join(EVENTS)}")
+            raise ManifestError(
+                f"there is no event {event!r}; there are {', '.join(EVENTS)}"
+            )
     if not (folder / HANDLER).is_file():
         raise ManifestError(f"it has no {HANDLER}")
     return manifest
@@ -123,4 +147,8 @@ def _read(folder: Path) -> HookManifest:
 
 def _is_known(event: str) -> bool:
     groups = {one.partition(":")[0] for one in EVENTS}
-    return event in {*EVENTS, "*"} or event.startswith("command:") or (event[-2:] == ":*" and event[:-2] in groups)
+    return (
+        event in {*EVENTS, "*"}
+        or event.startswith("command:")
+        or (event[-2:] == ":*" and event[:-2] in groups)
+    )

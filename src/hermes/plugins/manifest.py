@@ -20,15 +20,26 @@ class ManifestError(HermesError):
 class Manifest(msgspec.Struct, frozen=True):
     """Paths are below the plugin's `dashboard` folder."""
 
-    name: Annotated[str, Meta(description="The same as its folder: small letters, digits, - and _.")]
+    name: Annotated[
+        str, Meta(description="The same as its folder: small letters, digits, - and _.")
+    ]
     label: Annotated[str, Meta(max_length=80, description="What people see.")] = ""
     version: Annotated[str, Meta(max_length=40)] = ""
-    icon: Annotated[str, Meta(max_length=200, description="A character, or a picture in its folder.")] = ""
+    icon: Annotated[
+        str,
+        Meta(max_length=200, description="A character, or a picture in its folder."),
+    ] = ""
     tab: Annotated[bool, Meta(description="Whether it has a page of its own.")] = False
-    widget: Annotated[bool, Meta(description="Whether its module draws the icon of that page, alive.")] = False
-    entry: Annotated[str, Meta(max_length=200, description="Module of its page or widget.")] = ""
+    widget: Annotated[
+        bool, Meta(description="Whether its module draws the icon of that page, alive.")
+    ] = False
+    entry: Annotated[
+        str, Meta(max_length=200, description="Module of its page or widget.")
+    ] = ""
     css: Annotated[str, Meta(max_length=200, description="Its style sheet.")] = ""
-    api: Annotated[str, Meta(max_length=200, description="Python file with its `router`.")] = ""
+    api: Annotated[
+        str, Meta(max_length=200, description="Python file with its `router`.")
+    ] = ""
     description: Annotated[str, Meta(max_length=1000)] = ""
 
 
@@ -39,7 +50,9 @@ def read_manifest(folder: Path) -> Manifest:
         with path.open("rb") as file:
             content = file.read(_MOST + 1)
     except OSError as error:
-        raise ManifestError(f"its manifest can't be read ({(error.strerror or str(error)).lower()})") from error
+        raise ManifestError(
+            f"its manifest can't be read ({(error.strerror or str(error)).lower()})"
+        ) from error
     if len(content) > _MOST:
         raise ManifestError("its manifest is larger than 64 KiB")
     try:
@@ -47,7 +60,9 @@ def read_manifest(folder: Path) -> Manifest:
     except msgspec.MsgspecError as error:
         raise ManifestError(f"its manifest can't be used: {error}") from error
     if manifest.name != folder.name or not re.fullmatch(NAME, manifest.name):
-        raise ManifestError(f"its manifest calls it {manifest.name!r}, its folder is {folder.name!r}")
+        raise ManifestError(
+            f"its manifest calls it {manifest.name!r}, its folder is {folder.name!r}"
+        )
     for value in (manifest.entry, manifest.css, manifest.api):
         if value and not _is_inside(folder / "dashboard", value):
             raise ManifestError(f"{value!r} is not a file in its dashboard folder")

@@ -27,7 +27,9 @@ class Pins:
     def every(self) -> dict[str, Pin]:
         """All of them by name. HermesError when the file can't be read: then nothing is agreed to."""
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, Pin]]).get("enabled", {})
+            return msgspec.json.decode(
+                self._file.read_bytes(), type=dict[str, dict[str, Pin]]
+            ).get("enabled", {})
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
@@ -51,5 +53,7 @@ class Pins:
             had = pins.pop(name, None)
             if pin is not None:
                 pins[name] = pin
-            atomic.replace(target, msgspec.json.encode({"enabled": pins}).decode(), mode=0o600)
+            atomic.replace(
+                target, msgspec.json.encode({"enabled": pins}).decode(), mode=0o600
+            )
         return had is not None

@@ -17,19 +17,32 @@ from hermes.plugins.catalogue import hash_of
 class _Sealed(MetaPathFinder, InspectLoader):
     """Finds and makes the modules beside the file `entry`, as parts of a package that is called `name`."""
 
-    def __init__(self, name: str, folder: Path, entry: str, sources: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, name: str, folder: Path, entry: str, sources: Mapping[str, bytes]
+    ) -> None:
         self._name = name
         self._folder = folder
         self._entry = entry
         self._sources = sources
 
     # pyrefly: ignore[missing-override-decorator]
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Any = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         del path, target
         file = self._file(fullname)
         if not file:
-            return ModuleSpec(fullname, None, is_package=True) if self._is_folder(fullname) else None
-        spec = spec_from_loader(fullname, self, origin=str(self._folder / file), is_package=self.is_package(fullname))
+            return (
+                ModuleSpec(fullname, None, is_package=True)
+                if self._is_folder(fullname)
+                else None
+            )
+        spec = spec_from_loader(
+            fullname,
+            self,
+            origin=str(self._folder / file),
+            is_package=self.is_package(fullname),
+        )
         if spec is not None:
             spec.has_location = True
         return spec
@@ -44,7 +57,9 @@ class _Sealed(MetaPathFinder, InspectLoader):
     # pyrefly: ignore[missing-override-decorator]
     def get_code(self, fullname: str) -> CodeType:
         file = self._file(fullname)
-        return compile(self._sources[file], str(self._folder / file), "exec", dont_inherit=True)
+        return compile(
+            self._sources[file], str(self._folder / file), "exec", dont_inherit=True
+        )
 
     def _file(self, fullname: str) -> str:
         """The file of a module; empty if it is none of ours."""
@@ -53,11 +68,20 @@ class _Sealed(MetaPathFinder, InspectLoader):
         if not self._is_ours(fullname):
             return ""
         stem = self._stem(fullname)
-        return next((file for file in (f"{stem}.py", f"{stem}/__init__.py") if file in self._sources), "")
+        return next(
+            (
+                file
+                for file in (f"{stem}.py", f"{stem}/__init__.py")
+                if file in self._sources
+            ),
+            "",
+        )
 
     def _is_folder(self, fullname: str) -> bool:
         """Whether a module is a folder without a file of its own."""
-        return self._is_ours(fullname) and any(file.startswith(f"{self._stem(fullname)}/") for file in self._sources)
+        return self._is_ours(fullname) and any(
+            file.startswith(f"{self._stem(fullname)}/") for file in self._sources
+        )
 
     def _is_ours(self, fullname: str) -> bool:
         return fullname.startswith(f"{self._name}.")
@@ -71,7 +95,10 @@ def read(folder: Path, mark: str) -> dict[str, bytes]:
     """Every file of a folder by its name, if the folder is still what `mark` says."""
     files: dict[str, bytes] = {}
     if hash_of(folder, keep=files) != mark:
-        raise HermesError(f"{folder} changed while it was being loaded.", hint="Look at it, and agree to it again.")
+        raise HermesError(
+            f"{folder} changed while it was being loaded.",
+            hint="Look at it, and agree to it again.",
+        )
     return files
 
 
@@ -107,6 +134,10 @@ def load(
 
 def unload(name: str) -> None:
     """Forgets a module and its parts."""
-    for known in [one for one in list(sys.modules) if one == name or one.startswith(f"{name}.")]:
+    for known in [
+        one for one in list(sys.modules) if one == name or one.startswith(f"{name}.")
+    ]:
         del sys.modules[known]
-    sys.meta_path[:] = [one for one in sys.meta_path if getattr(one, "_name", "") != name]
+    sys.meta_path[:] = [
+        one for one in sys.meta_path if getattr(one, "_name", "") != name
+    ]

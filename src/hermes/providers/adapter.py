@@ -70,7 +70,9 @@ class Codec(Writer, Protocol):
 class Adapter:
     """Implements the `Model` port for one attempt: no retries here."""
 
-    def __init__(self, http: Http, endpoint: Endpoint, codec: Codec, deadlines: Deadlines) -> None:
+    def __init__(
+        self, http: Http, endpoint: Endpoint, codec: Codec, deadlines: Deadlines
+    ) -> None:
         self.provider = endpoint.provider
         self.name = endpoint.model
         self.endpoint = endpoint
@@ -91,17 +93,26 @@ class Adapter:
         """Who failures are about."""
         endpoint = self.endpoint
         return failures.Caller(
-            provider=endpoint.provider, model=model, base_url=endpoint.base_url, quirks=endpoint.quirks
+            provider=endpoint.provider,
+            model=model,
+            base_url=endpoint.base_url,
+            quirks=endpoint.quirks,
         )
 
     def _headers(self, accept: str, key: str) -> dict[str, str]:
-        ours = {"accept": accept, "accept-encoding": "identity", "user-agent": f"hermes/{__version__}"}
+        ours = {
+            "accept": accept,
+            "accept-encoding": "identity",
+            "user-agent": f"hermes/{__version__}",
+        }
         return {**ours, **self._codec.headers(key or PLACEHOLDER_KEY)}
 
     async def _body(self, endpoint: Endpoint, request: ModelRequest) -> bytes:
         settled = self._prefixes.find(endpoint, request)
         limits = Limits(endpoint.quirks.image_bytes, endpoint.quirks.image_side)
-        seen = request.messages[len(settled.messages) :] if endpoint.facts.images else ()
+        seen = (
+            request.messages[len(settled.messages) :] if endpoint.facts.images else ()
+        )
         pictures = await load_pictures(seen, limits)
         body, settled = build_body(self._codec, endpoint, request, pictures, settled)
         self._prefixes.keep(request, settled)
@@ -112,26 +123,42 @@ class Adapter:
         caller = self.caller("")
         headers = self._headers("application/json", key)
         try:
-            reply = await self._http.send("GET", self._codec.models_url(self.endpoint), headers, b"", self.deadlines)
+            reply = await self._http.send(
+                "GET",
+                self._codec.models_url(self.endpoint),
+                headers,
+                b"",
+                self.deadlines,
+            )
             async with reply:
                 await _require_ok(reply, caller, key)
-                listed = msgspec.json.decode(await reply.read_all(8 * 2**20), type=_Listing)
+                listed = msgspec.json.decode(
+                    await reply.read_all(8 * 2**20), type=_Listing
+                )
         except TransportFailure as failure:
             raise failures.from_transport(caller, failure) from failure
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise failures.malformed(caller, f"its list of models can't be read: {error}") from error
+            raise failures.malformed(
+                caller, f"its list of models can't be read: {error}"
+            ) from error
         return [model.id for model in listed.data]
 
     async def _choose(self, key: str) -> None:
         """Take the first model that the server lists, where nobody named one."""
         names = await self.list_models(key)
         if not names:
-            raise failures.malformed(self.caller(""), "it lists no models; name one in model.default")
+            raise failures.malformed(
+                self.caller(""), "it lists no models; name one in model.default"
+            )
         self.endpoint = self.endpoint.at_model(names[0])
         self.name = names[0]
 
     async def stream(
-        self, request: ModelRequest, *, key: str = "", deadlines: Deadlines | None = None
+        self,
+        request: ModelRequest,
+        *,
+        key: str = "",
+        deadlines: Deadlines | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         """Ends with `Finished` or raises ModelError; closing it closes the connection at once."""
         if not self.endpoint.model and not request.model:
@@ -141,9 +168,18 @@ class Adapter:
         body = await self._body(endpoint, request)
         reader = self._codec.reader(endpoint)
         names = own_names(request.tools)
-        headers = {"content-type": "application/json", **self._headers("text/event-stream", key)}
+        headers = {
+            "content-type": "application/json",
+            **self._headers("text/event-stream", key),
+        }
         try:
-            reply = await self._http.send("POST", self._codec.url(endpoint), headers, body, deadlines or self.deadlines)
+            reply = await self._http.send(
+                "POST",
+                self._codec.url(endpoint),
+                headers,
+                body,
+                deadlines or self.deadlines,
+            )
             async with reply:
                 await _require_ok(reply, caller, key)
                 chunk = await _first_words(reply)
@@ -170,14 +206,18 @@ class Adapter:
         except ErrorFrame as error:
             raise failures.from_frame(caller, _without_key(error.body, key)) from error
         usage = with_cost(message.usage, endpoint.facts) if message.usage else None
-        finished = msgspec.structs.replace(message, provider=endpoint.provider, model=endpoint.model, usage=usage)
+        finished = msgspec.structs.replace(
+            message, provider=endpoint.provider, model=endpoint.model, usage=usage
+        )
         yield with_own_names(Finished(finished), names) if names else Finished(finished)
 
 
 async def _require_ok(reply: Reply, caller: failures.Caller, key: str) -> None:
     if reply.status != 200:
         body = _without_key(await reply.read_error(), key)
-        raise failures.from_status(caller, reply.status, body, reply.headers, time.time())
+        raise failures.from_status(
+            caller, reply.status, body, reply.headers, time.time()
+        )
 
 
 async def _first_words(reply: Reply) -> bytes:
@@ -206,13 +246,20 @@ async def _read_whole(
     body = _without_key(start + await reply.read_all(MAX_EVENT), key)
     words, _ = failures.explain(body, kind)
     title = kind.split(";")[0] or "no content type"
-    problem = failures.malformed(caller, f"expected a stream of events, got {title}: {words}")
+    problem = failures.malformed(
+        caller, f"expected a stream of events, got {title}: {words}"
+    )
     try:
         if is_present(msgspec.json.decode(body, type=_Refusal).error):
             raise ErrorFrame(body)
         events = reader.whole(body)
         reader.message()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, StreamBroken) as error:
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        StreamBroken,
+    ) as error:
         raise problem from error
     reader.done = True
     return events

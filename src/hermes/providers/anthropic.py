@@ -15,7 +15,14 @@ from hermes.schema.messages import AssistantMessage, Message, ToolFinished, User
 from hermes.schema.model import ModelRequest
 
 _USUAL_OUTPUT = 32_000  # the format demands a number, and counts it against the window
-_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 31999}
+_BUDGETS = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16384,
+    "xhigh": 24576,
+    "max": 31999,
+}
 
 
 class _Marker(msgspec.Struct, frozen=True):
@@ -104,7 +111,14 @@ class AnthropicMessages:
 
     unsettled = 3  # the marks are on the last two messages of the user, and move
 
-    def wires(self, endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures, *, end: bool) -> list[Any]:
+    def wires(
+        self,
+        endpoint: Endpoint,
+        messages: Sequence[Message],
+        pictures: Pictures,
+        *,
+        end: bool,
+    ) -> list[Any]:
         wires = _messages(endpoint, messages, pictures)
         if end:
             _mark(wires)
@@ -124,18 +138,32 @@ def _root(endpoint: Endpoint) -> str:
 
 def _body(endpoint: Endpoint, request: ModelRequest, messages: Raw) -> _Body:
     options, facts = endpoint.options, endpoint.facts
-    limit = request.max_output_tokens or options.max_output_tokens or min(facts.max_output, _USUAL_OUTPUT)
+    limit = (
+        request.max_output_tokens
+        or options.max_output_tokens
+        or min(facts.max_output, _USUAL_OUTPUT)
+    )
     body = _Body(model=endpoint.model, max_tokens=limit, messages=messages)
-    temperature = options.temperature if request.temperature is None else request.temperature
+    temperature = (
+        options.temperature if request.temperature is None else request.temperature
+    )
     _think(body, endpoint)
     if temperature is not None and not facts.fixed_sampling and body.thinking is UNSET:
         body.temperature = temperature
     if request.tools:
-        body.tools = [_Tool(wire_name(spec.name), spec.description, spec.parameters) for spec in request.tools]
+        body.tools = [
+            _Tool(wire_name(spec.name), spec.description, spec.parameters)
+            for spec in request.tools
+        ]
     parts = [part for part in request.system if part]
     if parts:
-        stable = max(0, len(parts) - 2)  # the last part is the one that may differ between sessions
-        body.system = [_Text(part, _Marker() if at == stable else UNSET) for at, part in enumerate(parts)]
+        stable = max(
+            0, len(parts) - 2
+        )  # the last part is the one that may differ between sessions
+        body.system = [
+            _Text(part, _Marker() if at == stable else UNSET)
+            for at, part in enumerate(parts)
+        ]
     return body
 
 
@@ -156,11 +184,15 @@ def _think(body: _Body, endpoint: Endpoint) -> None:
             body.thinking = _Thinking("enabled", budget_tokens=budget)
 
 
-def _messages(endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures) -> list[_Wire]:
+def _messages(
+    endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures
+) -> list[_Wire]:
     """Neighbours of one role are one message: all results of one reply must be together."""
     wires: list[_Wire] = []
     for message in messages:
-        role: Literal["user", "assistant"] = "assistant" if isinstance(message, AssistantMessage) else "user"
+        role: Literal["user", "assistant"] = (
+            "assistant" if isinstance(message, AssistantMessage) else "user"
+        )
         blocks = _blocks(endpoint, message, pictures)
         if not blocks:
             continue
@@ -194,7 +226,10 @@ def _blocks(endpoint: Endpoint, message: Message, pictures: Pictures) -> list[An
 def _result(message: ToolFinished, text: str, shown: list[Picture]) -> _ToolResult:
     content: str | list[_Text | _Image] = text
     if shown:
-        content = [*([_Text(text)] if text.strip() else []), *(_image(picture) for picture in shown)]
+        content = [
+            *([_Text(text)] if text.strip() else []),
+            *(_image(picture) for picture in shown),
+        ]
     return _ToolResult(message.call_id, content, UNSET if message.ok else True)
 
 
@@ -210,8 +245,11 @@ def _assistant(endpoint: Endpoint, message: AssistantMessage) -> list[Any]:
     opaque = unpack(message, "anthropic", endpoint.provider)
     if opaque is not None and opaque.items:
         return list(opaque.items)
-    blocks: list[Any] = [_Text(message.text)] if message.text.strip() else []  # an empty block is rejected
+    blocks: list[Any] = (
+        [_Text(message.text)] if message.text.strip() else []
+    )  # an empty block is rejected
     calls = (
-        _ToolUse(call.id, wire_name(call.name), Raw(arguments_object(call.arguments))) for call in message.tool_calls
+        _ToolUse(call.id, wire_name(call.name), Raw(arguments_object(call.arguments)))
+        for call in message.tool_calls
     )
     return [*blocks, *calls]

@@ -167,7 +167,11 @@ class AnthropicReader:
             raise StreamBroken(f"the reply can't be read: {error}") from error
         if message.type == "error":
             raise ErrorFrame(body)
-        events = [event for index, block in enumerate(message.content) for event in self._start(index, block)]
+        events = [
+            event
+            for index, block in enumerate(message.content)
+            for event in self._start(index, block)
+        ]
         for block in self._blocks.values():
             block.open = False
         self._count(message.usage)
@@ -213,7 +217,11 @@ class AnthropicReader:
         """Counts are cumulative: a later one replaces an earlier one, field by field."""
         if usage is None:
             return
-        given = {name: value for name in usage.__struct_fields__ if (value := getattr(usage, name)) is not None}
+        given = {
+            name: value
+            for name in usage.__struct_fields__
+            if (value := getattr(usage, name)) is not None
+        }
         self._usage = msgspec.structs.replace(self._usage, **given)
 
     def _stop(self) -> None:
@@ -233,7 +241,9 @@ class AnthropicReader:
         pieces = {block.start.type: block.pieces for block in blocks}
         self._json.complete(pieces.get("text", []), pieces.get("tool_use"))
         calls = tuple(
-            ToolCall(id=block.start.id, name=block.start.name, arguments=block.arguments)
+            ToolCall(
+                id=block.start.id, name=block.start.name, arguments=block.arguments
+            )
             for block in blocks
             if block.start.type == "tool_use"
         )
@@ -243,7 +253,9 @@ class AnthropicReader:
             finish = "tool_calls" if calls else "stop"
         return AssistantMessage(
             text="".join(block.text for block in blocks if block.start.type == "text"),
-            reasoning="\n\n".join(block.text for block in blocks if block.start.type == "thinking"),
+            reasoning="\n\n".join(
+                block.text for block in blocks if block.start.type == "thinking"
+            ),
             tool_calls=calls,
             finish=finish,
             usage=_counted(self._usage),
@@ -253,7 +265,9 @@ class AnthropicReader:
 
 def _opaque(blocks: list[_Block]) -> str:
     """The blocks to replay, when there is thinking among them: it is signed, and its order counts."""
-    if not any(block.start.type in {"thinking", "redacted_thinking"} for block in blocks):
+    if not any(
+        block.start.type in {"thinking", "redacted_thinking"} for block in blocks
+    ):
         return ""
     sent = (_sent(block) for block in blocks)
     calls = [block.start.id for block in blocks if block.start.type == "tool_use"]
@@ -261,23 +275,33 @@ def _opaque(blocks: list[_Block]) -> str:
     return pack(Opaque(api="anthropic", calls=calls, items=items))
 
 
-def _sent(block: _Block) -> _ThinkingBlock | _RedactedBlock | _TextBlock | _CallBlock | None:
+def _sent(
+    block: _Block,
+) -> _ThinkingBlock | _RedactedBlock | _TextBlock | _CallBlock | None:
     kind = block.start.type
     if kind == "thinking":
         return _ThinkingBlock(block.text, block.signature)
     if kind == "redacted_thinking":
         return _RedactedBlock(block.start.data)
     if kind == "tool_use":
-        return _CallBlock(block.start.id, block.start.name, Raw(arguments_object(block.arguments)))
+        return _CallBlock(
+            block.start.id, block.start.name, Raw(arguments_object(block.arguments))
+        )
     return _TextBlock(block.text) if kind == "text" and block.text.strip() else None
 
 
 def _counted(usage: _Usage) -> Usage:
-    read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    read, written = (
+        usage.cache_read_input_tokens or 0,
+        usage.cache_creation_input_tokens or 0,
+    )
     return Usage(
         input_tokens=(usage.input_tokens or 0) + read + written,
         output_tokens=usage.output_tokens or 0,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=(usage.output_tokens_details or _OutputDetails()).thinking_tokens or 0,
+        reasoning_tokens=(
+            usage.output_tokens_details or _OutputDetails()
+        ).thinking_tokens
+        or 0,
     )

@@ -42,11 +42,27 @@ def build_model(
     http = http or Http(environment())
     timing = timing or Timing()
     first = chosen_route(settings, secrets, model)
-    routes = [first, *(route_for(settings, secrets, text, first) for text in settings.model.fallback)]
+    routes = [
+        first,
+        *(
+            route_for(settings, secrets, text, first)
+            for text in settings.model.fallback
+        ),
+    ]
     waiting = settings.model.max_retry_wait
-    patience = Patience(attempts=settings.model.max_attempts, waiting=waiting, total=max(90.0, waiting + 30.0))
+    patience = Patience(
+        attempts=settings.model.max_attempts,
+        waiting=waiting,
+        total=max(90.0, waiting + 30.0),
+    )
     candidates = tuple(_candidate(route, settings, secrets, http) for route in routes)
-    return Resilient(candidates, patience, clock=timing.clock, sleep=timing.sleep, chance=timing.chance)
+    return Resilient(
+        candidates,
+        patience,
+        clock=timing.clock,
+        sleep=timing.sleep,
+        chance=timing.chance,
+    )
 
 
 def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilient:
@@ -55,15 +71,27 @@ def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilien
     How the main one thinks and samples is not asked of it: it may not know that.
     """
     chosen = settings.model
-    patience = Patience(attempts=min(2, chosen.max_attempts), waiting=min(10.0, chosen.max_retry_wait), total=45.0)
+    patience = Patience(
+        attempts=min(2, chosen.max_attempts),
+        waiting=min(10.0, chosen.max_retry_wait),
+        total=45.0,
+    )
     plain = msgspec.structs.replace(
-        chosen, reasoning_effort="default", reasoning_summary="off", temperature=None, max_output_tokens=None
+        chosen,
+        reasoning_effort="default",
+        reasoning_summary="off",
+        temperature=None,
+        max_output_tokens=None,
     )
     settings = msgspec.structs.replace(settings, model=plain)
-    return Resilient((_candidate(route, settings, secrets, Http(environment())),), patience)
+    return Resilient(
+        (_candidate(route, settings, secrets, Http(environment())),), patience
+    )
 
 
-def _candidate(route: Route, settings: Settings, secrets: Secrets, http: Http) -> Candidate:
+def _candidate(
+    route: Route, settings: Settings, secrets: Secrets, http: Http
+) -> Candidate:
     if route.embedded:
         from hermes.providers.local import LocalModel
 
@@ -85,8 +113,12 @@ def build_adapter(route: Route, settings: Settings, http: Http) -> Adapter:
         options=Options(
             max_output_tokens=chosen.max_output_tokens,
             temperature=chosen.temperature,
-            reasoning_effort="" if chosen.reasoning_effort == "default" else chosen.reasoning_effort,
-            reasoning_summary="" if chosen.reasoning_summary == "off" else chosen.reasoning_summary,
+            reasoning_effort=""
+            if chosen.reasoning_effort == "default"
+            else chosen.reasoning_effort,
+            reasoning_summary=""
+            if chosen.reasoning_summary == "off"
+            else chosen.reasoning_summary,
         ),
     )
     usual = _LOCAL_FIRST_BYTE if is_local(route.base_url) else _REMOTE_FIRST_BYTE

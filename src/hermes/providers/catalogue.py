@@ -30,7 +30,9 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = True
     images: bool = False
     reasoning: bool = False
-    thinking: Literal["", "budget", "adaptive"] = ""  # how Anthropic models are asked to think
+    thinking: Literal["", "budget", "adaptive"] = (
+        ""  # how Anthropic models are asked to think
+    )
     fixed_sampling: bool = False  # temperature is rejected
 
 
@@ -40,7 +42,9 @@ UNKNOWN = ModelFacts()
 @cache
 def all_models() -> Mapping[str, ModelFacts]:
     """Every name and prefix in the data file."""
-    return msgspec.json.decode(Path(__file__).with_name("models.json").read_bytes(), type=dict[str, ModelFacts])
+    return msgspec.json.decode(
+        Path(__file__).with_name("models.json").read_bytes(), type=dict[str, ModelFacts]
+    )
 
 
 def facts_of(model: str, custom: Mapping[str, CustomModel] | None = None) -> ModelFacts:
@@ -55,7 +59,12 @@ def facts_of(model: str, custom: Mapping[str, CustomModel] | None = None) -> Mod
         if (value := getattr(mine, name)) is not None
     }
     if mine.input_price is not None and mine.output_price is not None:
-        given["prices"] = Prices(mine.input_price, mine.output_price, mine.cache_read_price, mine.cache_write_price)
+        given["prices"] = Prices(
+            mine.input_price,
+            mine.output_price,
+            mine.cache_read_price,
+            mine.cache_write_price,
+        )
     return msgspec.structs.replace(facts, **given)
 
 
@@ -64,7 +73,11 @@ def _longest(model: str) -> ModelFacts:
     known = all_models()
     # openrouter and others put a maker before the name, ollama a tag behind it
     for candidate in (name, name.rpartition("/")[2]):
-        best = max((prefix for prefix in known if candidate.startswith(prefix)), key=len, default="")
+        best = max(
+            (prefix for prefix in known if candidate.startswith(prefix)),
+            key=len,
+            default="",
+        )
         if best:
             return known[best]
     return UNKNOWN
@@ -76,9 +89,13 @@ def cost(usage: Usage, prices: Prices | None) -> float | None:
         return None
     read_price = prices.input if prices.cache_read is None else prices.cache_read
     write_price = prices.input if prices.cache_write is None else prices.cache_write
-    fresh = max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens)
+    fresh = max(
+        0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
+    )
     total = fresh * prices.input + usage.output_tokens * prices.output
-    total += usage.cache_read_tokens * read_price + usage.cache_write_tokens * write_price
+    total += (
+        usage.cache_read_tokens * read_price + usage.cache_write_tokens * write_price
+    )
     return total / 1_000_000
 
 

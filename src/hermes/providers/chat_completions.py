@@ -105,7 +105,14 @@ class ChatCompletions:
 
     unsettled = 1
 
-    def wires(self, endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures, *, end: bool) -> list[Any]:
+    def wires(
+        self,
+        endpoint: Endpoint,
+        messages: Sequence[Message],
+        pictures: Pictures,
+        *,
+        end: bool,
+    ) -> list[Any]:
         wires = _messages(endpoint, messages, pictures)
         if end and wires and _is_marked(endpoint):
             _mark_last(wires[-1])
@@ -114,10 +121,14 @@ class ChatCompletions:
     def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
         system = _encoder.encode(list(_system(endpoint, request.system)))[:-1]
         comma = b"," if len(system) > 1 and messages else b""
-        return _encoder.encode(_body(endpoint, request, msgspec.Raw(system + comma + messages + b"]")))
+        return _encoder.encode(
+            _body(endpoint, request, msgspec.Raw(system + comma + messages + b"]"))
+        )
 
     def reader(self, endpoint: Endpoint) -> ChatReader:
-        return ChatReader(reasoning_outside_output=endpoint.quirks.reasoning_outside_output)
+        return ChatReader(
+            reasoning_outside_output=endpoint.quirks.reasoning_outside_output
+        )
 
 
 def _body(endpoint: Endpoint, request: ModelRequest, messages: msgspec.Raw) -> _Body:
@@ -130,7 +141,9 @@ def _body(endpoint: Endpoint, request: ModelRequest, messages: msgspec.Raw) -> _
         body.max_tokens = limit
     elif limit:
         body.max_completion_tokens = limit
-    temperature = options.temperature if request.temperature is None else request.temperature
+    temperature = (
+        options.temperature if request.temperature is None else request.temperature
+    )
     if temperature is not None and not endpoint.facts.fixed_sampling:
         body.temperature = temperature
     if options.reasoning_effort and quirks.reasoning_effort == "reasoning_effort":
@@ -159,9 +172,13 @@ def _mark_last(wire: _Wire) -> None:
         wire.content = [_TextPart(wire.content, _CacheMarker())]
 
 
-def _messages(endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures) -> list[_Wire]:
+def _messages(
+    endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures
+) -> list[_Wire]:
     wires: list[_Wire] = []
-    waiting: list[Picture] = []  # pictures of tool results, which the format allows only in a user's message
+    waiting: list[
+        Picture
+    ] = []  # pictures of tool results, which the format allows only in a user's message
     for message in messages:
         if waiting and not isinstance(message, ToolFinished):
             wires.append(_shown(waiting))
@@ -180,12 +197,19 @@ def _system(endpoint: Endpoint, parts: tuple[str, ...]) -> Iterator[_Wire]:
     if not _is_marked(endpoint):
         yield _Wire(role=role, content="\n\n".join(parts))
         return
-    stable = max(0, len(parts) - 2)  # the last part is the one that may differ between sessions
-    blocks = [_TextPart(part, _CacheMarker() if at == stable else UNSET) for at, part in enumerate(parts)]
+    stable = max(
+        0, len(parts) - 2
+    )  # the last part is the one that may differ between sessions
+    blocks = [
+        _TextPart(part, _CacheMarker() if at == stable else UNSET)
+        for at, part in enumerate(parts)
+    ]
     yield _Wire(role=role, content=list(blocks))
 
 
-def _message(endpoint: Endpoint, message: Message, pictures: Pictures, waiting: list[Picture]) -> Iterator[_Wire]:
+def _message(
+    endpoint: Endpoint, message: Message, pictures: Pictures, waiting: list[Picture]
+) -> Iterator[_Wire]:
     if isinstance(message, AssistantMessage):
         if message.text or message.tool_calls:
             yield _assistant(endpoint, message)
@@ -194,7 +218,9 @@ def _message(endpoint: Endpoint, message: Message, pictures: Pictures, waiting: 
     shown, note = split_pictures(message.images, pictures, seen=seen)
     if isinstance(message, ToolFinished):
         waiting += shown
-        yield _Wire(role="tool", content=message.text + note, tool_call_id=message.call_id)
+        yield _Wire(
+            role="tool", content=message.text + note, tool_call_id=message.call_id
+        )
     else:
         yield _user(message, shown, note)
 
@@ -203,12 +229,18 @@ def _user(message: UserMessage, shown: list[Picture], note: str) -> _Wire:
     if not shown:
         return _Wire(role="user", content=message.text + note)
     parts: list[_TextPart | _ImagePart] = [_TextPart(message.text + note)]
-    return _Wire(role="user", content=[*parts, *(_ImagePart(_Url(picture.url)) for picture in shown)])
+    return _Wire(
+        role="user",
+        content=[*parts, *(_ImagePart(_Url(picture.url)) for picture in shown)],
+    )
 
 
 def _shown(pictures: list[Picture]) -> _Wire:
     intro = _TextPart("The pictures of the tool results above:")
-    return _Wire(role="user", content=[intro, *(_ImagePart(_Url(picture.url)) for picture in pictures)])
+    return _Wire(
+        role="user",
+        content=[intro, *(_ImagePart(_Url(picture.url)) for picture in pictures)],
+    )
 
 
 def _assistant(endpoint: Endpoint, message: AssistantMessage) -> _Wire:
@@ -228,7 +260,9 @@ def _assistant(endpoint: Endpoint, message: AssistantMessage) -> _Wire:
         wire.tool_calls = [
             _Call(
                 id=call.id,
-                function=_Function(wire_name(call.name), arguments_object(call.arguments)),
+                function=_Function(
+                    wire_name(call.name), arguments_object(call.arguments)
+                ),
                 extra_content=opaque.extras.get(call.id, UNSET),
             )
             for call in message.tool_calls

@@ -30,7 +30,13 @@ _FINISH: dict[str, FinishReason] = {
     "safety": "refused",
     "sensitive": "refused",
 }
-_FAILED = {"error", "insufficient_system_resource", "network_error", "abort", "cancelled"}
+_FAILED = {
+    "error",
+    "insufficient_system_resource",
+    "network_error",
+    "abort",
+    "cancelled",
+}
 
 
 class _Thought(Struct):
@@ -88,7 +94,9 @@ class _Delta(Struct):
 class _Choice(Struct):
     index: int = 0
     delta: _Delta | None = None
-    message: _Delta | None = None  # the whole reply at once, from a server that does not stream
+    message: _Delta | None = (
+        None  # the whole reply at once, from a server that does not stream
+    )
     finish_reason: str | None = None
 
 
@@ -192,7 +200,10 @@ class ChatReader:
         if choice.finish_reason:
             self._split(self._thinking.end(), events)
             if choice.finish_reason in _FAILED:
-                said = {"message": data.decode("utf-8", "replace"), "code": choice.finish_reason}
+                said = {
+                    "message": data.decode("utf-8", "replace"),
+                    "code": choice.finish_reason,
+                }
                 raise ErrorFrame(msgspec.json.encode({"error": said}))
             self._finish = choice.finish_reason
 
@@ -203,7 +214,10 @@ class ChatReader:
             events.append(ReasoningDelta(thought))
         for detail in delta.reasoning_details or ():
             last = self._details[-1] if self._details else None
-            if last is not None and (last.type, last.index) == (detail.type, detail.index):
+            if last is not None and (last.type, last.index) == (
+                detail.type,
+                detail.index,
+            ):
                 last.add(detail)
             else:
                 self._details.append(detail)
@@ -274,10 +288,14 @@ class ChatReader:
             raise StreamBroken("the stream was cut before its end")
         finish = _FINISH.get(self._finish.lower())
         if finish is None:
-            raise StreamBroken(f"the stream ended for an unknown reason: {self._finish}")
+            raise StreamBroken(
+                f"the stream ended for an unknown reason: {self._finish}"
+            )
         if not all(call.started for call in self._calls):
             raise StreamBroken("a tool call has no name")
-        self._json.complete(self._text, self._calls[-1].arguments if self._calls else None)
+        self._json.complete(
+            self._text, self._calls[-1].arguments if self._calls else None
+        )
         if finish in {"stop", "tool_calls"}:
             finish = "tool_calls" if self._calls else "stop"
         extras = {call.id: call.extra for call in self._calls if call.extra is not None}
@@ -286,7 +304,8 @@ class ChatReader:
             text="".join(self._text),
             reasoning="".join(self._reasoning),
             tool_calls=tuple(
-                ToolCall(id=call.id, name=call.name, arguments="".join(call.arguments)) for call in self._calls
+                ToolCall(id=call.id, name=call.name, arguments="".join(call.arguments))
+                for call in self._calls
             ),
             finish="refused" if self._refused else finish,
             usage=self._usage,
@@ -296,11 +315,16 @@ class ChatReader:
 
 def _usage(usage: _Usage, *, outside: bool) -> Usage:
     details = usage.prompt_tokens_details or _InputDetails()
-    reasoning = (usage.completion_tokens_details or _OutputDetails()).reasoning_tokens or 0
+    reasoning = (
+        usage.completion_tokens_details or _OutputDetails()
+    ).reasoning_tokens or 0
     return Usage(
         input_tokens=usage.prompt_tokens or 0,
         output_tokens=(usage.completion_tokens or 0) + (reasoning if outside else 0),
-        cache_read_tokens=details.cached_tokens or usage.prompt_cache_hit_tokens or usage.cached_tokens or 0,
+        cache_read_tokens=details.cached_tokens
+        or usage.prompt_cache_hit_tokens
+        or usage.cached_tokens
+        or 0,
         cache_write_tokens=details.cache_write_tokens or 0,
         reasoning_tokens=reasoning,
         cost_usd=usage.cost,

@@ -30,10 +30,21 @@ def cheapest(main: Route, need: Need) -> Route | None:
     if main.embedded:
         return None
     # the provider itself, not somebody else who speaks like it
-    own_house = main.quirks is not GENERIC and family_of(main.base_url).family == main.quirks.family
+    own_house = (
+        main.quirks is not GENERIC
+        and family_of(main.base_url).family == main.quirks.family
+    )
     names = (*main.custom, *(main.quirks.small_models if own_house else ()))
-    routes = [msgspec.structs.replace(main, model=name) for name in names if name != main.model]
-    best = min((route for route in routes if need.fits(route_facts(route))), key=_price, default=None)
+    routes = [
+        msgspec.structs.replace(main, model=name)
+        for name in names
+        if name != main.model
+    ]
+    best = min(
+        (route for route in routes if need.fits(route_facts(route))),
+        key=_price,
+        default=None,
+    )
     if best is None or not need.fits(route_facts(main)):
         return best
     usual = _price(main)

@@ -84,7 +84,13 @@ class Direct:
 class Exchange:
     """One connection with, at any time, one request and its answer on it."""
 
-    def __init__(self, pool: Direct, server: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        pool: Direct,
+        server: str,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         self._pool = pool
         self._server = server
         self._reader = reader
@@ -98,7 +104,11 @@ class Exchange:
     def usable(self, now: float) -> bool:
         """Whether a connection that waited can be tried again."""
         ended = self._reader.at_eof() or self._writer.transport.is_closing()
-        return not ended and now - self._waiting_since < _KEPT_SECONDS and not self._has_news()
+        return (
+            not ended
+            and now - self._waiting_since < _KEPT_SECONDS
+            and not self._has_news()
+        )
 
     def _has_news(self) -> bool:
         """Whether something came that nobody asked for: mostly the end, which the loop has not noticed yet."""
@@ -106,15 +116,31 @@ class Exchange:
         poll.register(self._writer.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(poll.poll(0))
 
-    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> None:
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> None:
         """Sends a request and waits for the head of its answer. Raises Cut."""
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        fields = [("host", parts.netloc), *headers.items(), *([("content-length", str(len(body)))] if body else [])]
+        fields = [
+            ("host", parts.netloc),
+            *headers.items(),
+            *([("content-length", str(len(body)))] if body else []),
+        ]
         try:
-            head = self._http.send(h11.Request(method=method, target=target, headers=fields))
+            head = self._http.send(
+                h11.Request(method=method, target=target, headers=fields)
+            )
             rest = self._http.send(h11.Data(data=body)) if body else b""
-            self._writer.write(b"".join((head or b"", rest or b"", self._http.send(h11.EndOfMessage()) or b"")))
+            self._writer.write(
+                b"".join(
+                    (
+                        head or b"",
+                        rest or b"",
+                        self._http.send(h11.EndOfMessage()) or b"",
+                    )
+                )
+            )
             await self._writer.drain()
         except OSError as error:
             raise Cut(str(error), fresh=self._fresh) from error
@@ -123,7 +149,10 @@ class Exchange:
         while not isinstance(event := await self._event(), h11.Response):
             pass
         self.status = event.status_code
-        self.headers = {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
+        self.headers = {
+            name.decode("ascii"): value.decode("latin-1")
+            for name, value in event.headers
+        }
 
     async def chunk(self) -> bytes:
         """The next piece of the body; nothing at its end. Raises Cut."""

@@ -33,4 +33,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """The same address, another model."""
         if not model or model == self.model:
             return self
-        return msgspec.structs.replace(self, model=model, facts=facts_of(model, self.custom))
+        return msgspec.structs.replace(
+            self, model=model, facts=facts_of(model, self.custom)
+        )

@@ -40,10 +40,28 @@ _BROKE = (
     "payment required",
     "out of credits",
 )
-_BLOCKED = ("content_policy", "content_filter", "content management policy", "data_inspection", "safety system")
+_BLOCKED = (
+    "content_policy",
+    "content_filter",
+    "content management policy",
+    "data_inspection",
+    "safety system",
+)
 _BLOCKED += ("prohibited_content", "responsible_ai", "usage policies", "invalid_prompt")
-_NO_PICTURES = ("support image", "support vision", "image input", "image_url is not supported", "not a multimodal")
-_NOT_ENTITLED = ("entitle", "not included in your plan", "usage_not_included", "not have access", "permission denied")
+_NO_PICTURES = (
+    "support image",
+    "support vision",
+    "image input",
+    "image_url is not supported",
+    "not a multimodal",
+)
+_NOT_ENTITLED = (
+    "entitle",
+    "not included in your plan",
+    "usage_not_included",
+    "not have access",
+    "permission denied",
+)
 _NOT_ENTITLED += (
     "permission_denied",
     "access_denied",
@@ -139,7 +157,9 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         """The address as it may be shown: without a password in it."""
         scheme, _, rest = self.base_url.partition("://")
         host, slash, path = rest.partition("/")
-        return mask(f"{scheme}://{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}")
+        return mask(
+            f"{scheme}://{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
+        )
 
     @property
     def key_variable(self) -> str:
@@ -166,17 +186,27 @@ class _Body(msgspec.Struct):
     code: Any = None
 
 
-def from_status(caller: Caller, status: int, body: bytes, headers: Mapping[str, str], now: float) -> ModelError:
+def from_status(
+    caller: Caller, status: int, body: bytes, headers: Mapping[str, str], now: float
+) -> ModelError:
     """An answer with an error status."""
     words, code = explain(body, headers.get("content-type", ""))
-    return _error(caller, _reason(status, code, words, caller), words, status=status, retry_after=_wait(headers, now))
+    return _error(
+        caller,
+        _reason(status, code, words, caller),
+        words,
+        status=status,
+        retry_after=_wait(headers, now),
+    )
 
 
 def from_frame(caller: Caller, body: bytes) -> ModelError:
     """An error that came inside a stream whose status was fine."""
     words, code = explain(body, "application/json")
     status = _status_of(code) or (403 if _is_not_entitled(f"{code} {words}") else None)
-    return _error(caller, _reason(status or 500, code, words, caller), words, status=status)
+    return _error(
+        caller, _reason(status or 500, code, words, caller), words, status=status
+    )
 
 
 def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
@@ -184,8 +214,14 @@ def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
     if failure.phase in {"too_large", "protocol"}:
         return _error(caller, "malformed", failure.detail, retryable=False)
     if failure.timed_out:
-        return _error(caller, "timeout", failure.detail, retryable=failure.phase != "total")
-    detail = failure.detail if failure.phase == "connect" else f"the connection was cut: {failure.detail}"
+        return _error(
+            caller, "timeout", failure.detail, retryable=failure.phase != "total"
+        )
+    detail = (
+        failure.detail
+        if failure.phase == "connect"
+        else f"the connection was cut: {failure.detail}"
+    )
     return _error(caller, "connection", detail)
 
 
@@ -206,7 +242,10 @@ def explain(body: bytes, content_type: str) -> tuple[str, str]:
     parsed = (found[0] if found else _Body()) if isinstance(found, list) else found
     error = parsed.error
     if isinstance(error, _Detail):
-        words = [_words(error.message), _words(error.metadata.raw) if error.metadata else ""]
+        words = [
+            _words(error.message),
+            _words(error.metadata.raw) if error.metadata else "",
+        ]
         codes = (error.code, error.type)
     else:
         words = [error or _words(parsed.message) or _words(parsed.detail)]
@@ -224,11 +263,17 @@ def _words(value: object) -> str:
 def _title(text: str) -> str:
     start = text.lower().find("<title>")
     end = text.lower().find("</title>", start)
-    return f" titled “{' '.join(text[start + 7 : end].split())}”" if 0 <= start < end else ""
+    return (
+        f" titled “{' '.join(text[start + 7 : end].split())}”"
+        if 0 <= start < end
+        else ""
+    )
 
 
 def _bounded(words: str) -> str:
-    words = mask("".join(c if c.isprintable() else " " for c in " ".join(words.split())))
+    words = mask(
+        "".join(c if c.isprintable() else " " for c in " ".join(words.split()))
+    )
     return words if len(words) <= MAX_WORDS else words[:MAX_WORDS] + "…"
 
 
@@ -245,12 +290,22 @@ def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason
     said = f"{code} {words}".lower()
     if status in {400, 413, 422, 500} and any(phrase in said for phrase in _TOO_LONG):
         return "too_long"
-    quota = status == 429 and "exceeded your current quota" in said and caller.quirks.family == "openai"
-    if status in {400, 402, 403, 429} and (quota or any(phrase in said for phrase in _BROKE)):
+    quota = (
+        status == 429
+        and "exceeded your current quota" in said
+        and caller.quirks.family == "openai"
+    )
+    if status in {400, 402, 403, 429} and (
+        quota or any(phrase in said for phrase in _BROKE)
+    ):
         return "billing"
     if status in {400, 403, 422} and any(phrase in said for phrase in _BLOCKED):
         return "refused"
-    if status == 400 and ("api key not valid" in said or "invalid api key" in said or "invalid_api_key" in said):
+    if status == 400 and (
+        "api key not valid" in said
+        or "invalid api key" in said
+        or "invalid_api_key" in said
+    ):
         return "auth"  # some answer a wrong key with 400
     if status in {400, 401, 403} and _is_not_entitled(said):
         return "forbidden"
@@ -299,13 +354,15 @@ def _error(
     allowed, rotate_key, fall_back = _ACTIONS[reason]
     number = f" ({status})" if status else ""
     return ModelError(
-        f"{caller.provider} {_TITLES[reason]}{number}" + (f": {words}" if words else "."),
+        f"{caller.provider} {_TITLES[reason]}{number}"
+        + (f": {words}" if words else "."),
         hint=_hint(caller, reason),
         reason=reason,
         retryable=allowed if retryable is None else retryable,
         compress=reason == "too_long",
         rotate_key=rotate_key,
-        rotate_once=reason == "auth" and not any(word in words.lower() for word in _KEY),
+        rotate_once=reason == "auth"
+        and not any(word in words.lower() for word in _KEY),
         fall_back=fall_back,
         retry_after=retry_after,
         status=status,

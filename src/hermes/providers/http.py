@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 MAX_RESPONSE = 128 * 1024 * 1024
 MAX_ERROR_BODY = 64 * 1024
-_DRAIN = (
-    0.2  # seconds to wait for the end of a body whose content is complete, so that the connection can be used again
-)
+_DRAIN = 0.2  # seconds to wait for the end of a body whose content is complete, so that the connection can be used again
 
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
 
-Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total", "cut", "protocol", "too_large"]
+Phase: TypeAlias = Literal[
+    "connect", "first_byte", "idle", "total", "cut", "protocol", "too_large"
+]
 
 
 class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,11 @@ class Http:
     """A pool of connections. Addresses of this machine or a private network never go through a proxy."""
 
     def __init__(self, environment: Mapping[str, str] = MappingProxyType({})) -> None:
-        self._has_proxy = any(environment.get(spelling) for name in _PROXIES for spelling in (name, name.upper()))
+        self._has_proxy = any(
+            environment.get(spelling)
+            for name in _PROXIES
+            for spelling in (name, name.upper())
+        )
 
     @cached_property
     def _direct(self) -> "Direct":
@@ -76,15 +80,24 @@ class Http:
             self._proxied.warm()
 
     async def send(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes, deadlines: Deadlines
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        deadlines: Deadlines,
     ) -> "Reply":
         """Send and wait for the head of the answer. The caller closes the reply."""
         start = asyncio.get_running_loop().time()
-        phase: Phase = "total" if deadlines.total < deadlines.first_byte else "first_byte"
+        phase: Phase = (
+            "total" if deadlines.total < deadlines.first_byte else "first_byte"
+        )
         try:
             async with asyncio.timeout(getattr(deadlines, phase)):
                 if self._is_direct(url):
-                    answer: Answer = await self._ask(method, url, headers, body, deadlines)
+                    answer: Answer = await self._ask(
+                        method, url, headers, body, deadlines
+                    )
                 else:
                     answer = await self._proxied.send(method, url, headers, body)
         except TimeoutError as error:
@@ -92,7 +105,9 @@ class Http:
         except Cut as error:
             raise TransportFailure("cut", str(error)) from error
         except (OSError, ValueError) as error:
-            raise TransportFailure("connect", str(error) or "the connection was refused") from error
+            raise TransportFailure(
+                "connect", str(error) or "the connection was refused"
+            ) from error
         return Reply(answer, deadlines, start)
 
     async def aclose(self) -> None:
@@ -105,10 +120,17 @@ class Http:
     def _is_direct(self, url: str) -> bool:
         server = urlsplit(url).netloc
         plain = server.isascii() and "@" not in server
-        return plain and (not self._has_proxy or (url.startswith("http://") and is_local(url)))
+        return plain and (
+            not self._has_proxy or (url.startswith("http://") and is_local(url))
+        )
 
     async def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes, deadlines: Deadlines
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        deadlines: Deadlines,
     ) -> "Exchange":
         """Asks on a connection that waited, or on a new one; a connection may have died while it waited."""
         exchange = self._direct.idle(url)
@@ -126,7 +148,9 @@ class Http:
         return await _asked(exchange, method, url, headers, body)
 
 
-async def _asked(exchange: "Exchange", method: str, url: str, headers: Mapping[str, str], body: bytes) -> "Exchange":
+async def _asked(
+    exchange: "Exchange", method: str, url: str, headers: Mapping[str, str], body: bytes
+) -> "Exchange":
     try:
         await exchange.send(method, url, headers, body)
     except BaseException:
@@ -155,7 +179,10 @@ class Reply:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._answer.end()
 
@@ -168,7 +195,9 @@ class Reply:
             while not (piece := next(self._pieces, b"")):
                 data = await self._read()
                 if not data and not self._body.is_whole:
-                    raise TransportFailure("cut", "the compressed response is incomplete")
+                    raise TransportFailure(
+                        "cut", "the compressed response is incomplete"
+                    )
                 if not data:
                     return b""
                 self._pieces = self._body.feed(data)
@@ -179,7 +208,9 @@ class Reply:
     def _counted(self, piece: bytes) -> bytes:
         self._size += len(piece)
         if self._size > MAX_RESPONSE:
-            raise TransportFailure("too_large", f"the answer is larger than {MAX_RESPONSE // 2**20} MiB")
+            raise TransportFailure(
+                "too_large", f"the answer is larger than {MAX_RESPONSE // 2**20} MiB"
+            )
         return piece
 
     async def _read(self) -> bytes:

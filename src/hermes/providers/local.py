@@ -44,7 +44,9 @@ class LocalModel:
             answering.cancel()
             await asyncio.wait({answering})
 
-    async def _answer(self, request: ModelRequest, news: "asyncio.Queue[ModelEvent | None]") -> None:
+    async def _answer(
+        self, request: ModelRequest, news: "asyncio.Queue[ModelEvent | None]"
+    ) -> None:
         try:
             async with aclosing(self._ready().stream(request)) as events:
                 async for event in events:
@@ -78,8 +80,12 @@ def _build(name: str, on_prepare: Callable[[int, int], None]) -> "EmbeddedModel"
         from hermes.providers import embedded
     except ImportError as error:
         hint = "Set a key (hermes config set OPENAI_API_KEY), or model.base_url for a server of your own."
-        raise SettingsError("The embedded model is not part of this installation.", hint=hint) from error
+        raise SettingsError(
+            "The embedded model is not part of this installation.", hint=hint
+        ) from error
     folder = embedded.models_folder(environment(), Path.home())
     if name.endswith(".gguf") or "/" in name:
-        return embedded.build_custom_model(Path(name).expanduser(), folder, on_prepare=on_prepare)
+        return embedded.build_custom_model(
+            Path(name).expanduser(), folder, on_prepare=on_prepare
+        )
     return embedded.build_model(name, folder, on_prepare=on_prepare)

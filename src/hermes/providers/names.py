@@ -27,7 +27,9 @@ def wire_name(name: str) -> str:
 
 def own_names(tools: Iterable[ToolSpec]) -> Mapping[str, str]:
     """From names on the wire back to ours, for those that differ."""
-    return {wire: spec.name for spec in tools if (wire := wire_name(spec.name)) != spec.name}
+    return {
+        wire: spec.name for spec in tools if (wire := wire_name(spec.name)) != spec.name
+    }
 
 
 def with_own_names(event: ModelEvent, names: Mapping[str, str]) -> ModelEvent:
@@ -40,5 +42,8 @@ def with_own_names(event: ModelEvent, names: Mapping[str, str]) -> ModelEvent:
 
 
 def _renamed(message: AssistantMessage, names: Mapping[str, str]) -> AssistantMessage:
-    calls = tuple(msgspec.structs.replace(call, name=names.get(call.name, call.name)) for call in message.tool_calls)
+    calls = tuple(
+        msgspec.structs.replace(call, name=names.get(call.name, call.name))
+        for call in message.tool_calls
+    )
     return msgspec.structs.replace(message, tool_calls=calls)

@@ -33,15 +33,23 @@ def pack(opaque: Opaque) -> str:
     return msgspec.json.encode(opaque).decode() if opaque.items or opaque.extras else ""
 
 
-def unpack(message: AssistantMessage, api: Api, provider: str, model: str = "") -> Opaque | None:
+def unpack(
+    message: AssistantMessage, api: Api, provider: str, model: str = ""
+) -> Opaque | None:
     """What `message` carries for this format, if this provider (and model, where named) wrote it."""
-    if not message.opaque or message.provider != provider or (model and message.model != model):
+    if (
+        not message.opaque
+        or message.provider != provider
+        or (model and message.model != model)
+    ):
         return None
     try:
         opaque = _decoder.decode(message.opaque)
     except msgspec.DecodeError:  # written by something else, such as an import: the plain message is sent instead
         return None
-    same = opaque.api == api and (not opaque.calls or opaque.calls == [call.id for call in message.tool_calls])
+    same = opaque.api == api and (
+        not opaque.calls or opaque.calls == [call.id for call in message.tool_calls]
+    )
     return opaque if same else None
 
 

@@ -42,11 +42,17 @@ async def load_pictures(messages: Sequence[Message], limits: Limits) -> Pictures
 
     One that can't be read or made smaller is told to the model in words.
     """
-    shown = [message for message in messages if not isinstance(message, AssistantMessage)]
-    found = [image for message in shown for image in message.images if not image.withheld]
+    shown = [
+        message for message in messages if not isinstance(message, AssistantMessage)
+    ]
+    found = [
+        image for message in shown for image in message.images if not image.withheld
+    ]
     if not found:
         return {}
-    return await asyncio.to_thread(lambda: {image.source: _load(image, limits) for image in found})
+    return await asyncio.to_thread(
+        lambda: {image.source: _load(image, limits) for image in found}
+    )
 
 
 def _load(image: Image, limits: Limits) -> Picture:
@@ -57,23 +63,37 @@ def _load(image: Image, limits: Limits) -> Picture:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        return Picture(image.media_type, problem=f"{path.name}: {(error.strerror or 'unreadable').lower()}")
+        return Picture(
+            image.media_type,
+            problem=f"{path.name}: {(error.strerror or 'unreadable').lower()}",
+        )
     if len(content) > MAX_BYTES:
-        return Picture(image.media_type, problem=f"{path.name}: larger than {MAX_BYTES // 2**20} MiB")
+        return Picture(
+            image.media_type,
+            problem=f"{path.name}: larger than {MAX_BYTES // 2**20} MiB",
+        )
     kind = image.media_type
     if image.reduced:
-        limits = Limits(min(limits.bytes, _REDUCED_BYTES), min(limits.side, _REDUCED_SIDE))
+        limits = Limits(
+            min(limits.bytes, _REDUCED_BYTES), min(limits.side, _REDUCED_SIDE)
+        )
     if image.reduced or not fits(content, limits):
         try:
             content = shrunk(content, limits)
         except NotShrunk as error:
             log.warning("%s is not sent: %s", path.name, error)
-            return Picture(kind, problem=f"{path.name}: {error.message} {error.hint}".rstrip())
+            return Picture(
+                kind, problem=f"{path.name}: {error.message} {error.hint}".rstrip()
+            )
         kind = media_type(content[:16])
-    return Picture(kind, data=binascii.b2a_base64(content, newline=False).decode("ascii"))
+    return Picture(
+        kind, data=binascii.b2a_base64(content, newline=False).decode("ascii")
+    )
 
 
-def split_pictures(images: Sequence[Image], pictures: Pictures, *, seen: bool) -> tuple[list[Picture], str]:
+def split_pictures(
+    images: Sequence[Image], pictures: Pictures, *, seen: bool
+) -> tuple[list[Picture], str]:
     """The pictures that can be sent, and a note about those that can't. `seen`: the model can look at pictures."""
     if not images:
         return [], ""
@@ -82,7 +102,11 @@ def split_pictures(images: Sequence[Image], pictures: Pictures, *, seen: bool) -
     loaded = [pictures[image.source] for image in images if not image.withheld]
     withheld = [image for image in images if image.withheld]
     problems = _in_words(withheld, "it was not accepted") if withheld else ""
-    problems += "".join(f"\n\n(a picture can't be shown: {picture.problem})" for picture in loaded if picture.problem)
+    problems += "".join(
+        f"\n\n(a picture can't be shown: {picture.problem})"
+        for picture in loaded
+        if picture.problem
+    )
     return [picture for picture in loaded if not picture.problem], problems
 
 

@@ -25,7 +25,14 @@ class Writer(Protocol):
         """How many replies from the end the form of earlier messages may still depend on."""
         ...
 
-    def wires(self, endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures, *, end: bool) -> list[Any]:
+    def wires(
+        self,
+        endpoint: Endpoint,
+        messages: Sequence[Message],
+        pictures: Pictures,
+        *,
+        end: bool,
+    ) -> list[Any]:
         """`messages` in the format's own form. They begin a conversation or follow a reply; `end`: nothing follows."""
         ...
 
@@ -54,7 +61,10 @@ class Prefixes:
     def find(self, endpoint: Endpoint, request: ModelRequest) -> Settled:
         """The settled beginning of `request`; nothing if it does not begin as it did."""
         found = self._settled.get(request.cache_key, NOTHING)
-        same = found.endpoint == endpoint and request.messages[: len(found.messages)] == found.messages
+        same = (
+            found.endpoint == endpoint
+            and request.messages[: len(found.messages)] == found.messages
+        )
         return found if same else NOTHING
 
     def keep(self, request: ModelRequest, settled: Settled) -> None:
@@ -66,7 +76,11 @@ class Prefixes:
 
 
 def build_body(
-    writer: Writer, endpoint: Endpoint, request: ModelRequest, pictures: Pictures, settled: Settled = NOTHING
+    writer: Writer,
+    endpoint: Endpoint,
+    request: ModelRequest,
+    pictures: Pictures,
+    settled: Settled = NOTHING,
 ) -> tuple[bytes, Settled]:
     """The request's bytes, and what is settled of it now. `pictures` are those behind the settled beginning."""
     messages, done = request.messages, len(settled.messages)
@@ -82,10 +96,14 @@ def settled_end(messages: Sequence[Message], unsettled: int) -> int:
     """The index behind a reply whose earlier messages can no longer change their form."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if not isinstance(message, AssistantMessage) or not (message.text.strip() or message.tool_calls):
+        if not isinstance(message, AssistantMessage) or not (
+            message.text.strip() or message.tool_calls
+        ):
             continue
         unsettled -= 1
-        followed = index + 1 < len(messages) and not isinstance(messages[index + 1], AssistantMessage)
+        followed = index + 1 < len(messages) and not isinstance(
+            messages[index + 1], AssistantMessage
+        )
         if unsettled <= 0 and followed:
             return index + 1
     return 0

@@ -25,18 +25,26 @@ class Proxied:
 
     @cached_property
     def _client(self) -> "httpx2.AsyncClient":
-        limits = self._library.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=30.0)
-        return self._library.AsyncClient(follow_redirects=False, limits=limits, timeout=None)
+        limits = self._library.Limits(
+            max_connections=64, max_keepalive_connections=16, keepalive_expiry=30.0
+        )
+        return self._library.AsyncClient(
+            follow_redirects=False, limits=limits, timeout=None
+        )
 
     def warm(self) -> None:
         """Loads the client."""
         _ = self._client
 
-    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> "ProxiedExchange":
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> "ProxiedExchange":
         """Sends a request and waits for the head of its answer. Raises OSError or Cut."""
         library = self._library
         try:
-            request = self._client.build_request(method, url, headers=headers, content=body or None)
+            request = self._client.build_request(
+                method, url, headers=headers, content=body or None
+            )
             response = await self._client.send(request, stream=True)
         except library.ConnectError as error:
             raise OSError(str(error) or "the connection was refused") from error

@@ -19,7 +19,9 @@ class Quirks(Struct, frozen=True, kw_only=True):
     key_variable: str = ""
     hosts: tuple[str, ...] = ()
     default_model: str = ""
-    small_models: tuple[str, ...] = ()  # cheap, and good enough to be trusted with a summary
+    small_models: tuple[
+        str, ...
+    ] = ()  # cheap, and good enough to be trusted with a summary
     image_bytes: int = 15_000_000  # the largest picture it takes, before base64
     image_side: int = 8_000  # the longest side in pixels
     api: Api = "chat"
@@ -28,7 +30,9 @@ class Quirks(Struct, frozen=True, kw_only=True):
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     system_role: Literal["system", "developer"] = "system"
     include_usage: bool = True  # stream_options.include_usage is understood
-    reasoning_effort: Literal["", "reasoning_effort", "reasoning"] = ""  # the request field that sets it
+    reasoning_effort: Literal["", "reasoning_effort", "reasoning"] = (
+        ""  # the request field that sets it
+    )
     parallel_tool_calls: bool = False  # the field is understood and worth sending
     images: bool = True  # the format takes pictures; the model may still not
     reasoning_outside_output: bool = False  # completion_tokens leaves thinking out
@@ -198,8 +202,19 @@ FAMILIES: tuple[Quirks, ...] = (
 
 GENERIC = Quirks(family="generic", key_variable="OPENAI_API_KEY", needs_key=False)
 
-_ALIASES = {"kimi": "moonshot", "google": "gemini", "grok": "xai", "claude": "anthropic", "lm-studio": "lmstudio"}
-_ALIASES |= {"glm": "zai", "zhipu": "zai", "custom": "generic", "openai-compatible": "generic"}
+_ALIASES = {
+    "kimi": "moonshot",
+    "google": "gemini",
+    "grok": "xai",
+    "claude": "anthropic",
+    "lm-studio": "lmstudio",
+}
+_ALIASES |= {
+    "glm": "zai",
+    "zhipu": "zai",
+    "custom": "generic",
+    "openai-compatible": "generic",
+}
 
 
 def family(name: str) -> Quirks | None:
@@ -217,7 +232,11 @@ def family_of(base_url: str) -> Quirks:
     host = (parts.hostname or "").lower()
     for quirks in FAMILIES:
         for known in quirks.hosts:
-            if host == known or host.endswith("." + known) or (known == f":{parts.port}" and is_local(base_url)):
+            if (
+                host == known
+                or host.endswith("." + known)
+                or (known == f":{parts.port}" and is_local(base_url))
+            ):
                 return quirks
     return GENERIC
 
@@ -227,10 +246,14 @@ def is_local(base_url: str) -> bool:
     import ipaddress
 
     host = (urlsplit(base_url).hostname or "").lower()
-    if host == "localhost" or host.endswith((".localhost", ".local", ".lan", ".internal")):
+    if host == "localhost" or host.endswith(
+        (".localhost", ".local", ".lan", ".internal")
+    ):
         return True
     try:
         address = ipaddress.ip_address(host)
-    except ValueError:  # a name: private only when it has no dot, as in a container network
+    except (
+        ValueError
+    ):  # a name: private only when it has no dot, as in a container network
         return bool(host) and "." not in host
     return address.is_loopback or address.is_private or address.is_link_local

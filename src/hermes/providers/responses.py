@@ -93,10 +93,14 @@ class Responses:
         *,
         end: bool,  # noqa: ARG002 - nothing depends on it here
     ) -> list[Any]:
-        return [item for message in messages for item in _items(endpoint, message, pictures)]
+        return [
+            item for message in messages for item in _items(endpoint, message, pictures)
+        ]
 
     def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
-        return _encoder.encode(_body(endpoint, request, msgspec.Raw(b"[" + messages + b"]")))
+        return _encoder.encode(
+            _body(endpoint, request, msgspec.Raw(b"[" + messages + b"]"))
+        )
 
     def reader(self, endpoint: Endpoint) -> ResponsesReader:  # noqa: ARG002 - the same for all
         return ResponsesReader()
@@ -108,18 +112,27 @@ def _body(endpoint: Endpoint, request: ModelRequest, items: msgspec.Raw) -> _Bod
     if system := "\n\n".join(part for part in request.system if part):
         body.instructions = system
     if facts.reasoning:
-        body.include = ["reasoning.encrypted_content"]  # rejected by models that don't think
+        body.include = [
+            "reasoning.encrypted_content"
+        ]  # rejected by models that don't think
         if options.reasoning_effort or options.reasoning_summary:
-            body.reasoning = _Reasoning(options.reasoning_effort or UNSET, options.reasoning_summary or UNSET)
+            body.reasoning = _Reasoning(
+                options.reasoning_effort or UNSET, options.reasoning_summary or UNSET
+            )
     if limit := request.max_output_tokens or options.max_output_tokens:
         body.max_output_tokens = limit
-    temperature = options.temperature if request.temperature is None else request.temperature
+    temperature = (
+        options.temperature if request.temperature is None else request.temperature
+    )
     if temperature is not None and not facts.fixed_sampling:
         body.temperature = temperature
     if request.cache_key:
         body.prompt_cache_key = request.cache_key
     if request.tools:
-        body.tools = [_Tool(wire_name(spec.name), spec.description, spec.parameters) for spec in request.tools]
+        body.tools = [
+            _Tool(wire_name(spec.name), spec.description, spec.parameters)
+            for spec in request.tools
+        ]
     return body
 
 

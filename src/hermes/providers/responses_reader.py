@@ -104,7 +104,12 @@ _summary = msgspec.json.Decoder(list[_Content])
 
 _TEXT = {"response.output_text.delta", "response.refusal.delta"}
 _THOUGHT = {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
-_ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
+_ENDS = {
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "response.cancelled",
+}
 _INCOMPLETE: dict[str, FinishReason] = {
     "max_output_tokens": "length",
     "max_tokens": "length",
@@ -120,7 +125,9 @@ class ResponsesReader:
         self._json = WireJson()
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._items: list[_Item] = []  # in the order in which they were completed, which is their order
+        self._items: list[
+            _Item
+        ] = []  # in the order in which they were completed, which is their order
         self._open: set[int] = set()
         self._refused = False
         self._finish: FinishReason = "stop"
@@ -139,7 +146,9 @@ class ResponsesReader:
         try:
             response = self._json.decode(_response, body)
             if f"response.{response.status}" not in _ENDS:
-                raise StreamBroken(f"the reply is not a finished response: {response.status}")
+                raise StreamBroken(
+                    f"the reply is not a finished response: {response.status}"
+                )
             items = [self._json.decode(_item, bytes(item)) for item in response.output]
         except msgspec.DecodeError as error:
             raise StreamBroken(f"the reply can't be read: {error}") from error
@@ -158,7 +167,9 @@ class ResponsesReader:
                 self._text.append(text)
                 events.append(TextDelta(text))
         if item.type == "reasoning":
-            thought = "\n\n".join(part.text for part in self._json.decode(_summary, bytes(item.summary)))
+            thought = "\n\n".join(
+                part.text for part in self._json.decode(_summary, bytes(item.summary))
+            )
             self._reasoning.append(thought)
             events += [ReasoningDelta(thought)] if thought else []
         return events
@@ -176,7 +187,9 @@ class ResponsesReader:
             self._reasoning.append("\n\n")
             return [ReasoningDelta("\n\n")]
         if kind == "response.output_item.added":
-            return self._added(self._json.decode(_item, bytes(event.item)), event.output_index)
+            return self._added(
+                self._json.decode(_item, bytes(event.item)), event.output_index
+            )
         if kind == "response.output_item.done":
             self._items.append(self._json.decode(_item, bytes(event.item)))
             self._open.discard(event.output_index or 0)
@@ -188,16 +201,26 @@ class ResponsesReader:
 
     def _added(self, item: _Item, index: int | None) -> list[ModelEvent]:
         self._open.add(index or 0)
-        return [ToolCallStarted(item.call_id, item.name)] if item.type == "function_call" else []
+        return (
+            [ToolCallStarted(item.call_id, item.name)]
+            if item.type == "function_call"
+            else []
+        )
 
     def _ended(self, kind: str, response: _Response, data: bytes) -> None:
         if kind in {"response.failed", "response.cancelled"}:
-            raise ErrorFrame(b'{"error":' + bytes(response.error) + b"}" if is_present(response.error) else data)
+            raise ErrorFrame(
+                b'{"error":' + bytes(response.error) + b"}"
+                if is_present(response.error)
+                else data
+            )
         if kind == "response.incomplete":
             reason = (response.incomplete_details or _Incomplete()).reason or ""
             finish = _INCOMPLETE.get(reason)
             if finish is None:
-                raise StreamBroken(f"the reply is incomplete for an unknown reason: {reason or 'none given'}")
+                raise StreamBroken(
+                    f"the reply is incomplete for an unknown reason: {reason or 'none given'}"
+                )
             self._finish = finish
         elif self._open:
             raise StreamBroken("the reply ended while a part of it was still open")
@@ -222,7 +245,10 @@ class ResponsesReader:
             text="".join(self._text),
             reasoning="".join(self._reasoning),
             tool_calls=tuple(
-                ToolCall(id=item.call_id, name=item.name, arguments=item.arguments or "") for item in calls
+                ToolCall(
+                    id=item.call_id, name=item.name, arguments=item.arguments or ""
+                )
+                for item in calls
             ),
             finish="refused" if self._refused else finish,
             usage=self._usage,
@@ -257,5 +283,8 @@ def _usage(usage: _Usage) -> Usage:
         output_tokens=usage.output_tokens,
         cache_read_tokens=details.cached_tokens or 0,
         cache_write_tokens=details.cache_write_tokens or 0,
-        reasoning_tokens=(usage.output_tokens_details or _OutputDetails()).reasoning_tokens or 0,
+        reasoning_tokens=(
+            usage.output_tokens_details or _OutputDetails()
+        ).reasoning_tokens
+        or 0,
     )

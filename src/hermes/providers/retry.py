@@ -64,7 +64,9 @@ class Candidate:
         self.model = model
         self.keys = keys or KeyRing()
 
-    def open(self, request: ModelRequest, first_byte: float | None) -> AsyncIterator[ModelEvent]:
+    def open(
+        self, request: ModelRequest, first_byte: float | None
+    ) -> AsyncIterator[ModelEvent]:
         """A new attempt, perhaps with less time for its first byte than usual."""
         if not isinstance(self.model, Adapter):
             return self.model.stream(request)
@@ -77,7 +79,11 @@ class Candidate:
     def facts(self) -> ModelFacts:
         """What is known about it. A model without an address costs nothing."""
         model = self.model
-        return model.endpoint.facts if isinstance(model, Adapter) else ModelFacts(prices=Prices(0.0, 0.0))
+        return (
+            model.endpoint.facts
+            if isinstance(model, Adapter)
+            else ModelFacts(prices=Prices(0.0, 0.0))
+        )
 
     async def close(self) -> None:
         """Let go of what the model holds."""
@@ -150,7 +156,10 @@ class Resilient:
         known = [prices for prices in every if prices is not None]
         if len(known) < len(every):
             return None
-        reading = max(max(prices.input, prices.cache_write or 0.0, prices.cache_read or 0.0) for prices in known)
+        reading = max(
+            max(prices.input, prices.cache_write or 0.0, prices.cache_read or 0.0)
+            for prices in known
+        )
         return Prices(reading, max(prices.output for prices in known))
 
     @property
@@ -177,13 +186,21 @@ class Resilient:
         course = _Course(self._patience, self._clock())
         for place, candidate in enumerate(self._candidates):
             if place:
-                request = msgspec.structs.replace(request, model="")  # that name belongs to the first
+                request = msgspec.structs.replace(
+                    request, model=""
+                )  # that name belongs to the first
             course.enter(len(candidate.keys))
-            following = self._candidates[place + 1] if place + 1 < len(self._candidates) else None
+            following = (
+                self._candidates[place + 1]
+                if place + 1 < len(self._candidates)
+                else None
+            )
             while True:
                 streamed = False
                 try:
-                    async with _Closing(candidate.open(request, course.first_byte)) as events:
+                    async with _Closing(
+                        candidate.open(request, course.first_byte)
+                    ) as events:
                         async for event in events:
                             streamed = True
                             yield event
@@ -191,7 +208,9 @@ class Resilient:
                 except ModelError as error:
                     failure = error
                 if streamed and failure.reason != "timeout":
-                    course.since = self._clock()  # it did answer: this failure begins a new run
+                    course.since = (
+                        self._clock()
+                    )  # it did answer: this failure begins a new run
                 delay = self._again(course, candidate, failure)
                 if delay is None:
                     break
@@ -204,9 +223,15 @@ class Resilient:
             course.attempt += 1
             yield _retrying(course, failure, 0.0, following)
 
-    def _again(self, course: _Course, candidate: Candidate, failure: ModelError) -> float | None:
+    def _again(
+        self, course: _Course, candidate: Candidate, failure: ModelError
+    ) -> float | None:
         """The seconds to wait before the same candidate is tried again; None if it is not."""
-        if failure.rotate_key and course.keys_left > 0 and not (failure.rotate_once and course.rotated):
+        if (
+            failure.rotate_key
+            and course.keys_left > 0
+            and not (failure.rotate_once and course.rotated)
+        ):
             course.keys_left -= 1
             course.rotated = True
             course.attempt += 1
@@ -217,7 +242,9 @@ class Resilient:
             return None
         delay = failure.retry_after
         if delay is None:
-            delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (course.tries - 1)) * (0.5 + self._chance() / 2)
+            delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (course.tries - 1)) * (
+                0.5 + self._chance() / 2
+            )
         left = course.left(self._clock()) - delay
         if delay > course.patience.waiting - course.waited or left < _LEAST_PATIENCE:
             return None
@@ -238,15 +265,27 @@ class _Closing:
         return self._events
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if isinstance(self._events, AsyncGenerator):
             await self._events.aclose()
 
 
-def _retrying(course: _Course, failure: ModelError, delay: float, candidate: Candidate) -> Retrying:
+def _retrying(
+    course: _Course, failure: ModelError, delay: float, candidate: Candidate
+) -> Retrying:
     model = candidate.model
-    return Retrying(failure.reason, failure.message, course.attempt, delay, model.provider, model.name)
+    return Retrying(
+        failure.reason,
+        failure.message,
+        course.attempt,
+        delay,
+        model.provider,
+        model.name,
+    )
 
 
 def _final(failure: ModelError, course: _Course) -> ModelError:

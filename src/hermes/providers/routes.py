@@ -67,7 +67,9 @@ def route_for(settings: Settings, secrets: Secrets, text: str, origin: Route) ->
     )
 
 
-def route_to(settings: Settings, secrets: Secrets, provider: str, model: str, base_url: str = "") -> Route:
+def route_to(
+    settings: Settings, secrets: Secrets, provider: str, model: str, base_url: str = ""
+) -> Route:
     """The route to a provider by its name; SettingsError if nobody goes by it."""
     if provider == EMBEDDED:
         return Route(provider=EMBEDDED, model=model)
@@ -77,9 +79,15 @@ def route_to(settings: Settings, secrets: Secrets, provider: str, model: str, ba
         raise _unknown(settings, provider)
     own = (custom.base_url if custom else "") or base_url
     if family is None or (own and family.family in {"openai", "generic"}):
-        family = quirks.family_of(own)  # another service at OpenAI's name behaves as its address says
+        family = quirks.family_of(
+            own
+        )  # another service at OpenAI's name behaves as its address says
     variable = custom.key_env if custom else family.key_variable
-    address = own or (secrets.get(address_variable(variable)) if variable else None) or family.base_url
+    address = (
+        own
+        or (secrets.get(address_variable(variable)) if variable else None)
+        or family.base_url
+    )
     if not own and family.family == "openai":
         family = quirks.family_of(address)
     if not address:
@@ -101,11 +109,19 @@ def _automatic(settings: Settings, secrets: Secrets) -> Route:
     chosen = settings.model
     address = chosen.base_url or secrets.get("OPENAI_BASE_URL") or ""
     if address:
-        own = (name for name, one in settings.custom_providers.items() if one.base_url == address)
+        own = (
+            name
+            for name, one in settings.custom_providers.items()
+            if one.base_url == address
+        )
         name = next(own, "") or _name_of(address, settings, secrets)
         return route_to(settings, secrets, name, chosen.default, address)
     wanted = facts_of(chosen.default).family if chosen.default else ""
-    with_key = [family for family in FAMILIES if family.needs_key and secrets.get(family.key_variable)]
+    with_key = [
+        family
+        for family in FAMILIES
+        if family.needs_key and secrets.get(family.key_variable)
+    ]
     for family in sorted(with_key, key=lambda family: family.family != wanted):
         return route_to(settings, secrets, family.family, chosen.default)
     return Route(provider=EMBEDDED, model=chosen.default)
@@ -121,22 +137,36 @@ def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
         return family.family
     keys = {family.family for family in FAMILIES if secrets.get(family.key_variable)}
     speaks = settings.model.api in {"auto", "anthropic"}
-    return "anthropic" if settings.model.base_url and speaks and keys == {"anthropic"} else "openai-compatible"
+    return (
+        "anthropic"
+        if settings.model.base_url and speaks and keys == {"anthropic"}
+        else "openai-compatible"
+    )
 
 
 def keys_of(route: Route, secrets: Secrets) -> tuple[str, ...]:
     """Every key for a route: separated by commas, or in NAME_2, NAME_3 and so on."""
     if not route.key_variable:
         return ()
-    names = [route.key_variable, *(f"{route.key_variable}_{number}" for number in range(2, 10))]
-    found = [key.strip() for name in names for key in (secrets.get(name) or "").split(",")]
+    names = [
+        route.key_variable,
+        *(f"{route.key_variable}_{number}" for number in range(2, 10)),
+    ]
+    found = [
+        key.strip() for name in names for key in (secrets.get(name) or "").split(",")
+    ]
     keys = tuple(dict.fromkeys(key for key in found if key))
-    if not keys and (route.quirks.needs_key or route.key_variable not in {"", route.quirks.key_variable}):
+    if not keys and (
+        route.quirks.needs_key
+        or route.key_variable not in {"", route.quirks.key_variable}
+    ):
         secrets.require(route.key_variable)
     for key in keys:
         if not key.isascii() or not key.isprintable():
             hint = f"Store it again with: hermes config set {route.key_variable}"
-            raise SettingsError(f"{route.key_variable} holds characters that no key has.", hint=hint)
+            raise SettingsError(
+                f"{route.key_variable} holds characters that no key has.", hint=hint
+            )
     return keys
 
 
@@ -146,29 +176,49 @@ def address_variable(key_variable: str) -> str:
 
 
 def _known(settings: Settings, provider: str) -> bool:
-    return provider == EMBEDDED or provider in settings.custom_providers or quirks.family(provider) is not None
+    return (
+        provider == EMBEDDED
+        or provider in settings.custom_providers
+        or quirks.family(provider) is not None
+    )
 
 
 def _checked(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         hint = "It looks like https://example.org/v1."
-        raise SettingsError("The address of the model service is not one that can be called.", hint=hint)
+        raise SettingsError(
+            "The address of the model service is not one that can be called.", hint=hint
+        )
     return address.rstrip("/")
 
 
 def _unknown(settings: Settings, provider: str) -> SettingsError:
     import difflib
 
-    names = [EMBEDDED, *(family.family for family in FAMILIES), *settings.custom_providers]
+    names = [
+        EMBEDDED,
+        *(family.family for family in FAMILIES),
+        *settings.custom_providers,
+    ]
     near = difflib.get_close_matches(provider, names, 1, 0.6)
-    hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}; or set custom_providers.{provider}."
-    return SettingsError(f"model.provider: there is no provider called {provider}.", hint=hint)
+    hint = (
+        f"Did you mean {near[0]}?"
+        if near
+        else f"There are: {', '.join(names)}; or set custom_providers.{provider}."
+    )
+    return SettingsError(
+        f"model.provider: there is no provider called {provider}.", hint=hint
+    )
 
 
 def route_facts(route: Route) -> ModelFacts:
     """What is known about a route's model. What runs on one's own machine costs nothing."""
     facts = facts_of(route.model, route.custom)
-    if facts.prices is None and route.quirks.family in {"ollama", "lmstudio"} and is_local(route.base_url):
+    if (
+        facts.prices is None
+        and route.quirks.family in {"ollama", "lmstudio"}
+        and is_local(route.base_url)
+    ):
         return msgspec.structs.replace(facts, prices=Prices(0.0, 0.0))
     return facts

@@ -19,7 +19,16 @@ class BrokenEvents(ValueError):
 class EventParser:
     """Feed it what arrives. What is left at the end of a stream was cut, and is never an event."""
 
-    __slots__ = ("_data", "_limit", "_line", "_line_size", "_name", "_size", "_skip_newline", "_started")
+    __slots__ = (
+        "_data",
+        "_limit",
+        "_line",
+        "_line_size",
+        "_name",
+        "_size",
+        "_skip_newline",
+        "_started",
+    )
 
     def __init__(self, limit: int = MAX_EVENT) -> None:
         self._limit = limit
@@ -74,7 +83,11 @@ class EventParser:
         for line in lines:
             if not line:
                 if self._data:
-                    data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+                    data = (
+                        self._data[0]
+                        if len(self._data) == 1
+                        else b"\n".join(self._data)
+                    )
                     events.append(ServerEvent(self._name, data))
                     self._data.clear()
                     self._size = 0
@@ -84,7 +97,9 @@ class EventParser:
             elif line.startswith(b"event:"):
                 self._name = line[6:].removeprefix(b" ").decode("utf-8", "replace")
                 if not self._name.isprintable():
-                    raise BrokenEvents(f"an event with a broken name: {self._name[:80]!r}")
+                    raise BrokenEvents(
+                        f"an event with a broken name: {self._name[:80]!r}"
+                    )
             else:
                 self._rare(line)
         return events
@@ -96,8 +111,14 @@ class EventParser:
         elif line.startswith(b"error:"):  # as llama.cpp's server reports one
             self._name = "error"
             self._add_data(line[6:].strip())
-        elif not line.startswith((b":", b"id:", b"retry:")) and line not in {b"id", b"retry", b"event"}:
-            raise BrokenEvents(f"a line that belongs to no event: {line[:80].decode('utf-8', 'replace')!r}")
+        elif not line.startswith((b":", b"id:", b"retry:")) and line not in {
+            b"id",
+            b"retry",
+            b"event",
+        }:
+            raise BrokenEvents(
+                f"a line that belongs to no event: {line[:80].decode('utf-8', 'replace')!r}"
+            )
 
     def _add_data(self, value: bytes) -> None:
         self._size += len(value) + 1

@@ -53,4 +53,11 @@ class Thinking:
 
 def _beginning_of_close(text: str) -> int:
     """How many characters at the end may be the beginning of the closing tag."""
-    return next((size for size in range(min(len(_CLOSE) - 1, len(text)), 0, -1) if _CLOSE.startswith(text[-size:])), 0)
+    return next(
+        (
+            size
+            for size in range(min(len(_CLOSE) - 1, len(text)), 0, -1)
+            if _CLOSE.startswith(text[-size:])
+        ),
+        0,
+    )

@@ -18,10 +18,16 @@ T = TypeVar("T")
 _PROSE = b"content|text|delta|reasoning_content|reasoning|refusal|thinking|summary"
 _ARGUMENTS = b"arguments|partial_json"
 _FIELD = re.compile(
-    rb'("(?:' + _PROSE + b"|(" + _ARGUMENTS + rb'))"\s*:\s*)"([^"\\]*+(?:\\.[^"\\]*+)*+)"',
+    rb'("(?:'
+    + _PROSE
+    + b"|("
+    + _ARGUMENTS
+    + rb'))"\s*:\s*)"([^"\\]*+(?:\\.[^"\\]*+)*+)"',
     re.DOTALL,
 )
-_CUT_CHARACTER = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
+_CUT_CHARACTER = re.compile(
+    rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
+)
 _REST_OF_CHARACTER = re.compile(rb"[\x80-\xbf]{1,3}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -32,7 +38,9 @@ class WireJson:
     def __init__(self) -> None:
         self.lossy = False
         self._held_bytes = b""  # the beginning of a character whose other bytes come with a later frame
-        self._held_half = ""  # the first half of a surrogate pair whose second half does
+        self._held_half = (
+            ""  # the first half of a surrogate pair whose second half does
+        )
         self._held_stand_in = ""
 
     def complete(self, text: list[str], arguments: list[str] | None) -> None:
@@ -42,7 +50,9 @@ class WireJson:
         """
         if self._held_bytes or self._held_half:
             in_call = self._held_stand_in == DAMAGED
-            (arguments if in_call and arguments is not None else text).append(self._held_stand_in)
+            (arguments if in_call and arguments is not None else text).append(
+                self._held_stand_in
+            )
 
     def decode(self, decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         """Decodes `data`. Raises only msgspec.DecodeError."""
@@ -99,7 +109,9 @@ class WireJson:
         if self._held_half and "\udc00" <= text[:1] <= "\udfff":
             text = self._held_half + text
             self._held_half = ""
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        text = text.encode("utf-16-le", "surrogatepass").decode(
+            "utf-16-le", "surrogatepass"
+        )
         if "\ud800" <= text[-1:] <= "\udbff":
             text, self._held_half, self._held_stand_in = text[:-1], text[-1], stand_in
         if _SURROGATE.search(text):

@@ -4,4 +4,11 @@ from hermes.pty.bridge import PtyBridge, PtyStalled, PtyUnavailableError
 from hermes.pty.scrollback import Scrollback
 from hermes.pty.terminal import Terminal, Viewer
 
-__all__ = ["PtyBridge", "PtyStalled", "PtyUnavailableError", "Scrollback", "Terminal", "Viewer"]
+__all__ = [
+    "PtyBridge",
+    "PtyStalled",
+    "PtyUnavailableError",
+    "Scrollback",
+    "Terminal",
+    "Viewer",
+]

@@ -103,7 +103,9 @@ class PtyBridge:
         """For an event loop; -1 once closed."""
         return self._master
 
-    def read(self, timeout: float = 0.2, *, most: int = CHUNK, linger: float = 0.0) -> bytes | None:
+    def read(
+        self, timeout: float = 0.2, *, most: int = CHUNK, linger: float = 0.0
+    ) -> bytes | None:
         """Up to 64 KiB; empty when nothing came in time, None when the child is gone and everything was read.
 
         With `linger`, a stream that flows is followed, and waited for about so long, to return more of it at once.
@@ -112,7 +114,12 @@ class PtyBridge:
             return None
         end = time.monotonic() + max(0.0, timeout)
         found = self._take(most, linger)
-        if not found and not self._hung_up and timeout > 0 and _ready(self._master, select.POLLIN, timeout):
+        if (
+            not found
+            and not self._hung_up
+            and timeout > 0
+            and _ready(self._master, select.POLLIN, timeout)
+        ):
             found = self._take()
         if found:
             return found
@@ -137,7 +144,11 @@ class PtyBridge:
         while rest:
             taken = self.send(rest)
             rest = rest[taken:]
-            if rest and not taken and not _ready(self._master, select.POLLOUT, patience):
+            if (
+                rest
+                and not taken
+                and not _ready(self._master, select.POLLOUT, patience)
+            ):
                 if self._child.poll():
                     return
                 raise PtyStalled(
@@ -166,7 +177,10 @@ class PtyBridge:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 

@@ -21,7 +21,14 @@ _STEP = 0.5  # seconds between two signals
 _GRAIN = 0.01  # seconds between looks, where nothing says that a process has ended
 _PROC = Path("/proc")
 _MARK = "HERMES_TERMINAL_MARK"
-_USUAL = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM, signal.SIGTSTP)
+_USUAL = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGPIPE,
+    signal.SIGTERM,
+    signal.SIGTSTP,
+)
 # A folder can't be given to posix_spawn. The shell goes there and becomes the program.
 _MOVE = ("/bin/sh", "-c", 'cd -- "$0" && unset OLDPWD && exec "$@"')
 
@@ -29,7 +36,9 @@ _MOVE = ("/bin/sh", "-c", 'cd -- "$0" && unset OLDPWD && exec "$@"')
 class Child:
     """The leader of a session of processes. `code` is how it ended."""
 
-    def __init__(self, pid: int, mark: str = "", others: AbstractSet[int] = frozenset()) -> None:
+    def __init__(
+        self, pid: int, mark: str = "", others: AbstractSet[int] = frozenset()
+    ) -> None:
         """`others` are processes that were already running, so none of them belongs to the terminal."""
         self.pid = pid
         self.code: int | None = None
@@ -41,7 +50,12 @@ class Child:
 
     @classmethod
     def start(
-        cls, argv: Sequence[str], terminal: str, *, cwd: str | Path | None, env: Mapping[str, str] | None
+        cls,
+        argv: Sequence[str],
+        terminal: str,
+        *,
+        cwd: str | Path | None,
+        env: Mapping[str, str] | None,
     ) -> Self:
         """Starts a program whose controlling terminal is `terminal`.
 
@@ -125,17 +139,32 @@ class Child:
 
     def _members(self) -> list[int]:
         """The processes that belong to the terminal: in its session, descended from a member, or with the mark."""
-        running = {pid: state for pid in _running() if pid not in self._others and (state := _state(pid))}
-        found = {pid for pid, state in running.items() if state.session == self.pid or self._is_marked(pid)}
-        found |= {pid for pid, state in running.items() if (pid, state.started) in self._known}
-        while more := {pid for pid, state in running.items() if state.parent in found} - found:
+        running = {
+            pid: state
+            for pid in _running()
+            if pid not in self._others and (state := _state(pid))
+        }
+        found = {
+            pid
+            for pid, state in running.items()
+            if state.session == self.pid or self._is_marked(pid)
+        }
+        found |= {
+            pid for pid, state in running.items() if (pid, state.started) in self._known
+        }
+        while (
+            more := {pid for pid, state in running.items() if state.parent in found}
+            - found
+        ):
             found |= more
         self._known |= {(pid, running[pid].started) for pid in found}
         return sorted(found)
 
     def _is_marked(self, pid: int) -> bool:
         try:
-            return self._mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+            return self._mark in (_PROC / str(pid) / "environ").read_bytes().split(
+                b"\0"
+            )
         except OSError:  # gone, or another user's
             return False
 
@@ -199,9 +228,17 @@ def _state(pid: int) -> _State | None:
         fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return None
-    return None if fields[0] in {b"Z", b"X"} else _State(int(fields[1]), int(fields[3]), int(fields[19]))
+    return (
+        None
+        if fields[0] in {b"Z", b"X"}
+        else _State(int(fields[1]), int(fields[3]), int(fields[19]))
+    )
 
 
-def _quietly(send: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # gone, or somebody else's by now
+def _quietly(
+    send: Callable[[int, int], None], target: int, number: signal.Signals
+) -> None:
+    with contextlib.suppress(
+        ProcessLookupError, PermissionError
+    ):  # gone, or somebody else's by now
         send(target, number)

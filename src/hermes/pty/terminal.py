@@ -14,7 +14,9 @@ HIGH = LIMIT // 2  # bytes a viewer may be behind before the child has to wait
 LOW = LIMIT // 8  # bytes behind at which it goes on
 INPUT = 1024 * 1024  # bytes of input that wait for the child to read
 _LINGER = 0.001  # seconds a read may follow a stream: so much less is spent on handing it out in crumbs
-GULP = 192 * 1024  # bytes that are read at once: a large frame costs hardly more than a small one
+GULP = (
+    192 * 1024
+)  # bytes that are read at once: a large frame costs hardly more than a small one
 _UNWATCHED = 0.01  # seconds between reads while nobody looks: output is kept, but not worth a processor
 _GRACE = 5.0  # seconds for which the place of the last viewer is kept: a line that breaks loses nothing
 _LOOK = 0.05  # seconds between looks whether a child that left its terminal has ended
@@ -23,7 +25,9 @@ _LOOK = 0.05  # seconds between looks whether a child that left its terminal has
 class Terminal:
     """Owns a `PtyBridge`. To be made and used inside one event loop."""
 
-    def __init__(self, bridge: PtyBridge, *, limit: int = LIMIT, grace: float = _GRACE) -> None:
+    def __init__(
+        self, bridge: PtyBridge, *, limit: int = LIMIT, grace: float = _GRACE
+    ) -> None:
         self._bridge = bridge
         self._grace = grace
         self._left: Viewer | None = None
@@ -114,7 +118,9 @@ class Terminal:
             self._stop_reading()
             with contextlib.suppress(ValueError):
                 self._loop.remove_writer(self._fd)
-            self._closing = self._loop.create_task(asyncio.to_thread(self._bridge.close))
+            self._closing = self._loop.create_task(
+                asyncio.to_thread(self._bridge.close)
+            )
         await asyncio.shield(self._closing)
         self._end()
 
@@ -122,13 +128,19 @@ class Terminal:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.close()
 
     def pace(self) -> None:
         """Lets the child wait while a viewer is far behind, and go on once it has caught up."""
-        behind = max((viewer.behind for viewer in self._viewers), default=self._left.behind if self._left else 0)
+        behind = max(
+            (viewer.behind for viewer in self._viewers),
+            default=self._left.behind if self._left else 0,
+        )
         if self._reading and behind > HIGH:
             self._stop_reading()
         elif not self._reading and behind <= LOW and self._later is None:
@@ -213,13 +225,23 @@ class Viewer:
 
     @property
     def behind(self) -> int:
-        return self._terminal.scrollback.end - (self.seen if self.window else self.position)
+        return self._terminal.scrollback.end - (
+            self.seen if self.window else self.position
+        )
 
     async def take(self, most: int = GULP) -> bytes | None:
         """The next bytes; None when the program has ended and all was taken."""
         while True:
-            room = most if not self.window else min(most, self.window - (self.position - self.seen))
-            found = self._terminal.scrollback.after(self.position, room) if room > 0 else b""
+            room = (
+                most
+                if not self.window
+                else min(most, self.window - (self.position - self.seen))
+            )
+            found = (
+                self._terminal.scrollback.after(self.position, room)
+                if room > 0
+                else b""
+            )
             if found:
                 self.position += len(found)
                 self._terminal.shown = max(self._terminal.shown, self.position)

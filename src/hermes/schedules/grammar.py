@@ -84,14 +84,22 @@ class Grammar:
             return self._at(days)
         number = 2 if words.take("other") else words.number()
         if words.next in ("s", "sec", "secs", "second", "seconds"):
-            raise ScheduleError(f"“{words.text}” is too often.", hint="A job runs once a minute at most.")
-        unit = words.unit() or words.fail("a day, or a number of minutes, hours, days or weeks,")
+            raise ScheduleError(
+                f"“{words.text}” is too often.",
+                hint="A job runs once a minute at most.",
+            )
+        unit = words.unit() or words.fail(
+            "a day, or a number of minutes, hours, days or weeks,"
+        )
         return self._interval(1 if number is None else number, unit)
 
     def _interval(self, number: int, unit: str) -> Rule:
         words = self._words
         if not 0 < number * UNITS[unit] <= _LONGEST:
-            raise ScheduleError(f"“{words.text}” is no interval that can be kept.", hint="A minute to ten years can.")
+            raise ScheduleError(
+                f"“{words.text}” is no interval that can be kept.",
+                hint="A minute to ten years can.",
+            )
         if unit == "day" and words.next:
             return self._each_days(number, self._today)
         if unit == "week":
@@ -117,7 +125,10 @@ class Grammar:
         if number == 1:
             return self._at(days)
         if len(days) > 1:
-            raise ScheduleError(f"“{words.text}” names several days.", hint="Make a job for each of them.")
+            raise ScheduleError(
+                f"“{words.text}” names several days.",
+                hint="Make a job for each of them.",
+            )
         since = self._today + timedelta(days=(days[0] - self._today.weekday()) % 7)
         times = self._times()
         if self._is_over(since, times):
@@ -125,7 +136,9 @@ class Grammar:
         return Days(number * 7, since.isoformat(), _texts(times))
 
     def _is_over(self, day: date, times: list[time]) -> bool:
-        return all(on_the_wall(day, moment, self._zone) <= self._now for moment in times)
+        return all(
+            on_the_wall(day, moment, self._zone) <= self._now for moment in times
+        )
 
     def _between(self) -> tuple[int, int] | None:
         """between 9 and 17: whole hours, both included."""
@@ -139,17 +152,27 @@ class Grammar:
             words.fail("whole hours, the earlier one first,")
         return first.hour, last.hour
 
-    def _within(self, number: int, unit: str, hours: tuple[int, int], days: tuple[int, ...]) -> Rule:
+    def _within(
+        self, number: int, unit: str, hours: tuple[int, int], days: tuple[int, ...]
+    ) -> Rule:
         whole = 60 if unit == "minute" else 24
         if unit == "day" or whole % number or number >= whole:
             fitting = [str(n) for n in range(1, whole) if whole % n == 0]
             hint = (
-                f"These are possible: {', '.join(fitting)}." if unit != "day" else "Name a time: every 2 days at 9:00"
+                f"These are possible: {', '.join(fitting)}."
+                if unit != "day"
+                else "Name a time: every 2 days at 9:00"
             )
-            raise ScheduleError(f"Every {number} {unit}s does not fit into hours of a day.", hint=hint)
+            raise ScheduleError(
+                f"Every {number} {unit}s does not fit into hours of a day.", hint=hint
+            )
         span = "*" if hours == (0, 23) else f"{hours[0]}-{hours[1]}"
         if unit == "hour":
-            return cron(f"0 {span}/{number} * * {_numbers(days)}" if number > 1 else f"0 {span} * * {_numbers(days)}")
+            return cron(
+                f"0 {span}/{number} * * {_numbers(days)}"
+                if number > 1
+                else f"0 {span} * * {_numbers(days)}"
+            )
         return cron(f"*/{number} {span} * * {_numbers(days)}")
 
     def _on_in_month(self) -> Rule:
@@ -160,13 +183,17 @@ class Grammar:
         """the 1st and 15th [of each month] at 8, the last friday [of each month] at 16, the last day."""
         words = self._words
         words.take("the")
-        place = words.ordinal() or words.fail("a day such as 1st, last day or first monday")
+        place = words.ordinal() or words.fail(
+            "a day such as 1st, last day or first monday"
+        )
         if words.take("day"):
             return self._monthly(("L" if place == -1 else str(place),))
         if (day := words.day_of_week()) is not None:
             number = (day[0] + 1) % 7
             self._of_month()
-            return self._cron("*", "*", f"{number}L" if place == -1 else f"{number}#{place}")
+            return self._cron(
+                "*", "*", f"{number}L" if place == -1 else f"{number}#{place}"
+            )
         if place == -1:
             words.fail("“day” or a day of the week")
         places = [place]
@@ -179,7 +206,10 @@ class Grammar:
     def _monthly(self, days: tuple[str, ...]) -> Rule:
         self._of_month()
         if any(day.isdecimal() and not 1 <= int(day) <= 31 for day in days):
-            raise ScheduleError("A month has no such day.", hint="1st to 31st are possible, and the last day.")
+            raise ScheduleError(
+                "A month has no such day.",
+                hint="1st to 31st are possible, and the last day.",
+            )
         return self._cron(",".join(days), "*", "*")
 
     def _of_month(self) -> None:
@@ -191,12 +221,17 @@ class Grammar:
     def _at(self, days: tuple[int, ...]) -> Rule:
         return self._cron("*", "*", _numbers(days))
 
-    def _cron(self, day: str, month: str, weekday: str, times: list[time] | None = None) -> Rule:
+    def _cron(
+        self, day: str, month: str, weekday: str, times: list[time] | None = None
+    ) -> Rule:
         """On these days, at these times, or at those that follow."""
         by_minute: dict[int, list[int]] = {}
         for moment in times or self._times():
             by_minute.setdefault(moment.minute, []).append(moment.hour)
-        found = [cron(f"{minute} {_list(hours)} {day} {month} {weekday}") for minute, hours in by_minute.items()]
+        found = [
+            cron(f"{minute} {_list(hours)} {day} {month} {weekday}")
+            for minute, hours in by_minute.items()
+        ]
         return Cron(tuple(one.expressions[0] for one in found))
 
     # Pieces
@@ -265,7 +300,10 @@ class Grammar:
         return self._coming(days[0])
 
     def _in(self) -> Rule:
-        return self._after(length_of(self._words) or self._words.fail("a number of minutes, hours, days or weeks"))
+        return self._after(
+            length_of(self._words)
+            or self._words.fail("a number of minutes, hours, days or weeks")
+        )
 
     def _once(self) -> Rule:
         """What begins with none of the usual words."""
@@ -306,14 +344,24 @@ class Grammar:
         moment = self._one_time()
         day = self._today + timedelta(days=(weekday - self._today.weekday()) % 7)
         at = on_the_wall(day, moment, self._zone)
-        return Once(at if at > self._now else on_the_wall(day + timedelta(days=7), moment, self._zone))
+        return Once(
+            at
+            if at > self._now
+            else on_the_wall(day + timedelta(days=7), moment, self._zone)
+        )
 
     def _next_date(self, month: int) -> Rule:
         day = self._day_of_month()
-        year = self._words.number() if self._words.next.isdecimal() and len(self._words.next) == 4 else None
+        year = (
+            self._words.number()
+            if self._words.next.isdecimal() and len(self._words.next) == 4
+            else None
+        )
         moment = self._one_time()
         years = (year,) if year else range(self._today.year, self._today.year + 9)
-        found = [date(one, month, day) for one in years if day <= monthrange(one, month)[1]]
+        found = [
+            date(one, month, day) for one in years if day <= monthrange(one, month)[1]
+        ]
         at = [on_the_wall(one, moment, self._zone) for one in found]
         if not at:
             self._words.fail("a day that exists")
@@ -326,7 +374,11 @@ class Grammar:
     def _from_times(self, times: list[time]) -> Rule:
         """at 9; at 9 every weekday; at 9 on mondays."""
         words = self._words
-        if words.take("daily") or words.phrase("every", "day") or words.phrase("each", "day"):
+        if (
+            words.take("daily")
+            or words.phrase("every", "day")
+            or words.phrase("each", "day")
+        ):
             return self._cron("*", "*", "*", times)
         again = words.take("every", "each", "on")
         if again == "on" and not words.next.endswith("days"):

@@ -19,8 +19,12 @@ from hermes.schedules.zones import ScheduleError, zone
 from hermes.schema.schedules import Rule
 
 _LONGEST = 300  # characters
-_CRON = re.compile(r"[\d*@][^\s:]*(\s+[\d*A-Za-z][^\s:]*){4,}|@(?!every\b)\S+|[*\d][\d*,/-]*(\s+[*\d][\d*,/-]*)+")
-_ZONE = re.compile(r"(?:,|\bin|\b)\s*((?:[A-Za-z_]+/[A-Za-z_/+-]+\d*)|UTC|GMT)$", re.IGNORECASE)
+_CRON = re.compile(
+    r"[\d*@][^\s:]*(\s+[\d*A-Za-z][^\s:]*){4,}|@(?!every\b)\S+|[*\d][\d*,/-]*(\s+[*\d][\d*,/-]*)+"
+)
+_ZONE = re.compile(
+    r"(?:,|\bin|\b)\s*((?:[A-Za-z_]+/[A-Za-z_/+-]+\d*)|UTC|GMT)$", re.IGNORECASE
+)
 
 
 class Understood(NamedTuple):
@@ -35,15 +39,22 @@ def understand(text: str, now: float, zone_name: str) -> Understood:
     text = " ".join(text.split())
     if not text or len(text) > _LONGEST:
         what = "is too long" if text else "is empty"
-        raise ScheduleError(f"The schedule {what}.", hint="Such as: every weekday at 9:00")
+        raise ScheduleError(
+            f"The schedule {what}.", hint="Such as: every weekday at 9:00"
+        )
     if not _CRON.fullmatch(text):
         if found := _ZONE.search(text):
-            zone_name, text = zone(_proper(found[1])).key, text[: found.start()].rstrip(" ,")
+            zone_name, text = (
+                zone(_proper(found[1])).key,
+                text[: found.start()].rstrip(" ,"),
+            )
         rule = Grammar(Words(text), now, zone_name).read()
     else:
         rule = cron(text)
     if next_after(rule, zone_name, now) is None:
-        raise ScheduleError(f"“{text}” is over already.", hint="Name a time that is still to come.")
+        raise ScheduleError(
+            f"“{text}” is over already.", hint="Name a time that is still to come."
+        )
     return Understood(rule, zone_name)
 
 
@@ -54,7 +65,9 @@ def seconds(text: str) -> float:
     words = Words(text)
     total = length_of(words)
     if total is None or not words.done:
-        raise ScheduleError(f"{text!r} is no length of time.", hint="Such as: 90s, 10 minutes, 2h")
+        raise ScheduleError(
+            f"{text!r} is no length of time.", hint="Such as: 90s, 10 minutes, 2h"
+        )
     return total
 
 
@@ -62,4 +75,8 @@ def _proper(name: str) -> str:
     """A zone's name as it is filed."""
     if name.lower() in ("utc", "gmt"):
         return name.upper()
-    return re.sub(r"(?<![A-Za-z])[a-z]", lambda letter: letter[0].upper(), name) if name.islower() else name
+    return (
+        re.sub(r"(?<![A-Za-z])[a-z]", lambda letter: letter[0].upper(), name)
+        if name.islower()
+        else name
+    )

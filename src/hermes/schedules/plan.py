@@ -33,17 +33,23 @@ def following(job: Job, after: float) -> Instant | None:
     if job.paused or job.removed:
         return None
     due = next_after(job.rule, job.zone, after)
-    return None if due is None else Instant(job.id, due, due + delay(job, due), "schedule")
+    return (
+        None if due is None else Instant(job.id, due, due + delay(job, due), "schedule")
+    )
 
 
-def restarted_interval(job: Job, due: float, now: float, ran: set[float]) -> Rule | None:
+def restarted_interval(
+    job: Job, due: float, now: float, ran: set[float]
+) -> Rule | None:
     """The rule restarted from now, if the job's next instant is further away than its interval; else None.
 
     That happens when a clock that was ahead is set back. No instant runs twice.
     """
     rule = job.rule
     if isinstance(rule, Every) and due - now > rule.seconds + 1:
-        step = rule.seconds / (len(ran) + 1)  # of so many beginnings one leads to no instant that has run
+        step = rule.seconds / (
+            len(ran) + 1
+        )  # of so many beginnings one leads to no instant that has run
         since = now
         while any((at - since) % rule.seconds == 0 for at in ran):
             since += step
@@ -73,14 +79,20 @@ def backlog(job: Job, due: float, now: float) -> Backlog:
     return Backlog(chosen, _missed(job, late[:split], now, replaced=bool(chosen)))
 
 
-def _missed(job: Job, late: list[float], now: float, *, replaced: bool) -> tuple[Instant, ...]:
+def _missed(
+    job: Job, late: list[float], now: float, *, replaced: bool
+) -> tuple[Instant, ...]:
     if not late:
         return ()
-    policy = "later ones are caught up on" if replaced else "catch-up is off for this job"
+    policy = (
+        "later ones are caught up on" if replaced else "catch-up is off for this job"
+    )
     reason = f"{_NOTHING_RAN}; {policy}"
     if len(late) <= _LISTED:
         return tuple(_ended(job, at, now, reason, 1) for at in late)
-    count = f"{'at least ' if len(late) == _COUNTED else ''}{len(late):,} instants in a row"
+    count = (
+        f"{'at least ' if len(late) == _COUNTED else ''}{len(late):,} instants in a row"
+    )
     return (_ended(job, late[0], now, f"{reason} ({count})", len(late)),)
 
 

@@ -31,21 +31,33 @@ def cron(text: str) -> Cron:
     """The rule of a cron expression or an alias such as @daily. Raises ScheduleError."""
     text = " ".join(text.split())
     if text == "@reboot":
-        raise ScheduleError("@reboot is no time.", hint="Run `hermes` when the machine starts, with systemd.")
+        raise ScheduleError(
+            "@reboot is no time.",
+            hint="Run `hermes` when the machine starts, with systemd.",
+        )
     if text.startswith("@") and text not in _ALIASES:
-        raise ScheduleError(f"There is no {text}.", hint=f"There are: {', '.join(_ALIASES)}.")
+        raise ScheduleError(
+            f"There is no {text}.", hint=f"There are: {', '.join(_ALIASES)}."
+        )
     expression = _ALIASES.get(text, text)
     if len(expression.split()) != 5:
         hint = "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
-        raise ScheduleError(f"{text!r} is no cron expression: it has {len(expression.split())} fields.", hint=hint)
+        raise ScheduleError(
+            f"{text!r} is no cron expression: it has {len(expression.split())} fields.",
+            hint=hint,
+        )
     try:
         CronSim(expression, datetime(2026, 1, 1))  # noqa: DTZ001 - only to read it
     except (CronSimError, AssertionError) as error:
         what = str(error).replace("Bad", "it has a bad") or "it can't be read"
-        raise ScheduleError(f"{text!r} is no cron expression: {what}.", hint="Such as: 0 9 * * 1-5") from error
+        raise ScheduleError(
+            f"{text!r} is no cron expression: {what}.", hint="Such as: 0 9 * * 1-5"
+        ) from error
     rule = Cron((expression,))
     if next_after(rule, "UTC", 0.0) is None:
-        raise ScheduleError(f"{text!r} never happens.", hint="Look at the day and the month.")
+        raise ScheduleError(
+            f"{text!r} never happens.", hint="Look at the day and the month."
+        )
     return rule
 
 
@@ -79,12 +91,16 @@ def _every(rule: Every, after: float) -> Iterator[float]:
 def _cron(rule: Cron, where: ZoneInfo, after: float) -> Iterator[float]:
     """All expressions in one stream; an instant that several name happens once."""
     streams = [_one_cron(expression, where, after) for expression in rule.expressions]
-    waiting = [(at, stream) for stream in streams if (at := next(stream, None)) is not None]
+    waiting = [
+        (at, stream) for stream in streams if (at := next(stream, None)) is not None
+    ]
     while waiting:
         first = min(at for at, _ in waiting)
         yield first
         waiting = [
-            (later, stream) for at, stream in waiting if (later := at if at > first else next(stream, None)) is not None
+            (later, stream)
+            for at, stream in waiting
+            if (later := at if at > first else next(stream, None)) is not None
         ]
 
 
@@ -115,11 +131,15 @@ def _days(rule: Days, where: ZoneInfo, after: float) -> Iterator[float]:
 def on_the_wall(day: date, moment: time, where: ZoneInfo) -> float:
     """The instant at which the clock on the wall shows this: the first of two, or the end of the gap it is in."""
     at = datetime.combine(day, moment, where).timestamp()  # fold is 0: the first of two
-    if datetime.fromtimestamp(at, where).replace(tzinfo=None) == datetime.combine(day, moment):
+    if datetime.fromtimestamp(at, where).replace(tzinfo=None) == datetime.combine(
+        day, moment
+    ):
         return at
     low, high = datetime.combine(day, moment, where).replace(fold=1).timestamp(), at
     while high - low > 0.5:  # the clock jumps between these two
         middle = (low + high) / 2
-        before = datetime.fromtimestamp(middle, where).replace(tzinfo=None) < datetime.combine(day, moment)
+        before = datetime.fromtimestamp(middle, where).replace(
+            tzinfo=None
+        ) < datetime.combine(day, moment)
         low, high = (middle, high) if before else (low, middle)
     return float(round(high))

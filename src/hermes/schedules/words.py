@@ -13,9 +13,29 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 UNITS = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0, "week": 604_800.0}
-_SHORT_UNITS = {"m": "minute", "min": "minute", "mins": "minute", "h": "hour", "hr": "hour", "hrs": "hour"}
+_SHORT_UNITS = {
+    "m": "minute",
+    "min": "minute",
+    "mins": "minute",
+    "h": "hour",
+    "hr": "hour",
+    "hrs": "hour",
+}
 _SHORT_UNITS |= {"d": "day", "w": "week"}
-_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBERS = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _PLACES = ("first", "second", "third", "fourth", "fifth")
 _WORD = re.compile(
     r"\d+(?:st|nd|rd|th)\b|\d{4}-\d\d-\d\d(?=[t\s]|$)|\d+:\d\d|\d+\.\d\d\b|\d+|:\d\d|[^\W\d]+(?:/[\w+-]+)*|\S",
@@ -38,7 +58,10 @@ class Words:
 
     def __init__(self, text: str) -> None:
         self.text = " ".join(text.split())
-        self._words = [(found[0], found.start(), found.end()) for found in _WORD.finditer(self.text.lower())]
+        self._words = [
+            (found[0], found.start(), found.end())
+            for found in _WORD.finditer(self.text.lower())
+        ]
         self._at = 0
         self._part = ""
 
@@ -64,7 +87,9 @@ class Words:
 
     def phrase(self, *words: str) -> bool:
         """Takes these words if they all come next, in this order."""
-        following = [word for word, _, _ in self._words[self._at : self._at + len(words)]]
+        following = [
+            word for word, _, _ in self._words[self._at : self._at + len(words)]
+        ]
         if following != list(words):
             return False
         self._at += len(words)
@@ -80,8 +105,15 @@ class Words:
         understood = self.text[: self._words[self._at - 1][2]] if self._at else ""
         rest = self.text[self._words[self._at][1] :] if not self.done else ""
         if not understood:
-            raise ScheduleError(f"The schedule “{self.text}” can't be read: {wanted} should come first.", hint=hint)
-        where = f"then comes “{rest}”, but {wanted} should" if rest else f"then {wanted} is missing"
+            raise ScheduleError(
+                f"The schedule “{self.text}” can't be read: {wanted} should come first.",
+                hint=hint,
+            )
+        where = (
+            f"then comes “{rest}”, but {wanted} should"
+            if rest
+            else f"then {wanted} is missing"
+        )
         raise ScheduleError(f"Understood “{understood}”; {where}.", hint=hint)
 
     def number(self) -> int | None:
@@ -157,7 +189,11 @@ class Words:
         if minute > 59 or hour > (12 if half else 23) or (half and not hour):
             self._at = before
             self.fail("a time between 0:00 and 23:59")
-        hour = hour % 12 + (12 if half == "pm" else 0) if half else _within(self._part, hour)
+        hour = (
+            hour % 12 + (12 if half == "pm" else 0)
+            if half
+            else _within(self._part, hour)
+        )
         if not self.take("h", "uhr"):
             self.phrase("o", "'", "clock")
         return time(hour, minute)
@@ -176,7 +212,9 @@ class Words:
         """Whether another time follows, and not a zone."""
         following = [word for word, _, _ in self._words[self._at : self._at + 3]]
         listed = following[:1] in ([","], ["and"])
-        return listed and any(word[0].isdecimal() or word in _NAMED_TIMES for word in following[1:])
+        return listed and any(
+            word[0].isdecimal() or word in _NAMED_TIMES for word in following[1:]
+        )
 
 
 def _within(part: str, hour: int) -> int:

@@ -21,7 +21,9 @@ def zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         hint = "Zones have names such as Europe/Berlin, America/New_York or UTC."
-        raise ScheduleError(f"There is no time zone {name!r} here.", hint=hint) from error
+        raise ScheduleError(
+            f"There is no time zone {name!r} here.", hint=hint
+        ) from error
 
 
 def on_the_clock(at: float, name: str) -> datetime:

@@ -50,8 +50,17 @@ _OTHERS: tuple[type[Event], ...] = (
     events.Gap,
 )
 
-_ALL = (*MESSAGES, *_OTHERS, *LEARNING_EVENTS, *TUI_EVENTS, *GATEWAY_EVENTS, *SCHEDULE_EVENTS)
-CATALOGUE: Mapping[str, type[Event]] = MappingProxyType({cls.topic: cls for cls in _ALL})
+_ALL = (
+    *MESSAGES,
+    *_OTHERS,
+    *LEARNING_EVENTS,
+    *TUI_EVENTS,
+    *GATEWAY_EVENTS,
+    *SCHEDULE_EVENTS,
+)
+CATALOGUE: Mapping[str, type[Event]] = MappingProxyType(
+    {cls.topic: cls for cls in _ALL}
+)
 
 RESERVED_NAMESPACES = (
     "api",
@@ -160,7 +169,9 @@ def _type_name(annotation: object) -> str:
         return _type_name(get_args(annotation)[0])
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is None:
-        return getattr(annotation, "__name__", str(annotation)).replace("NoneType", "null")
+        return getattr(annotation, "__name__", str(annotation)).replace(
+            "NoneType", "null"
+        )
     if getattr(origin, "__name__", "") == "Literal":
         return " or ".join(str(arg) for arg in args)
     if origin is tuple:

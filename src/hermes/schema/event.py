@@ -13,7 +13,16 @@ import msgspec
 
 Role: TypeAlias = Literal["user", "assistant", "tool"]
 
-ENVELOPE_FIELDS = ("type", "ts", "src", "session_id", "root_session_id", "turn_id", "epoch", "seq")
+ENVELOPE_FIELDS = (
+    "type",
+    "ts",
+    "src",
+    "session_id",
+    "root_session_id",
+    "turn_id",
+    "epoch",
+    "seq",
+)
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -40,7 +49,9 @@ def complete(kind: type[msgspec.Struct], fields: Mapping[str, Any]) -> dict[str,
 
 
 @cache
-def _left_out(kind: type[msgspec.Struct]) -> tuple[dict[str, Any], dict[str, Callable[[Any], Any]]]:
+def _left_out(
+    kind: type[msgspec.Struct],
+) -> tuple[dict[str, Any], dict[str, Callable[[Any], Any]]]:
     """The defaults of a kind's fields, and how to complete those that hold structs or are lists."""
     defaults: dict[str, Any] = {}
     inner: dict[str, Callable[[Any], Any]] = {}
@@ -69,4 +80,11 @@ def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
     """The struct that a field holds, alone or in a list."""
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _struct_in(part)) is not None), None)
+    return next(
+        (
+            found
+            for part in get_args(annotation)
+            if (found := _struct_in(part)) is not None
+        ),
+        None,
+    )

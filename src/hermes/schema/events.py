@@ -11,7 +11,9 @@ from hermes.schema.tools import ToolSpec
 SessionKind: TypeAlias = Literal["root", "branch", "child"]
 Reach: TypeAlias = Literal["workspace", "network", "machine"]
 """How far a call reaches: the working directory, also the network, or everything the user can."""
-TurnEnd: TypeAlias = Literal["done", "interrupted", "failed", "crashed", "refused", "budget"]
+TurnEnd: TypeAlias = Literal[
+    "done", "interrupted", "failed", "crashed", "refused", "budget"
+]
 
 
 class SessionCreated(Event, frozen=True, kw_only=True):
@@ -20,15 +22,28 @@ class SessionCreated(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "session.created"
 
     kind: Annotated[
-        SessionKind, Meta(description="`branch` copies its parent's rows; `child` works for its parent.")
+        SessionKind,
+        Meta(
+            description="`branch` copies its parent's rows; `child` works for its parent."
+        ),
     ] = "root"
-    parent: Annotated[str, Meta(description="Session it was branched from or works for.")] = ""
+    parent: Annotated[
+        str, Meta(description="Session it was branched from or works for.")
+    ] = ""
     parent_seq: Annotated[int, Meta(description="Last row taken from the parent.")] = 0
-    root: Annotated[str, Meta(description="First session of the lineage; empty for a root.")] = ""
-    surface: Annotated[str, Meta(description="Where it was started (cli, tui, dashboard, telegram...).")] = ""
+    root: Annotated[
+        str, Meta(description="First session of the lineage; empty for a root.")
+    ] = ""
+    surface: Annotated[
+        str,
+        Meta(description="Where it was started (cli, tui, dashboard, telegram...)."),
+    ] = ""
     cwd: Annotated[str, Meta(description="Working directory it was started in.")] = ""
     person: Annotated[
-        str, Meta(description="Whose memory it uses: one of several people in chat apps; empty for the user's own.")
+        str,
+        Meta(
+            description="Whose memory it uses: one of several people in chat apps; empty for the user's own."
+        ),
     ] = ""
 
 
@@ -39,7 +54,9 @@ class SessionTitled(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("title",)
 
     title: Annotated[str, Meta(description="The new title; empty removes it.")]
-    by: Annotated[Literal["user", "model", "hermes"], Meta(description="Who chose it.")] = "user"
+    by: Annotated[
+        Literal["user", "model", "hermes"], Meta(description="Who chose it.")
+    ] = "user"
 
 
 class SessionImported(Event, frozen=True, kw_only=True):
@@ -57,7 +74,9 @@ class SessionRecovered(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "session.recovered"
 
     kept: Annotated[int, Meta(description="Rows that were readable.")]
-    lost: Annotated[int, Meta(description="Rows known to be missing before the last readable one.")]
+    lost: Annotated[
+        int, Meta(description="Rows known to be missing before the last readable one.")
+    ]
     file: Annotated[str, Meta(description="Where the damaged file was kept.")]
 
 
@@ -66,7 +85,9 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "agent.turn.started"
 
-    inputs: Annotated[tuple[int, ...], Meta(description="`seq` of the messages it answers.")] = ()
+    inputs: Annotated[
+        tuple[int, ...], Meta(description="`seq` of the messages it answers.")
+    ] = ()
     runtime: Annotated[str, Meta(description="Which engine runs the turn.")] = "native"
 
 
@@ -76,8 +97,12 @@ class TurnEnded(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.turn.ended"
 
     reason: Annotated[TurnEnd, Meta(description="How it ended.")]
-    detail: Annotated[str, Meta(description="What a person should know about that.")] = ""
-    usage: Annotated[Usage | None, Meta(description="Sum over the turn's model calls.")] = None
+    detail: Annotated[
+        str, Meta(description="What a person should know about that.")
+    ] = ""
+    usage: Annotated[
+        Usage | None, Meta(description="Sum over the turn's model calls.")
+    ] = None
 
 
 class ToolStarted(Event, frozen=True, kw_only=True):
@@ -113,8 +138,13 @@ class SessionPrompted(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "session.prompted"
     sensitive: ClassVar[tuple[str, ...]] = ("system",)
 
-    system: Annotated[tuple[str, ...], Meta(description="Stable part, project context, circumstances.")]
-    tools: Annotated[tuple[ToolSpec, ...], Meta(description="Tools as the model sees them.")] = ()
+    system: Annotated[
+        tuple[str, ...],
+        Meta(description="Stable part, project context, circumstances."),
+    ]
+    tools: Annotated[
+        tuple[ToolSpec, ...], Meta(description="Tools as the model sees them.")
+    ] = ()
 
 
 class SessionUndone(Event, frozen=True, kw_only=True):
@@ -122,10 +152,17 @@ class SessionUndone(Event, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "session.undone"
 
-    since: Annotated[int, Meta(description="`seq` of the row that began the first turn taken back.")]
-    turns: Annotated[tuple[str, ...], Meta(description="Those turns, the newest first.")] = ()
+    since: Annotated[
+        int, Meta(description="`seq` of the row that began the first turn taken back.")
+    ]
+    turns: Annotated[
+        tuple[str, ...], Meta(description="Those turns, the newest first.")
+    ] = ()
     kept: Annotated[
-        str, Meta(description="Under which name the files were kept as they were before; empty for none.")
+        str,
+        Meta(
+            description="Under which name the files were kept as they were before; empty for none."
+        ),
     ] = ""
     restored: Annotated[int, Meta(description="How many files were brought back.")] = 0
 
@@ -144,9 +181,19 @@ class CodexThread(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "session.codex_thread"
 
     thread: Annotated[str, Meta(description="Codex's id of the thread.")]
-    owner: Annotated[str, Meta(description="Session it was made for; a branch does not go on with it.")]
-    known: Annotated[str, Meta(description="Hash of the conversation that the thread knows.")] = ""
-    turn: Annotated[str, Meta(description="Turn that codex runs on top of that; empty once it has ended.")] = ""
+    owner: Annotated[
+        str,
+        Meta(description="Session it was made for; a branch does not go on with it."),
+    ]
+    known: Annotated[
+        str, Meta(description="Hash of the conversation that the thread knows.")
+    ] = ""
+    turn: Annotated[
+        str,
+        Meta(
+            description="Turn that codex runs on top of that; empty once it has ended."
+        ),
+    ] = ""
 
 
 class SessionCompacted(Event, frozen=True, kw_only=True):
@@ -159,13 +206,20 @@ class SessionCompacted(Event, frozen=True, kw_only=True):
     head: Annotated[int, Meta(description="How many messages at the beginning stay.")]
     tail: Annotated[int, Meta(description="How many messages at the end stay.")]
     kept: Annotated[
-        int, Meta(description="Which message between them stays as well, the user's last words; 0 when none does.")
+        int,
+        Meta(
+            description="Which message between them stays as well, the user's last words; 0 when none does."
+        ),
     ] = 0
-    before: Annotated[int, Meta(description="About how many tokens the conversation had.")] = 0
+    before: Annotated[
+        int, Meta(description="About how many tokens the conversation had.")
+    ] = 0
     after: Annotated[int, Meta(description="About how many it has now.")] = 0
     provider: Annotated[str, Meta(description="Who wrote the summary.")] = ""
     model: Annotated[str, Meta(description="Which model wrote it.")] = ""
-    usage: Annotated[Usage | None, Meta(description="Tokens and money of that call.")] = None
+    usage: Annotated[
+        Usage | None, Meta(description="Tokens and money of that call.")
+    ] = None
 
 
 class SessionTrimmed(Event, frozen=True, kw_only=True):
@@ -173,10 +227,15 @@ class SessionTrimmed(Event, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "session.trimmed"
 
-    call_ids: Annotated[tuple[str, ...], Meta(description="The calls whose results they were.")]
+    call_ids: Annotated[
+        tuple[str, ...], Meta(description="The calls whose results they were.")
+    ]
     freed: Annotated[int, Meta(description="How many characters they had.")] = 0
     pictures: Annotated[
-        int, Meta(description="The user's pictures in this many messages from the beginning are pointers too.")
+        int,
+        Meta(
+            description="The user's pictures in this many messages from the beginning are pointers too."
+        ),
     ] = 0
 
 
@@ -207,7 +266,14 @@ class ReplyRejected(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.reply.rejected"
 
     reason: Annotated[
-        Literal["empty", "truncated", "truncated_call", "bad_arguments", "unknown_tool", "looping"],
+        Literal[
+            "empty",
+            "truncated",
+            "truncated_call",
+            "bad_arguments",
+            "unknown_tool",
+            "looping",
+        ],
         Meta(description="What was wrong with it."),
     ]
     detail: Annotated[str, Meta(description="In words.")] = ""
@@ -219,19 +285,38 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.approval.requested"
     sensitive: ClassVar[tuple[str, ...]] = ("summary", "arguments")
 
-    call_id: Annotated[str, Meta(description="Id of the tool call; also names the request.")]
+    call_id: Annotated[
+        str, Meta(description="Id of the tool call; also names the request.")
+    ]
     name: Annotated[str, Meta(description="Name of the tool.")]
     arguments: Annotated[str, Meta(description="Arguments as JSON text.")]
     summary: Annotated[str, Meta(description="Exactly what will happen, for a person.")]
     reason: Annotated[str, Meta(description="Why it is asked.")] = ""
-    reach: Annotated[Reach, Meta(description="How far it will reach when allowed.")] = "workspace"
-    shape: Annotated[str, Meta(description="Exactly what the answer `always` covers.")] = ""
-    scope: Annotated[
-        str, Meta(description="What the answer `session` covers, in words; if empty, the same as `shape`.")
+    reach: Annotated[Reach, Meta(description="How far it will reach when allowed.")] = (
+        "workspace"
+    )
+    shape: Annotated[
+        str, Meta(description="Exactly what the answer `always` covers.")
     ] = ""
-    binding: Annotated[str, Meta(description="Hash of what was judged; another hash at the start stops the call.")] = ""
-    expires: Annotated[float, Meta(description="Unix seconds after which it counts as denied; 0 for never.")] = 0.0
-    memorable: Annotated[bool, Meta(description="Whether an answer may cover more than this one call.")] = True
+    scope: Annotated[
+        str,
+        Meta(
+            description="What the answer `session` covers, in words; if empty, the same as `shape`."
+        ),
+    ] = ""
+    binding: Annotated[
+        str,
+        Meta(
+            description="Hash of what was judged; another hash at the start stops the call."
+        ),
+    ] = ""
+    expires: Annotated[
+        float,
+        Meta(description="Unix seconds after which it counts as denied; 0 for never."),
+    ] = 0.0
+    memorable: Annotated[
+        bool, Meta(description="Whether an answer may cover more than this one call.")
+    ] = True
 
 
 class ApprovalAnswered(Event, frozen=True, kw_only=True):
@@ -241,7 +326,10 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("reason",)
 
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
-    answer: Annotated[Literal["once", "session", "always", "deny"], Meta(description="What may happen.")]
+    answer: Annotated[
+        Literal["once", "session", "always", "deny"],
+        Meta(description="What may happen."),
+    ]
     by: Annotated[
         str,
         Meta(
@@ -249,9 +337,17 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
         ),
     ] = ""
     shown: Annotated[
-        str, Meta(description="Hash of the request as the user saw it; required for any answer but `deny`.")
+        str,
+        Meta(
+            description="Hash of the request as the user saw it; required for any answer but `deny`."
+        ),
     ] = ""
-    reason: Annotated[str, Meta(description="Why the user said no; the model reads it together with the denial.")] = ""
+    reason: Annotated[
+        str,
+        Meta(
+            description="Why the user said no; the model reads it together with the denial."
+        ),
+    ] = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):
@@ -260,10 +356,17 @@ class QuestionAsked(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.question.asked"
     sensitive: ClassVar[tuple[str, ...]] = ("text", "options")
 
-    call_id: Annotated[str, Meta(description="Id of the tool call; also names the question.")]
+    call_id: Annotated[
+        str, Meta(description="Id of the tool call; also names the question.")
+    ]
     text: Annotated[str, Meta(description="The question.")]
     options: Annotated[tuple[str, ...], Meta(description="Suggested answers.")] = ()
-    expires: Annotated[float, Meta(description="Unix seconds after which nobody waits any more; 0 for never.")] = 0.0
+    expires: Annotated[
+        float,
+        Meta(
+            description="Unix seconds after which nobody waits any more; 0 for never."
+        ),
+    ] = 0.0
 
 
 class QuestionAnswered(Event, frozen=True, kw_only=True):
@@ -273,8 +376,12 @@ class QuestionAnswered(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("text",)
 
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
-    text: Annotated[str | None, Meta(description="The answer; null when there is none.")] = None
-    by: Annotated[str, Meta(description="Surface that answered; `nobody` or `expired`.")] = ""
+    text: Annotated[
+        str | None, Meta(description="The answer; null when there is none.")
+    ] = None
+    by: Annotated[
+        str, Meta(description="Surface that answered; `nobody` or `expired`.")
+    ] = ""
 
 
 class AuxiliaryCalled(Event, frozen=True, kw_only=True):
@@ -284,11 +391,15 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
 
     task: Annotated[
         Literal["title", "summary", "review", "vision", "search", "codex"],
-        Meta(description="What for; `codex`: a call inside codex that said nothing itself."),
+        Meta(
+            description="What for; `codex`: a call inside codex that said nothing itself."
+        ),
     ]
     provider: Annotated[str, Meta(description="Who was asked.")] = ""
     model: Annotated[str, Meta(description="Which model was asked.")] = ""
-    usage: Annotated[Usage | None, Meta(description="Tokens and money of the call.")] = None
+    usage: Annotated[
+        Usage | None, Meta(description="Tokens and money of the call.")
+    ] = None
     failure: Annotated[str, Meta(description="What went wrong, if something did.")] = ""
 
 
@@ -309,7 +420,9 @@ class PictureReduced(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
     sources: Annotated[tuple[str, ...], Meta(description="File paths of the pictures.")]
-    detail: Annotated[str, Meta(description="What happened, as a sentence for the user.")]
+    detail: Annotated[
+        str, Meta(description="What happened, as a sentence for the user.")
+    ]
 
 
 class PictureWithheld(Event, frozen=True, kw_only=True):
@@ -318,12 +431,18 @@ class PictureWithheld(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.picture.withheld"
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
-    sources: Annotated[tuple[str, ...], Meta(description="File paths or addresses of the pictures.")]
+    sources: Annotated[
+        tuple[str, ...], Meta(description="File paths or addresses of the pictures.")
+    ]
     why: Annotated[
         Literal["refused", "text_only"],
-        Meta(description="`refused`: the provider rejected it; `text_only`: the model is not known to see pictures."),
+        Meta(
+            description="`refused`: the provider rejected it; `text_only`: the model is not known to see pictures."
+        ),
     ]
-    detail: Annotated[str, Meta(description="What happened and how to change it, for the user.")]
+    detail: Annotated[
+        str, Meta(description="What happened and how to change it, for the user.")
+    ]
 
 
 class ModelPreparing(Event, frozen=True, kw_only=True):
@@ -362,7 +481,9 @@ class ToolGenerating(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.tool.generating"
     durable: ClassVar[bool] = False
 
-    call_id: Annotated[str, Meta(description="Id of the tool call, if the provider gave one already.")]
+    call_id: Annotated[
+        str, Meta(description="Id of the tool call, if the provider gave one already.")
+    ]
     name: Annotated[str, Meta(description="Name of the tool.")]
 
 
@@ -395,4 +516,6 @@ class Gap(Event, frozen=True, kw_only=True):
 
     dropped: Annotated[int, Meta(description="How many are missing.")]
     pattern: Annotated[str, Meta(description="Pattern of the stream.")]
-    policy: Annotated[str, Meta(description="`drop_oldest`, `drop_newest`, `close`, or `spool_full`.")]
+    policy: Annotated[
+        str, Meta(description="`drop_oldest`, `drop_newest`, `close`, or `spool_full`.")
+    ]

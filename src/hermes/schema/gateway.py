@@ -17,7 +17,10 @@ class _Told(Event, frozen=True, kw_only=True):
     durable: ClassVar[bool] = False
 
     platform: Annotated[
-        str, Meta(description="Where the session lives: cli, dashboard, telegram, cron, delegate...")
+        str,
+        Meta(
+            description="Where the session lives: cli, dashboard, telegram, cron, delegate..."
+        ),
     ] = ""
     user: Annotated[str, Meta(description="Who it is with, where that is known.")] = ""
 
@@ -64,7 +67,9 @@ class GatewayAgentStep(_Told, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "gateway.agent.step"
 
-    iteration: Annotated[int, Meta(description="How many replies the turn has had, with this one.")] = 0
+    iteration: Annotated[
+        int, Meta(description="How many replies the turn has had, with this one.")
+    ] = 0
     tool_names: Annotated[tuple[str, ...], Meta(description="The tools it calls.")] = ()
 
 
@@ -74,7 +79,9 @@ class GatewayAgentEnd(_Told, frozen=True, kw_only=True):
     topic: ClassVar[str] = "gateway.agent.end"
     sensitive: ClassVar[tuple[str, ...]] = ("message", "response")
 
-    reason: Annotated[str, Meta(description="How it ended: done, interrupted, failed...")] = ""
+    reason: Annotated[
+        str, Meta(description="How it ended: done, interrupted, failed...")
+    ] = ""
     message: Annotated[str, Meta(description="What the user said.")] = ""
     response: Annotated[str, Meta(description="The last reply.")] = ""
 

@@ -15,8 +15,12 @@ class LearningChanged(Event, frozen=True, kw_only=True):
 
     kind: Annotated[Literal["memory", "skill"], Meta(description="What was changed.")]
     title: Annotated[str, Meta(description="The change in a few words.")]
-    change: Annotated[str, Meta(description="Its name in the history; empty without git.")] = ""
-    proposal: Annotated[str, Meta(description="The proposal that it was, if it was one.")] = ""
+    change: Annotated[
+        str, Meta(description="Its name in the history; empty without git.")
+    ] = ""
+    proposal: Annotated[
+        str, Meta(description="The proposal that it was, if it was one.")
+    ] = ""
 
 
 class LearningProposed(Event, frozen=True, kw_only=True):
@@ -26,7 +30,9 @@ class LearningProposed(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("title", "diff")
 
     proposal: Annotated[str, Meta(description="Its id, for approving or rejecting it.")]
-    kind: Annotated[Literal["memory", "skill"], Meta(description="What would be changed.")]
+    kind: Annotated[
+        Literal["memory", "skill"], Meta(description="What would be changed.")
+    ]
     title: Annotated[str, Meta(description="The change in a few words.")]
     why: Annotated[str, Meta(description="Why the user is asked.")] = ""
     diff: Annotated[str, Meta(description="What it would do.")] = ""
@@ -38,11 +44,27 @@ class LearningReviewed(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.learning.reviewed"
     sensitive: ClassVar[tuple[str, ...]] = ("summary",)
 
-    summary: Annotated[str, Meta(description="One line for the user; empty when nothing was learned.")] = ""
-    proposals: Annotated[tuple[str, ...], Meta(description="Proposals that wait for the user.")] = ()
-    changes: Annotated[tuple[str, ...], Meta(description="Changes that were made, by their names in the history.")] = ()
+    summary: Annotated[
+        str, Meta(description="One line for the user; empty when nothing was learned.")
+    ] = ""
+    proposals: Annotated[
+        tuple[str, ...], Meta(description="Proposals that wait for the user.")
+    ] = ()
+    changes: Annotated[
+        tuple[str, ...],
+        Meta(description="Changes that were made, by their names in the history."),
+    ] = ()
     upto: Annotated[int, Meta(description="`seq` of the last row it looked at.")] = 0
-    failure: Annotated[str, Meta(description="What went wrong, if something did; nothing was changed then.")] = ""
+    failure: Annotated[
+        str,
+        Meta(
+            description="What went wrong, if something did; nothing was changed then."
+        ),
+    ] = ""
 
 
-LEARNING_EVENTS: tuple[type[Event], ...] = (LearningChanged, LearningProposed, LearningReviewed)
+LEARNING_EVENTS: tuple[type[Event], ...] = (
+    LearningChanged,
+    LearningProposed,
+    LearningReviewed,
+)

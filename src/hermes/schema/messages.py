@@ -7,7 +7,9 @@ from msgspec import Meta
 
 from hermes.schema.event import Event, Role
 
-FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refused", "interrupted"]
+FinishReason: TypeAlias = Literal[
+    "stop", "tool_calls", "length", "refused", "interrupted"
+]
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -53,15 +55,22 @@ class UserMessage(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("text",)
 
     text: Annotated[str, Meta(description="What the person wrote.")]
-    images: Annotated[tuple[Image, ...], Meta(description="Pictures that came with it.")] = ()
+    images: Annotated[
+        tuple[Image, ...], Meta(description="Pictures that came with it.")
+    ] = ()
     delivery: Annotated[
-        Literal["queue", "steer"], Meta(description="Wait for the running turn to end, or go into it.")
+        Literal["queue", "steer"],
+        Meta(description="Wait for the running turn to end, or go into it."),
     ] = "queue"
     origin: Annotated[
-        Literal["user", "hermes"], Meta(description="`hermes` for a nudge that Hermes itself gave the model.")
+        Literal["user", "hermes"],
+        Meta(description="`hermes` for a nudge that Hermes itself gave the model."),
     ] = "user"
     via: Annotated[
-        str, Meta(description="Where it came from, when from a chat app: platform, chat and id of the message.")
+        str,
+        Meta(
+            description="Where it came from, when from a chat app: platform, chat and id of the message."
+        ),
     ] = ""
 
 
@@ -74,13 +83,21 @@ class AssistantMessage(Event, frozen=True, kw_only=True):
 
     text: Annotated[str, Meta(description="The reply.")] = ""
     reasoning: Annotated[str, Meta(description="Thinking the provider showed.")] = ""
-    tool_calls: Annotated[tuple[ToolCall, ...], Meta(description="Calls in the order the model asked for them.")] = ()
+    tool_calls: Annotated[
+        tuple[ToolCall, ...],
+        Meta(description="Calls in the order the model asked for them."),
+    ] = ()
     finish: Annotated[FinishReason, Meta(description="Why the reply ended.")] = "stop"
     provider: Annotated[str, Meta(description="Who answered.")] = ""
     model: Annotated[str, Meta(description="Which model answered.")] = ""
-    usage: Annotated[Usage | None, Meta(description="Tokens and money of this call.")] = None
+    usage: Annotated[
+        Usage | None, Meta(description="Tokens and money of this call.")
+    ] = None
     opaque: Annotated[
-        str, Meta(description="JSON that the provider wants back byte for byte: signatures, encrypted thinking.")
+        str,
+        Meta(
+            description="JSON that the provider wants back byte for byte: signatures, encrypted thinking."
+        ),
     ] = ""
 
 
@@ -94,8 +111,15 @@ class ToolFinished(Event, frozen=True, kw_only=True):
     call_id: Annotated[str, Meta(description="Id of the tool call this answers.")]
     name: Annotated[str, Meta(description="Name of the tool.")]
     text: Annotated[str, Meta(description="The result.")] = ""
-    ok: Annotated[bool, Meta(description="False when the tool failed, was refused or its outcome is unknown.")] = True
-    images: Annotated[tuple[Image, ...], Meta(description="Pictures in the result.")] = ()
+    ok: Annotated[
+        bool,
+        Meta(
+            description="False when the tool failed, was refused or its outcome is unknown."
+        ),
+    ] = True
+    images: Annotated[
+        tuple[Image, ...], Meta(description="Pictures in the result.")
+    ] = ()
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolFinished

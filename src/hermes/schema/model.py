@@ -66,7 +66,9 @@ class Finished(msgspec.Struct, frozen=True):
     message: AssistantMessage
 
 
-ModelEvent: TypeAlias = Preparing | TextDelta | ReasoningDelta | ToolCallStarted | Retrying | Finished
+ModelEvent: TypeAlias = (
+    Preparing | TextDelta | ReasoningDelta | ToolCallStarted | Retrying | Finished
+)
 
 FailureReason: TypeAlias = Literal[
     "auth",  # 401: the key is wrong

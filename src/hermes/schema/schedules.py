@@ -107,7 +107,8 @@ class ScheduleChanged(Event, frozen=True, kw_only=True):
     job: Annotated[str, Meta(description="Id of the job.")]
     name: Annotated[str, Meta(description="Its name.")]
     change: Annotated[
-        Literal["added", "edited", "paused", "resumed", "removed", "ended"], Meta(description="What happened to it.")
+        Literal["added", "edited", "paused", "resumed", "removed", "ended"],
+        Meta(description="What happened to it."),
     ]
     next: Annotated[float | None, Meta(description="When it runs next.")] = None
 
@@ -123,7 +124,9 @@ class ScheduleStarted(Event, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="Its name.")]
     due: Annotated[float, Meta(description="The instant it was planned for.")]
     session: Annotated[str, Meta(description="Session that does the work.")]
-    cause: Annotated[Cause, Meta(description="Its schedule, catching up, or somebody by hand.")] = "schedule"
+    cause: Annotated[
+        Cause, Meta(description="Its schedule, catching up, or somebody by hand.")
+    ] = "schedule"
 
 
 class ScheduleEnded(Event, frozen=True, kw_only=True):
@@ -136,11 +139,21 @@ class ScheduleEnded(Event, frozen=True, kw_only=True):
     job: Annotated[str, Meta(description="Id of the job.")]
     name: Annotated[str, Meta(description="Its name.")]
     due: Annotated[float, Meta(description="The instant it was planned for.")]
-    state: Annotated[State, Meta(description="How it ended: done, failed, skipped or missed.")]
+    state: Annotated[
+        State, Meta(description="How it ended: done, failed, skipped or missed.")
+    ]
     reason: Annotated[str, Meta(description="Why, in words.")] = ""
-    repeats: Annotated[int, Meta(description="How many instants in a row this stands for.")] = 1
+    repeats: Annotated[
+        int, Meta(description="How many instants in a row this stands for.")
+    ] = 1
     session: Annotated[str, Meta(description="Session that did the work.")] = ""
-    delivery: Annotated[str, Meta(description="Where the result went, or why it did not.")] = ""
+    delivery: Annotated[
+        str, Meta(description="Where the result went, or why it did not.")
+    ] = ""
 
 
-SCHEDULE_EVENTS: tuple[type[Event], ...] = (ScheduleChanged, ScheduleStarted, ScheduleEnded)
+SCHEDULE_EVENTS: tuple[type[Event], ...] = (
+    ScheduleChanged,
+    ScheduleStarted,
+    ScheduleEnded,
+)

@@ -44,7 +44,9 @@ class TuiToolGenerating(Event, frozen=True, kw_only=True):
     durable: ClassVar[bool] = False
 
     name: Annotated[str, Meta(description="Name of the tool.")]
-    preview: Annotated[str, Meta(description="What the terminal shows of the call.")] = ""
+    preview: Annotated[
+        str, Meta(description="What the terminal shows of the call.")
+    ] = ""
 
 
 class TuiToolStart(Event, frozen=True, kw_only=True):
@@ -55,7 +57,9 @@ class TuiToolStart(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("preview",)
 
     name: Annotated[str, Meta(description="Name of the tool.")]
-    preview: Annotated[str, Meta(description="What the terminal shows of the call.")] = ""
+    preview: Annotated[
+        str, Meta(description="What the terminal shows of the call.")
+    ] = ""
     call_id: Annotated[str, Meta(description="Id of the tool call.")] = ""
 
 
@@ -79,7 +83,9 @@ class TuiToolComplete(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("preview",)
 
     name: Annotated[str, Meta(description="Name of the tool.")]
-    preview: Annotated[str, Meta(description="What the terminal shows of the call.")] = ""
+    preview: Annotated[
+        str, Meta(description="What the terminal shows of the call.")
+    ] = ""
     call_id: Annotated[str, Meta(description="Id of the tool call.")] = ""
     ok: Annotated[bool, Meta(description="False when it failed or was refused.")] = True
     seconds: Annotated[float, Meta(description="How long it took.")] = 0.0

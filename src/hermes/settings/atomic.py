@@ -19,7 +19,9 @@ def locked(path: Path) -> Iterator[Path]:
     target = path.resolve()
     lock = target.with_name(f".{target.name}.lock")
     try:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(
+            lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
     except OSError as error:
         raise _unwritable(target, error) from error
     try:
@@ -37,7 +39,8 @@ def _acquire(handle: int, target: Path) -> None:
         except BlockingIOError as error:
             if time.monotonic() > deadline:
                 raise SettingsError(
-                    f"Another process is changing {target}.", hint="Nothing was changed; try again when it is done."
+                    f"Another process is changing {target}.",
+                    hint="Nothing was changed; try again when it is done.",
                 ) from error
             time.sleep(0.005)
         else:
@@ -55,7 +58,9 @@ def replace(target: Path, text: str, *, mode: int | None = None) -> None:
     temporary = target.with_name(f".{target.name}.new")
     try:
         temporary.unlink(missing_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        handle = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+        )
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())
             file.flush()

@@ -23,12 +23,27 @@ from hermes.settings.yamltext import TOO_DEEP, parse_yaml
 
 SHOWN = 20  # problems of one file
 
-_STANDARD_TAGS = {"str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value"}
+_STANDARD_TAGS = {
+    "str",
+    "int",
+    "float",
+    "bool",
+    "null",
+    "map",
+    "seq",
+    "timestamp",
+    "merge",
+    "value",
+}
 
 
 def compose(text: str) -> list[Node]:
     """The root node of each document. Raises ruamel's errors."""
-    return [node for node in YAML(typ="safe", pure=True).compose_all(text) if node is not None]
+    return [
+        node
+        for node in YAML(typ="safe", pure=True).compose_all(text)
+        if node is not None
+    ]
 
 
 def diagnose(text: str) -> list[Problem]:
@@ -45,7 +60,14 @@ def diagnose(text: str) -> list[Problem]:
     walk.visit(documents[0], Settings, ())
     for document in documents[1:]:
         line = document.start_mark.line + 1
-        walk.problems.append(Problem(line, "", "a second document starts here", "keep one, without a `---` line"))
+        walk.problems.append(
+            Problem(
+                line,
+                "",
+                "a second document starts here",
+                "keep one, without a `---` line",
+            )
+        )
     return _first(sorted(walk.problems, key=lambda problem: problem.line), walk.more)
 
 
@@ -57,8 +79,15 @@ def _first(problems: list[Problem], more: int = 0) -> list[Problem]:
 
 
 def _tabs(text: str) -> list[Problem]:
-    lines = (number for number, line in enumerate(text.split("\n"), 1) if re.match(r"[ ]*\t[ \t]*[^\s#]", line))
-    return [Problem(number, "", "a tab in the indentation", "use spaces") for number in lines]
+    lines = (
+        number
+        for number, line in enumerate(text.split("\n"), 1)
+        if re.match(r"[ ]*\t[ \t]*[^\s#]", line)
+    )
+    return [
+        Problem(number, "", "a tab in the indentation", "use spaces")
+        for number in lines
+    ]
 
 
 def _syntax(error: YAMLError, text: str) -> Problem:
@@ -67,7 +96,9 @@ def _syntax(error: YAMLError, text: str) -> Problem:
         words = ", ".join(part for part in (error.context, error.problem) if part)
         return Problem(mark.line + 1 if mark else 0, "", f"not valid YAML: {words}")
     before = text[: error.position] if isinstance(error, ReaderError) else ""
-    return Problem(before.count("\n") + 1, "", f"not valid YAML: {str(error).splitlines()[0]}")
+    return Problem(
+        before.count("\n") + 1, "", f"not valid YAML: {str(error).splitlines()[0]}"
+    )
 
 
 class _Walk:
@@ -78,23 +109,47 @@ class _Walk:
         self.more = 0  # problems beyond those that are shown
         self._seen: set[int] = set()
 
-    def visit(self, node: Node, annotation: object, path: tuple[str, ...], key: Node | None = None) -> None:
+    def visit(
+        self,
+        node: Node,
+        annotation: object,
+        path: tuple[str, ...],
+        key: Node | None = None,
+    ) -> None:
         place = key or node  # an empty or aliased value has its marks elsewhere
         if id(node) in self._seen:
-            self._add(place, path, "anchors and aliases (& and *) are not supported", "write the value out")
+            self._add(
+                place,
+                path,
+                "anchors and aliases (& and *) are not supported",
+                "write the value out",
+            )
             return
         self._seen.add(id(node))
         tag = str(node.tag)
         if tag.removeprefix("tag:yaml.org,2002:") not in _STANDARD_TAGS:
-            self._add(place, path, f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not supported", "remove it")
-        elif isinstance(node, MappingNode) and (as_section(annotation) or table_of(annotation) is not None):
+            self._add(
+                place,
+                path,
+                f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not supported",
+                "remove it",
+            )
+        elif isinstance(node, MappingNode) and (
+            as_section(annotation) or table_of(annotation) is not None
+        ):
             self._visit_mapping(node, annotation, path)
         else:
             self._visit_leaf(node, annotation, path, place)
 
-    def _visit_mapping(self, node: MappingNode, annotation: object, path: tuple[str, ...]) -> None:
+    def _visit_mapping(
+        self, node: MappingNode, annotation: object, path: tuple[str, ...]
+    ) -> None:
         section = as_section(annotation)
-        fields = {field.encode_name: field.type for field in msgspec.structs.fields(section)} if section else {}
+        fields = (
+            {field.encode_name: field.type for field in msgspec.structs.fields(section)}
+            if section
+            else {}
+        )
         first: dict[str, int] = {}
         for key_node, value_node in node.value:
             name = key_node.value if isinstance(key_node, ScalarNode) else ""
@@ -102,7 +157,12 @@ class _Walk:
             if not name or not isinstance(_scalar(key_node), str):
                 self._add(key_node, path, "a key must be a word")
             elif name in first:
-                self._add(key_node, here, f"this key is there twice, first on line {first[name]}", "keep one of them")
+                self._add(
+                    key_node,
+                    here,
+                    f"this key is there twice, first on line {first[name]}",
+                    "keep one of them",
+                )
             elif section is None:
                 self.visit(value_node, table_of(annotation), here, key_node)
             elif name in fields:
@@ -115,20 +175,30 @@ class _Walk:
         if secrets.is_secret_name(path[-1]):
             self._secret(node, path)
         elif path[-1] == "<<":
-            self._add(node, path, "merge keys are not supported", "write the values out")
+            self._add(
+                node, path, "merge keys are not supported", "write the values out"
+            )
         elif len(self.problems) >= SHOWN:  # looking for the nearest name takes long
             self.more += 1
         else:
             near = nearest(".".join(path))
-            hint = f"did you mean {near}?" if near else "see `hermes config show` for all keys"
+            hint = (
+                f"did you mean {near}?"
+                if near
+                else "see `hermes config show` for all keys"
+            )
             self._add(node, path, "unknown key", hint)
 
     def _secret(self, node: Node, path: tuple[str, ...]) -> None:
         name = secrets.variable_for(path[-1], getattr(node, "value", ""))
-        to_env = f"put it into .env with `hermes config set {name}` and remove this line"
+        to_env = (
+            f"put it into .env with `hermes config set {name}` and remove this line"
+        )
         self._add(node, path, "a secret does not belong in config.yaml", to_env)
 
-    def _visit_leaf(self, node: Node, annotation: object, path: tuple[str, ...], place: Node) -> None:
+    def _visit_leaf(
+        self, node: Node, annotation: object, path: tuple[str, ...], place: Node
+    ) -> None:
         for scalar in _scalars(node):
             if is_secret_value(scalar.value) or (
                 path
@@ -152,12 +222,21 @@ class _Walk:
             text, hint = _mistyped(node, value, annotation)
             self._add(place, path, text, hint)
 
-    def _add(self, node: Node, path: tuple[str, ...], text: str, hint: str = "") -> None:
+    def _add(
+        self, node: Node, path: tuple[str, ...], text: str, hint: str = ""
+    ) -> None:
         if len(self.problems) >= SHOWN:
             self.more += 1
             return
         key = ".".join(path)
-        self.problems.append(Problem(node.start_mark.line + 1, key if key.isprintable() else ascii(key), text, hint))
+        self.problems.append(
+            Problem(
+                node.start_mark.line + 1,
+                key if key.isprintable() else ascii(key),
+                text,
+                hint,
+            )
+        )
 
 
 def _mistyped(node: Node, value: object, annotation: object) -> tuple[str, str]:
@@ -165,12 +244,22 @@ def _mistyped(node: Node, value: object, annotation: object) -> tuple[str, str]:
     if annotation is Settings:
         return f"expected `section:` lines at the top level, got {_name(value)}", ""
     example = example_of(annotation)
-    hint = "give it a value or remove the line" if value is None else example and f"such as {example}"
-    if isinstance(value, str) and isinstance(node, ScalarNode) and node.style in {"'", '"'}:
+    hint = (
+        "give it a value or remove the line"
+        if value is None
+        else example and f"such as {example}"
+    )
+    if (
+        isinstance(value, str)
+        and isinstance(node, ScalarNode)
+        and node.style in {"'", '"'}
+    ):
         try:
             msgspec.convert(parse_yaml(value), type=typing.cast("type", annotation))
             hint = "remove the quotes"
-        except ValueError:  # not a quoted number or word, so the quotes are not what is wrong
+        except (
+            ValueError
+        ):  # not a quoted number or word, so the quotes are not what is wrong
             pass
     return f"expected {kind(annotation)}, got {_name(value)}", hint
 

@@ -22,10 +22,14 @@ def set_value(path: Path, key: str, value: object) -> None:
     from hermes.settings.splice import with_value
 
     keys = find_key(key).path
-    value = list(value) if isinstance(value, tuple) else value  # as a file holds it, to be compared with that
+    value = (
+        list(value) if isinstance(value, tuple) else value
+    )  # as a file holds it, to be compared with that
 
     def edit(text: str) -> list[str]:
-        _require_small(path, text + str(value))  # before the work, which is slow on a large file
+        _require_small(
+            path, text + str(value)
+        )  # before the work, which is slow on a large file
         return with_value(text, keys, value)
 
     _change(path, edit, lambda data: overlay(data, keys, value))
@@ -36,7 +40,9 @@ def unset_value(path: Path, key: str) -> bool:
     from hermes.settings.splice import without_value
 
     keys = find_key(key).path
-    return _change(path, lambda text: without_value(text, keys), lambda data: _without(data, keys))
+    return _change(
+        path, lambda text: without_value(text, keys), lambda data: _without(data, keys)
+    )
 
 
 def remove_entry(path: Path, table: str, name: str) -> bool:
@@ -47,14 +53,20 @@ def remove_entry(path: Path, table: str, name: str) -> bool:
     entries = data.get(table)
     last = isinstance(entries, dict) and set(entries) == {name}
     keys = (table,) if last else (table, name)
-    return _change(path, lambda text: without_value(text, keys), lambda data: _without(data, keys))
+    return _change(
+        path, lambda text: without_value(text, keys), lambda data: _without(data, keys)
+    )
 
 
 def set_secret(path: Path, name: str, value: str | None) -> None:
     """Set `name` in the `.env` at `path`, or remove it. The file is for this user only."""
     with atomic.locked(path) as target:
         text = read_text(target) or ""
-        changed = without_secret(text, name) if value is None else with_secret(text, name, value)
+        changed = (
+            without_secret(text, name)
+            if value is None
+            else with_secret(text, name, value)
+        )
         if changed != text:
             _require_small(path, changed)
             _require_stored(path, changed, name, value)
@@ -77,18 +89,26 @@ def install(path: Path, text: str, *, expected: str | None) -> bool:
 def _require_small(path: Path, text: str) -> None:
     """A file that is larger than Hermes reads would lock its user out."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
-        raise SettingsError(f"{path.name} would be larger than 1 MiB.", hint=f"{_UNCHANGED} Give a shorter value.")
+        raise SettingsError(
+            f"{path.name} would be larger than 1 MiB.",
+            hint=f"{_UNCHANGED} Give a shorter value.",
+        )
 
 
 def _require_stored(path: Path, text: str, name: str, value: str | None) -> None:
     lines = parse_env(text)
     held = [line.value for line in lines if line.name == name and not line.problem]
     if held != ([] if value is None else [value]) or "\x00" in text:
-        raise SettingsError(f"{name} can't be written to {path.name} so that it reads the same.", hint=_UNCHANGED)
+        raise SettingsError(
+            f"{name} can't be written to {path.name} so that it reads the same.",
+            hint=_UNCHANGED,
+        )
 
 
 def _change(
-    path: Path, edit: Callable[[str], list[str]], expect: Callable[[dict[str, object]], dict[str, object]]
+    path: Path,
+    edit: Callable[[str], list[str]],
+    expect: Callable[[dict[str, object]], dict[str, object]],
 ) -> bool:
     if isinstance(probe(path), OSError):
         read_text(path)  # says what is wrong with a link to nothing or a closed folder
@@ -107,7 +127,8 @@ def _change(
                 atomic.replace(target, candidate)
                 return True
     raise SettingsError(
-        f"{path} has a shape that Hermes can't edit safely.", hint=f"{_UNCHANGED} Edit it with: hermes config edit"
+        f"{path} has a shape that Hermes can't edit safely.",
+        hint=f"{_UNCHANGED} Edit it with: hermes config edit",
     )
 
 
@@ -115,7 +136,9 @@ def _require_valid(data: dict[str, object]) -> None:
     try:
         msgspec.convert(drop_empty(data), Settings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"That would break the settings: {error}", hint=_UNCHANGED) from error
+        raise SettingsError(
+            f"That would break the settings: {error}", hint=_UNCHANGED
+        ) from error
 
 
 def _reads_as(text: str, expected: dict[str, object]) -> bool:

@@ -131,5 +131,7 @@ def _make_private(folder: Path) -> None:
         if not folder.is_dir():
             raise
         return
-    with contextlib.suppress(FileNotFoundError):  # removed again by somebody else: the next use will say so
+    with contextlib.suppress(
+        FileNotFoundError
+    ):  # removed again by somebody else: the next use will say so
         folder.chmod(stat.S_IRWXU)  # mkdir's mode is cut by the umask

@@ -10,7 +10,8 @@ _RUN_LENGTH = 16
 """Every key has this many letters, digits, `_` and `-` in a row; few ordinary words have."""
 _RUN = b"a" * _RUN_LENGTH
 _CLASSES = bytes(
-    97 if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else 32 for byte in range(256)
+    97 if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else 32
+    for byte in range(256)
 )
 _BEFORE_DOT = ("SG.", "hvs.", "hvb.", "atlasv1.", "ya29.", "xoxe.", "8Q~")
 _SEPARATED = (  # prefixes that nothing else begins with; any key material may follow
@@ -81,7 +82,9 @@ def is_secret_value(text: str) -> bool:
     """Whether something in `text` has the shape of a provider's key, or begins a private key."""
     if "PRIVATE KEY" in text and compiled(PRIVATE_KEY).search(text):
         return True
-    return any(may_hold_key(text, start, end) for start, end in long_runs(text)) and bool(compiled(KEY).search(text))
+    return any(
+        may_hold_key(text, start, end) for start, end in long_runs(text)
+    ) and bool(compiled(KEY).search(text))
 
 
 def may_begin_key(text: str) -> bool:
@@ -92,9 +95,15 @@ def may_begin_key(text: str) -> bool:
 def may_hold_key(text: str, start: int, end: int) -> bool:
     """Whether the long run from `start` to `end` can be a key, or a part of one. Errs on the side of yes."""
     run = text[start:end]
-    if run.islower() and not run[-_RUN_LENGTH:].isalpha() and run.replace("_", "").replace("-", "").isalpha():
+    if (
+        run.islower()
+        and not run[-_RUN_LENGTH:].isalpha()
+        and run.replace("_", "").replace("-", "").isalpha()
+    ):
         return False  # words, joined
-    if compiled(_BEGINS).match(text, start) or compiled(_BEGINS_WITHIN).search(text, start, end):
+    if compiled(_BEGINS).match(text, start) or compiled(_BEGINS_WITHIN).search(
+        text, start, end
+    ):
         return True
     before = text[start - 1 : start]
     if before == ":":

@@ -18,7 +18,13 @@ from hermes.settings.yamltext import TOO_DEEP, TooDeep, parse_yaml
 
 # Variables of Hermes that are not settings.
 OTHER_VARIABLES = (
-    *("HERMES_HOME", "HERMES_DEBUG", "HERMES_FETCH", "HERMES_CACHE", "HERMES_DASHBOARD_PASSWORD"),
+    *(
+        "HERMES_HOME",
+        "HERMES_DEBUG",
+        "HERMES_FETCH",
+        "HERMES_CACHE",
+        "HERMES_DASHBOARD_PASSWORD",
+    ),
     "HERMES_TERMINAL_SECURITY_MODE",
 )
 OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
@@ -45,10 +51,15 @@ class Key(Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        return next((meta.description for meta in _metas(self.annotation) if meta.description), "")
+        return next(
+            (meta.description for meta in _metas(self.annotation) if meta.description),
+            "",
+        )
 
 
-def all_keys(section: type[Struct] = Settings, path: tuple[str, ...] = ()) -> Iterator[Key]:
+def all_keys(
+    section: type[Struct] = Settings, path: tuple[str, ...] = ()
+) -> Iterator[Key]:
     """Every key with a fixed name, in the order of the types."""
     for field in msgspec.structs.fields(section):
         here = (*path, field.encode_name)
@@ -56,7 +67,11 @@ def all_keys(section: type[Struct] = Settings, path: tuple[str, ...] = ()) -> It
         if nested is not None:
             yield from all_keys(nested, here)
         else:
-            default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+            default = (
+                field.default
+                if field.default_factory is msgspec.NODEFAULT
+                else field.default_factory()
+            )
             yield Key(here, field.type, default)
 
 
@@ -66,7 +81,14 @@ def find_key(name: str) -> Key:
     default: object = Settings()
     for part in name.split("."):
         section, table = as_section(annotation), table_of(annotation)
-        field = next((f for f in msgspec.structs.fields(section) if f.encode_name == part), None) if section else None
+        field = (
+            next(
+                (f for f in msgspec.structs.fields(section) if f.encode_name == part),
+                None,
+            )
+            if section
+            else None
+        )
         if field is not None:
             annotation, default = field.type, getattr(default, field.name, None)
         elif table is not None and part:
@@ -74,7 +96,10 @@ def find_key(name: str) -> Key:
         else:
             raise unknown_key(name)
     if as_section(annotation) is not None:
-        raise SettingsError(f"{name} is a section, not a setting.", hint=f"Its settings: {', '.join(_below(name))}.")
+        raise SettingsError(
+            f"{name} is a section, not a setting.",
+            hint=f"Its settings: {', '.join(_below(name))}.",
+        )
     return Key(tuple(name.split(".")), annotation, default)
 
 
@@ -90,15 +115,25 @@ def nearest(name: str) -> str | None:
     import difflib
 
     keys = [key.path for key in all_keys()]
-    names = list(dict.fromkeys(".".join(path[:depth]) for path in keys for depth in range(1, len(path) + 1)))
+    names = list(
+        dict.fromkeys(
+            ".".join(path[:depth]) for path in keys for depth in range(1, len(path) + 1)
+        )
+    )
     words = name.lower().replace("-", "_").split(".")
     same = [".".join(path) for path in keys if path[-1] == words[-1]]
     if same:
-        return max(same, key=lambda key: difflib.SequenceMatcher(None, key, name).ratio())
+        return max(
+            same, key=lambda key: difflib.SequenceMatcher(None, key, name).ratio()
+        )
     depth = [key for key in names if key.count(".") == len(words) - 1]
-    close = difflib.get_close_matches(".".join(words), depth, 1, 0.6) or difflib.get_close_matches(name, names, 1, 0.6)
+    close = difflib.get_close_matches(
+        ".".join(words), depth, 1, 0.6
+    ) or difflib.get_close_matches(name, names, 1, 0.6)
     if not close:  # a misspelt last word in the wrong section
-        last = difflib.get_close_matches(words[-1], [path[-1] for path in keys], 1, 0.75)
+        last = difflib.get_close_matches(
+            words[-1], [path[-1] for path in keys], 1, 0.75
+        )
         close = [".".join(path) for path in keys if last and path[-1] == last[0]]
     return close[0] if close else None
 
@@ -106,7 +141,11 @@ def nearest(name: str) -> str | None:
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """HERMES_* variables that mean nothing to Hermes."""
     known = {key.variable for key in all_keys()} | set(OTHER_VARIABLES)
-    names = (name for name in environ if name.startswith("HERMES_") and not name.startswith(OTHER_PREFIXES))
+    names = (
+        name
+        for name in environ
+        if name.startswith("HERMES_") and not name.startswith(OTHER_PREFIXES)
+    )
     return sorted(name for name in names if name not in known)
 
 
@@ -114,7 +153,10 @@ def nearest_variable(name: str) -> str | None:
     """The variable most like `name`."""
     import difflib
 
-    known = [variable.removeprefix("HERMES_") for variable in (*OTHER_VARIABLES, *(key.variable for key in all_keys()))]
+    known = [
+        variable.removeprefix("HERMES_")
+        for variable in (*OTHER_VARIABLES, *(key.variable for key in all_keys()))
+    ]
     close = difflib.get_close_matches(name.removeprefix("HERMES_"), known, 1, 0.6)
     return f"HERMES_{close[0]}" if close else None
 
@@ -125,26 +167,50 @@ def parse_value(key: Key, text: str, *, quote: bool = True) -> object:
     The error repeats a short text unless `quote` is off.
     """
     if has_credentials(text):
-        raise SettingsError(f"{key.name}: {CREDENTIALS}.", hint=f"Nothing was changed: {CREDENTIALS_HINT}.")
+        raise SettingsError(
+            f"{key.name}: {CREDENTIALS}.",
+            hint=f"Nothing was changed: {CREDENTIALS_HINT}.",
+        )
     base, _ = unwrap(key.annotation)
     try:
         if base is bool and text.strip().lower() in _WORDS:
             return _WORDS[text.strip().lower()]
-        if typing.get_origin(base) in {list, dict, tuple, set, frozenset} or as_section(base) is not None:
-            return msgspec.to_builtins(msgspec.convert(parse_yaml(text), type=typing.cast("type", key.annotation)))
-        plain = text if base is str or typing.get_origin(base) is typing.Literal else text.strip()
-        return msgspec.convert(plain, type=typing.cast("type[object]", key.annotation), strict=False)
+        if (
+            typing.get_origin(base) in {list, dict, tuple, set, frozenset}
+            or as_section(base) is not None
+        ):
+            return msgspec.to_builtins(
+                msgspec.convert(
+                    parse_yaml(text), type=typing.cast("type", key.annotation)
+                )
+            )
+        plain = (
+            text
+            if base is str or typing.get_origin(base) is typing.Literal
+            else text.strip()
+        )
+        return msgspec.convert(
+            plain, type=typing.cast("type[object]", key.annotation), strict=False
+        )
     except TooDeep as error:
-        raise SettingsError(f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels.") from error
+        raise SettingsError(
+            f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels."
+        ) from error
     except ValueError as error:  # what YAML and msgspec raise alike
         raise _mistyped(key, text if quote else "") from error
 
 
 def _mistyped(key: Key, text: str) -> SettingsError:
     """What was expected, what came (if that is short and no secret), and an example."""
-    got = f", got {text!r}" if 0 < len(text) <= _QUOTED and not is_secret_value(text) else ""
+    got = (
+        f", got {text!r}"
+        if 0 < len(text) <= _QUOTED and not is_secret_value(text)
+        else ""
+    )
     example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))
-    return SettingsError(f"{key.name}: expected {kind(key.annotation)}{got}.", hint=f"Such as: {example}")
+    return SettingsError(
+        f"{key.name}: expected {kind(key.annotation)}{got}.", hint=f"Such as: {example}"
+    )
 
 
 def example_of(annotation: object) -> str:
@@ -157,10 +223,17 @@ def example_of(annotation: object) -> str:
     if any(meta.pattern == AMOUNT for meta in _metas(annotation)):
         return "$2.50"
     if base in {int, float}:
-        least = [value for meta in _metas(annotation) for value in (meta.ge, meta.gt) if value is not None]
+        least = [
+            value
+            for meta in _metas(annotation)
+            for value in (meta.ge, meta.gt)
+            if value is not None
+        ]
         most = [meta.le for meta in _metas(annotation) if meta.le is not None]
         return f"{min([max([10, *least]), *most]):g}"
-    return "[one, two]" if typing.get_origin(base) in {list, tuple, set, frozenset} else ""
+    return (
+        "[one, two]" if typing.get_origin(base) in {list, tuple, set, frozenset} else ""
+    )
 
 
 def kind(annotation: object) -> str:
@@ -175,7 +248,12 @@ def kind(annotation: object) -> str:
     elif any(meta.pattern == AMOUNT for meta in _metas(annotation)):
         words = "an amount of money or tokens, or nothing for no cap"
     else:
-        names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+        names = {
+            bool: "true or false",
+            int: "a whole number",
+            float: "a number",
+            str: "text",
+        }
         words = names.get(typing.cast("type", base), "a value") + bounds(annotation)
     return words + (" or null" if optional else "")
 
@@ -191,7 +269,10 @@ def bounds(annotation: object) -> str:
     if "ge" in limits and "le" in limits:
         return f" from {limits['ge']:g} to {limits['le']:g}"
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    words |= {"min_length": "of at least (characters)", "max_length": "of at most (characters)"}
+    words |= {
+        "min_length": "of at least (characters)",
+        "max_length": "of at most (characters)",
+    }
     return "".join(f" {words[name]} {value:g}" for name, value in limits.items())
 
 
@@ -201,7 +282,9 @@ def unwrap(annotation: object) -> tuple[object, bool]:
         annotation = typing.get_args(annotation)[0]
     if typing.get_origin(annotation) not in {typing.Union, types.UnionType}:
         return annotation, False
-    members = [member for member in typing.get_args(annotation) if member is not type(None)]
+    members = [
+        member for member in typing.get_args(annotation) if member is not type(None)
+    ]
     optional = len(members) < len(typing.get_args(annotation))
     return (unwrap(members[0])[0] if len(members) == 1 else annotation), optional
 
@@ -215,7 +298,11 @@ def as_section(annotation: object) -> type[Struct] | None:
 def table_of(annotation: object) -> object | None:
     """What the values of a `dict[str, ...]` are."""
     base, _ = unwrap(annotation)
-    return typing.get_args(base)[1] if typing.get_origin(base) is dict and typing.get_args(base) else None
+    return (
+        typing.get_args(base)[1]
+        if typing.get_origin(base) is dict and typing.get_args(base)
+        else None
+    )
 
 
 def _below(name: str) -> list[str]:

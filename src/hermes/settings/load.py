@@ -29,7 +29,8 @@ def current_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise FolderGone(
-            "The folder you are in no longer exists.", hint="Change to one that does (cd ~) and run the command again."
+            "The folder you are in no longer exists.",
+            hint="Change to one that does (cd ~) and run the command again.",
         ) from error
 
 
@@ -38,8 +39,14 @@ def typed_path(name: str) -> Path:
     try:
         path = Path(name).expanduser().resolve()
         path.exists()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, a character that no name has, an unknown ~user
-        raise UsageError(f"{name[:200]!r} can't be used as a path: {error}", hint="Nothing was done.") from error
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # too long, a character that no name has, an unknown ~user
+        raise UsageError(
+            f"{name[:200]!r} can't be used as a path: {error}", hint="Nothing was done."
+        ) from error
     return path
 
 
@@ -54,7 +61,10 @@ class EventTarget(NamedTuple):
 def event_target(environ: Mapping[str, str] | None = None) -> EventTarget:
     """What HERMES_DASHBOARD_EVENT_URL, _TOKEN and _CHANNEL say."""
     environ = environment() if environ is None else environ
-    url, token, channel = (environ.get(f"HERMES_DASHBOARD_EVENT_{name}", "") for name in ("URL", "TOKEN", "CHANNEL"))
+    url, token, channel = (
+        environ.get(f"HERMES_DASHBOARD_EVENT_{name}", "")
+        for name in ("URL", "TOKEN", "CHANNEL")
+    )
     return EventTarget(url if token else "", token, channel)
 
 
@@ -64,15 +74,20 @@ def find_home(environ: Mapping[str, str] | None = None) -> Home:
     named = environ.get("HERMES_HOME") or "~/.hermes"
     try:
         user = environ.get("HOME") or str(Path.home())
-        root = Path(user + named[1:] if named == "~" or named.startswith("~/") else named).expanduser()
+        root = Path(
+            user + named[1:] if named == "~" or named.startswith("~/") else named
+        ).expanduser()
     except RuntimeError as error:
         raise HomeError(
-            "Your home folder can't be found.", hint="Set HERMES_HOME to the folder where Hermes keeps its files."
+            "Your home folder can't be found.",
+            hint="Set HERMES_HOME to the folder where Hermes keeps its files.",
         ) from error
     return Home(root.absolute())
 
 
-def load(environ: Mapping[str, str] | None = None, *, home: Home | None = None) -> Settings:
+def load(
+    environ: Mapping[str, str] | None = None, *, home: Home | None = None
+) -> Settings:
     """The settings of this process. SettingsError names everything that is wrong; no file is changed."""
     environ = environment() if environ is None else environ
     home = home or find_home(environ)
@@ -82,7 +97,8 @@ def load(environ: Mapping[str, str] | None = None, *, home: Home | None = None) 
     overrides, problems = read_overrides(environ)
     if problems:
         raise SettingsError(
-            "The environment can't be used:\n" + "\n".join(f"  {problem.render('')}" for problem in problems),
+            "The environment can't be used:\n"
+            + "\n".join(f"  {problem.render('')}" for problem in problems),
             hint="Correct or unset the variable.",
         )
     for path, value in overrides.items():
@@ -90,7 +106,9 @@ def load(environ: Mapping[str, str] | None = None, *, home: Home | None = None) 
     return msgspec.convert(data, Settings)
 
 
-def load_secrets(environ: Mapping[str, str] | None = None, *, home: Home | None = None) -> Secrets:
+def load_secrets(
+    environ: Mapping[str, str] | None = None, *, home: Home | None = None
+) -> Secrets:
     """The secrets of `.env` and of the environment, which wins."""
     environ = environment() if environ is None else environ
     home = home or find_home(environ)
@@ -98,7 +116,8 @@ def load_secrets(environ: Mapping[str, str] | None = None, *, home: Home | None 
     for number, line in enumerate(lines, 1):
         if line.problem:
             raise SettingsError(
-                f"{home.env_file}:{number}: {line.problem}", hint="Correct that line; the file was not changed."
+                f"{home.env_file}:{number}: {line.problem}",
+                hint="Correct that line; the file was not changed.",
             )
     return Secrets({line.name: line.value for line in lines if line.name}, environ)
 
@@ -108,9 +127,13 @@ def read_config(home: Home) -> tuple[dict[str, object], list[Problem]]:
     return parse_config(read_text(home.config) or "")
 
 
-def read_overrides(environ: Mapping[str, str]) -> tuple[dict[tuple[str, ...], object], list[Problem]]:
+def read_overrides(
+    environ: Mapping[str, str],
+) -> tuple[dict[tuple[str, ...], object], list[Problem]]:
     """The settings that the environment gives, by path, and the variables that are mistyped."""
-    if not any(name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ):
+    if not any(
+        name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ
+    ):
         return {}, []
     from hermes.settings.keys import all_keys, parse_value
 
@@ -132,11 +155,15 @@ def read_text(path: Path) -> str | None:
     """The text of a settings file, line endings kept; None if there is no file."""
     name = path.name
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a named pipe must not hang us
+        handle = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+        )  # a named pipe must not hang us
     except FileNotFoundError as error:
         if path.is_symlink():
             hint = "Create the file it points to, or remove the link."
-            raise SettingsError(f"{name} is a symbolic link to nothing: {path}", hint=hint) from error
+            raise SettingsError(
+                f"{name} is a symbolic link to nothing: {path}", hint=hint
+            ) from error
         return None
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -157,15 +184,23 @@ def read_text(path: Path) -> str | None:
             hint="Save it as UTF-8, or move it away to start with the defaults. It was not changed.",
         ) from error
     if "\x00" in text:
-        raise SettingsError(f"{name} is a binary file: {path}", hint="Move it away. It was not changed.")
+        raise SettingsError(
+            f"{name} is a binary file: {path}", hint="Move it away. It was not changed."
+        )
     return text
 
 
 def _require_small_file(path: Path, info: os.stat_result) -> None:
     if stat.S_ISDIR(info.st_mode):
-        raise SettingsError(f"{path.name} is a folder: {path}", hint="Move the folder away; a file goes there.")
+        raise SettingsError(
+            f"{path.name} is a folder: {path}",
+            hint="Move the folder away; a file goes there.",
+        )
     if not stat.S_ISREG(info.st_mode):
-        raise SettingsError(f"{path.name} is not a regular file: {path}", hint="Put a plain text file there.")
+        raise SettingsError(
+            f"{path.name} is not a regular file: {path}",
+            hint="Put a plain text file there.",
+        )
     if info.st_size > MAX_BYTES:
         raise SettingsError(
             f"{path.name} is too large: {info.st_size / MAX_BYTES:,.1f} MiB (at most 1 MiB): {path}",
@@ -178,13 +213,21 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
         closed = closed_folder(path)
         allow = f"chmod u+r '{path}'" if closed is None else f"chmod u+x '{closed}'"
         why = "" if closed is None else f" (the folder {closed} is closed to you)"
-        return SettingsError(f"{path.name} can't be read: {path}{why}", hint=f"Allow it with: {allow}")
+        return SettingsError(
+            f"{path.name} can't be read: {path}{why}", hint=f"Allow it with: {allow}"
+        )
     return SettingsError(
-        f"{path.name} can't be read: {path} ({(error.strerror or '').lower()})", hint="Check the path and HERMES_HOME."
+        f"{path.name} can't be read: {path} ({(error.strerror or '').lower()})",
+        hint="Check the path and HERMES_HOME.",
     )
 
 
-def unusable(path: Path, problems: list[Problem], kept: str = "The file was not changed.") -> SettingsError:
+def unusable(
+    path: Path, problems: list[Problem], kept: str = "The file was not changed."
+) -> SettingsError:
     """The error that lists every problem of a file."""
     lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)
-    return SettingsError(f"{path} can't be used:\n{lines}", hint=f"Correct it with: hermes config edit. {kept}")
+    return SettingsError(
+        f"{path} can't be used:\n{lines}",
+        hint=f"Correct it with: hermes config edit. {kept}",
+    )

@@ -54,13 +54,21 @@ def mask_named(text: str) -> str:
     if not any(map(text.__contains__, _SIGNS)):
         return text
     low = _lowered(text)
-    pattern = compiled(_NAMED_OR_BLANK if "--" in low or "'" in low or "login " in low else _NAMED)
-    text = compiled(_LATE_VARIABLE).sub(_without_late, text) if "_" in text and "=" in text else text
+    pattern = compiled(
+        _NAMED_OR_BLANK if "--" in low or "'" in low or "login " in low else _NAMED
+    )
+    text = (
+        compiled(_LATE_VARIABLE).sub(_without_late, text)
+        if "_" in text and "=" in text
+        else text
+    )
     low = _lowered(text)
     kept, at, end = list[str](), 0, -1
     for found in pattern.finditer(low):
         # In `token=token=token=x` the first was looked at with all behind it, and the last is looked at by itself.
-        is_chained = found.start() == end and pattern.match(low, found.end()) is not None
+        is_chained = (
+            found.start() == end and pattern.match(low, found.end()) is not None
+        )
         end = found.end()
         if found.start() < at or is_chained:
             continue
@@ -73,12 +81,20 @@ def mask_named(text: str) -> str:
 
 def _without_late(found: "re.Match[str]") -> str:
     is_password = "PASS" in found[1]
-    return found[1] + HIDDEN if _is_bare_secret(found[2], is_password=is_password, is_given=True) else found[0]
+    return (
+        found[1] + HIDDEN
+        if _is_bare_secret(found[2], is_password=is_password, is_given=True)
+        else found[0]
+    )
 
 
 def _lowered(text: str) -> str:
     low = text.lower()
-    return low if len(low) == len(text) else "".join(c.lower() if c.isascii() else c for c in text)
+    return (
+        low
+        if len(low) == len(text)
+        else "".join(c.lower() if c.isascii() else c for c in text)
+    )
 
 
 def _value(text: str, found: "re.Match[str]") -> tuple[int, int] | None:
@@ -86,9 +102,17 @@ def _value(text: str, found: "re.Match[str]") -> tuple[int, int] | None:
     before = text[max(found.start() - _LONGEST_NAME, 0) : found.start()]
     opening = before.rstrip(_NAME_CHARACTERS)
     name = before[len(opening) :] + text[found.start() : found.start(3)]
-    spelled = compiled(_CAMEL).sub("_", name.lstrip("-")).lower() if name != name.upper() else name.lower()
+    spelled = (
+        compiled(_CAMEL).sub("_", name.lstrip("-")).lower()
+        if name != name.upper()
+        else name.lower()
+    )
     is_of_parser = name == "token" and compiled(_OF_PARSER).search(opening) is not None
-    if compiled(_NAMES).search(spelled) is None or name in {"PWD", "OLDPWD"} or is_of_parser:
+    if (
+        compiled(_NAMES).search(spelled) is None
+        or name in {"PWD", "OLDPWD"}
+        or is_of_parser
+    ):
         return None
     separator, start = found[3], found.end()
     quote = compiled(_QUOTED_START).match(text, start)
@@ -98,7 +122,11 @@ def _value(text: str, found: "re.Match[str]") -> tuple[int, int] | None:
     if separator == ">":
         end = text.find("</", start, start + _LONGEST_VALUE)
         is_element = opening.endswith("<") and end > start
-        return (start, end) if is_element and not compiled(_PLACEHOLDER).match(text, start) else None
+        return (
+            (start, end)
+            if is_element and not compiled(_PLACEHOLDER).match(text, start)
+            else None
+        )
     if quote is not None:
         return _in_quotes(text, quote, spelled, is_password=is_password)
     is_variable = name == name.upper() and separator == "="
@@ -106,14 +134,26 @@ def _value(text: str, found: "re.Match[str]") -> tuple[int, int] | None:
     if bare is None:
         return None
     value = bare[0] if is_variable else bare[0].rstrip(".:!?")
-    is_given = is_variable or name.startswith("--") or _in_form(text, found.start(3) - len(name), bare.end())
+    is_given = (
+        is_variable
+        or name.startswith("--")
+        or _in_form(text, found.start(3) - len(name), bare.end())
+    )
     following = text[bare.end() : bare.end() + 1]
-    hidden = _is_bare_secret(value, is_password=is_password, is_given=is_given) and following not in {"(", "["}
+    hidden = _is_bare_secret(
+        value, is_password=is_password, is_given=is_given
+    ) and following not in {"(", "["}
     return (start, start + len(value)) if hidden else None
 
 
 def _after_blank(
-    text: str, name: str, before: str, start: int, quote: "re.Match[str] | None", *, is_password: bool
+    text: str,
+    name: str,
+    before: str,
+    start: int,
+    quote: "re.Match[str] | None",
+    *,
+    is_password: bool,
 ) -> tuple[int, int] | None:
     """The value of an option (`--password x`), of SQL (`PASSWORD 'x'`) or of a netrc (`login a password x`)."""
     if name.startswith("--"):
@@ -123,7 +163,9 @@ def _after_blank(
         is_value = bare is not None and not bare[0].startswith("-")
         return (
             bare.span()
-            if bare and is_value and _is_bare_secret(bare[0], is_password=is_password, is_given=True)
+            if bare
+            and is_value
+            and _is_bare_secret(bare[0], is_password=is_password, is_given=True)
             else None
         )
     if is_password and quote is not None and quote[2] == "'" and name == name.upper():
@@ -134,10 +176,14 @@ def _after_blank(
     return None
 
 
-def _in_quotes(text: str, quote: "re.Match[str]", spelled: str, *, is_password: bool) -> tuple[int, int] | None:
+def _in_quotes(
+    text: str, quote: "re.Match[str]", spelled: str, *, is_password: bool
+) -> tuple[int, int] | None:
     start = quote.end()
     end = text.find(quote[0], start, start + _LONGEST_VALUE)
-    while end > start and not quote[1] and text[end - 1] == "\\":  # a quote within the value
+    while (
+        end > start and not quote[1] and text[end - 1] == "\\"
+    ):  # a quote within the value
         end = text.find(quote[0], end + 1, start + _LONGEST_VALUE)
     if end < 0:  # cut off: what is left of it is secret too
         line = text.find("\n", start, start + _LONGEST_VALUE)
@@ -152,9 +198,18 @@ def _in_quotes(text: str, quote: "re.Match[str]", spelled: str, *, is_password: 
         return None
     if is_password:
         return start, end
-    is_word = value.replace("-", "").replace("_", "").isalpha() and not compiled(_LONG_WORD).match(value)
-    plain_name = spelled.rpartition("_")[2] == spelled and spelled.startswith(("token", "credential"))
-    if len(value) < 4 or compiled(_COUNT).match(value) or compiled(_PATH).match(value) or (is_word and plain_name):
+    is_word = value.replace("-", "").replace("_", "").isalpha() and not compiled(
+        _LONG_WORD
+    ).match(value)
+    plain_name = spelled.rpartition("_")[2] == spelled and spelled.startswith(
+        ("token", "credential")
+    )
+    if (
+        len(value) < 4
+        or compiled(_COUNT).match(value)
+        or compiled(_PATH).match(value)
+        or (is_word and plain_name)
+    ):
         return None
     return start, end
 
@@ -175,14 +230,16 @@ def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
         return is_password and len(value) >= 4 and (is_given or value.isdigit())
     if is_given:
         return is_password or len(value) >= 6
-    return (len(value) >= 6 and compiled(r"\d").search(value) is not None) or compiled(_LONG_WORD).match(
-        value
-    ) is not None
+    return (len(value) >= 6 and compiled(r"\d").search(value) is not None) or compiled(
+        _LONG_WORD
+    ).match(value) is not None
 
 
 def _is_placeholder(value: str) -> bool:
     """Whether a value stands for a secret and is none: `${TOKEN}`, `<your key>`, `None`, OPENAI_API_KEY."""
-    return not value or compiled(rf"{_PLACEHOLDER}|{_VARIABLE}").match(value) is not None
+    return (
+        not value or compiled(rf"{_PLACEHOLDER}|{_VARIABLE}").match(value) is not None
+    )
 
 
 def _in_form(text: str, start: int, end: int) -> bool:
@@ -198,7 +255,14 @@ _SIGNED = r"(authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?(?:digest|aws4-hma
 _BEARER = r"(bearer[ \t]+)([a-z0-9._~+/=\-]{8,})"
 _COOKIE = r"((?:set-)?cookie\\*[\"']?\s{0,4}:\s{0,4}\\*[\"']?)([^\"'\n\\]+)"
 _PAIR = r"([^=;\s]+=)([^;\s]+)"
-_COOKIE_ATTRIBUTES = ("path=", "domain=", "expires=", "max-age=", "samesite=", "priority=")
+_COOKIE_ATTRIBUTES = (
+    "path=",
+    "domain=",
+    "expires=",
+    "max-age=",
+    "samesite=",
+    "priority=",
+)
 _CURL = r"(curl\b[^\n|;&]{0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,80}:)([^\s\"'$]+)"
 
 
@@ -249,7 +313,10 @@ def _hidden_part(pattern: str, value: str) -> str:
     """What takes the place of a header's value."""
     if pattern == _COOKIE:
         return compiled(_PAIR).sub(
-            lambda pair: pair[0] if pair[1].lower() in _COOKIE_ATTRIBUTES else pair[1] + HIDDEN, value
+            lambda pair: (
+                pair[0] if pair[1].lower() in _COOKIE_ATTRIBUTES else pair[1] + HIDDEN
+            ),
+            value,
         )
     if pattern == _BEARER:
         is_key = any(map(str.isdigit, value)) or len(value) >= 16
@@ -257,5 +324,9 @@ def _hidden_part(pattern: str, value: str) -> str:
     if pattern == _AUTHORIZATION:
         word = value.split(maxsplit=1)[0] if value.split() else ""
         is_key = any(map(str.isdigit, word)) or len(word) >= 16 or "," in value
-        return HIDDEN if is_key and word != HIDDEN and not compiled(_PROSE).match(value.strip()) else value
+        return (
+            HIDDEN
+            if is_key and word != HIDDEN and not compiled(_PROSE).match(value.strip())
+            else value
+        )
     return HIDDEN

@@ -63,7 +63,11 @@ def variable_warnings(environ: Mapping[str, str]) -> list[Problem]:
 def secret_problems(home: Home) -> list[Problem]:
     """What is wrong with `.env`. SettingsError if it can't be read at all."""
     lines = parse_env(read_text(home.env_file) or "")
-    found = [Problem(number, "", line.problem, "correct it") for number, line in enumerate(lines, 1) if line.problem]
+    found = [
+        Problem(number, "", line.problem, "correct it")
+        for number, line in enumerate(lines, 1)
+        if line.problem
+    ]
     info = probe(home.env_file)
     mode = 0 if isinstance(info, OSError) else stat.S_IMODE(info.st_mode)
     if mode & 0o077:

@@ -63,7 +63,13 @@ def _read(text: str) -> dict[str, object] | Problem:
     except ValueError as error:
         place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
         line = int(place[1]) if place else 0
-        return Problem(line, "", str(error)[: place.start() if place else None].removeprefix("YAML parse error: "))
+        return Problem(
+            line,
+            "",
+            str(error)[: place.start() if place else None].removeprefix(
+                "YAML parse error: "
+            ),
+        )
     return sections
 
 
@@ -83,7 +89,9 @@ def drop_empty(data: object, section: type[Struct] = Settings) -> dict[str, obje
 
 
 def _doubtful(text: str) -> bool:
-    text = "\n".join(line for line in text.split("\n") if not line.lstrip(" ").startswith("#"))
+    text = "\n".join(
+        line for line in text.split("\n") if not line.lstrip(" ").startswith("#")
+    )
     if re.search(_DOUBTFUL, text) or is_secret_value(text):
         return True
     if has_credentials(text):
@@ -104,7 +112,8 @@ def _repeats_a_key(text: str) -> bool:
             continue
         column = len(indent)
         while open_blocks and (
-            open_blocks[-1][0] > column or ("-" in indent and open_blocks[-1][0] > indent.index("-"))
+            open_blocks[-1][0] > column
+            or ("-" in indent and open_blocks[-1][0] > indent.index("-"))
         ):
             open_blocks.pop()
         if not open_blocks or open_blocks[-1][0] < column:
@@ -122,15 +131,26 @@ def _key_of(line: str) -> tuple[str, str]:
     rest = line[len(indent) :]
     if rest[:1] in {'"', "'"}:
         key, quote, after = rest[1:].partition(rest[0])
-        colon, after = after.lstrip(" ")[:1] == ":" and bool(quote), after.lstrip(" ")[1:]
+        colon, after = (
+            after.lstrip(" ")[:1] == ":" and bool(quote),
+            after.lstrip(" ")[1:],
+        )
     else:
         key, mark, after = rest.partition(":")
-        key, colon = key.rstrip(" "), bool(mark) and rest[:1] not in _NO_KEY and "#" not in key
+        key, colon = (
+            key.rstrip(" "),
+            bool(mark) and rest[:1] not in _NO_KEY and "#" not in key,
+        )
     return indent, key if colon and (not after or after[0].isspace()) else ""
 
 
-def overlay(data: Mapping[str, object], path: tuple[str, ...], value: object) -> dict[str, object]:
+def overlay(
+    data: Mapping[str, object], path: tuple[str, ...], value: object
+) -> dict[str, object]:
     """`data` with `value` at `path`."""
     below = data.get(path[0])
     nested = below if isinstance(below, dict) else {}
-    return {**data, path[0]: overlay(nested, path[1:], value) if len(path) > 1 else value}
+    return {
+        **data,
+        path[0]: overlay(nested, path[1:], value) if len(path) > 1 else value,
+    }

@@ -46,7 +46,9 @@ def has_credentials(text: str) -> bool:
     """Whether `text` holds an address with a password or key in it: `https://me:pw@host`, `...?token=x`."""
     if "://" not in text:
         return False
-    return ("@" in text and re.search(_USERINFO, text) is not None) or re.search(_QUERY, text) is not None
+    return ("@" in text and re.search(_USERINFO, text) is not None) or re.search(
+        _QUERY, text
+    ) is not None
 
 
 def _masked(text: str, depth: int) -> str:
@@ -59,13 +61,32 @@ def _masked(text: str, depth: int) -> str:
         hidden = _masked(plain, depth)
         return text if hidden == plain else hidden
     low = text.lower()
-    if "key" in low or "token" in low or "secret" in low or _has_pass(low) or "pwd" in low or "cred" in low:
+    if (
+        "key" in low
+        or "token" in low
+        or "secret" in low
+        or _has_pass(low)
+        or "pwd" in low
+        or "cred" in low
+    ):
         if "PRIVATE" in text or "Private-Lines" in text:
             text = compiled(PRIVATE_KEY).sub(HIDDEN, text)
         text = _mask_query(mask_named(text))
-    if "auth" in low or "bearer" in low or "cookie" in low or "curl" in low or "sig" in low:
+    if (
+        "auth" in low
+        or "bearer" in low
+        or "cookie" in low
+        or "curl" in low
+        or "sig" in low
+    ):
         text = _mask_query(mask_headers(text))
-    if "mysql" in low or "sshpass" in low or "redis-cli" in low or "login" in low or "identified" in low:
+    if (
+        "mysql" in low
+        or "sshpass" in low
+        or "redis-cli" in low
+        or "login" in low
+        or "identified" in low
+    ):
         text = mask_commands(text)
     if "@" in text and "://" in text:
         text = compiled(_USERINFO).sub(rf"\1{HIDDEN}@", text)
@@ -81,14 +102,20 @@ def _has_pass(low: str) -> bool:
 
 
 def _mask_query(text: str) -> str:
-    return compiled(_QUERY).sub(rf"\1{HIDDEN}", text) if "=" in text and ("?" in text or "&" in text) else text
+    return (
+        compiled(_QUERY).sub(rf"\1{HIDDEN}", text)
+        if "=" in text and ("?" in text or "&" in text)
+        else text
+    )
 
 
 def _mask_keys(text: str, depth: int) -> str:
     text = compiled(KEY).sub(HIDDEN, _mask_split(text))
     if not depth:
         return text
-    return compiled(_ENCODED).sub(lambda found: _without_encoded(found[0], depth - 1), text)
+    return compiled(_ENCODED).sub(
+        lambda found: _without_encoded(found[0], depth - 1), text
+    )
 
 
 def _without_encoded(text: str, depth: int) -> str:
@@ -97,7 +124,10 @@ def _without_encoded(text: str, depth: int) -> str:
         return HIDDEN
     if "\n" not in text:
         return text
-    return "\n".join(HIDDEN if _encodes_secret(line.strip(), depth) else line for line in text.split("\n"))
+    return "\n".join(
+        HIDDEN if _encodes_secret(line.strip(), depth) else line
+        for line in text.split("\n")
+    )
 
 
 def _mask_split(text: str) -> str:
@@ -120,7 +150,10 @@ def _without_parts(found: "re.Match[str]") -> str:
 def _is_material(part: str) -> bool:
     """Whether `part` looks like a piece of a key: letters with digits, or capitals within a word."""
     has_letters = not part.isdigit() and part.strip("_-") != ""
-    return has_letters and (any(map(str.isdigit, part)) or (part[1:] != part[1:].lower() and part != part.upper()))
+    return has_letters and (
+        any(map(str.isdigit, part))
+        or (part[1:] != part[1:].lower() and part != part.upper())
+    )
 
 
 def _may_be_encoded(text: str, start: int, end: int) -> bool:
@@ -133,7 +166,9 @@ def _may_be_encoded(text: str, start: int, end: int) -> bool:
 def _encodes_secret(text: str, depth: int) -> bool:
     """Whether `text` is base64 of something that would be masked."""
     decoded = _decoded(text)
-    return decoded != "" and (is_secret_value(decoded) or _masked(decoded, depth) != decoded)
+    return decoded != "" and (
+        is_secret_value(decoded) or _masked(decoded, depth) != decoded
+    )
 
 
 def _decoded(text: str) -> str:

@@ -51,7 +51,10 @@ def variable_for(key: str, value: str = "") -> str:
     match = re.search(_KEY_NAME, name)
     if match and match.start() and is_secret_variable(name):
         return name
-    return next((variable for start, variable in _OWNERS.items() if value.startswith(start)), "NAME_API_KEY")
+    return next(
+        (variable for start, variable in _OWNERS.items() if value.startswith(start)),
+        "NAME_API_KEY",
+    )
 
 
 def is_address_variable(name: str) -> bool:
@@ -80,7 +83,9 @@ class Secrets:
         """The value; a SettingsError that says how to set it if there is none."""
         value = self.get(name)
         if value is None:
-            raise SettingsError(f"{name} is not set.", hint=f"Store it with: hermes config set {name}")
+            raise SettingsError(
+                f"{name} is not set.", hint=f"Store it with: hermes config set {name}"
+            )
         return value
 
     def origin(self, name: str) -> str:
@@ -90,13 +95,17 @@ class Secrets:
         return ".env" if self._file.get(name) else ""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(name for name in {*self._file, *self._environ} if self.get(name)))
+        return iter(
+            sorted(name for name in {*self._file, *self._environ} if self.get(name))
+        )
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(self)})"
 
     def __reduce__(self) -> str:
-        raise TypeError("Secrets can't be pickled: they would end up in a file or a log.")
+        raise TypeError(
+            "Secrets can't be pickled: they would end up in a file or a log."
+        )
 
 
 class EnvLine(Struct, frozen=True):
@@ -126,9 +135,17 @@ def _parse_line(line: str) -> EnvLine:
         return EnvLine(line, match["name"], _uncommented(rest))
     value, end = _quoted(rest)
     if end < 0:
-        return EnvLine(line, match["name"], problem=f"{match['name']}: the quote is not closed on this line")
+        return EnvLine(
+            line,
+            match["name"],
+            problem=f"{match['name']}: the quote is not closed on this line",
+        )
     if rest[end:].strip() and not rest[end:].lstrip().startswith("#"):
-        return EnvLine(line, match["name"], problem=f"{match['name']}: unexpected text after the closing quote")
+        return EnvLine(
+            line,
+            match["name"],
+            problem=f"{match['name']}: unexpected text after the closing quote",
+        )
     return EnvLine(line, match["name"], value)
 
 
@@ -173,7 +190,10 @@ def _replace(text: str, name: str, assignment: str | None) -> str:
     if assignment is None:
         return "".join(kept)
     lines = parse_env(text)
-    place = max((index for index, line in enumerate(lines) if line.name == name), default=len(lines))
+    place = max(
+        (index for index, line in enumerate(lines) if line.name == name),
+        default=len(lines),
+    )
     result = [line.text for line in lines[:place] if line.name != name]
     if result and not result[-1].endswith(("\n", "\r")):
         result.append(ending)
@@ -183,12 +203,17 @@ def _replace(text: str, name: str, assignment: str | None) -> str:
 
 
 def _format(value: str) -> str:
-    if not value.isprintable() and not all(char.isprintable() or char in "\n\r\t" for char in value):
+    if not value.isprintable() and not all(
+        char.isprintable() or char in "\n\r\t" for char in value
+    ):
         raise SettingsError(
-            "A secret can't hold control characters.", hint="Check what was pasted; nothing was changed."
+            "A secret can't hold control characters.",
+            hint="Check what was pasted; nothing was changed.",
         )
     if re.fullmatch(_PLAIN_VALUE, value):
         return value
     for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("$", "\\$"), ("`", "\\`")):
         value = value.replace(character, escape)
-    return '"' + value.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+    return (
+        '"' + value.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+    )

@@ -19,7 +19,10 @@ class Sessions(Section, frozen=True):
     """What is kept of conversations."""
 
     write_json_snapshots: Annotated[
-        bool, Meta(description="After each turn also write the session to `sessions/session_<id>.json`.")
+        bool,
+        Meta(
+            description="After each turn also write the session to `sessions/session_<id>.json`."
+        ),
     ] = False
 
 
@@ -27,7 +30,12 @@ class Store(Section, frozen=True):
     """The session log, `state.db`."""
 
     busy_timeout: Annotated[
-        float, Meta(ge=0, le=3600, description="Seconds to wait while another process has the database locked.")
+        float,
+        Meta(
+            ge=0,
+            le=3600,
+            description="Seconds to wait while another process has the database locked.",
+        ),
     ] = 30.0
 
 
@@ -36,7 +44,9 @@ class Display(Section, frozen=True):
 
     color: Annotated[
         Literal["auto", "always", "never"],
-        Meta(description="Colour in the terminal; `auto` follows the terminal and NO_COLOR."),
+        Meta(
+            description="Colour in the terminal; `auto` follows the terminal and NO_COLOR."
+        ),
     ] = "auto"
 
 
@@ -44,7 +54,8 @@ class Logging(Section, frozen=True):
     """The log files in `logs/`."""
 
     level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="The least serious message that is logged.")
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="The least serious message that is logged."),
     ] = "info"
 
 
@@ -57,13 +68,20 @@ class Model(Section, frozen=True):
             description="A provider, one of `custom_providers`, or `auto`: by the keys that are set, else `embedded`."
         ),
     ] = "auto"
-    default: Annotated[str, Meta(description="The model's name; empty for the provider's usual one.")] = ""
+    default: Annotated[
+        str, Meta(description="The model's name; empty for the provider's usual one.")
+    ] = ""
     base_url: Annotated[
-        str, Meta(description="Address of the service, mostly ending in /v1; empty for the provider's own.")
+        str,
+        Meta(
+            description="Address of the service, mostly ending in /v1; empty for the provider's own."
+        ),
     ] = ""
     api: Annotated[
         Literal["auto", "chat", "responses", "anthropic"],
-        Meta(description="The wire format: chat completions, OpenAI Responses or Anthropic Messages."),
+        Meta(
+            description="The wire format: chat completions, OpenAI Responses or Anthropic Messages."
+        ),
     ] = "auto"
     fallback: Annotated[
         tuple[str, ...],
@@ -73,33 +91,58 @@ class Model(Section, frozen=True):
     ] = ()
     max_output_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The longest reply, in tokens; null leaves it to the provider."),
+        Meta(
+            description="The longest reply, in tokens; null leaves it to the provider."
+        ),
     ] = None
     temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=2)] | None, Meta(description="Sampling temperature, where the model takes one.")
+        Annotated[float, Meta(ge=0, le=2)] | None,
+        Meta(description="Sampling temperature, where the model takes one."),
     ] = None
     reasoning_effort: Annotated[
         Literal["default", "none", "minimal", "low", "medium", "high", "xhigh", "max"],
-        Meta(description="How much a reasoning model thinks; `default` leaves it to the provider."),
+        Meta(
+            description="How much a reasoning model thinks; `default` leaves it to the provider."
+        ),
     ] = "default"
     reasoning_summary: Annotated[
         Literal["off", "auto", "concise", "detailed"],
-        Meta(description="Ask for a summary of hidden thinking; some accounts may not."),
+        Meta(
+            description="Ask for a summary of hidden thinking; some accounts may not."
+        ),
     ] = "off"
-    connect_timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds to wait for a connection.")] = 10.0
+    connect_timeout: Annotated[
+        float, Meta(gt=0, le=600, description="Seconds to wait for a connection.")
+    ] = 10.0
     first_byte_timeout: Annotated[
         Annotated[float, Meta(gt=0, le=3600)] | None,
-        Meta(description="Seconds to wait for an answer to begin; null for 60, or 300 on a local network."),
+        Meta(
+            description="Seconds to wait for an answer to begin; null for 60, or 300 on a local network."
+        ),
     ] = None
-    idle_timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds of silence inside an answer.")] = 300.0
-    total_timeout: Annotated[float, Meta(gt=0, le=86400, description="Seconds for a whole answer.")] = 1800.0
-    max_attempts: Annotated[int, Meta(ge=1, le=10, description="How often one provider is tried for one answer.")] = 4
+    idle_timeout: Annotated[
+        float, Meta(gt=0, le=3600, description="Seconds of silence inside an answer.")
+    ] = 300.0
+    total_timeout: Annotated[
+        float, Meta(gt=0, le=86400, description="Seconds for a whole answer.")
+    ] = 1800.0
+    max_attempts: Annotated[
+        int,
+        Meta(
+            ge=1, le=10, description="How often one provider is tried for one answer."
+        ),
+    ] = 4
     max_retry_wait: Annotated[
-        float, Meta(ge=0, le=3600, description="Seconds to wait between attempts, all together.")
+        float,
+        Meta(
+            ge=0, le=3600, description="Seconds to wait between attempts, all together."
+        ),
     ] = 60.0
     openai_runtime: Annotated[
         Literal["auto", "codex_app_server"],
-        Meta(description="Who runs turns: Hermes itself, or the codex program (see `/codex-runtime`)."),
+        Meta(
+            description="Who runs turns: Hermes itself, or the codex program (see `/codex-runtime`)."
+        ),
     ] = "auto"
 
 
@@ -107,43 +150,78 @@ class CustomModel(Section, frozen=True):
     """Facts about one model of your own; what is not given is looked up or assumed. Prices are per million tokens."""
 
     window: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Tokens that fit into one request and its reply.")
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Tokens that fit into one request and its reply."),
     ] = None
-    max_output: Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="The longest reply in tokens.")] = None
+    max_output: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The longest reply in tokens."),
+    ] = None
     input_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="Dollars per million tokens read.")
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Dollars per million tokens read."),
     ] = None
     output_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="Dollars per million tokens written.")
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Dollars per million tokens written."),
     ] = None
     cache_read_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="Dollars per million read from cache.")
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Dollars per million read from cache."),
     ] = None
     cache_write_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="Dollars per million put into cache.")
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Dollars per million put into cache."),
     ] = None
     tools: Annotated[bool | None, Meta(description="It can call tools.")] = None
     images: Annotated[bool | None, Meta(description="It can see pictures.")] = None
-    reasoning: Annotated[bool | None, Meta(description="It thinks before it answers.")] = None
+    reasoning: Annotated[
+        bool | None, Meta(description="It thinks before it answers.")
+    ] = None
 
 
 class CustomProvider(Section, frozen=True):
     """A service of your own, or facts about the models of a known one (then without `base_url`)."""
 
     base_url: Annotated[str, Meta(description="Its address.")] = ""
-    key_env: Annotated[str, Meta(description="The variable that holds its key; empty if it needs none.")] = ""
-    api: Annotated[Literal["auto", "chat", "responses", "anthropic"], Meta(description="Its wire format.")] = "auto"
-    family: Annotated[str, Meta(description="The known provider it behaves like; empty to go by its address.")] = ""
-    models: Annotated[dict[str, CustomModel], Meta(description="Facts about its models, by name.")] = {}
+    key_env: Annotated[
+        str,
+        Meta(description="The variable that holds its key; empty if it needs none."),
+    ] = ""
+    api: Annotated[
+        Literal["auto", "chat", "responses", "anthropic"],
+        Meta(description="Its wire format."),
+    ] = "auto"
+    family: Annotated[
+        str,
+        Meta(
+            description="The known provider it behaves like; empty to go by its address."
+        ),
+    ] = ""
+    models: Annotated[
+        dict[str, CustomModel], Meta(description="Facts about its models, by name.")
+    ] = {}
 
 
 class Budget(Section, frozen=True):
     """Hard caps: a call that could pass one is not made. `$2.50` or `200k tokens`; empty for none."""
 
-    per_turn: Annotated[str, Meta(pattern=AMOUNT, description="The most that one turn may use.")] = ""
-    per_session: Annotated[str, Meta(pattern=AMOUNT, description="The most that one session may use.")] = ""
-    per_day: Annotated[str, Meta(pattern=AMOUNT, description="The most that all sessions may use in a day (UTC).")] = ""
-    max_steps: Annotated[int, Meta(ge=1, le=10_000, description="How often a turn may ask the model.")] = 500
+    per_turn: Annotated[
+        str, Meta(pattern=AMOUNT, description="The most that one turn may use.")
+    ] = ""
+    per_session: Annotated[
+        str, Meta(pattern=AMOUNT, description="The most that one session may use.")
+    ] = ""
+    per_day: Annotated[
+        str,
+        Meta(
+            pattern=AMOUNT,
+            description="The most that all sessions may use in a day (UTC).",
+        ),
+    ] = ""
+    max_steps: Annotated[
+        int, Meta(ge=1, le=10_000, description="How often a turn may ask the model.")
+    ] = 500
 
     def caps(self) -> dict[str, str]:
         """The caps by scope."""
@@ -154,37 +232,70 @@ class Auxiliary(Section, frozen=True):
     """Models for work on the side: `provider:model`, a model of the main provider, `auto` for its cheapest that can do
     it, `main` for the model that answers, or `off`. When one fails, the model that answers steps in."""
 
-    title: Annotated[str, Meta(description="Finds titles for sessions; `off` takes the first words.")] = "off"
-    summary: Annotated[str, Meta(description="Writes the summaries of long conversations; it can't be off.")] = "auto"
+    title: Annotated[
+        str, Meta(description="Finds titles for sessions; `off` takes the first words.")
+    ] = "off"
+    summary: Annotated[
+        str,
+        Meta(
+            description="Writes the summaries of long conversations; it can't be off."
+        ),
+    ] = "auto"
     review: Annotated[
-        str, Meta(description="Looks back to learn; `main` costs least, as its cache knows the conversation.")
+        str,
+        Meta(
+            description="Looks back to learn; `main` costs least, as its cache knows the conversation."
+        ),
     ] = "main"
-    vision: Annotated[str, Meta(description="Describes pictures to a model that reads only text.")] = "auto"
-    search: Annotated[str, Meta(description="Makes a digest of long web pages; `off` shows their beginning.")] = "off"
+    vision: Annotated[
+        str, Meta(description="Describes pictures to a model that reads only text.")
+    ] = "auto"
+    search: Annotated[
+        str,
+        Meta(
+            description="Makes a digest of long web pages; `off` shows their beginning."
+        ),
+    ] = "off"
 
 
 class Compression(Section, frozen=True):
     """When a long conversation is compressed, and what then stays word for word."""
 
     threshold: Annotated[
-        float, Meta(gt=0, le=1, description="Part of the model's window that may fill up before room is made.")
+        float,
+        Meta(
+            gt=0,
+            le=1,
+            description="Part of the model's window that may fill up before room is made.",
+        ),
     ] = 0.8
-    protect_first_n: Annotated[int, Meta(ge=0, le=1000, description="Messages at the beginning.")] = 3
-    protect_last_n: Annotated[int, Meta(ge=1, le=10_000, description="Messages at the end.")] = 20
+    protect_first_n: Annotated[
+        int, Meta(ge=0, le=1000, description="Messages at the beginning.")
+    ] = 3
+    protect_last_n: Annotated[
+        int, Meta(ge=1, le=10_000, description="Messages at the end.")
+    ] = 20
 
 
 class Approvals(Section, frozen=True):
     """Questions that wait for you. What needs no question is in `policy.yaml`."""
 
     timeout: Annotated[
-        float, Meta(ge=0, le=604_800, description="Seconds until an unanswered question counts as no; 0 for never.")
+        float,
+        Meta(
+            ge=0,
+            le=604_800,
+            description="Seconds until an unanswered question counts as no; 0 for never.",
+        ),
     ] = 3_600.0
 
 
 class McpTools(Section, frozen=True):
     """Which tools of a server are offered: exact names, or patterns such as `read_*`."""
 
-    include: Annotated[tuple[str, ...], Meta(description="Only these; empty for all.")] = ()
+    include: Annotated[
+        tuple[str, ...], Meta(description="Only these; empty for all.")
+    ] = ()
     exclude: Annotated[tuple[str, ...], Meta(description="Not these.")] = ()
 
 
@@ -193,18 +304,40 @@ class McpServer(Section, frozen=True):
 
     command: Annotated[str, Meta(description="The program.")] = ""
     args: Annotated[tuple[str, ...], Meta(description="Its arguments.")] = ()
-    env: Annotated[dict[str, str], Meta(description="Variables for it; it sees few others.")] = {}
-    cwd: Annotated[str, Meta(description="The folder it runs in; empty for your home folder.")] = ""
-    url: Annotated[str, Meta(description="The address of a service (streamable HTTP).")] = ""
-    headers: Annotated[dict[str, str], Meta(description="Sent with every request to the service.")] = {}
-    timeout: Annotated[float, Meta(gt=0, le=3600, description="Seconds that a call may be silent.")] = 60.0
-    connect_timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds for it to start.")] = 10.0
+    env: Annotated[
+        dict[str, str], Meta(description="Variables for it; it sees few others.")
+    ] = {}
+    cwd: Annotated[
+        str, Meta(description="The folder it runs in; empty for your home folder.")
+    ] = ""
+    url: Annotated[
+        str, Meta(description="The address of a service (streamable HTTP).")
+    ] = ""
+    headers: Annotated[
+        dict[str, str], Meta(description="Sent with every request to the service.")
+    ] = {}
+    timeout: Annotated[
+        float, Meta(gt=0, le=3600, description="Seconds that a call may be silent.")
+    ] = 60.0
+    connect_timeout: Annotated[
+        float, Meta(gt=0, le=600, description="Seconds for it to start.")
+    ] = 10.0
     idle_timeout: Annotated[
-        float, Meta(ge=0, le=86400, description="Seconds without a call after which it is stopped; 0 for never.")
+        float,
+        Meta(
+            ge=0,
+            le=86400,
+            description="Seconds without a call after which it is stopped; 0 for never.",
+        ),
     ] = 1800.0
-    enabled: Annotated[bool, Meta(description="Off: it stays configured and is not used.")] = True
+    enabled: Annotated[
+        bool, Meta(description="Off: it stays configured and is not used.")
+    ] = True
     trusted: Annotated[
-        bool, Meta(description="Believe what it says of its tools: those that only read run without asking.")
+        bool,
+        Meta(
+            description="Believe what it says of its tools: those that only read run without asking."
+        ),
     ] = False
     tools: McpTools = McpTools()
 
@@ -212,25 +345,50 @@ class McpServer(Section, frozen=True):
 class Codex(Section, frozen=True):
     """The codex program as an engine; used when `model.openai_runtime` is `codex_app_server`. Times are in seconds."""
 
-    binary: Annotated[str, Meta(description="The codex program; empty to look for it on PATH.")] = ""
-    home: Annotated[str, Meta(description="A CODEX_HOME of its own; empty shares your codex login and settings.")] = ""
+    binary: Annotated[
+        str, Meta(description="The codex program; empty to look for it on PATH.")
+    ] = ""
+    home: Annotated[
+        str,
+        Meta(
+            description="A CODEX_HOME of its own; empty shares your codex login and settings."
+        ),
+    ] = ""
     approval_policy: Annotated[
         Literal["on-request", "untrusted"],
-        Meta(description="When codex asks: to leave its sandbox, or before every command."),
+        Meta(
+            description="When codex asks: to leave its sandbox, or before every command."
+        ),
     ] = "on-request"
-    startup_timeout: Annotated[float, Meta(gt=0, le=600, description="For codex to start.")] = 10.0
+    startup_timeout: Annotated[
+        float, Meta(gt=0, le=600, description="For codex to start.")
+    ] = 10.0
     progress_timeout: Annotated[
-        float, Meta(gt=0, le=86400, description="Without any progress, while no command runs and nobody is asked.")
+        float,
+        Meta(
+            gt=0,
+            le=86400,
+            description="Without any progress, while no command runs and nobody is asked.",
+        ),
     ] = 600.0
-    tool_silence_timeout: Annotated[float, Meta(gt=0, le=86400, description="Of silence after a command ended.")] = (
-        300.0
-    )
+    tool_silence_timeout: Annotated[
+        float, Meta(gt=0, le=86400, description="Of silence after a command ended.")
+    ] = 300.0
     turn_timeout: Annotated[
-        float, Meta(ge=0, le=604_800, description="For a whole turn, not counting the time you are asked; 0 for any.")
+        float,
+        Meta(
+            ge=0,
+            le=604_800,
+            description="For a whole turn, not counting the time you are asked; 0 for any.",
+        ),
     ] = 14_400.0
     idle_timeout: Annotated[
         float,
-        Meta(ge=0, le=604_800, description="Unused, after which its process is ended; it comes back. 0 for never."),
+        Meta(
+            ge=0,
+            le=604_800,
+            description="Unused, after which its process is ended; it comes back. 0 for never.",
+        ),
     ] = 900.0
 
 
@@ -239,32 +397,59 @@ class Web(Section, frozen=True):
 
     search_backend: Annotated[
         Literal["auto", "brave", "tavily", "exa", "serper", "searxng", "duckduckgo"],
-        Meta(description="Who is asked; `auto` takes what has a key (BRAVE_API_KEY, ...), else DuckDuckGo."),
+        Meta(
+            description="Who is asked; `auto` takes what has a key (BRAVE_API_KEY, ...), else DuckDuckGo."
+        ),
     ] = "auto"
-    searxng_url: Annotated[str, Meta(description="Address of your own SearXNG, which may be private.")] = ""
+    searxng_url: Annotated[
+        str, Meta(description="Address of your own SearXNG, which may be private.")
+    ] = ""
     allow_hosts: Annotated[
         tuple[str, ...],
-        Meta(description="Private hosts that may be reached too, by exact name: `wiki.lan`, `10.0.0.7:9000`."),
+        Meta(
+            description="Private hosts that may be reached too, by exact name: `wiki.lan`, `10.0.0.7:9000`."
+        ),
     ] = ()
     proxy: Annotated[
-        str, Meta(description="Address of a proxy; `environment` takes HTTPS_PROXY and its like; empty for none.")
+        str,
+        Meta(
+            description="Address of a proxy; `environment` takes HTTPS_PROXY and its like; empty for none."
+        ),
     ] = ""
-    timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds for one page, redirects included.")] = 30.0
+    timeout: Annotated[
+        float,
+        Meta(gt=0, le=600, description="Seconds for one page, redirects included."),
+    ] = 30.0
     max_bytes: Annotated[
-        int, Meta(ge=1000, le=200_000_000, description="The most that is read of one page, decompressed.")
+        int,
+        Meta(
+            ge=1000,
+            le=200_000_000,
+            description="The most that is read of one page, decompressed.",
+        ),
     ] = 10_000_000
 
 
 class Browser(Section, frozen=True):
     """A browser for pages that need scripts, when `tools.enabled` names it. It reaches only what `web` may reach."""
 
-    executable: Annotated[str, Meta(description="A Chromium or Chrome; empty to look for one.")] = ""
+    executable: Annotated[
+        str, Meta(description="A Chromium or Chrome; empty to look for one.")
+    ] = ""
     profile: Annotated[
-        str, Meta(description="A folder that keeps its logins; empty for a fresh profile in each session.")
+        str,
+        Meta(
+            description="A folder that keeps its logins; empty for a fresh profile in each session."
+        ),
     ] = ""
     headless: Annotated[bool, Meta(description="Without a window.")] = True
-    timeout: Annotated[float, Meta(gt=0, le=600, description="Seconds for one step, such as opening a page.")] = 30.0
-    idle_timeout: Annotated[float, Meta(gt=0, le=86400, description="Seconds unused until it is closed.")] = 900.0
+    timeout: Annotated[
+        float,
+        Meta(gt=0, le=600, description="Seconds for one step, such as opening a page."),
+    ] = 30.0
+    idle_timeout: Annotated[
+        float, Meta(gt=0, le=86400, description="Seconds unused until it is closed.")
+    ] = 900.0
 
 
 class Learning(Section, frozen=True):
@@ -272,17 +457,39 @@ class Learning(Section, frozen=True):
 
     mode: Annotated[
         Literal["propose", "auto", "off"],
-        Meta(description="What a review does: propose changes, make them, or nothing. To your own skills it proposes."),
+        Meta(
+            description="What a review does: propose changes, make them, or nothing. To your own skills it proposes."
+        ),
     ] = "propose"
-    turns: Annotated[int, Meta(ge=1, le=10_000, description="After so many turns a conversation is reviewed.")] = 10
-    iterations: Annotated[
-        int, Meta(ge=1, le=10_000, description="Or after so many steps with tools in which no skill was used.")
+    turns: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=10_000,
+            description="After so many turns a conversation is reviewed.",
+        ),
     ] = 10
-    budget: Annotated[str, Meta(pattern=AMOUNT, description="The most that one review may use; empty for any.")] = (
-        "300k tokens"
-    )
-    memory_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that MEMORY.md may have.")] = 6_000
-    user_limit: Annotated[int, Meta(ge=500, le=100_000, description="Characters that USER.md may have.")] = 3_000
+    iterations: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=10_000,
+            description="Or after so many steps with tools in which no skill was used.",
+        ),
+    ] = 10
+    budget: Annotated[
+        str,
+        Meta(
+            pattern=AMOUNT,
+            description="The most that one review may use; empty for any.",
+        ),
+    ] = "300k tokens"
+    memory_limit: Annotated[
+        int, Meta(ge=500, le=100_000, description="Characters that MEMORY.md may have.")
+    ] = 6_000
+    user_limit: Annotated[
+        int, Meta(ge=500, le=100_000, description="Characters that USER.md may have.")
+    ] = 3_000
     memory_url: Annotated[
         str,
         Meta(
@@ -290,9 +497,16 @@ class Learning(Section, frozen=True):
             description="A memory service beside the files: mem0's REST API; its key is the secret MEMORY_API_KEY.",
         ),
     ] = ""
-    memory_user: Annotated[str, Meta(min_length=1, description="Whose notes are meant at that service.")] = "hermes"
+    memory_user: Annotated[
+        str, Meta(min_length=1, description="Whose notes are meant at that service.")
+    ] = "hermes"
     retire_after: Annotated[
-        int, Meta(ge=0, le=3_650, description="Days unused, after which a skill Hermes wrote is archived; 0 for never.")
+        int,
+        Meta(
+            ge=0,
+            le=3_650,
+            description="Days unused, after which a skill Hermes wrote is archived; 0 for never.",
+        ),
     ] = 90
 
 
@@ -300,29 +514,41 @@ class Dashboard(Section, frozen=True):
     """`hermes dashboard`, Hermes in a browser. Other machines reach it only with a password (or tokens) and TLS."""
 
     host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="Its port; 0 for any that is free.")] = 9119
+    port: Annotated[
+        int, Meta(ge=0, le=65535, description="Its port; 0 for any that is free.")
+    ] = 9119
     public_urls: Annotated[
         tuple[str, ...],
         Meta(
             description="Where it is reached through a reverse proxy or by another name: `https://hermes.example.org`."
         ),
     ] = ()
-    behind_proxy: Annotated[bool, Meta(description="A reverse proxy in front of it sees to TLS.")] = False
+    behind_proxy: Annotated[
+        bool, Meta(description="A reverse proxy in front of it sees to TLS.")
+    ] = False
     tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
     tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
     token_only: Annotated[
-        bool, Meta(description="Let other machines in by tokens and one-time links alone, without a password.")
+        bool,
+        Meta(
+            description="Let other machines in by tokens and one-time links alone, without a password."
+        ),
     ] = False
-    shell: Annotated[str, Meta(description="The shell of its terminals; empty for your own.")] = ""
+    shell: Annotated[
+        str, Meta(description="The shell of its terminals; empty for your own.")
+    ] = ""
 
 
 class Tools(Section, frozen=True):
     """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
     enabled: Annotated[
-        tuple[str, ...], Meta(description="Offered in addition to what a surface offers by itself.")
+        tuple[str, ...],
+        Meta(description="Offered in addition to what a surface offers by itself."),
     ] = ()
-    disabled: Annotated[tuple[str, ...], Meta(description="Never offered, whatever else names it.")] = ()
+    disabled: Annotated[
+        tuple[str, ...], Meta(description="Never offered, whatever else names it.")
+    ] = ()
 
 
 class Sandbox(Section, frozen=True):
@@ -340,24 +566,47 @@ class Sandbox(Section, frozen=True):
 class Webhook(Section, frozen=True):
     """An address that is told of events, each in a signed request. Redirects are not followed."""
 
-    url: Annotated[str, Meta(pattern=r"^https?://", description="The address; it may be private.")]
-    secret: Annotated[str, Meta(description="The variable that holds the key requests are signed with.")]
+    url: Annotated[
+        str, Meta(pattern=r"^https?://", description="The address; it may be private.")
+    ]
+    secret: Annotated[
+        str,
+        Meta(description="The variable that holds the key requests are signed with."),
+    ]
     events: Annotated[
-        tuple[Annotated[str, Meta(min_length=1)], ...], Meta(description="Topics, with `*` and `**`: `agent.turn.*`.")
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(description="Topics, with `*` and `**`: `agent.turn.*`."),
     ] = ("agent.turn.ended",)
-    contents: Annotated[bool, Meta(description="Also send fields that may hold private text.")] = False
-    timeout: Annotated[float, Meta(gt=0, le=120, description="Seconds for one request.")] = 10.0
+    contents: Annotated[
+        bool, Meta(description="Also send fields that may hold private text.")
+    ] = False
+    timeout: Annotated[
+        float, Meta(gt=0, le=120, description="Seconds for one request.")
+    ] = 10.0
 
 
 class Traces(Section, frozen=True):
     """OpenTelemetry traces: a trace for each turn, with model calls and tools. Needs the extra `otel`."""
 
     endpoint: Annotated[
-        str, Meta(description="Where spans go (OTLP over HTTP): `http://localhost:4318/v1/traces`; empty for nowhere.")
+        str,
+        Meta(
+            description="Where spans go (OTLP over HTTP): `http://localhost:4318/v1/traces`; empty for nowhere."
+        ),
     ] = ""
-    headers: Annotated[dict[str, str], Meta(description="Sent with each request; `${NAME}` is a secret.")] = {}
-    service_name: Annotated[str, Meta(min_length=1, description="What Hermes is called there.")] = "hermes"
-    contents: Annotated[bool, Meta(description="Also send what was said, and arguments and results of tools.")] = False
+    headers: Annotated[
+        dict[str, str],
+        Meta(description="Sent with each request; `${NAME}` is a secret."),
+    ] = {}
+    service_name: Annotated[
+        str, Meta(min_length=1, description="What Hermes is called there.")
+    ] = "hermes"
+    contents: Annotated[
+        bool,
+        Meta(
+            description="Also send what was said, and arguments and results of tools."
+        ),
+    ] = False
 
 
 class Settings(Section, frozen=True):
@@ -366,11 +615,15 @@ class Settings(Section, frozen=True):
     model: Model = Model()
     custom_providers: Annotated[
         dict[str, CustomProvider],
-        Meta(description="Services by a name of your choice: base_url, key_env, api, models."),
+        Meta(
+            description="Services by a name of your choice: base_url, key_env, api, models."
+        ),
     ] = {}
     mcp_servers: Annotated[
         dict[str, McpServer],
-        Meta(description="MCP servers by a name of your choice: command, args, env, or url, headers."),
+        Meta(
+            description="MCP servers by a name of your choice: command, args, env, or url, headers."
+        ),
     ] = {}
     auxiliary: Auxiliary = Auxiliary()
     compression: Compression = Compression()
@@ -388,7 +641,9 @@ class Settings(Section, frozen=True):
     gateway: Gateway = Gateway()
     webhooks: Annotated[
         dict[str, Webhook],
-        Meta(description="Addresses that are told of events, by a name of your choice: url, secret, events."),
+        Meta(
+            description="Addresses that are told of events, by a name of your choice: url, secret, events."
+        ),
     ] = {}
     traces: Traces = Traces()
     sessions: Sessions = Sessions()

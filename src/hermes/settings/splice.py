@@ -43,7 +43,11 @@ def scalar(value: object, style: str | None = None) -> str:
         return json.dumps(value, ensure_ascii=False)
     if style == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    if style is None and _PLAIN.fullmatch(value) and parse_yaml(f"v: {value}") == {"v": value}:
+    if (
+        style is None
+        and _PLAIN.fullmatch(value)
+        and parse_yaml(f"v: {value}") == {"v": value}
+    ):
         return value
     quoted = json.dumps(value, ensure_ascii=False)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
@@ -61,7 +65,11 @@ class _Splice:
     def set(self, path: tuple[str, ...], value: object) -> str | None:
         """The new text, or None if this shape needs the round trip."""
         if self.root is None or _is_null(self.root):
-            return self._append(path, value) if not self.text.strip() or self._only_comments() else None
+            return (
+                self._append(path, value)
+                if not self.text.strip() or self._only_comments()
+                else None
+            )
         node, parent, key = self.root, self.root, None
         for depth, name in enumerate(path):
             if _is_null(node) and key is not None:
@@ -96,8 +104,14 @@ class _Splice:
         end = self._content_end(node, key, parent)
         return self.text[:start] + self.text[self._next_line(end) :]
 
-    def _overwrite(self, key: Node, node: Node, parent: Node, value: object) -> str | None:
-        if node.anchor or node.start_mark.index < key.end_mark.index or str(node.tag).startswith("!"):
+    def _overwrite(
+        self, key: Node, node: Node, parent: Node, value: object
+    ) -> str | None:
+        if (
+            node.anchor
+            or node.start_mark.index < key.end_mark.index
+            or str(node.tag).startswith("!")
+        ):
             return None
         if _is_null(node) and not node.value:
             at = self._after_colon(key)
@@ -105,14 +119,24 @@ class _Splice:
         if not isinstance(node, ScalarNode):
             if not _is_flow(node):
                 return None
-            return self.text[: node.start_mark.index] + scalar(value) + self.text[node.end_mark.index :]
+            return (
+                self.text[: node.start_mark.index]
+                + scalar(value)
+                + self.text[node.end_mark.index :]
+            )
         end = node.end_mark.index
         if node.style in {"|", ">"}:
             end = self._content_end(node, key, parent)
-        style = node.style if node.style in {"'", '"'} and isinstance(value, str) else None
-        return self.text[: node.start_mark.index] + scalar(value, style) + self.text[end:]
+        style = (
+            node.style if node.style in {"'", '"'} and isinstance(value, str) else None
+        )
+        return (
+            self.text[: node.start_mark.index] + scalar(value, style) + self.text[end:]
+        )
 
-    def _fill(self, key: Node | None, parent: Node, path: tuple[str, ...], value: object) -> str | None:
+    def _fill(
+        self, key: Node | None, parent: Node, path: tuple[str, ...], value: object
+    ) -> str | None:
         """Give a section that holds nothing its first key."""
         if key is None:
             return None
@@ -120,23 +144,35 @@ class _Splice:
         indent = parent.start_mark.column + self._step()
         return self._put(line_end, self._block(path, value, indent))
 
-    def _insert(self, node: MappingNode, path: tuple[str, ...], value: object) -> str | None:
+    def _insert(
+        self, node: MappingNode, path: tuple[str, ...], value: object
+    ) -> str | None:
         """Add a key after the last one of a block; at the very end of the file if that block is the whole file."""
         if node is self.root and not re.search(r"^\.\.\.", self.text, re.MULTILINE):
             return self._append(path, value)
         key, last = node.value[-1]
-        if last.anchor or (last.start_mark.index < key.end_mark.index and not _is_null(last)):
+        if last.anchor or (
+            last.start_mark.index < key.end_mark.index and not _is_null(last)
+        ):
             return None
         end = self._content_end(last, key, node)
-        return self._put(self._line_end(end), self._block(path, value, node.start_mark.column))
+        return self._put(
+            self._line_end(end), self._block(path, value, node.start_mark.column)
+        )
 
-    def _insert_flow(self, node: MappingNode, path: tuple[str, ...], value: object) -> str | None:
+    def _insert_flow(
+        self, node: MappingNode, path: tuple[str, ...], value: object
+    ) -> str | None:
         """Add a key to `{a: 1}`, after the last one."""
         if len(path) > 1:
             return None
         entry = f"{scalar(path[0])}: {scalar(value)}"
         if not node.value:
-            return self.text[: node.start_mark.index] + f"{{{entry}}}" + self.text[node.end_mark.index :]
+            return (
+                self.text[: node.start_mark.index]
+                + f"{{{entry}}}"
+                + self.text[node.end_mark.index :]
+            )
         at = node.value[-1][1].end_mark.index
         return f"{self.text[:at]}, {entry}{self.text[at:]}"
 
@@ -151,8 +187,12 @@ class _Splice:
         return self.text[:start] + self.text[end:]
 
     def _append(self, path: tuple[str, ...], value: object) -> str:
-        column = self.root.start_mark.column if isinstance(self.root, MappingNode) else 0
-        return self._put(len(self.text.rstrip("\r\n")), self._block(path, value, column))
+        column = (
+            self.root.start_mark.column if isinstance(self.root, MappingNode) else 0
+        )
+        return self._put(
+            len(self.text.rstrip("\r\n")), self._block(path, value, column)
+        )
 
     def _put(self, at: int, block: str) -> str:
         before, after = self.text[:at], self.text[at:]
@@ -161,7 +201,10 @@ class _Splice:
         return before + self.ending + block + (after or self.ending)
 
     def _block(self, path: tuple[str, ...], value: object, column: int) -> str:
-        lines = [" " * (column + depth * self._step()) + scalar(name) + ":" for depth, name in enumerate(path)]
+        lines = [
+            " " * (column + depth * self._step()) + scalar(name) + ":"
+            for depth, name in enumerate(path)
+        ]
         return self.ending.join(lines) + " " + scalar(value)
 
     def _step(self) -> int:
@@ -187,7 +230,10 @@ class _Splice:
         while end < len(self.text):
             start = self._next_line(end)
             line = self.text[start : self._line_end(start)]
-            if line.strip() and len(line) - len(line.lstrip(" ")) <= parent.start_mark.column:
+            if (
+                line.strip()
+                and len(line) - len(line.lstrip(" ")) <= parent.start_mark.column
+            ):
                 break
             end = self._line_end(start)
             if start >= len(self.text):
@@ -210,7 +256,10 @@ class _Splice:
         return len(self.text) if end < 0 else end + 1
 
     def _only_comments(self) -> bool:
-        return all(not line.strip() or line.lstrip().startswith("#") for line in self.text.split("\n"))
+        return all(
+            not line.strip() or line.lstrip().startswith("#")
+            for line in self.text.split("\n")
+        )
 
 
 def _entry(node: MappingNode, name: str) -> tuple[Node, Node] | None:
@@ -245,4 +294,6 @@ def _round_trip(text: str, path: tuple[str, ...], value: object) -> str:
     output = io.StringIO()
     yaml.dump(data, output)
     dumped = output.getvalue()
-    return dumped.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else dumped
+    return (
+        dumped.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else dumped
+    )

@@ -5,11 +5,24 @@ import msgspec
 
 from hermes.core.answers import Answer, misfit
 from hermes.errors import AnsweredAlready, AnswerRefused
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked, TurnStarted
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnStarted,
+)
 from hermes.schema.messages import ToolFinished
 from hermes.store.row import COLUMNS, Row
 
-_KINDS = (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered, ToolFinished, TurnStarted)
+_KINDS = (
+    ApprovalRequested,
+    ApprovalAnswered,
+    QuestionAsked,
+    QuestionAnswered,
+    ToolFinished,
+    TurnStarted,
+)
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _KINDS)
 # The call's id is looked for in SQL, so that only the few rows that name it are decoded.
 _BACKWARDS = f"""
@@ -27,16 +40,28 @@ def require_open(connection: apsw.Connection, session: str, answer: Answer) -> N
     written = f'"call_id":{msgspec.json.encode(answer.call_id).decode()}'
     for columns in connection.execute(_BACKWARDS, (session, written)):
         match Row(*columns).event:
-            case (ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id)) as request:
+            case (
+                ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id)
+            ) as request:
                 if call_id == answer.call_id:
                     if why := misfit(request, answer):
-                        raise AnswerRefused(why, hint="Nothing was recorded. Look at the request again, then answer.")
+                        raise AnswerRefused(
+                            why,
+                            hint="Nothing was recorded. Look at the request again, then answer.",
+                        )
                     return
-            case ApprovalAnswered(call_id=call_id) | QuestionAnswered(call_id=call_id) | ToolFinished(call_id=call_id):
+            case (
+                ApprovalAnswered(call_id=call_id)
+                | QuestionAnswered(call_id=call_id)
+                | ToolFinished(call_id=call_id)
+            ):
                 if call_id == answer.call_id:
                     break
             case TurnStarted(inputs=inputs) if inputs:
                 break
             case _:
                 pass
-    raise AnsweredAlready("Nobody is waiting for this answer any more.", hint="It was already answered, or it expired.")
+    raise AnsweredAlready(
+        "Nobody is waiting for this answer any more.",
+        hint="It was already answered, or it expired.",
+    )

@@ -86,12 +86,19 @@ class Chats:
     def of_person(self, platform: str, person: str) -> list[Binding]:
         """Chats that somebody began, the most recently used first."""
         place = f"{platform}/"
-        return self._every("person = ? AND substr(key, 1, ?) = ? ORDER BY updated DESC", (person, len(place), place))
+        return self._every(
+            "person = ? AND substr(key, 1, ?) = ? ORDER BY updated DESC",
+            (person, len(place), place),
+        )
 
     def shown(self, key: str, limit: int = 50) -> list[str]:
         """Sessions of which something was sent to a chat lately, the latest first."""
-        query = "SELECT session FROM gateway_outbox WHERE chat = ? ORDER BY id DESC LIMIT ?"
-        rows = self._db.read(lambda connection: connection.execute(query, (key, limit)).fetchall())
+        query = (
+            "SELECT session FROM gateway_outbox WHERE chat = ? ORDER BY id DESC LIMIT ?"
+        )
+        rows = self._db.read(
+            lambda connection: connection.execute(query, (key, limit)).fetchall()
+        )
         return list(dict.fromkeys(row[0] for row in rows))
 
     def bind(self, binding: Binding) -> "Future[None]":
@@ -99,14 +106,20 @@ class Chats:
         values = (*msgspec.structs.astuple(binding), self._clock.now())
 
         def job(connection: apsw.Connection) -> None:
-            connection.execute("DELETE FROM gateway_chats WHERE session = ?", (binding.session,))
-            connection.execute("INSERT OR REPLACE INTO gateway_chats VALUES (?,?,?,?,?,?,?,?)", values)
+            connection.execute(
+                "DELETE FROM gateway_chats WHERE session = ?", (binding.session,)
+            )
+            connection.execute(
+                "INSERT OR REPLACE INTO gateway_chats VALUES (?,?,?,?,?,?,?,?)", values
+            )
 
         return self._db.submit(job)
 
     def set_model(self, key: str, model: str) -> "Future[None]":
         """Another model answers in this chat."""
-        return self._do("UPDATE gateway_chats SET model = ? WHERE key = ?", (model, key))
+        return self._do(
+            "UPDATE gateway_chats SET model = ? WHERE key = ?", (model, key)
+        )
 
     # --- what came in
 
@@ -115,10 +128,15 @@ class Chats:
         now = self._clock.now()
 
         def job(connection: apsw.Connection) -> bool:
-            connection.execute("INSERT OR IGNORE INTO gateway_inbox VALUES (?,?,?,?)", (platform, name, now, data))
+            connection.execute(
+                "INSERT OR IGNORE INTO gateway_inbox VALUES (?,?,?,?)",
+                (platform, name, now, data),
+            )
             if connection.changes() != 1:
                 return False
-            connection.execute("UPDATE gateway_chats SET busy = 1 WHERE key = ? AND busy = 0", (key,))
+            connection.execute(
+                "UPDATE gateway_chats SET busy = 1 WHERE key = ? AND busy = 0", (key,)
+            )
             return True
 
         return self._db.submit(job)
@@ -130,20 +148,32 @@ class Chats:
     def waiting(self) -> list[Waiting]:
         """What was taken in and not dealt with, the oldest first."""
         query = "SELECT platform, id, data FROM gateway_inbox WHERE data != '' ORDER BY received"
-        return [Waiting(*row) for row in self._db.read(lambda connection: connection.execute(query).fetchall())]
+        return [
+            Waiting(*row)
+            for row in self._db.read(
+                lambda connection: connection.execute(query).fetchall()
+            )
+        ]
 
     def heard(self, platform: str) -> float:
         """When something of a platform was last taken in; 0 for never."""
         query = "SELECT max(received) FROM gateway_inbox WHERE platform = ?"
-        row = self._db.read(lambda connection: connection.execute(query, (platform,)).fetchone())
+        row = self._db.read(
+            lambda connection: connection.execute(query, (platform,)).fetchone()
+        )
         return float(row[0] or 0.0) if row else 0.0
 
     def forget(self, before: float) -> "Future[None]":
         """Drops what is older: ids of messages no platform sends again, and how replies were sent."""
 
         def job(connection: apsw.Connection) -> None:
-            connection.execute("DELETE FROM gateway_inbox WHERE received < ? AND data = ''", (before,))
-            connection.execute("DELETE FROM gateway_outbox WHERE ts < ? AND state != 'sending'", (before,))
+            connection.execute(
+                "DELETE FROM gateway_inbox WHERE received < ? AND data = ''", (before,)
+            )
+            connection.execute(
+                "DELETE FROM gateway_outbox WHERE ts < ? AND state != 'sending'",
+                (before,),
+            )
 
         return self._db.submit(job)
 
@@ -154,7 +184,10 @@ class Chats:
         values = (key, session, seq, part, self._clock.now())
 
         def job(connection: apsw.Connection) -> Piece:
-            connection.execute("INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,'sending','',?)", values)
+            connection.execute(
+                "INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,'sending','',?)",
+                values,
+            )
             return Piece(connection.last_insert_rowid(), session, seq, part)
 
         return self._db.submit(job)
@@ -162,12 +195,27 @@ class Chats:
     def sent(self, key: str, piece: Piece) -> "Future[None]":
         """A message has arrived, under the id and for the row that the piece names now."""
         if not piece.id:
-            row = (key, piece.session, piece.seq, piece.part, piece.state, piece.message, self._clock.now())
-            return self._do("INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,?,?,?)", row)
+            row = (
+                key,
+                piece.session,
+                piece.seq,
+                piece.part,
+                piece.state,
+                piece.message,
+                self._clock.now(),
+            )
+            return self._do(
+                "INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,?,?,?)", row
+            )
         values = (piece.seq, piece.part, piece.state, piece.message, piece.id)
-        return self._do("UPDATE gateway_outbox SET seq = ?, part = ?, state = ?, message = ? WHERE id = ?", values)
+        return self._do(
+            "UPDATE gateway_outbox SET seq = ?, part = ?, state = ?, message = ? WHERE id = ?",
+            values,
+        )
 
-    def rest(self, key: str, session: str, seq: int, handled: Sequence[str] = ()) -> "Future[None]":
+    def rest(
+        self, key: str, session: str, seq: int, handled: Sequence[str] = ()
+    ) -> "Future[None]":
         """Everything up to that row was delivered, those messages were dealt with, and nothing is left to do."""
         now, platform = self._clock.now(), key.partition("/")[0]
 
@@ -183,13 +231,17 @@ class Chats:
         query = f"""
         SELECT chat, {_PIECE} FROM gateway_outbox WHERE session = ? AND seq = ? AND message != '' ORDER BY id
         """  # noqa: S608 - our own names
-        rows = self._db.read(lambda connection: connection.execute(query, (session, seq)).fetchall())
+        rows = self._db.read(
+            lambda connection: connection.execute(query, (session, seq)).fetchall()
+        )
         return [(row[0], Piece(*row[1:])) for row in rows]
 
     def piece(self, number: int) -> tuple[str, Piece] | None:
         """One message by its number, with the key of its chat."""
         query = f"SELECT chat, {_PIECE} FROM gateway_outbox WHERE id = ?"  # noqa: S608 - our own names
-        row = self._db.read(lambda connection: connection.execute(query, (number,)).fetchone())
+        row = self._db.read(
+            lambda connection: connection.execute(query, (number,)).fetchone()
+        )
         return (row[0], Piece(*row[1:])) if row else None
 
     def pieces(self, key: str, session: str, seq: int) -> list[Piece]:
@@ -215,4 +267,6 @@ class Chats:
 
 
 def _binding(row: tuple[str | int, ...]) -> Binding:
-    return msgspec.convert(dict(zip(_BINDING.split(", "), row, strict=True)), Binding, strict=False)
+    return msgspec.convert(
+        dict(zip(_BINDING.split(", "), row, strict=True)), Binding, strict=False
+    )

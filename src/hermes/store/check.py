@@ -11,7 +11,9 @@ from hermes.store.row import Row, is_whole
 
 # Text as bytes, which are read also when they are no longer text.
 _TEXTS = ("session", "type", "role", "turn", "data")
-_COLUMNS = ", ".join(f"CAST({name} AS BLOB)" if name in _TEXTS else name for name in Row._fields)
+_COLUMNS = ", ".join(
+    f"CAST({name} AS BLOB)" if name in _TEXTS else name for name in Row._fields
+)
 _ROWS = f"SELECT {_COLUMNS}, crc, CAST({frames.TEXT} AS BLOB) FROM events"  # noqa: S608 - our own names
 
 
@@ -31,20 +33,50 @@ def check(connection: apsw.Connection) -> Report:
         return Report(0, 0, [f"damaged page: {error}"])
     sessions = connection.execute("SELECT count(*) FROM sessions").get
     rows = connection.execute("SELECT count(*) FROM events").get
-    return Report(int(sessions), int(rows), [*_bad_rows(connection), *_bad_sequences(connection)])
+    return Report(
+        int(sessions), int(rows), [*_bad_rows(connection), *_bad_sequences(connection)]
+    )
 
 
 def check_pages(connection: apsw.Connection, *, indexes: bool = False) -> None:
     """Reads every page; raises apsw.CorruptError naming the first fault. With `indexes`, their entries as well."""
-    verdict = connection.execute("PRAGMA integrity_check(1)" if indexes else "PRAGMA quick_check(1)").get
+    verdict = connection.execute(
+        "PRAGMA integrity_check(1)" if indexes else "PRAGMA quick_check(1)"
+    ).get
     if verdict != "ok":
         raise apsw.CorruptError(str(verdict))
 
 
 def _bad_rows(connection: apsw.Connection) -> Iterator[str]:
-    for number, session, seq, epoch, ts, kind, role, turn, inner, crc, frame in connection.execute(_ROWS):
-        data = _text(inner) if frame is None else frames.full_text(_text(frame), _text(inner))
-        row = Row(number, _text(session), seq, epoch, ts, _text(kind), role and _text(role), _text(turn), data)
+    for (
+        number,
+        session,
+        seq,
+        epoch,
+        ts,
+        kind,
+        role,
+        turn,
+        inner,
+        crc,
+        frame,
+    ) in connection.execute(_ROWS):
+        data = (
+            _text(inner)
+            if frame is None
+            else frames.full_text(_text(frame), _text(inner))
+        )
+        row = Row(
+            number,
+            _text(session),
+            seq,
+            epoch,
+            ts,
+            _text(kind),
+            role and _text(role),
+            _text(turn),
+            data,
+        )
         if not is_whole(row, crc):
             yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
 
@@ -71,4 +103,7 @@ def _known_lost(connection: apsw.Connection, session: str) -> int:
     """Rows that recoveries have said are missing."""
     query = "SELECT data FROM events WHERE session = ? AND type = ?"
     notes = connection.execute(query, (session, SessionRecovered.topic)).fetchall()
-    return max((msgspec.json.decode(data, type=SessionRecovered).lost for (data,) in notes), default=0)
+    return max(
+        (msgspec.json.decode(data, type=SessionRecovered).lost for (data,) in notes),
+        default=0,
+    )

@@ -20,7 +20,9 @@ class Checkpoints:
         self._busy_timeout = busy_timeout
         self._due = threading.Event()
         self._over = False
-        self._thread = threading.Thread(target=self._run, name="hermes-checkpoints", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="hermes-checkpoints", daemon=True
+        )
 
     def watch(self, writer: apsw.Connection) -> None:
         """From now on what this connection writes is moved here."""
@@ -42,10 +44,16 @@ class Checkpoints:
 
     def _run(self) -> None:
         try:
-            with closing(connect(self._path, busy_timeout=self._busy_timeout, change=False)) as connection:
-                connection.execute("PRAGMA user_version").fetchall()  # it has to look to know that there is a log
+            with closing(
+                connect(self._path, busy_timeout=self._busy_timeout, change=False)
+            ) as connection:
+                connection.execute(
+                    "PRAGMA user_version"
+                ).fetchall()  # it has to look to know that there is a log
                 while self._due.wait() and not self._over:
                     self._due.clear()
                     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.Error as error:  # the writer does it from now on
-            log.warning("the write-ahead log can't be moved beside the writer: %s", error)
+            log.warning(
+                "the write-ahead log can't be moved beside the writer: %s", error
+            )

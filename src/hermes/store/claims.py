@@ -26,29 +26,49 @@ class Claims:
     def make(self, session: str, day: str, usage: Usage) -> None:
         """Claims this much for a session's next call, in place of what it claimed before."""
         values = (
-            *(session, self._owner, day, usage.input_tokens + usage.output_tokens, usage.cost_usd or 0.0),
+            *(
+                session,
+                self._owner,
+                day,
+                usage.input_tokens + usage.output_tokens,
+                usage.cost_usd or 0.0,
+            ),
             self._clock.now() + LONGEST,
         )
         self._db.write(
-            lambda connection: _exhaust(connection, "INSERT OR REPLACE INTO claims VALUES (?,?,?,?,?,?)", values)
+            lambda connection: _exhaust(
+                connection, "INSERT OR REPLACE INTO claims VALUES (?,?,?,?,?,?)", values
+            )
         )
 
     def release(self, session: str) -> None:
         """Gives a session's claim back, without waiting for it to be written."""
         values = (session, self._owner)
         self._db.submit(
-            lambda connection: _exhaust(connection, "DELETE FROM claims WHERE session = ? AND owner = ?", values)
+            lambda connection: _exhaust(
+                connection, "DELETE FROM claims WHERE session = ? AND owner = ?", values
+            )
         )
 
-    def of_others(self, session: str, day: str, *, family: str = "") -> tuple[int, float]:
+    def of_others(
+        self, session: str, day: str, *, family: str = ""
+    ) -> tuple[int, float]:
         """Tokens and dollars that others than this session here have claimed: today, or in a family of sessions."""
         where = f"session IN ({FAMILY})" if family else "day = ?2"
         query = f"SELECT session, owner, tokens, cost_usd FROM claims WHERE expires > ?1 AND {where}"  # noqa: S608
         values = (self._clock.now(), family or day)
-        rows = self._db.read(lambda connection: connection.execute(query, values).fetchall())
-        others = [row for row in rows if (row[0], row[1]) != (session, self._owner) and not is_gone(row[1])]
+        rows = self._db.read(
+            lambda connection: connection.execute(query, values).fetchall()
+        )
+        others = [
+            row
+            for row in rows
+            if (row[0], row[1]) != (session, self._owner) and not is_gone(row[1])
+        ]
         return sum(row[2] for row in others), sum(row[3] for row in others)
 
 
-def _exhaust(connection: apsw.Connection, query: str, values: tuple[str | float, ...]) -> None:
+def _exhaust(
+    connection: apsw.Connection, query: str, values: tuple[str | float, ...]
+) -> None:
     connection.execute(query, values).fetchall()

@@ -19,7 +19,9 @@ log = logging.getLogger("hermes.store")
 _READ = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
-def connect(path: Path, *, busy_timeout: float, change: bool = True, read_only: bool = False) -> apsw.Connection:
+def connect(
+    path: Path, *, busy_timeout: float, change: bool = True, read_only: bool = False
+) -> apsw.Connection:
     """A connection with the settings every one of ours has; the file must exist. Without `change` it stays as it is."""
     if read_only:
         return _connect_to_read(path, busy_timeout)
@@ -28,9 +30,16 @@ def connect(path: Path, *, busy_timeout: float, change: bool = True, read_only: 
     keep_wal(connection)
     if not change:
         return connection
-    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # before anything is written: it may be damaged
+    connection.execute(
+        "SELECT count(*) FROM sqlite_schema"
+    ).fetchall()  # before anything is written: it may be damaged
     keep_wal(connection, on=False)
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "journal_size_limit=67108864"):
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "secure_delete=ON",
+        "journal_size_limit=67108864",
+    ):
         connection.execute(f"PRAGMA {pragma}").fetchall()
     return connection
 
@@ -51,7 +60,9 @@ def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:
 
 def glance(path: Path) -> apsw.Connection:
     """A connection to the file alone, which leaves nothing beside it. What its write-ahead log holds is not seen."""
-    return apsw.Connection(f"{path.absolute().as_uri()}?mode=ro&immutable=1", flags=_READ)
+    return apsw.Connection(
+        f"{path.absolute().as_uri()}?mode=ro&immutable=1", flags=_READ
+    )
 
 
 def has_wal(path: Path) -> bool:
@@ -112,7 +123,9 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
         return StoreFull(f"not saved: no space left for {path}", hint=hint)
     if isinstance(error, apsw.ReadOnlyError):
         hint = "Nothing of this was written. Give yourself write access to the file and its folder, then try again."
-        return StoreError(f"not saved: {path} can only be read here ({error})", hint=hint)
+        return StoreError(
+            f"not saved: {path} can only be read here ({error})", hint=hint
+        )
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         hint = "Nothing more is written to it. Stop all Hermes processes and run `hermes sessions check`."
         return StoreDamaged(f"{path} is damaged: {error}", hint=hint)
@@ -122,7 +135,10 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
 
 def only_the_index(error: BaseException | None) -> bool:
     """Whether SQLite found damage in the content of the search index alone, which can be made anew in place."""
-    return isinstance(error, apsw.CorruptError) and _detail(error) == apsw.SQLITE_CORRUPT_VTAB
+    return (
+        isinstance(error, apsw.CorruptError)
+        and _detail(error) == apsw.SQLITE_CORRUPT_VTAB
+    )
 
 
 def _detail(error: apsw.Error) -> int:

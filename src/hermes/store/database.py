@@ -62,7 +62,9 @@ class Database:
         self.read_only = read_only  # every write is refused by SQLite
         self._pid = os.getpid()
         self._on_idle = on_idle
-        self._on_commit = on_commit  # is told the number of the last row that is on disk
+        self._on_commit = (
+            on_commit  # is told the number of the last row that is on disk
+        )
         self._last_row = 0
         self._closed = False
         self._damage: StoreDamaged | None = None
@@ -70,19 +72,27 @@ class Database:
         self._door = threading.Lock()  # nothing enters the queue once it is closed
         self._writing = threading.Lock()
         self._reading = threading.Lock()
-        self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()  # rings True for a task, False for the end
+        self._bell: queue.SimpleQueue[bool] = (
+            queue.SimpleQueue()
+        )  # rings True for a task, False for the end
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
-        self._caught_up = time.monotonic()  # when projections that may lag were last brought nearer
+        self._caught_up = (
+            time.monotonic()
+        )  # when projections that may lag were last brought nearer
         self._unhurried = 0  # writes that go to the thread because the disk was slow
-        self._shared: Checkpoints | None = None  # many write at once: the thread commits together what they submit
+        self._shared: Checkpoints | None = (
+            None  # many write at once: the thread commits together what they submit
+        )
         self._busy_timeout = busy_timeout
         self._patience = patience(path, busy_timeout)
         with in_our_words(self._shown):
             self._writer = connect(path, busy_timeout=busy_timeout, read_only=read_only)
             self._reader = connect(path, busy_timeout=busy_timeout, read_only=read_only)
             self._reader.execute("PRAGMA query_only=ON").fetchall()
-        self._thread = threading.Thread(target=self._run, name="hermes-store", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="hermes-store", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -132,9 +142,13 @@ class Database:
         """Runs `job` on the reader, which sees one consistent state throughout."""
         return self.run_on_reader(lambda reader: _in_one_state(reader, job))
 
-    def select(self, query: str, values: tuple[str | int | float, ...] = ()) -> list[tuple[Any, ...]]:
+    def select(
+        self, query: str, values: tuple[str | int | float, ...] = ()
+    ) -> list[tuple[Any, ...]]:
         """The rows of one query. That sees one state by itself, so this is cheaper than `read`."""
-        return self.run_on_reader(lambda reader: reader.execute(query, values).fetchall())
+        return self.run_on_reader(
+            lambda reader: reader.execute(query, values).fetchall()
+        )
 
     def run_on_reader(self, job: Callable[[apsw.Connection], T]) -> T:
         """Runs `job` on the reader without a transaction, for jobs that make a single query."""
@@ -146,7 +160,9 @@ class Database:
                 try:
                     return job(self._reader)
                 except UnicodeDecodeError as error:
-                    raise apsw.CorruptError(f"a text that is none ({error.reason})") from error
+                    raise apsw.CorruptError(
+                        f"a text that is none ({error.reason})"
+                    ) from error
         except StoreDamaged as error:
             self._note_damage(error)
             raise
@@ -157,7 +173,12 @@ class Database:
         self._refuse_after_fork()
         try:
             with in_our_words(self._shown):
-                connection = connect(self.path, busy_timeout=self._busy_timeout, change=False, read_only=self.read_only)
+                connection = connect(
+                    self.path,
+                    busy_timeout=self._busy_timeout,
+                    change=False,
+                    read_only=self.read_only,
+                )
                 with closing(connection):
                     yield connection
         except StoreDamaged as error:
@@ -186,7 +207,10 @@ class Database:
 
     def _refuse_after_fork(self) -> None:
         if os.getpid() != self._pid:
-            raise StoreError("the session log was opened before a fork", hint="Open it again in the child process.")
+            raise StoreError(
+                "the session log was opened before a fork",
+                hint="Open it again in the child process.",
+            )
 
     def _enqueue(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
         self._refuse_after_fork()
@@ -287,13 +311,20 @@ class Database:
                     len(batch) == 1
                 ):  # alone in its transaction, a job needs no savepoint, which costs a copy of each page
                     return [(batch[0][1], batch[0][0](self._writer), None)]
-                return [(future, *_attempt(self._writer, job, self._shown)) for job, future in batch]
+                return [
+                    (future, *_attempt(self._writer, job, self._shown))
+                    for job, future in batch
+                ]
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for these writes
             if len(batch) > 1 and only_the_index(error.__cause__):
-                return [self._commit([task])[0] for task in batch]  # only one of them needs the search index
+                return [
+                    self._commit([task])[0] for task in batch
+                ]  # only one of them needs the search index
             self._note_damage(error)
             return [(future, None, error) for _, future in batch]
-        except BaseException:  # this thread is stopped (Ctrl-C); the others must not wait for it
+        except (
+            BaseException
+        ):  # this thread is stopped (Ctrl-C); the others must not wait for it
             hint = "It may have been written or not; look at the session before trying again."
             error = StoreError("interrupted while saving", hint=hint)
             _tell([(future, None, error) for _, future in batch])
@@ -326,12 +357,20 @@ class Database:
                 return self._on_idle(self._writer)
         except Exception as error:  # noqa: BLE001 - this thread acknowledges writes: it must go on
             self._note_damage(error)
-            log.warning("search index not updated: %s", error, exc_info=not isinstance(error, StoreError))
+            log.warning(
+                "search index not updated: %s",
+                error,
+                exc_info=not isinstance(error, StoreError),
+            )
             return False
 
     def _note_damage(self, error: BaseException) -> None:
         """From here on nothing is written, and the next opening looks at everything."""
-        if isinstance(error, StoreDamaged) and self._damage is None and not only_the_index(error.__cause__):
+        if (
+            isinstance(error, StoreDamaged)
+            and self._damage is None
+            and not only_the_index(error.__cause__)
+        ):
             self._damage = error
             suspect(self.path)
 
@@ -360,7 +399,9 @@ def _attempt(
     try:
         result = job(connection)
     except Exception as error:
-        if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
+        if isinstance(error, apsw.Error) and not isinstance(
+            error, apsw.ConstraintError
+        ):
             raise
         connection.execute("ROLLBACK TO job")
         connection.execute("RELEASE job")

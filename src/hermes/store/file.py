@@ -52,7 +52,11 @@ class Finding(NamedTuple):
 
 def companions(path: Path) -> list[Path]:
     """The database and the files SQLite keeps beside it."""
-    return [path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")]
+    return [
+        path,
+        path.with_name(path.name + "-wal"),
+        path.with_name(path.name + "-shm"),
+    ]
 
 
 def inspect(
@@ -67,10 +71,16 @@ def inspect(
     wal = path.with_name(path.name + "-wal")
     if not path.exists():
         if wal.exists() and wal.stat().st_size:
-            return Finding(State.DAMAGED, detail="the database is gone, but its write-ahead log is still there")
+            return Finding(
+                State.DAMAGED,
+                detail="the database is gone, but its write-ahead log is still there",
+            )
         return Finding(State.MISSING)
     if not path.is_file():
-        raise StoreError(f"{path} is not a file", hint="Move it away: Hermes keeps its sessions there.")
+        raise StoreError(
+            f"{path} is not a file",
+            hint="Move it away: Hermes keeps its sessions there.",
+        )
     if not path.stat().st_size:
         return Finding(State.DAMAGED, detail="the file is empty")
     noted = last_row_noted(path)  # before looking inside, as others may write
@@ -79,19 +89,37 @@ def inspect(
             found = _glimpsed_version(path)
             last_row = noted
             if found <= version:
-                with closing(connect(path, busy_timeout=busy_timeout, change=False, read_only=read_only)) as connection:
+                with closing(
+                    connect(
+                        path,
+                        busy_timeout=busy_timeout,
+                        change=False,
+                        read_only=read_only,
+                    )
+                ) as connection:
                     _require_ours(connection, path)
-                    if not read_only:  # it asks SQLite by a command that takes a write lock
+                    if (
+                        not read_only
+                    ):  # it asks SQLite by a command that takes a write lock
                         _check_wal(connection, path)
-                    found, last_row = _look_inside(connection, path, version, check_pages_bytes)
+                    found, last_row = _look_inside(
+                        connection, path, version, check_pages_bytes
+                    )
     except StoreDamaged as damaged:
         return Finding(State.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
-        hint = "Nothing was changed. Upgrade Hermes, or set HERMES_HOME to another folder."
-        raise StoreTooNew(f"{path} was written by a newer Hermes (version {found}; this is {version})", hint=hint)
+        hint = (
+            "Nothing was changed. Upgrade Hermes, or set HERMES_HOME to another folder."
+        )
+        raise StoreTooNew(
+            f"{path} was written by a newer Hermes (version {found}; this is {version})",
+            hint=hint,
+        )
     if last_row < noted:
         detail = f"the last {noted - last_row:,} rows are missing: its write-ahead log is gone or was emptied"
-        return Finding(State.DAMAGED, version=found, detail=detail, lost_rows=noted - last_row)
+        return Finding(
+            State.DAMAGED, version=found, detail=detail, lost_rows=noted - last_row
+        )
     return Finding(State.CURRENT if found == version else State.OLD, version=found)
 
 
@@ -110,7 +138,9 @@ def _glimpsed_version(path: Path) -> int:
     return int.from_bytes(header[60:64], "big")
 
 
-def _look_inside(connection: apsw.Connection, path: Path, known: int, check_pages_bytes: int) -> tuple[int, int]:
+def _look_inside(
+    connection: apsw.Connection, path: Path, known: int, check_pages_bytes: int
+) -> tuple[int, int]:
     """The file's version, and the number of its last row. Raises apsw.CorruptError when a page is bad."""
     version = int(connection.execute("PRAGMA user_version").get)
     if version < 1:
@@ -167,9 +197,13 @@ def _check_wal(connection: apsw.Connection, path: Path) -> None:
         return
     before = log[:_WAL_ROUND]
     _, frames, _ = connection.execute("PRAGMA wal_checkpoint(NOOP)").get
-    lost = commits_after(log, max(frames, 0), int(connection.execute("PRAGMA page_size").get))
+    lost = commits_after(
+        log, max(frames, 0), int(connection.execute("PRAGMA page_size").get)
+    )
     if lost > 1 and content(path.with_name(path.name + "-wal"))[:_WAL_ROUND] == before:
-        raise apsw.CorruptError(f"the write-ahead log is damaged before its last {lost} transactions")
+        raise apsw.CorruptError(
+            f"the write-ahead log is damaged before its last {lost} transactions"
+        )
 
 
 def create(path: Path, migrations: Sequence[str]) -> None:
@@ -190,9 +224,14 @@ def settle(connection: apsw.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def migrate(path: Path, migrations: Sequence[str], found: int, *, busy_timeout: float) -> Path:
+def migrate(
+    path: Path, migrations: Sequence[str], found: int, *, busy_timeout: float
+) -> Path:
     """Brings an older file up to date, after a backup, whose path it returns. The caller owns the lock."""
-    with in_our_words(path), closing(connect(path, busy_timeout=busy_timeout)) as connection:
+    with (
+        in_our_words(path),
+        closing(connect(path, busy_timeout=busy_timeout)) as connection,
+    ):
         backup = _copy_whole(connection, path.with_name(f"{path.name}.v{found}-backup"))
         _run_steps(connection, migrations, found)
     return backup
@@ -200,7 +239,10 @@ def migrate(path: Path, migrations: Sequence[str], found: int, *, busy_timeout: 
 
 def copy_whole(path: Path, target: Path) -> None:
     """Copies the database as it stands at one moment, whoever writes meanwhile."""
-    with in_our_words(path), closing(connect(path, busy_timeout=30.0, read_only=True)) as connection:
+    with (
+        in_our_words(path),
+        closing(connect(path, busy_timeout=30.0, read_only=True)) as connection,
+    ):
         _copy_whole(connection, target)
 
 
@@ -220,7 +262,9 @@ def _copy_whole(connection: apsw.Connection, backup: Path) -> Path:
     return backup
 
 
-def _run_steps(connection: apsw.Connection, migrations: Sequence[str], found: int) -> None:
+def _run_steps(
+    connection: apsw.Connection, migrations: Sequence[str], found: int
+) -> None:
     with connection:
         for step in migrations[found:]:
             connection.execute(step).fetchall()

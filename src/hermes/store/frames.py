@@ -31,10 +31,15 @@ def full_text(frame: str, inner: str) -> str:
 
 def frame_id(frame: str) -> int:
     """The id of a frame, derived from its text, so that a salvaged frame can be verified."""
-    return int.from_bytes(hashlib.blake2b(frame.encode(), digest_size=8).digest(), "big") >> 1
+    return (
+        int.from_bytes(hashlib.blake2b(frame.encode(), digest_size=8).digest(), "big")
+        >> 1
+    )
 
 
-def keep_frame(connection: apsw.Connection, event: Event | None, data: str) -> tuple[str, int | None]:
+def keep_frame(
+    connection: apsw.Connection, event: Event | None, data: str
+) -> tuple[str, int | None]:
     """The part of a text that the row itself stores, and the id of its frame, which is written if it is new."""
     parts = _divided(event, data)
     if parts is None:
@@ -43,7 +48,9 @@ def keep_frame(connection: apsw.Connection, event: Event | None, data: str) -> t
     number = frame_id(frame)
     known = connection.execute("SELECT text FROM frames WHERE id = ?", (number,)).get
     if known is None:
-        connection.execute("INSERT INTO frames (id, text) VALUES (?, ?)", (number, frame))
+        connection.execute(
+            "INSERT INTO frames (id, text) VALUES (?, ?)", (number, frame)
+        )
     elif known != frame:
         return data, None
     return inner, number
@@ -56,7 +63,9 @@ def _divided(event: Event | None, data: str) -> tuple[str, str] | None:
     shared = _encode(msgspec.structs.replace(event, system=event.system[:1])).decode()
     before = f'{{"system":[{_encode(event.system[0]).decode()}'
     after = shared[len(before) :]
-    fits = shared.startswith(before) and data.startswith(before) and data.endswith(after)
+    fits = (
+        shared.startswith(before) and data.startswith(before) and data.endswith(after)
+    )
     if not fits or len(data) < len(shared) or len(shared) < _WORTH_BYTES:
         return None
     return f"{before}{_PLACE}{after}", data[len(before) : len(data) - len(after)]

@@ -15,7 +15,12 @@ _LOCKS = Path("/proc/locks")
 
 def log_wait(path: Path, timeout: float) -> None:
     """Logs which process this one is waiting for, and for how long at most."""
-    log.warning("Waiting for %s to release %s (%.0f s at most) ...", holder_of(path), path, timeout)
+    log.warning(
+        "Waiting for %s to release %s (%.0f s at most) ...",
+        holder_of(path),
+        path,
+        timeout,
+    )
 
 
 def holder_of(path: Path) -> str:
@@ -23,14 +28,22 @@ def holder_of(path: Path) -> str:
     files = [path, path.with_name(f"{path.name}-shm")]
     wanted = {found.st_ino for file in files if (found := _stat(file)) is not None}
     own = os.getpid()
-    pids = [pid for pid, inode in _exclusive_locks() if inode in wanted and pid not in (own, -1)]
+    pids = [
+        pid
+        for pid, inode in _exclusive_locks()
+        if inode in wanted and pid not in (own, -1)
+    ]
     return process_in_words(pids[0]) if pids else "another process"
 
 
 def owner_in_words(owner: str) -> str:
     """The owner of a lease: `host:pid:birth`."""
     host, _, rest = owner.rpartition(":")[0].rpartition(":")
-    return process_in_words(int(rest)) if host == socket.gethostname() and rest.isdigit() else owner
+    return (
+        process_in_words(int(rest))
+        if host == socket.gethostname() and rest.isdigit()
+        else owner
+    )
 
 
 def process_in_words(pid: int) -> str:
@@ -45,7 +58,11 @@ def _exclusive_locks() -> list[tuple[int, int]]:
     except OSError:
         return []
     rows = [line.split() for line in lines if " -> " not in line]
-    return [(int(row[4]), int(row[5].rpartition(":")[2])) for row in rows if len(row) > 5 and row[3] == "WRITE"]
+    return [
+        (int(row[4]), int(row[5].rpartition(":")[2]))
+        for row in rows
+        if len(row) > 5 and row[3] == "WRITE"
+    ]
 
 
 def _stat(path: Path) -> os.stat_result | None:
@@ -58,9 +75,16 @@ def _stat(path: Path) -> os.stat_result | None:
 def _command(pid: int) -> str:
     """The command line of a process: the program and its first arguments."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        words = (
+            Path(f"/proc/{pid}/cmdline")
+            .read_bytes()
+            .decode(errors="replace")
+            .split("\0")
+        )
     except OSError:
         return "another process"
-    names = [word.rpartition("/")[2] for word in words if word and not word.startswith("-")]
+    names = [
+        word.rpartition("/")[2] for word in words if word and not word.startswith("-")
+    ]
     at = next((place for place, name in enumerate(names) if name == "hermes"), 0)
     return " ".join(names[at : at + 3]) or "another process"

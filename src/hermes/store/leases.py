@@ -26,7 +26,9 @@ TTL = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell w
 RETRY_THREAD = "hermes-lease-release"
 _RETRY_S = 2.0  # after a release that could not be written
 _UNKNOWN = "unknown"  # when a process was born, where the kernel does not say
-_LONGEST_LEAD = 10 * TTL  # seconds; one that ends even later was given by a clock that was ahead
+_LONGEST_LEAD = (
+    10 * TTL
+)  # seconds; one that ends even later was given by a clock that was ahead
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -44,7 +46,9 @@ class Leases:
     def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
         self._db = database
         self._clock = clock
-        self._given_back: set[tuple[str, int]] = set()  # session and token, until that is on disk
+        self._given_back: set[tuple[str, int]] = (
+            set()
+        )  # session and token, until that is on disk
         self.owner = owner or this_process()
 
     def acquire(self, session: str, *, ttl: float = TTL) -> Lease:
@@ -55,23 +59,33 @@ class Leases:
         """As `acquire`, without waiting."""
         return self._db.submit(self._acquiring(session, TTL))
 
-    def _acquiring(self, session: str, ttl: float) -> Callable[[apsw.Connection], Lease]:
+    def _acquiring(
+        self, session: str, ttl: float
+    ) -> Callable[[apsw.Connection], Lease]:
         def job(connection: apsw.Connection) -> Lease:
             now = self._clock.now()
             held = _find(connection, session)
             if held and self._is_live(held, now):
                 hint = "Wait for it, watch it, or stop that process; it may also be steered from here."
-                raise SessionBusy(f"session {session} is being run by {shown(held.owner)}", hint=hint)
-            lease = Lease(session, self.owner, (held.token if held else 0) + 1, now + ttl)
+                raise SessionBusy(
+                    f"session {session} is being run by {shown(held.owner)}", hint=hint
+                )
+            lease = Lease(
+                session, self.owner, (held.token if held else 0) + 1, now + ttl
+            )
             columns = (lease.session, lease.owner, lease.token, lease.expires)
-            connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", columns)
+            connection.execute(
+                "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", columns
+            )
             return lease
 
         return job
 
     def _is_live(self, lease: Lease, now: float) -> bool:
         mine = lease.owner == self.owner
-        return is_live(lease, now) and not (mine and (lease.session, lease.token) in self._given_back)
+        return is_live(lease, now) and not (
+            mine and (lease.session, lease.token) in self._given_back
+        )
 
     def renew(self, lease: Lease, *, ttl: float = TTL) -> Lease:
         """The heartbeat: the same lease with a later end."""
@@ -79,7 +93,10 @@ class Leases:
 
         def job(connection: apsw.Connection) -> Lease:
             require(connection, lease)
-            connection.execute("UPDATE leases SET expires = ? WHERE session = ?", (expires, lease.session))
+            connection.execute(
+                "UPDATE leases SET expires = ? WHERE session = ?",
+                (expires, lease.session),
+            )
             return msgspec.structs.replace(lease, expires=expires)
 
         return self._db.write(job)
@@ -128,7 +145,11 @@ class Leases:
         """Every session that somebody runs now."""
         now = self._clock.now()
         rows = self._db.select("SELECT * FROM leases WHERE owner != ''")
-        return [lease for lease in (Lease(*row) for row in rows) if self._is_live(lease, now)]
+        return [
+            lease
+            for lease in (Lease(*row) for row in rows)
+            if self._is_live(lease, now)
+        ]
 
 
 def require(connection: apsw.Connection, lease: Lease) -> None:
@@ -176,7 +197,9 @@ def _releasing(lease: Lease) -> Callable[[apsw.Connection], None]:
 
 
 def _find(connection: apsw.Connection, session: str) -> Lease | None:
-    columns = connection.execute("SELECT * FROM leases WHERE session = ?", (session,)).fetchone()
+    columns = connection.execute(
+        "SELECT * FROM leases WHERE session = ?", (session,)
+    ).fetchone()
     return Lease(*columns) if columns else None
 
 
@@ -184,7 +207,11 @@ def _lives(owner: str) -> bool | None:
     """Whether a process is alive; None if that can't be known here, as on another machine or in another container."""
     host, pid, birth = ["", "", "", *owner.rsplit(":", 2)][-3:]
     started, boot, namespace = [*birth.split("."), "", ""][:3]
-    if host != socket.gethostname() or not pid.isdigit() or _birth(os.getpid()) == _UNKNOWN:
+    if (
+        host != socket.gethostname()
+        or not pid.isdigit()
+        or _birth(os.getpid()) == _UNKNOWN
+    ):
         return None
     if boot and boot != _boot():
         return False
@@ -200,14 +227,21 @@ def _birth(pid: int) -> str:
     except (FileNotFoundError, ProcessLookupError):
         return "" if Path("/proc/self/stat").exists() else _UNKNOWN
     fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] in "ZX" else fields[19]  # Z, X: dead, only its parent has not looked yet
+    return (
+        "" if fields[0] in "ZX" else fields[19]
+    )  # Z, X: dead, only its parent has not looked yet
 
 
 @cache
 def _boot() -> str:
     """The id of this boot of the machine: pids and start times can repeat after a reboot."""
     with suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip().replace("-", "")[:12]
+        return (
+            Path("/proc/sys/kernel/random/boot_id")
+            .read_text(encoding="ascii")
+            .strip()
+            .replace("-", "")[:12]
+        )
     return ""
 
 

@@ -27,7 +27,9 @@ def lock_path(database: Path) -> Path:
 def last_row_noted(database: Path) -> int:
     """The number of the last row that was acknowledged in this very file; 0 when that was not noted."""
     try:
-        number, _, identity = lock_path(database).read_text()[:_NOTE_BYTES].strip().partition(" ")
+        number, _, identity = (
+            lock_path(database).read_text()[:_NOTE_BYTES].strip().partition(" ")
+        )
         return int(number) if identity == _identity(database) else 0
     except (OSError, ValueError):
         return 0
@@ -75,7 +77,9 @@ class FileLock:
                     log_wait(self.path, timeout)
                 if waited > timeout:
                     hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
-                    raise StoreBusy(f"another Hermes process is using {self.path.parent}", hint=hint) from None
+                    raise StoreBusy(
+                        f"another Hermes process is using {self.path.parent}", hint=hint
+                    ) from None
                 time.sleep(0.01)
             else:
                 return
@@ -91,7 +95,11 @@ class DatabaseLock(FileLock):
     def note_last_row(self, number: int) -> None:
         """Notes the last row on disk. The caller holds the lock. Not worth an fsync: an older number does no harm."""
         with suppress(OSError):  # the row is saved, whatever becomes of this
-            os.pwrite(self._fd, f"{number} {_identity(self._database)}".ljust(_NOTE_BYTES).encode(), 0)
+            os.pwrite(
+                self._fd,
+                f"{number} {_identity(self._database)}".ljust(_NOTE_BYTES).encode(),
+                0,
+            )
 
     def forget_last_row(self) -> None:
         """Call before another file replaces the database. The caller holds the lock alone."""

@@ -29,7 +29,9 @@ from hermes.store.row import COLUMNS, STORED, Row, checked, checksum, draft
 
 _INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
-_PAGE = f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
+_PAGE = (
+    f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
+)
 _PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
 _LAST_TURN = (
     f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
@@ -41,7 +43,9 @@ _MESSAGES = f"SELECT {STORED} FROM events WHERE session = ? AND role IS NOT NULL
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
-_decoders: dict[str, Callable[[str], Any]] = {cls.topic: msgspec.json.Decoder(cls).decode for cls in MESSAGES}
+_decoders: dict[str, Callable[[str], Any]] = {
+    cls.topic: msgspec.json.Decoder(cls).decode for cls in MESSAGES
+}
 
 
 class SessionLog:
@@ -65,7 +69,9 @@ class SessionLog:
 
         return self._db.write(job)
 
-    def append(self, session: str, *events: Event, turn: str = "", lease: Lease | None = None) -> tuple[Row, ...]:
+    def append(
+        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+    ) -> tuple[Row, ...]:
         """Writes the events in order, all or none, and returns once they are on disk.
 
         With a lease, nothing is written unless that lease still holds. An answer is written only if it fits a question
@@ -108,7 +114,11 @@ class SessionLog:
 
     def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
         """Up to `limit` rows after the given seq, in order."""
-        rows = self._db.run_on_reader(lambda connection: checked(connection.execute(_PAGE, (session, after, limit))))
+        rows = self._db.run_on_reader(
+            lambda connection: checked(
+                connection.execute(_PAGE, (session, after, limit))
+            )
+        )
         if not rows and not self._db.select(_HEAD, (session,)):
             raise _missing(session)
         return rows
@@ -143,7 +153,14 @@ class SessionLog:
 
         return self._db.read(job)
 
-    def every(self, *, session: str = "", since: float = 0.0, after: int = 0, limit: int = 1000) -> list[Row]:
+    def every(
+        self,
+        *,
+        session: str = "",
+        since: float = 0.0,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> list[Row]:
         """Up to `limit` rows of a session, or of all, in the order they were written; `after` is a row's id."""
         query = f"SELECT {STORED} FROM events WHERE id > ?1 AND ts >= ?2"  # noqa: S608 - our own names
         if session:
@@ -151,7 +168,9 @@ class SessionLog:
         values = (after, since, session) if session else (after, since)
 
         def job(connection: apsw.Connection) -> list[Row]:
-            return checked(connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values))
+            return checked(
+                connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values)
+            )
 
         return self._db.read(job)
 
@@ -171,13 +190,17 @@ class SessionLog:
                 rows = checked(connection.execute(_MESSAGES, (session, after)))
                 return [_decoders[row.type](row.data) for row in rows]
             except (KeyError, msgspec.ValidationError) as error:
-                raise StoreError(f"session {session} has a message of a newer Hermes: {error}") from error
+                raise StoreError(
+                    f"session {session} has a message of a newer Hermes: {error}"
+                ) from error
             except msgspec.DecodeError as error:
                 raise apsw.CorruptError(f"a message that is none ({error})") from error
 
         return self._db.read(job)
 
-    def branch(self, session: str, new: str, *, at: int | None = None, surface: str = "") -> Row:
+    def branch(
+        self, session: str, new: str, *, at: int | None = None, surface: str = ""
+    ) -> Row:
         """Begins `new` with a copy of the rows of `session` up to `at` (default: all); the parent is unchanged."""
 
         require_name(new)
@@ -188,7 +211,9 @@ class SessionLog:
                 raise StoreError(f"session {session} has rows 1 to {head}, not {at}")
             require_free(connection, new)
             last = _last_row(connection, session, head if at is None else at)
-            root, cwd = connection.execute("SELECT root, cwd FROM sessions WHERE id = ?", (session,)).get
+            root, cwd = connection.execute(
+                "SELECT root, cwd FROM sessions WHERE id = ?", (session,)
+            ).get
             created = SessionCreated(
                 kind="branch",
                 parent=session,
@@ -200,9 +225,15 @@ class SessionLog:
             )
             entry = draft(created)
             now = self._clock.now()
-            first = write_row(connection, Row(0, new, 1, new_epoch(now), now, *entry[:2], "", entry.data), created)
+            first = write_row(
+                connection,
+                Row(0, new, 1, new_epoch(now), now, *entry[:2], "", entry.data),
+                created,
+            )
             _copy_rows(connection, session, first, last)
-            connection.execute("UPDATE sessions SET updated = ? WHERE id = ?", (now, new))
+            connection.execute(
+                "UPDATE sessions SET updated = ? WHERE id = ?", (now, new)
+            )
             return first
 
         return self._db.write(job)
@@ -251,7 +282,11 @@ def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row
 
 def _last_row(connection: apsw.Connection, session: str, at: int) -> int:
     """The last row up to `at`: a recovered session may lack that very one."""
-    return int(connection.execute("SELECT max(seq) FROM events WHERE session = ? AND seq <= ?", (session, at)).get)
+    return int(
+        connection.execute(
+            "SELECT max(seq) FROM events WHERE session = ? AND seq <= ?", (session, at)
+        ).get
+    )
 
 
 def _copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) -> None:
@@ -260,7 +295,11 @@ def _copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) 
     if len(rows) < last - 1:
         rows += _note_of_loss(connection, source, last)
     for row in rows:
-        write_row(connection, row._replace(session=first.session, epoch=first.epoch), row.event)
+        write_row(
+            connection,
+            row._replace(session=first.session, epoch=first.epoch),
+            row.event,
+        )
 
 
 def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[Row]:
@@ -275,4 +314,7 @@ def _head(connection: apsw.Connection, session: str) -> tuple[int, int] | None:
 
 
 def _missing(session: str) -> SessionNotFound:
-    return SessionNotFound(f"there is no session {session}", hint="`hermes sessions list` shows what there is.")
+    return SessionNotFound(
+        f"there is no session {session}",
+        hint="`hermes sessions list` shows what there is.",
+    )

@@ -52,9 +52,18 @@ def known_heads(path: Path) -> dict[str, Head]:
     written = 0
     try:
         with closing(glance(path)) as connection:
-            connection.execute("PRAGMA writable_schema=ON").fetchall()  # also reads a file that is too short
-            written = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get or 0
-            for session, epoch, head in connection.execute("SELECT id, epoch, head FROM sessions"):
+            connection.execute(
+                "PRAGMA writable_schema=ON"
+            ).fetchall()  # also reads a file that is too short
+            written = (
+                connection.execute(
+                    "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
+                ).get
+                or 0
+            )
+            for session, epoch, head in connection.execute(
+                "SELECT id, epoch, head FROM sessions"
+            ):
                 heads[session] = Head(int(epoch), int(head))
     except (apsw.Error, UnicodeDecodeError, TypeError, ValueError):
         pass  # what was read until here is as good as anything

@@ -50,9 +50,12 @@ class People:
 
         def job(connection: apsw.Connection) -> None:
             values = msgspec.structs.astuple(known)
-            connection.execute("INSERT OR REPLACE INTO gateway_people VALUES (?,?,?,?,?)", values)
             connection.execute(
-                "DELETE FROM gateway_codes WHERE platform = ? AND person = ?", (known.platform, known.id)
+                "INSERT OR REPLACE INTO gateway_people VALUES (?,?,?,?,?)", values
+            )
+            connection.execute(
+                "DELETE FROM gateway_codes WHERE platform = ? AND person = ?",
+                (known.platform, known.id),
             )
 
         self._db.write(job)
@@ -61,7 +64,10 @@ class People:
         """Shuts somebody out; False when they were not in."""
 
         def job(connection: apsw.Connection) -> bool:
-            connection.execute("DELETE FROM gateway_people WHERE platform = ? AND id = ?", (platform, person))
+            connection.execute(
+                "DELETE FROM gateway_people WHERE platform = ? AND id = ?",
+                (platform, person),
+            )
             return connection.changes() > 0
 
         return self._db.write(job)
@@ -71,7 +77,12 @@ class People:
 
         def job(connection: apsw.Connection) -> list[Request]:
             connection.execute("DELETE FROM gateway_codes WHERE made < ?", (since,))
-            return [Request(*row) for row in connection.execute("SELECT * FROM gateway_codes ORDER BY made")]
+            return [
+                Request(*row)
+                for row in connection.execute(
+                    "SELECT * FROM gateway_codes ORDER BY made"
+                )
+            ]
 
         return self._db.write(job)
 
@@ -81,7 +92,8 @@ class People:
         def job(connection: apsw.Connection) -> bool:
             connection.execute("DELETE FROM gateway_codes WHERE made < ?", (since,))
             waiting = connection.execute(
-                "SELECT person FROM gateway_codes WHERE platform = ?", (request.platform,)
+                "SELECT person FROM gateway_codes WHERE platform = ?",
+                (request.platform,),
             ).fetchall()
             if len(waiting) >= most or (request.person,) in waiting:
                 return False

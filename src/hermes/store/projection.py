@@ -9,7 +9,13 @@ from datetime import UTC, datetime
 import apsw
 
 from hermes.schema.event import Event
-from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionCreated, SessionTitled, TurnEnded
+from hermes.schema.events import (
+    AuxiliaryCalled,
+    SessionCompacted,
+    SessionCreated,
+    SessionTitled,
+    TurnEnded,
+)
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.row import Row
 
@@ -39,27 +45,50 @@ ON CONFLICT DO UPDATE SET
 def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
     """Folds one new row into the projections."""
     if row.seq == 1:
-        _begin_session(connection, row, event if isinstance(event, SessionCreated) else SessionCreated())
+        _begin_session(
+            connection,
+            row,
+            event if isinstance(event, SessionCreated) else SessionCreated(),
+        )
         return
     ended = 1 if isinstance(event, TurnEnded) else 0
-    connection.execute(_ADVANCE, (row.seq, row.ts, 1 if row.role else 0, ended, row.session))
+    connection.execute(
+        _ADVANCE, (row.seq, row.ts, 1 if row.role else 0, ended, row.session)
+    )
     if isinstance(event, SessionTitled):
-        connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (event.title, row.session))
+        connection.execute(
+            "UPDATE sessions SET title = ? WHERE id = ?", (event.title, row.session)
+        )
     elif isinstance(event, AssistantMessage):
         if event.model:
-            connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (event.model, row.session))
+            connection.execute(
+                "UPDATE sessions SET model = ? WHERE id = ?", (event.model, row.session)
+            )
         _count_call(connection, row, event)
     elif isinstance(event, AuxiliaryCalled | SessionCompacted):
         _count_call(connection, row, event)
 
 
-def _begin_session(connection: apsw.Connection, row: Row, event: SessionCreated) -> None:
-    values = (event.kind, event.parent, event.parent_seq, event.root or row.session, event.surface, event.cwd)
-    connection.execute(_INSERT, (row.session, row.epoch, row.seq, row.ts, row.ts, *values))
+def _begin_session(
+    connection: apsw.Connection, row: Row, event: SessionCreated
+) -> None:
+    values = (
+        event.kind,
+        event.parent,
+        event.parent_seq,
+        event.root or row.session,
+        event.surface,
+        event.cwd,
+    )
+    connection.execute(
+        _INSERT, (row.session, row.epoch, row.seq, row.ts, row.ts, *values)
+    )
 
 
 def _count_call(
-    connection: apsw.Connection, row: Row, message: AssistantMessage | AuxiliaryCalled | SessionCompacted
+    connection: apsw.Connection,
+    row: Row,
+    message: AssistantMessage | AuxiliaryCalled | SessionCompacted,
 ) -> None:
     if message.usage is None or _is_copy(connection, row):
         return
@@ -70,14 +99,29 @@ def _count_call(
 
 def _is_copy(connection: apsw.Connection, row: Row) -> bool:
     """Whether a branch took this row from its parent, where it is already paid for."""
-    query = "SELECT 1 FROM sessions WHERE id = ? AND kind = 'branch' AND parent_seq >= ?"
+    query = (
+        "SELECT 1 FROM sessions WHERE id = ? AND kind = 'branch' AND parent_seq >= ?"
+    )
     return connection.execute(query, (row.session, row.seq)).get is not None
 
 
 def _amounts(usage: Usage) -> tuple[int | float, ...]:
-    tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    price = usage.cost_usd if usage.cost_usd is not None and math.isfinite(usage.cost_usd) else None
-    return (*map(_countable, (*tokens, usage.reasoning_tokens)), price or 0.0, 1 if price is None else 0)
+    tokens = (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+    )
+    price = (
+        usage.cost_usd
+        if usage.cost_usd is not None and math.isfinite(usage.cost_usd)
+        else None
+    )
+    return (
+        *map(_countable, (*tokens, usage.reasoning_tokens)),
+        price or 0.0,
+        1 if price is None else 0,
+    )
 
 
 def _countable(tokens: int) -> int:

@@ -25,7 +25,9 @@ class ReadableCopy:
         try:
             self._folder = tempfile.TemporaryDirectory(prefix="hermes-")
             self.path = Path(self._folder.name) / path.name
-            for source, target in zip(companions(path)[:2], companions(self.path), strict=False):
+            for source, target in zip(
+                companions(path)[:2], companions(self.path), strict=False
+            ):
                 shutil.copyfile(source, target)
         except OSError as error:
             hint = "Nothing was changed. Copy the folder to a place you can write to, and set HERMES_HOME to it."

@@ -64,14 +64,22 @@ class Recovery(msgspec.Struct, frozen=True):
         return (
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
             f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {self._losses()}."
-            + (f" Something of these tables is missing: {', '.join(self.unread)}." if self.unread else "")
+            + (
+                f" Something of these tables is missing: {', '.join(self.unread)}."
+                if self.unread
+                else ""
+            )
         )
 
     def _losses(self) -> str:
         if self.gone:
             known = f"at least {_rows(self.lost)} missing, and " if self.lost else ""
             return f"{known}how many {'in all' if self.lost else 'rows are missing'} can't be known: {self.gone}"
-        return f"{_rows(self.lost)} known to be missing" if self.lost else "no row is known to be missing"
+        return (
+            f"{_rows(self.lost)} known to be missing"
+            if self.lost
+            else "no row is known to be missing"
+        )
 
 
 def _rows(number: int) -> str:
@@ -87,7 +95,9 @@ class Incomplete(msgspec.Struct, frozen=True):
         return f"the session database is incomplete ({self.reason}). It can't be written here, so it stays as it is."
 
 
-def recover(path: Path, migrations: Sequence[str], found: Finding, now: float) -> Recovery:
+def recover(
+    path: Path, migrations: Sequence[str], found: Finding, now: float
+) -> Recovery:
     """Rebuilds from the damaged file, then puts that aside. The caller owns the lock.
 
     A crash before the new file is whole leaves the damaged one where it was. From then on `finish`, here or at the
@@ -154,9 +164,12 @@ def _counterpart(path: Path, old: str, new: str) -> Path:
 def _free_name(path: Path, now: float) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
     names = (
-        path.with_name(f"{path.name}{_DAMAGED}{stamp}{suffix}") for suffix in chain([""], map("-{}".format, count(1)))
+        path.with_name(f"{path.name}{_DAMAGED}{stamp}{suffix}")
+        for suffix in chain([""], map("-{}".format, count(1)))
     )
-    return next(name for name in names if not any(part.exists() for part in companions(name)))
+    return next(
+        name for name in names if not any(part.exists() for part in companions(name))
+    )
 
 
 def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str, _Kept]:
@@ -172,7 +185,9 @@ def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str,
         row = Row(*columns)
         kept = sessions.get(row.session)
         if kept is None:
-            kept = sessions[row.session] = _Kept(max(new_epoch(now), row.epoch + 1), row.epoch)
+            kept = sessions[row.session] = _Kept(
+                max(new_epoch(now), row.epoch + 1), row.epoch
+            )
             if row.seq != 1:
                 _stand_in(connection, row, kept.epoch)
         write_row(connection, row._replace(epoch=kept.epoch), row.event)
@@ -186,12 +201,26 @@ def _stand_in(connection: apsw.Connection, first: Row, epoch: int) -> None:
     """A first row for a session that lost its own."""
     created = SessionCreated(surface="recovered")
     entry = draft_of(created)
-    row = Row(0, first.session, 1, epoch, first.ts, entry.type, entry.role, "", entry.data)
+    row = Row(
+        0, first.session, 1, epoch, first.ts, entry.type, entry.role, "", entry.data
+    )
     write_row(connection, row, created)
 
 
-def _note_recovery(connection: apsw.Connection, session: str, kept: _Kept, aside: Path, now: float) -> None:
+def _note_recovery(
+    connection: apsw.Connection, session: str, kept: _Kept, aside: Path, now: float
+) -> None:
     note = SessionRecovered(kept=kept.rows, lost=kept.lost, file=str(aside))
     entry = draft_of(note)
-    row = Row(0, session, kept.head + 1, kept.epoch, now, entry.type, entry.role, "", entry.data)
+    row = Row(
+        0,
+        session,
+        kept.head + 1,
+        kept.epoch,
+        now,
+        entry.type,
+        entry.role,
+        "",
+        entry.data,
+    )
     write_row(connection, row, note)

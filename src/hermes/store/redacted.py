@@ -27,9 +27,14 @@ def redact_copy(path: Path, values: Iterable[str]) -> int:
     with closing(connect(path, busy_timeout=30.0, change=False)) as connection:
         connection.execute("PRAGMA secure_delete=ON").fetchall()
         with connection:
-            changed = sum(_replace(connection, value) for value in sorted(values, key=len, reverse=True))
+            changed = sum(
+                _replace(connection, value)
+                for value in sorted(values, key=len, reverse=True)
+            )
             if changed:  # its words come from the old rows; it is made again when the copy is first searched
-                connection.execute("INSERT INTO search (search) VALUES ('delete-all')").fetchall()
+                connection.execute(
+                    "INSERT INTO search (search) VALUES ('delete-all')"
+                ).fetchall()
                 connection.execute("UPDATE search_progress SET indexed = 0").fetchall()
         if changed:
             connection.execute("VACUUM").fetchall()
@@ -46,7 +51,9 @@ def _replace(connection: apsw.Connection, value: str) -> int:
     for table, column in _texts(connection):
         statement = f'UPDATE "{table}" SET "{column}" = replace("{column}", ?1, ?2) WHERE instr("{column}", ?1)'  # noqa: S608 - names
         if _may_be_ours(value):
-            statement += f""" AND "{column}" != ?1 AND NOT instr("{column}", '"' || ?1 || '"')"""
+            statement += (
+                f""" AND "{column}" != ?1 AND NOT instr("{column}", '"' || ?1 || '"')"""
+            )
         connection.execute(statement, (value, HIDDEN)).fetchall()
         changed += connection.changes()
     return changed
@@ -79,7 +86,9 @@ def _without(row: Row, value: str) -> Row:
 
 def _strings(data: Any) -> Iterator[tuple[Any, Any]]:
     """Where the texts are: each as its container and its place in there."""
-    for place, inner in list(data.items() if isinstance(data, dict) else enumerate(data)):
+    for place, inner in list(
+        data.items() if isinstance(data, dict) else enumerate(data)
+    ):
         if isinstance(inner, str):
             yield data, place
         elif isinstance(inner, (dict, list)):
@@ -88,7 +97,9 @@ def _strings(data: Any) -> Iterator[tuple[Any, Any]]:
 
 def _texts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
     """The columns that hold text, apart from the log, its frames and the index."""
-    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    tables = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table'"
+    ).fetchall()
     for (table,) in tables:
         if table in {"events", "frames"} or table.startswith(("search", "sqlite_")):
             continue

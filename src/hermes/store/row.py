@@ -15,7 +15,9 @@ from hermes.store import frames
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 
-_SINCE_FRAMES = 1 << 32  # is set in checksums of today, which are quicker to compute than those before
+_SINCE_FRAMES = (
+    1 << 32
+)  # is set in checksums of today, which are quicker to compute than those before
 _PLACE = struct.Struct("<qqd").pack
 
 _encode = msgspec.json.Encoder().encode
@@ -64,7 +66,12 @@ class Row(NamedTuple):
         return self._place() | _plain.decode(self.data)
 
     def _place(self) -> dict[str, Any]:
-        place = {"type": self.type, "ts": self.ts, "session_id": self.session, "turn_id": self.turn}
+        place = {
+            "type": self.type,
+            "ts": self.ts,
+            "session_id": self.session,
+            "turn_id": self.turn,
+        }
         return place | {"epoch": self.epoch, "seq": self.seq}
 
 
@@ -90,11 +97,19 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
                 head = heads.get((session, kind, role, turn))
                 if head is None:
                     head = heads[session, kind, role, turn] = _head_sum(row)
-                whole = crc == _SINCE_FRAMES | crc32(data.encode(), crc32(_PLACE(seq, epoch, ts), head))
-        except (TypeError, AttributeError, struct.error):  # not even the types are right
+                whole = crc == _SINCE_FRAMES | crc32(
+                    data.encode(), crc32(_PLACE(seq, epoch, ts), head)
+                )
+        except (
+            TypeError,
+            AttributeError,
+            struct.error,
+        ):  # not even the types are right
             whole = False
         if not whole:
-            raise apsw.CorruptError(f"session {session}, row {seq}: the content does not match its checksum")
+            raise apsw.CorruptError(
+                f"session {session}, row {seq}: the content does not match its checksum"
+            )
         rows.append(row)
     return rows
 
@@ -108,7 +123,9 @@ def draft(event: Event) -> Draft:
         data = _encode(event)
     except UnicodeEncodeError as error:
         hint = "Replace it before saving; half a surrogate pair is not a character."
-        raise StoreError(f"not saved: text with an invalid character ({cls.topic})", hint=hint) from error
+        raise StoreError(
+            f"not saved: text with an invalid character ({cls.topic})", hint=hint
+        ) from error
     if len(data) > MAX_EVENT_BYTES:
         raise StoreError(
             f"not saved: an event of {len(data):,} bytes ({cls.topic}); the limit is {MAX_EVENT_BYTES:,}",
@@ -138,4 +155,6 @@ def is_whole(row: Row, crc: int) -> bool:
 
 
 def _head_sum(row: Row) -> int:
-    return zlib.crc32(f"{row.session}\0{row.type}\0{row.role or ''}\0{row.turn}".encode())
+    return zlib.crc32(
+        f"{row.session}\0{row.type}\0{row.role or ''}\0{row.turn}".encode()
+    )

@@ -13,13 +13,23 @@ from typing import NamedTuple
 
 from hermes.store.frames import frame_id, full_text
 from hermes.store.row import MAX_EVENT_BYTES, Row, is_whole
-from hermes.store.wal import PAGES_AT_ONCE, Content, content, overlay, page_size, release_memory
+from hermes.store.wal import (
+    PAGES_AT_ONCE,
+    Content,
+    content,
+    overlay,
+    page_size,
+    release_memory,
+)
 
 PAGE_SIZE = 4096  # of every file we make
 
 _TABLE_LEAF = 0x0D
 _PAGE_SIZES = frozenset(1 << n for n in range(9, 17))
-_COLUMNS = (10, 11)  # of `events`, the row's id included: before and since it has frames
+_COLUMNS = (
+    10,
+    11,
+)  # of `events`, the row's id included: before and since it has frames
 _FRAME_COLUMNS = 2
 _LONGEST = 2 * MAX_EVENT_BYTES  # bytes of a record; more is a broken length
 
@@ -57,9 +67,15 @@ def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
     images = overlay(wal, size)
     texts: dict[int, str] = {}
     framed: list[_Carved] = []
-    for newer in (images.regular, images.whole) if images.whole != images.regular else (images.regular,):
+    for newer in (
+        (images.regular, images.whole)
+        if images.whole != images.regular
+        else (images.regular,)
+    ):
         pages = Pages(main, wal, size, newer)
-        for found in chain.from_iterable(_found_on(pages, number) for number in pages.numbers()):
+        for found in chain.from_iterable(
+            _found_on(pages, number) for number in pages.numbers()
+        ):
             if isinstance(found, _Frame):
                 texts[found.id] = found.text
             elif found.frame is not None:
@@ -76,7 +92,9 @@ def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
 class Pages:
     """The pages of a database file with images from its write-ahead log laid over them."""
 
-    def __init__(self, main: Content, wal: Content, size: int, newer: dict[int, int]) -> None:
+    def __init__(
+        self, main: Content, wal: Content, size: int, newer: dict[int, int]
+    ) -> None:
         self.size = size
         self._main = main
         self._wal = wal
@@ -85,7 +103,10 @@ class Pages:
     def numbers(self) -> Iterator[int]:
         """Numbers of all pages there are, from 1. What was read of the files does not stay in memory."""
         last = -(-len(self._main) // self.size)
-        for number in chain(range(1, last + 1), (number for number in sorted(self._newer) if number > last)):
+        for number in chain(
+            range(1, last + 1),
+            (number for number in sorted(self._newer) if number > last),
+        ):
             if number % PAGES_AT_ONCE == 0:
                 release_memory(self._main)
                 release_memory(self._wal)
@@ -124,9 +145,19 @@ def _cell(pages: Pages, page: bytes, at: int) -> _Carved | _Frame | None:
     if len(values) not in _COLUMNS:
         return None
     session, seq, epoch, ts, kind, role, turn, data, crc, frame = [*values, None][1:11]
-    if not (isinstance(session, str) and isinstance(kind, str) and isinstance(turn, str) and isinstance(data, str)):
+    if not (
+        isinstance(session, str)
+        and isinstance(kind, str)
+        and isinstance(turn, str)
+        and isinstance(data, str)
+    ):
         return None
-    if not (isinstance(seq, int) and isinstance(epoch, int) and isinstance(ts, int | float) and isinstance(crc, int)):
+    if not (
+        isinstance(seq, int)
+        and isinstance(epoch, int)
+        and isinstance(ts, int | float)
+        and isinstance(crc, int)
+    ):
         return None
     known_role = role if isinstance(role, str) else None
     row = Row(row_id, session, seq, epoch, float(ts), kind, known_role, turn, data)

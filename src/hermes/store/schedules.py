@@ -44,7 +44,10 @@ class Schedules:
         """The jobs, the oldest first."""
         rows = self._rows("SELECT id, data FROM jobs", ())
         found = [job for name, data in rows if (job := _read(name, data)) is not None]
-        return sorted((job for job in found if removed or not job.removed), key=lambda job: (job.created, job.id))
+        return sorted(
+            (job for job in found if removed or not job.removed),
+            key=lambda job: (job.created, job.id),
+        )
 
     def any(self) -> bool:
         """Whether there is a job."""
@@ -59,7 +62,10 @@ class Schedules:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise UsageError(f"There is no job {name!r}.", hint="`hermes cron list` shows what there is.")
+            raise UsageError(
+                f"There is no job {name!r}.",
+                hint="`hermes cron list` shows what there is.",
+            )
         ids = ", ".join(job.id for job in found)
         raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")
 
@@ -67,10 +73,17 @@ class Schedules:
         """Keeps a job as given. What was planned for it ends as skipped, for the reason given; `following` is planned
         instead."""
         now = self._clock.now()
-        self._db.write(lambda connection: _replan(connection, job, following, (dropped, now)))
+        self._db.write(
+            lambda connection: _replan(connection, job, following, (dropped, now))
+        )
 
     def change(
-        self, name: str, change: Callable[[Job], Job], plan: Callable[[Job], Planned], *, dropped: str
+        self,
+        name: str,
+        change: Callable[[Job], Job],
+        plan: Callable[[Job], Planned],
+        *,
+        dropped: str,
     ) -> tuple[Job, Planned]:
         """Changes a job as it is now, whoever has changed it since it was looked at, and plans anew as `put` does.
         Returns what it has become, and what is planned. UsageError when it is gone."""
@@ -79,7 +92,9 @@ class Schedules:
         def write(connection: apsw.Connection) -> tuple[Job, Planned]:
             job = _job(connection, name)
             if job is None or job.removed:
-                raise UsageError(f"There is no job {name!r} any more.", hint="Nothing was changed.")
+                raise UsageError(
+                    f"There is no job {name!r} any more.", hint="Nothing was changed."
+                )
             changed = change(job)
             planned = plan(changed)
             _replan(connection, changed, planned, (dropped, now))
@@ -93,22 +108,32 @@ class Schedules:
 
     def planned(self, job: str = "") -> list[Instant]:
         """What is still to come, the next first."""
-        return self._select("WHERE state = 'planned' AND (?1 = '' OR job = ?1) ORDER BY starts, due", (job,))
+        return self._select(
+            "WHERE state = 'planned' AND (?1 = '' OR job = ?1) ORDER BY starts, due",
+            (job,),
+        )
 
     def due(self, now: float) -> list[Instant]:
         """What should run by now, the most overdue first."""
-        return self._select("WHERE state = 'planned' AND starts <= ? ORDER BY starts, due", (now,))
+        return self._select(
+            "WHERE state = 'planned' AND starts <= ? ORDER BY starts, due", (now,)
+        )
 
     def coming(self, now: float) -> float | None:
         """When the next instant starts that is not due yet."""
-        return self._rows("SELECT min(starts) FROM instants WHERE state = 'planned' AND starts > ?", (now,))[0][0]
+        return self._rows(
+            "SELECT min(starts) FROM instants WHERE state = 'planned' AND starts > ?",
+            (now,),
+        )[0][0]
 
     def running(self) -> list[Instant]:
         """What runs now, here or elsewhere."""
         return self._select("WHERE state = 'running' ORDER BY began", ())
 
     def claim(
-        self, instant: Instant, after: Callable[[Job], tuple[Job, Instant | None]] | None = None
+        self,
+        instant: Instant,
+        after: Callable[[Job], tuple[Job, Instant | None]] | None = None,
     ) -> Instant | None:
         """Takes an instant to run it here, and plans the one after it; None if it is not to be had (any more).
 
@@ -116,18 +141,28 @@ class Schedules:
         """
         now = self._clock.now()
         taken = msgspec.structs.replace(
-            instant, state="running", owner=self._owner, expires=now + TTL, began=now, session=""
+            instant,
+            state="running",
+            owner=self._owner,
+            expires=now + TTL,
+            began=now,
+            session="",
         )
 
         def take(connection: apsw.Connection) -> Instant | None:
-            busy = connection.execute("SELECT 1 FROM instants WHERE job = ? AND state = 'running'", (instant.job,)).get
+            busy = connection.execute(
+                "SELECT 1 FROM instants WHERE job = ? AND state = 'running'",
+                (instant.job,),
+            ).get
             query = """UPDATE instants SET state = 'running', owner = ?, expires = ?, began = ?
             WHERE job = ? AND due = ? AND state = 'planned'"""
             if busy:
                 return None
             if instant.cause == "hand":  # for now, and never planned before
                 _write(connection, instant)
-            connection.execute(query, (taken.owner, taken.expires, now, instant.job, instant.due))
+            connection.execute(
+                query, (taken.owner, taken.expires, now, instant.job, instant.due)
+            )
             if not connection.changes():
                 return None
             if after is not None and (job := _job(connection, instant.job)) is not None:
@@ -151,18 +186,32 @@ class Schedules:
     def renew(self, instant: Instant) -> bool:
         """The heartbeat of a run; False when it is no longer ours."""
         query = "UPDATE instants SET expires = ? WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"
-        return self._change(query, (self._clock.now() + TTL, instant.job, instant.due, self._owner))
+        return self._change(
+            query, (self._clock.now() + TTL, instant.job, instant.due, self._owner)
+        )
 
     def belongs_to(self, instant: Instant, session: str) -> None:
         """The session that does the work."""
-        query = "UPDATE instants SET session = ? WHERE job = ? AND due = ? AND owner = ?"
+        query = (
+            "UPDATE instants SET session = ? WHERE job = ? AND due = ? AND owner = ?"
+        )
         self._change(query, (session, instant.job, instant.due, self._owner))
 
-    def end(self, instant: Instant, state: State, reason: str = "", delivery: str = "") -> bool:
+    def end(
+        self, instant: Instant, state: State, reason: str = "", delivery: str = ""
+    ) -> bool:
         """Ends a run of this process; False when somebody has ended it already."""
         query = """UPDATE instants SET state = ?, reason = ?, delivery = ?, ended = ?, expires = 0
         WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"""
-        values = (state, reason, delivery, self._clock.now(), instant.job, instant.due, self._owner)
+        values = (
+            state,
+            reason,
+            delivery,
+            self._clock.now(),
+            instant.job,
+            instant.due,
+            self._owner,
+        )
         return self._change(query, values)
 
     def settle(self) -> list[Instant]:
@@ -174,7 +223,9 @@ class Schedules:
         return [
             msgspec.structs.replace(one, state="failed", reason=CUT_OFF, ended=now)
             for one in gone
-            if self._change(query, (CUT_OFF, now, one.job, one.due, one.owner, one.expires))
+            if self._change(
+                query, (CUT_OFF, now, one.job, one.due, one.owner, one.expires)
+            )
         ]
 
     def history(self, job: str = "", *, limit: int = 50) -> list[Instant]:
@@ -208,10 +259,15 @@ class Schedules:
         return self._db.write(clear)
 
     def _select(self, rest: str, values: tuple[Any, ...]) -> list[Instant]:
-        return [Instant(*row) for row in self._rows(f"SELECT {_FIELDS} FROM instants {rest}", values)]  # noqa: S608
+        return [
+            Instant(*row)
+            for row in self._rows(f"SELECT {_FIELDS} FROM instants {rest}", values)  # noqa: S608
+        ]
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        return self._db.read(lambda connection: connection.execute(query, values).fetchall())
+        return self._db.read(
+            lambda connection: connection.execute(query, values).fetchall()
+        )
 
     def _change(self, query: str, values: tuple[Any, ...]) -> bool:
         def run(connection: apsw.Connection) -> bool:
@@ -224,14 +280,17 @@ class Schedules:
 def _read(name: str, data: str) -> Job | None:
     try:
         return msgspec.json.decode(data, type=Job)
-    except msgspec.MsgspecError as error:  # of a newer Hermes, perhaps; the others still run
+    except (
+        msgspec.MsgspecError
+    ) as error:  # of a newer Hermes, perhaps; the others still run
         log.error("the job %s can't be read and does not run: %s", name, error)
         return None
 
 
 def _put(connection: apsw.Connection, job: Job) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO jobs (id, data) VALUES (?, ?)", (job.id, msgspec.json.encode(job).decode())
+        "INSERT OR REPLACE INTO jobs (id, data) VALUES (?, ?)",
+        (job.id, msgspec.json.encode(job).decode()),
     )
 
 
@@ -241,7 +300,12 @@ def _job(connection: apsw.Connection, name: str) -> Job | None:
     return None if data is None else _read(name, str(data))
 
 
-def _replan(connection: apsw.Connection, job: Job, following: Instant | None, dropped: tuple[str, float]) -> None:
+def _replan(
+    connection: apsw.Connection,
+    job: Job,
+    following: Instant | None,
+    dropped: tuple[str, float],
+) -> None:
     """Keeps a job, and plans `following` in place of all that was planned; `dropped` says why, and when."""
     query = "UPDATE instants SET state = 'skipped', reason = ?, ended = ? WHERE job = ? AND state = 'planned'"
     connection.execute(query, (*dropped, job.id))

@@ -24,7 +24,9 @@ CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 LAST_ROW = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
 """The largest `id` that was ever given, also to a row that was deleted since."""
 
-SEARCH_OPTIONS = "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"
+SEARCH_OPTIONS = (
+    "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"
+)
 """The full-text index. What it gets are words already, see words.py."""
 
 PROJECTIONS = f"""
@@ -181,7 +183,14 @@ ALTER TABLE events ADD COLUMN frame INTEGER;  -- what stands around `data`, if t
 CREATE INDEX events_by_frame ON events (frame) WHERE frame IS NOT NULL;
 """
 
-KEPT: tuple[str, ...] = ("jobs", "instants", "gateway_chats", "gateway_inbox", "gateway_outbox", "gateway_people")
+KEPT: tuple[str, ...] = (
+    "jobs",
+    "instants",
+    "gateway_chats",
+    "gateway_inbox",
+    "gateway_outbox",
+    "gateway_people",
+)
 """Tables that are no projection: a rebuilt database takes over what can be read of them."""
 
 MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS, FRAMES)

@@ -19,7 +19,9 @@ from hermes.store.words import match_expression, split
 T = TypeVar("T")
 
 _STEP = 500  # messages indexed in one transaction
-_STEP_CHARACTERS = 512 * 1024  # or that much text, so that nobody waits long for that transaction
+_STEP_CHARACTERS = (
+    512 * 1024
+)  # or that much text, so that nobody waits long for that transaction
 CATCH_UP_S = 1.0
 """Seconds that a search spends on an index that is behind, before it looks at the rest without one."""
 _LONGEST_QUERY = 1000  # characters
@@ -65,9 +67,15 @@ class Search:
         if len(query) > _LONGEST_QUERY:
             hint = f"Up to {_LONGEST_QUERY} characters are possible."
             raise StoreError("the search text is too long", hint=hint)
-        exact, loose = match_expression(query, prefix=False), match_expression(query, prefix=True)
+        exact, loose = (
+            match_expression(query, prefix=False),
+            match_expression(query, prefix=True),
+        )
         if not exact:
-            raise StoreError("nothing to search for", hint="Give at least one word (letters or digits).")
+            raise StoreError(
+                "nothing to search for",
+                hint="Give at least one word (letters or digits).",
+            )
         try:
             rows = self._rows(query, (exact, loose), session, limit)
         except StoreError as error:
@@ -75,7 +83,9 @@ class Search:
             rows = self._rows(query, (exact, loose), session, limit)
         return [self._hit(row, query) for row in rows]
 
-    def _rows(self, query: str, expressions: tuple[str, str], session: str, limit: int) -> list[Row]:
+    def _rows(
+        self, query: str, expressions: tuple[str, str], session: str, limit: int
+    ) -> list[Row]:
         """Those of the first expression, filled up with those of the second, newest first."""
         newer: list[list[Row]] = [[], []]
         if not self.catch_up(CATCH_UP_S):
@@ -84,13 +94,24 @@ class Search:
         found: dict[Row, None] = {}
         for rows, expression in zip(newer, dict.fromkeys(expressions), strict=False):
             if len(found) < limit:
-                found |= dict.fromkeys([*rows, *self._matching(expression, session, limit)])
+                found |= dict.fromkeys(
+                    [*rows, *self._matching(expression, session, limit)]
+                )
         return list(found)[:limit]
 
     def _hit(self, row: Row, query: str) -> Hit:
-        titles = self._db.select("SELECT title FROM sessions WHERE id = ?", (row.session,))
+        titles = self._db.select(
+            "SELECT title FROM sessions WHERE id = ?", (row.session,)
+        )
         title = str(titles[0][0]) if titles else ""
-        return Hit(row.session, row.seq, row.ts, row.role or "", title, snippet(searchable(row.data), query))
+        return Hit(
+            row.session,
+            row.seq,
+            row.ts,
+            row.role or "",
+            title,
+            snippet(searchable(row.data), query),
+        )
 
     def catch_up(self, timeout_s: float = float("inf")) -> bool:
         """Indexes what was written since, here or by another process, for so long; whether the index is complete.
@@ -108,7 +129,9 @@ class Search:
     def _matching(self, expression: str, session: str, limit: int) -> list[Row]:
         statement = _FIND_IN_SESSION if session else _FIND_ANYWHERE
         values = {"words": expression, "session": session, "limit": limit}
-        return self._db.run_on_reader(lambda connection: checked(connection.execute(statement, values)))
+        return self._db.run_on_reader(
+            lambda connection: checked(connection.execute(statement, values))
+        )
 
 
 def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:
@@ -126,7 +149,9 @@ def index_step(connection: apsw.Connection) -> bool:
     for row_id, data in connection.execute(_BACKLOG, (_STEP,)):
         words, names = split(searchable(data))
         values = (row_id, " ".join(words), " ".join(names))
-        connection.execute("INSERT INTO search (rowid, words, names) VALUES (?, ?, ?)", values)
+        connection.execute(
+            "INSERT INTO search (rowid, words, names) VALUES (?, ?, ?)", values
+        )
         last, messages, characters = row_id, messages + 1, characters + len(data)
         if characters > _STEP_CHARACTERS:
             break
@@ -137,9 +162,7 @@ def index_step(connection: apsw.Connection) -> bool:
 
 def forget(connection: apsw.Connection, session: str) -> None:
     """Takes a session's messages out of the index."""
-    rows = (
-        "SELECT id FROM events WHERE session = ? AND role IS NOT NULL AND id <= (SELECT indexed FROM search_progress)"
-    )
+    rows = "SELECT id FROM events WHERE session = ? AND role IS NOT NULL AND id <= (SELECT indexed FROM search_progress)"
     connection.execute(f"DELETE FROM search WHERE rowid IN ({rows})", (session,))  # noqa: S608 - our own text
 
 
@@ -156,7 +179,9 @@ def snippet(text: str, query: str) -> str:
 def _reset_if_damaged(database: Database, error: StoreError) -> None:
     """Empties an index that is damaged, so that it fills again from the log. Raises any other error."""
     # What is written here has no constraint of its own that could fail.
-    if not only_the_index(error.__cause__) and not isinstance(error.__cause__, apsw.ConstraintError):
+    if not only_the_index(error.__cause__) and not isinstance(
+        error.__cause__, apsw.ConstraintError
+    ):
         raise error
     log.warning("the search index was damaged; it is being made anew from the log")
     database.write(_reset)

@@ -7,15 +7,19 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import SessionBusy, SessionNotFound, UsageError
-from hermes.schema.events import SessionCreated, SessionImported, SessionRedone, SessionTitled, SessionUndone
+from hermes.schema.events import (
+    SessionCreated,
+    SessionImported,
+    SessionRedone,
+    SessionTitled,
+    SessionUndone,
+)
 from hermes.store import frames
 from hermes.store.database import Database
 from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
 
-_FIELDS = (
-    "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
-)
+_FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
 _REMEMBERED = 2_048  # sessions whose beginning is known
 _SELECT = f"""
 SELECT {_FIELDS},
@@ -99,7 +103,9 @@ class Sessions:
         self._clock = clock
         self._origins: dict[str, Origin] = {}
 
-    def recent(self, *, limit: int = 50, updated_before: float | None = None) -> list[SessionInfo]:
+    def recent(
+        self, *, limit: int = 50, updated_before: float | None = None
+    ) -> list[SessionInfo]:
         """Sessions, the most recently used first; those that work for another are not among them."""
         bound = updated_before if updated_before is not None else float("inf")
         where = "WHERE updated < ? AND kind != 'child' ORDER BY updated DESC, id DESC LIMIT ?"
@@ -107,7 +113,9 @@ class Sessions:
 
     def children(self, session: str) -> list[SessionInfo]:
         """Sessions that work or worked for this one, the oldest first."""
-        return self._select("WHERE parent = ? AND kind = 'child' ORDER BY created, id", (session,))
+        return self._select(
+            "WHERE parent = ? AND kind = 'child' ORDER BY created, id", (session,)
+        )
 
     def find(self, name: str) -> SessionInfo:
         """The session a person means: its id, the beginning of one, its exact title, or `last`."""
@@ -118,21 +126,26 @@ class Sessions:
             found = self._select(f"WHERE id = ({_LAST})", ())
         else:
             found = self._select("WHERE id = ?", (name,)) or self._select(
-                "WHERE substr(id, 1, length(?1)) = ?1 OR title = ?1 ORDER BY updated DESC LIMIT 9", (name,)
+                "WHERE substr(id, 1, length(?1)) = ?1 OR title = ?1 ORDER BY updated DESC LIMIT 9",
+                (name,),
             )
         if len(found) == 1:
             return found[0]
         if not found:
             raise _unknown(name)
         names = ", ".join(info.id for info in found)
-        raise SessionNotFound(f"{name!r} may be any of: {names}", hint="Give more of the id.")
+        raise SessionNotFound(
+            f"{name!r} may be any of: {names}", hint="Give more of the id."
+        )
 
     def origin(self, session: str) -> Origin:
         """How the session with that id began; quick to ask again."""
         known = self._origins.get(session)
         if known is None:
             query = "SELECT kind, parent, root, surface, cwd FROM sessions WHERE id = ?"
-            row = self._db.read(lambda connection: connection.execute(query, (session,)).fetchone())
+            row = self._db.read(
+                lambda connection: connection.execute(query, (session,)).fetchone()
+            )
             if row is None:
                 raise _unknown(session)
             known = Origin(*row)
@@ -144,7 +157,9 @@ class Sessions:
     def title(self, session: str) -> str:
         """What the session with that id is called; empty when it has no name yet."""
         query = "SELECT title FROM sessions WHERE id = ?"
-        row = self._db.read(lambda connection: connection.execute(query, (session,)).fetchone())
+        row = self._db.read(
+            lambda connection: connection.execute(query, (session,)).fetchone()
+        )
         if row is None:
             raise _unknown(session)
         return str(row[0])
@@ -153,12 +168,18 @@ class Sessions:
         """Removes a session and everything of it; returns how many rows that were. Not while somebody runs it."""
 
         def job(connection: apsw.Connection) -> int:
-            held = connection.execute("SELECT * FROM leases WHERE session = ?", (session,)).fetchone()
+            held = connection.execute(
+                "SELECT * FROM leases WHERE session = ?", (session,)
+            ).fetchone()
             if held and is_live(Lease(*held), self._clock.now()):
                 hint = "Nothing was deleted. Stop its turn first."
-                raise SessionBusy(f"session {session} is being run by {shown(held[1])}", hint=hint)
+                raise SessionBusy(
+                    f"session {session} is being run by {shown(held[1])}", hint=hint
+                )
             forget(connection, session)
-            rows = connection.execute("SELECT count(*) FROM events WHERE session = ?", (session,)).get
+            rows = connection.execute(
+                "SELECT count(*) FROM events WHERE session = ?", (session,)
+            ).get
             for table in ("events", "usage", "leases", "claims"):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
@@ -181,13 +202,20 @@ class Sessions:
         FROM usage WHERE {where}
         GROUP BY day, provider, model ORDER BY day, provider, model
         """  # noqa: S608 - one of two texts of our own
-        rows = self._db.read(lambda connection: connection.execute(query, values).fetchall())
+        rows = self._db.read(
+            lambda connection: connection.execute(query, values).fetchall()
+        )
         return [UsageRow(*row) for row in rows]
 
     def _select(self, rest: str, values: tuple[Any, ...]) -> list[SessionInfo]:
-        rows = self._db.read(lambda connection: connection.execute(_SELECT + rest, values).fetchall())
+        rows = self._db.read(
+            lambda connection: connection.execute(_SELECT + rest, values).fetchall()
+        )
         return [SessionInfo(*row) for row in rows]
 
 
 def _unknown(name: str) -> SessionNotFound:
-    return SessionNotFound(f"there is no session {name!r}", hint="`hermes sessions list` shows what there is.")
+    return SessionNotFound(
+        f"there is no session {name!r}",
+        hint="`hermes sessions list` shows what there is.",
+    )

@@ -13,7 +13,10 @@ from hermes.store.store import Store
 def write_snapshot(store: Store, session: str, folder: Path) -> Path:
     """Writes `session_<id>.json` in one step: readers see the old or the new file, never a half."""
     if "/" in session:
-        raise StoreError(f"session {session!r} can't have a file of its own", hint="Its id is not a file name.")
+        raise StoreError(
+            f"session {session!r} can't have a file of its own",
+            hint="Its id is not a file name.",
+        )
     info = store.sessions.find(session)
     events = [row.envelope() for row in store.log.every_event(session)]
     content = msgspec.json.encode({"session": info, "events": events})

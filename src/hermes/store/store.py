@@ -13,7 +13,15 @@ from hermes.store.check import Report, check
 from hermes.store.claims import Claims
 from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
-from hermes.store.file import Finding, State, companions, copy_whole, create, inspect, migrate
+from hermes.store.file import (
+    Finding,
+    State,
+    companions,
+    copy_whole,
+    create,
+    inspect,
+    migrate,
+)
 from hermes.store.leases import Leases
 from hermes.store.lock import DatabaseLock, FileLock
 from hermes.store.log import SessionLog
@@ -81,7 +89,12 @@ class Store:
     @property
     def has_jobs(self) -> bool:
         """Whether anything was ever scheduled; quick to ask."""
-        return self._db.read(lambda connection: connection.execute("SELECT 1 FROM jobs LIMIT 1").get) is not None
+        return (
+            self._db.read(
+                lambda connection: connection.execute("SELECT 1 FROM jobs LIMIT 1").get
+            )
+            is not None
+        )
 
     def share(self) -> None:
         """For a process with many sessions: their writes are committed together, and none holds up an event loop."""
@@ -108,7 +121,10 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -130,7 +146,9 @@ def open_store(
     Where it can be read but not written, every write is refused; `Store.incomplete` tells when its last rows are gone.
     """
     clock = clock or SystemClock()
-    if path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+    if path.is_file() and not (
+        os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    ):
         return _open_to_read(path, clock, busy_timeout, migrations)
     try:
         lock = DatabaseLock(path)
@@ -146,7 +164,9 @@ def open_store(
         raise
 
 
-def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]) -> Store:
+def _open_to_read(
+    path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]
+) -> Store:
     """Opens a sound, current file that can't be written. There is no lock: nothing here would be in another's way."""
     if not os.access(path, os.R_OK):
         hint = "Check the permissions of the file and its folder."
@@ -154,9 +174,13 @@ def _open_to_read(path: Path, clock: Clock, busy_timeout: float, migrations: Seq
     copied = ReadableCopy(path) if needs_copy(path) else None
     source = copied.path if copied else path
     try:
-        found = inspect(source, version=len(migrations), busy_timeout=busy_timeout, read_only=True)
+        found = inspect(
+            source, version=len(migrations), busy_timeout=busy_timeout, read_only=True
+        )
         incomplete = _require_readable(found, path, len(migrations))
-        database = Database(source, busy_timeout=busy_timeout, read_only=True, shown=path)
+        database = Database(
+            source, busy_timeout=busy_timeout, read_only=True, shown=path
+        )
     except BaseException:
         if copied is not None:
             copied.close()
@@ -170,7 +194,11 @@ def _require_readable(found: Finding, path: Path, version: int) -> Incomplete | 
         return None
     if found.lost_rows and found.version == version:
         return Incomplete(found.detail)
-    what = f"is damaged ({found.detail})" if found.state is State.DAMAGED else "was written by an older Hermes"
+    what = (
+        f"is damaged ({found.detail})"
+        if found.state is State.DAMAGED
+        else "was written by an older Hermes"
+    )
     hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
     raise StoreError(f"{path} {what}, and Hermes can't write here to fix it", hint=hint)
 
@@ -179,7 +207,12 @@ class _Opening:
     """Opens a file for writing. Any damage, whenever it is found, leads to the same repair."""
 
     def __init__(
-        self, path: Path, lock: DatabaseLock, clock: Clock, busy_timeout: float, migrations: Sequence[str]
+        self,
+        path: Path,
+        lock: DatabaseLock,
+        clock: Clock,
+        busy_timeout: float,
+        migrations: Sequence[str],
     ) -> None:
         self._path = path
         self._lock = lock
@@ -203,12 +236,17 @@ class _Opening:
                 return Store(database, self._lock, self._clock, recovery)
             self._lock.own(timeout=min(self._busy_timeout, _ALONE))
             recovery = self._repaired() or recovery
-        raise StoreBusy(f"{self._path} is being changed by other processes", hint="Nothing was changed. Try again.")
+        raise StoreBusy(
+            f"{self._path} is being changed by other processes",
+            hint="Nothing was changed. Try again.",
+        )
 
     def _opened(self) -> Database | None:
         """The database, if the file is sound and current."""
         try:
-            return self._database() if self._inspected().state is State.CURRENT else None
+            return (
+                self._database() if self._inspected().state is State.CURRENT else None
+            )
         except StoreDamaged:
             return None
 
@@ -220,8 +258,15 @@ class _Opening:
         try:
             found = self._inspected()
             if found.state is State.OLD:
-                migrate(self._path, self._migrations, found.version, busy_timeout=self._busy_timeout)
-            elif found.state is State.CURRENT:  # unless somebody has repaired it meanwhile, this finds what is wrong
+                migrate(
+                    self._path,
+                    self._migrations,
+                    found.version,
+                    busy_timeout=self._busy_timeout,
+                )
+            elif (
+                found.state is State.CURRENT
+            ):  # unless somebody has repaired it meanwhile, this finds what is wrong
                 self._database().close()
         except StoreDamaged as damaged:
             found = Finding(State.DAMAGED, detail=str(damaged.__cause__))
@@ -234,9 +279,14 @@ class _Opening:
         return None
 
     def _inspected(self) -> Finding:
-        return inspect(self._path, version=len(self._migrations), busy_timeout=self._busy_timeout)
+        return inspect(
+            self._path, version=len(self._migrations), busy_timeout=self._busy_timeout
+        )
 
     def _database(self) -> Database:
         return Database(
-            self._path, busy_timeout=self._busy_timeout, on_idle=index_step, on_commit=self._lock.note_last_row
+            self._path,
+            busy_timeout=self._busy_timeout,
+            on_idle=index_step,
+            on_commit=self._lock.note_last_row,
         )

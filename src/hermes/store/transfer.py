@@ -66,16 +66,22 @@ class Transfer:
 
     def import_lines(self, lines: Iterable[str], *, fresh_id: str) -> Imported:
         """Reads one exported session, all or nothing; where its id is taken or unfit, it gets `fresh_id`."""
-        numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+        numbered = (
+            (number, line) for number, line in enumerate(lines, 1) if line.strip()
+        )
         header = _header(next(numbered, (1, "")))
         source = header.session_id[:_LONGEST_SOURCE]
         rows = list(_rows(numbered))
         if not rows:
-            raise ImportRejected("the file holds no events", hint="Nothing was imported.")
+            raise ImportRejected(
+                "the file holds no events", hint="Nothing was imported."
+            )
 
         def job(connection: apsw.Connection) -> Imported:
             session = header.session_id if _is_fit(header.session_id) else fresh_id
-            if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,)).get:
+            if connection.execute(
+                "SELECT 1 FROM sessions WHERE id = ?", (session,)
+            ).get:
                 session = fresh_id
             require_free(connection, session)
             now = self._clock.now()
@@ -84,7 +90,17 @@ class Transfer:
                 write_row(connection, row._replace(session=session, epoch=epoch), event)
             note = SessionImported(source=source, rows=len(rows))
             entry = draft(note)
-            last = Row(0, session, rows[-1][0].seq + 1, epoch, now, entry.type, entry.role, "", entry.data)
+            last = Row(
+                0,
+                session,
+                rows[-1][0].seq + 1,
+                epoch,
+                now,
+                entry.type,
+                entry.role,
+                "",
+                entry.data,
+            )
             write_row(connection, last, note)
             return Imported(session, len(rows), source)
 
@@ -96,9 +112,14 @@ def _header(first: tuple[int, str]) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
     except msgspec.MsgspecError as error:
-        raise _rejected(number, "this is not the beginning of an exported session") from error
+        raise _rejected(
+            number, "this is not the beginning of an exported session"
+        ) from error
     if header.version > VERSION:
-        raise _rejected(number, f"the file has version {header.version}; this Hermes reads up to {VERSION}")
+        raise _rejected(
+            number,
+            f"the file has version {header.version}; this Hermes reads up to {VERSION}",
+        )
     return header
 
 
@@ -116,21 +137,30 @@ def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | No
         row, event = _parse(number, line)
         if row.seq <= seq:
             raise _rejected(number, f"seq {row.seq} comes after {seq}")
-        if (seq == 0) != isinstance(event, SessionCreated) or (seq == 0 and row.seq != 1):
-            raise _rejected(number, "a session begins with session.created, seq 1, and has it only once")
+        if (seq == 0) != isinstance(event, SessionCreated) or (
+            seq == 0 and row.seq != 1
+        ):
+            raise _rejected(
+                number,
+                "a session begins with session.created, seq 1, and has it only once",
+            )
         if isinstance(event, SessionRecovered):
             lost = max(lost, event.lost)
         seq, count = row.seq, count + 1
         yield row, event
     if seq - count > lost:
-        raise _rejected(number, f"of the {seq} rows up to here, {seq - count - lost} are missing")
+        raise _rejected(
+            number, f"of the {seq} rows up to here, {seq - count - lost} are missing"
+        )
 
 
 def _parse(number: int, line: str) -> tuple[Row, Event | None]:
     try:
         place = msgspec.json.decode(line, type=Line)
         fields: dict[str, Any] = {
-            name: value for name, value in msgspec.json.decode(line).items() if name not in ENVELOPE_FIELDS
+            name: value
+            for name, value in msgspec.json.decode(line).items()
+            if name not in ENVELOPE_FIELDS
         }
         cls = CATALOGUE.get(place.type)
         event = msgspec.convert(fields, cls) if cls else None
@@ -140,7 +170,9 @@ def _parse(number: int, line: str) -> tuple[Row, Event | None]:
         raise _rejected(number, f"{place.type} is not an event of a log")
     role = cls.role if cls else None
     data = _encode(fields).decode()
-    return Row(0, "", place.seq, 0, place.ts, place.type, role, place.turn_id, data), event
+    return Row(
+        0, "", place.seq, 0, place.ts, place.type, role, place.turn_id, data
+    ), event
 
 
 def _rejected(number: int, what: str) -> ImportRejected:

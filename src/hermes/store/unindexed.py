@@ -28,10 +28,18 @@ _MATCHES = "SELECT rowid FROM found WHERE found MATCH ? ORDER BY rowid DESC"
 
 
 def find_unindexed(
-    connection: apsw.Connection, query: str, expressions: tuple[str, ...], session: str, limit: int
+    connection: apsw.Connection,
+    query: str,
+    expressions: tuple[str, ...],
+    session: str,
+    limit: int,
 ) -> list[list[Row]]:
     """For each FTS5 expression of a query the newest messages that match it, if the index does not know them yet."""
-    values = {"session": session, "part": f"%{required_part(query)}%", "folded": f"*[{FOLDED}]*"}
+    values = {
+        "session": session,
+        "part": f"%{required_part(query)}%",
+        "folded": f"*[{FOLDED}]*",
+    }
     found: list[list[Row]] = [[] for _ in expressions]
     deadline = time.monotonic() + TIMEOUT_S
     with closing(apsw.Connection(":memory:")) as memory:
@@ -40,10 +48,16 @@ def find_unindexed(
         while len(found[0]) < limit and (rows := checked(islice(candidates, _CHUNK))):
             _index(memory, rows)
             for matching, expression in zip(found, expressions, strict=True):
-                numbers = {number for (number,) in memory.execute(_MATCHES, (expression,))}
-                matching.extend([row for row in rows if row.id in numbers][: limit - len(matching)])
+                numbers = {
+                    number for (number,) in memory.execute(_MATCHES, (expression,))
+                }
+                matching.extend(
+                    [row for row in rows if row.id in numbers][: limit - len(matching)]
+                )
             if time.monotonic() > deadline:
-                log.warning("the search index is still being built; of other messages only the newest were searched")
+                log.warning(
+                    "the search index is still being built; of other messages only the newest were searched"
+                )
                 break
     return found
 
@@ -53,4 +67,6 @@ def _index(memory: apsw.Connection, rows: list[Row]) -> None:
     for row in rows:
         words, names = split(searchable(row.data))
         values = (row.id, " ".join(words), " ".join(names))
-        memory.execute("INSERT INTO found (rowid, words, names) VALUES (?, ?, ?)", values)
+        memory.execute(
+            "INSERT INTO found (rowid, words, names) VALUES (?, ?, ?)", values
+        )

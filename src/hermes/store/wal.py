@@ -49,8 +49,13 @@ def page_size(wal: Content) -> int:
 def commits_after(wal: Content, frames: int, size: int) -> int:
     """How many transactions of this log's present round stand after the frames that SQLite accepts."""
     salts = _salts(wal)
-    starts = range(_HEADER + frames * (_FRAME + size), len(wal) - _FRAME - size + 1, _FRAME + size)
-    return sum(wal[at + 8 : at + 16] == salts and wal[at + 4 : at + 8] != b"\0\0\0\0" for at in starts)
+    starts = range(
+        _HEADER + frames * (_FRAME + size), len(wal) - _FRAME - size + 1, _FRAME + size
+    )
+    return sum(
+        wal[at + 8 : at + 16] == salts and wal[at + 4 : at + 8] != b"\0\0\0\0"
+        for at in starts
+    )
 
 
 def overlay(wal: Content, size: int) -> Overlay:
@@ -78,7 +83,9 @@ def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
         return
     order, salts = _order(wal), _salts(wal)
     before = [_stored(wal, _HEADER), _sum(order, wal[:24], (0, 0))]
-    for number, at in enumerate(range(_HEADER, len(wal) - _FRAME - size + 1, _FRAME + size), 1):
+    for number, at in enumerate(
+        range(_HEADER, len(wal) - _FRAME - size + 1, _FRAME + size), 1
+    ):
         if number % PAGES_AT_ONCE == 0:
             release_memory(wal)
         summed = wal[at : at + 8] + wal[at + _FRAME : at + _FRAME + size]
@@ -90,7 +97,11 @@ def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
 
 def _salts(wal: Content) -> bytes:
     """The numbers that tell this round's frames from those of earlier rounds."""
-    sound = _stored(wal, _HEADER) == _sum(_order(wal), wal[:24], (0, 0)) if len(wal) >= _HEADER else False
+    sound = (
+        _stored(wal, _HEADER) == _sum(_order(wal), wal[:24], (0, 0))
+        if len(wal) >= _HEADER
+        else False
+    )
     return wal[16:24] if sound else wal[_HEADER + 8 : _HEADER + 16]
 
 

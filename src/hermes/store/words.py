@@ -82,7 +82,9 @@ def match_expression(query: str, *, prefix: bool) -> str:
     unwanted: list[str] = []
     for minus, phrase, bare in re.findall(_TERM, query):
         excluded = bool(minus) or (bare.startswith("-") and len(bare) > 1)
-        expression = _phrase(phrase or bare, prefix=prefix and bool(bare) and not excluded)
+        expression = _phrase(
+            phrase or bare, prefix=prefix and bool(bare) and not excluded
+        )
         if expression:
             (unwanted if excluded else wanted).append(expression)
     if not wanted:
@@ -129,7 +131,9 @@ def _phrase(term: str, *, prefix: bool) -> str:
 def _fold(text: str) -> str:
     """The text without accents and variants of form. What a symbol stands for is a word of its own."""
     apart = re.sub(_SIGN, lambda found: _apart(found[0]), text)
-    return unicodedata.normalize("NFC", re.sub(ACCENT, "", unicodedata.normalize("NFKD", apart)))
+    return unicodedata.normalize(
+        "NFC", re.sub(ACCENT, "", unicodedata.normalize("NFKD", apart))
+    )
 
 
 def _apart(sign: str) -> str:

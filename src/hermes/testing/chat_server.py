@@ -65,7 +65,9 @@ class ChatServer:
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:
-        application = web.Application(client_max_size=50_000_000, middlewares=[self._through])
+        application = web.Application(
+            client_max_size=50_000_000, middlewares=[self._through]
+        )
         application.add_routes(self.routes())
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -75,7 +77,10 @@ class ChatServer:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.cut()
         if self._runner is not None:
@@ -103,13 +108,18 @@ class ChatServer:
         try:
             await asyncio.wait_for(look(), PATIENCE)
         except TimeoutError as error:
-            raise AssertionError(f"it never held of: {self.messages!r}\n{self.calls[-10:]!r}") from error
+            raise AssertionError(
+                f"it never held of: {self.messages!r}\n{self.calls[-10:]!r}"
+            ) from error
 
     async def sees(self, text: str, chat: str) -> Shown:
         """Waits until a message of a chat holds that text."""
 
         def found() -> Shown | None:
-            return next((one for one in self.messages if one.chat == chat and text in one.text), None)
+            return next(
+                (one for one in self.messages if one.chat == chat and text in one.text),
+                None,
+            )
 
         await self.until(found)
         shown = found()
@@ -130,7 +140,9 @@ class ChatServer:
         return self.failures[method].pop(0) if self.failures.get(method) else None
 
     @web.middleware
-    async def _through(self, request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+    async def _through(
+        self, request: web.Request, handler: Callable[[web.Request], Any]
+    ) -> web.StreamResponse:
         if self.hang:
             await asyncio.Event().wait()
         try:

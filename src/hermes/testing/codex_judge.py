@@ -13,10 +13,18 @@ class FixedJudge:
         self.decision = decision
         self.asked: list[tuple[Any, ...]] = []
 
-    def check(self, command: str, folder: Path, *, workspace: Path | None = None) -> Decision:
+    def check(
+        self, command: str, folder: Path, *, workspace: Path | None = None
+    ) -> Decision:
         return self._say(command, folder, workspace)
 
-    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:  # noqa: ARG002 - the port's shape
+    def check_files(
+        self,
+        paths: tuple[Path, ...],
+        workspace: Path,  # noqa: ARG002
+        *,
+        below: tuple[Path, ...] = (),  # noqa: ARG002, RUF100
+    ) -> Decision:
         return self._say(paths, below)
 
     def check_host(self, host: str) -> Decision:

@@ -21,13 +21,18 @@ _RELAY = Path(__file__).with_name("codex_relay.py")
 class CodexPeer:
     """Answers the handshake and the opening of a thread by itself, unless told otherwise."""
 
-    def __init__(self, folder: Path, *, version: str = "0.166.0", signed_in: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, version: str = "0.166.0", signed_in: bool = True
+    ) -> None:
         self.program = Path(sys.executable)
         self.received: list[dict[str, Any]] = []
         self.starts = 0
         self.answers: dict[str, Any] = {
             "initialize": {"userAgent": f"hermes/{version} (Linux; x86_64) unknown"},
-            "account/read": {"account": {"type": "apiKey"} if signed_in else None, "requiresOpenaiAuth": True},
+            "account/read": {
+                "account": {"type": "apiKey"} if signed_in else None,
+                "requiresOpenaiAuth": True,
+            },
             "thread/start": {"thread": {"id": "thread-1"}, "model": "gpt-peer"},
             "thread/resume": {"thread": {"id": "thread-1"}, "model": "gpt-peer"},
             "thread/inject_items": {},
@@ -46,11 +51,16 @@ class CodexPeer:
         return ("-I", "-S", str(_RELAY), str(self._path))
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_unix_server(self._accept, self._path, limit=_LIMIT)
+        self._server = await asyncio.start_unix_server(
+            self._accept, self._path, limit=_LIMIT
+        )
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.hang_up()
         if self._server is not None:
@@ -66,7 +76,9 @@ class CodexPeer:
             self._writer.close()
             self._writer = None
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._writer = writer
         self._writers.append(writer)
         self.starts += 1
@@ -93,7 +105,9 @@ class CodexPeer:
         """Tells something."""
         self.send({"method": method, "params": params, "emittedAtMs": 0})
 
-    async def receive(self, method: str = "", *, number: int | str | None = None) -> dict[str, Any]:
+    async def receive(
+        self, method: str = "", *, number: int | str | None = None
+    ) -> dict[str, Any]:
         """The next message with this method, or the answer to a question with this number."""
         for kept in self._aside:
             if _fits(kept, method, number):
@@ -108,7 +122,11 @@ class CodexPeer:
         """Takes the next `turn/start` and says that the turn has begun. Returns what was asked."""
         asked = await self.receive("turn/start")
         self.send({"id": asked["id"], "result": {"turn": {"id": turn}}})
-        self.notify("turn/started", threadId="thread-1", turn={"id": turn, "status": "inProgress"})
+        self.notify(
+            "turn/started",
+            threadId="thread-1",
+            turn={"id": turn, "status": "inProgress"},
+        )
         return asked
 
     def item(self, event: str, item: dict[str, Any], turn: str = "turn-1") -> None:
@@ -117,11 +135,26 @@ class CodexPeer:
 
     def delta(self, text: str, item: str = "msg-1", turn: str = "turn-1") -> None:
         """More of a message."""
-        self.notify("item/agentMessage/delta", threadId="thread-1", turnId=turn, itemId=item, delta=text)
+        self.notify(
+            "item/agentMessage/delta",
+            threadId="thread-1",
+            turnId=turn,
+            itemId=item,
+            delta=text,
+        )
 
-    def end_turn(self, status: str = "completed", turn: str = "turn-1", error: dict[str, Any] | None = None) -> None:
+    def end_turn(
+        self,
+        status: str = "completed",
+        turn: str = "turn-1",
+        error: dict[str, Any] | None = None,
+    ) -> None:
         """The turn is over."""
-        self.notify("turn/completed", threadId="thread-1", turn={"id": turn, "status": status, "error": error})
+        self.notify(
+            "turn/completed",
+            threadId="thread-1",
+            turn={"id": turn, "status": status, "error": error},
+        )
 
     def say(self, text: str, item: str = "msg-1", turn: str = "turn-1") -> None:
         """A whole message."""

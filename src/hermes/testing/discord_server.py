@@ -54,7 +54,13 @@ class DiscordServer(ChatServer):
         return str(((int(time.time() * 1000) - _EPOCH) << 22) + self.next_id())
 
     def say(
-        self, text: str, *, sender: str = "1", channel: str = "", quietly: bool = False, **more: Any
+        self,
+        text: str,
+        *,
+        sender: str = "1",
+        channel: str = "",
+        quietly: bool = False,
+        **more: Any,
     ) -> dict[str, Any]:
         """Somebody writes, by default to Hermes alone. `quietly`: nobody is told, as when nobody listens."""
         message = self._message(channel or sender, sender, text) | more
@@ -65,12 +71,24 @@ class DiscordServer(ChatServer):
 
     def press(self, shown: Shown, label: str, *, sender: str = "1") -> None:
         """Somebody presses a button."""
-        self._interact(shown.chat, sender, 3, {"component_type": 2, "custom_id": shown.buttons[label]}, shown.raw)
+        self._interact(
+            shown.chat,
+            sender,
+            3,
+            {"component_type": 2, "custom_id": shown.buttons[label]},
+            shown.raw,
+        )
 
     def command(self, name: str, words: str = "", *, sender: str = "1") -> None:
         """Somebody uses a slash command, alone with Hermes."""
         options = [{"name": "words", "type": 3, "value": words}] if words else []
-        self._interact(sender, sender, 2, {"id": "1", "name": name, "type": 1, "options": options}, {})
+        self._interact(
+            sender,
+            sender,
+            2,
+            {"id": "1", "name": name, "type": 1, "options": options},
+            {},
+        )
 
     def tell(self, kind: str, data: dict[str, Any]) -> None:
         """An event, to whoever listens or resumes."""
@@ -81,7 +99,14 @@ class DiscordServer(ChatServer):
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _interact(self, channel: str, sender: str, kind: int, data: dict[str, Any], message: dict[str, Any]) -> None:
+    def _interact(
+        self,
+        channel: str,
+        sender: str,
+        kind: int,
+        data: dict[str, Any],
+        message: dict[str, Any],
+    ) -> None:
         number = self.snowflake()
         about = {
             "id": number,
@@ -91,10 +116,19 @@ class DiscordServer(ChatServer):
             "version": 1,
             "data": data,
         }
-        place: dict[str, Any] = {"channel_id": channel, "channel": self._channel(channel)}
+        place: dict[str, Any] = {
+            "channel_id": channel,
+            "channel": self._channel(channel),
+        }
         place |= {"message": message} if message else {}
-        place |= {"user": _user(sender), "attachment_size_limit": 10_000_000, "entitlements": []}
-        self.tell("INTERACTION_CREATE", about | place | {"authorizing_integration_owners": {}})
+        place |= {
+            "user": _user(sender),
+            "attachment_size_limit": 10_000_000,
+            "entitlements": [],
+        }
+        self.tell(
+            "INTERACTION_CREATE", about | place | {"authorizing_integration_owners": {}}
+        )
 
     # --- the gateway
 
@@ -129,7 +163,9 @@ class DiscordServer(ChatServer):
                 pass
         self.changed()
 
-    async def _identify(self, socket: web.WebSocketResponse, data: dict[str, Any]) -> None:
+    async def _identify(
+        self, socket: web.WebSocketResponse, data: dict[str, Any]
+    ) -> None:
         self.identified.append(data)
         if data["token"] != self.token:
             await socket.close(code=4004)
@@ -140,14 +176,48 @@ class DiscordServer(ChatServer):
         self._sent.clear()
         self.sockets.append(socket)
         gateway = f"{self.url.replace('http', 'ws')}/gateway"
-        ready = {"v": 10, "user": _user(ME, bot=True), "guilds": [{"id": GUILD, "unavailable": True}]}
-        ready |= {"session_id": "session", "resume_gateway_url": gateway, "application": {"id": ME, "flags": 0}}
+        ready = {
+            "v": 10,
+            "user": _user(ME, bot=True),
+            "guilds": [{"id": GUILD, "unavailable": True}],
+        }
+        ready |= {
+            "session_id": "session",
+            "resume_gateway_url": gateway,
+            "application": {"id": ME, "flags": 0},
+        }
         self.tell("READY", ready)
         channel = self._channel(CHANNEL)
         threads = [self._channel(one) for one in self.threads]
-        guild = {"id": GUILD, "name": "Guild", "owner_id": "1", "member_count": 2, "large": False, "emojis": []}
-        guild |= {"roles": [{"id": GUILD, "name": "@everyone", "permissions": "0", "position": 0, "color": 0}]}
-        self.tell("GUILD_CREATE", guild | {"channels": [channel], "threads": threads, "members": [], "features": []})
+        guild = {
+            "id": GUILD,
+            "name": "Guild",
+            "owner_id": "1",
+            "member_count": 2,
+            "large": False,
+            "emojis": [],
+        }
+        guild |= {
+            "roles": [
+                {
+                    "id": GUILD,
+                    "name": "@everyone",
+                    "permissions": "0",
+                    "position": 0,
+                    "color": 0,
+                }
+            ]
+        }
+        self.tell(
+            "GUILD_CREATE",
+            guild
+            | {
+                "channels": [channel],
+                "threads": threads,
+                "members": [],
+                "features": [],
+            },
+        )
 
     # --- the routes
 
@@ -183,11 +253,26 @@ class DiscordServer(ChatServer):
         return self._refusal(request, "me") or _json(_user(ME, bot=True))
 
     async def _application(self, _: web.Request) -> web.Response:
-        about = {"id": ME, "name": "Hermes", "icon": None, "description": "", "bot_public": False, "flags": 0}
-        return _json(about | {"bot_require_code_grant": False, "owner": _user("1"), "verify_key": "k"})
+        about = {
+            "id": ME,
+            "name": "Hermes",
+            "icon": None,
+            "description": "",
+            "bot_public": False,
+            "flags": 0,
+        }
+        return _json(
+            about
+            | {"bot_require_code_grant": False, "owner": _user("1"), "verify_key": "k"}
+        )
 
     async def _bot(self, _: web.Request) -> web.Response:
-        limit = {"total": 1000, "remaining": self.starts, "reset_after": 60_000, "max_concurrency": 1}
+        limit = {
+            "total": 1000,
+            "remaining": self.starts,
+            "reset_after": 60_000,
+            "max_concurrency": 1,
+        }
         url = f"{self.url.replace('http', 'ws')}/gateway"
         return _json({"url": url, "shards": 1, "session_start_limit": limit})
 
@@ -202,8 +287,15 @@ class DiscordServer(ChatServer):
         return _json(self._channel(request.match_info["channel"]))
 
     async def _read(self, request: web.Request) -> web.Response:
-        channel, after = request.match_info["channel"], int(request.query.get("after", 0))
-        found = [one for one in self.history if one["channel_id"] == channel and int(one["id"]) > after]
+        channel, after = (
+            request.match_info["channel"],
+            int(request.query.get("after", 0)),
+        )
+        found = [
+            one
+            for one in self.history
+            if one["channel_id"] == channel and int(one["id"]) > after
+        ]
         return _json(found[: int(request.query.get("limit", 50))][::-1])
 
     async def _post(self, request: web.Request) -> web.Response:
@@ -224,7 +316,15 @@ class DiscordServer(ChatServer):
         self._nonces[nonce] = made
         name, data = files[0] if files else ("", b"")
         self.messages.append(
-            Shown(channel, made["id"], made["content"], _labels(made["components"]), file=data, name=name, raw=made)
+            Shown(
+                channel,
+                made["id"],
+                made["content"],
+                _labels(made["components"]),
+                file=data,
+                name=name,
+                raw=made,
+            )
         )
         failure = self.failing("send after")
         return _error(failure) if failure is not None else _json(made)
@@ -234,7 +334,10 @@ class DiscordServer(ChatServer):
             return refusal
         fields, _ = await _fields(request)
         self.calls.append(("edit", fields))
-        found = next((one for one in self.messages if one.id == request.match_info["message"]), None)
+        found = next(
+            (one for one in self.messages if one.id == request.match_info["message"]),
+            None,
+        )
         if found is None:
             return _error(Failure(404, "Unknown Message"))
         if len(fields["content"]) > _MOST:
@@ -243,7 +346,10 @@ class DiscordServer(ChatServer):
         if "components" in fields:
             found.buttons = _labels(fields["components"])
         found.changes += 1
-        return _json(found.raw | {"content": found.text, "components": fields.get("components", [])})
+        return _json(
+            found.raw
+            | {"content": found.text, "components": fields.get("components", [])}
+        )
 
     async def _type(self, request: web.Request) -> web.Response:
         self.typed.append(request.match_info["channel"])
@@ -252,7 +358,11 @@ class DiscordServer(ChatServer):
     async def _callback(self, request: web.Request) -> web.Response:
         fields, _ = await _fields(request)
         self.calls.append(("callback", fields))
-        about = {"id": request.match_info["id"], "type": 3, "response_message_loading": False}
+        about = {
+            "id": request.match_info["id"],
+            "type": 3,
+            "response_message_loading": False,
+        }
         return _json({"interaction": about | {"response_message_ephemeral": False}})
 
     async def _note(self, request: web.Request) -> web.Response:
@@ -264,17 +374,42 @@ class DiscordServer(ChatServer):
 
     async def _file(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        return web.Response(body=self.files[name]) if name in self.files else web.Response(status=404)
+        return (
+            web.Response(body=self.files[name])
+            if name in self.files
+            else web.Response(status=404)
+        )
 
     # --- its objects
 
     def _channel(self, number: str) -> dict[str, Any]:
         if number in self.threads:
-            times = {"archived": False, "auto_archive_duration": 60, "archive_timestamp": _TIME, "locked": False}
-            about = {"id": number, "type": 11, "parent_id": self.threads[number], "guild_id": GUILD, "owner_id": "1"}
-            return about | {"name": "a thread", "message_count": 1, "member_count": 1, "thread_metadata": times}
+            times = {
+                "archived": False,
+                "auto_archive_duration": 60,
+                "archive_timestamp": _TIME,
+                "locked": False,
+            }
+            about = {
+                "id": number,
+                "type": 11,
+                "parent_id": self.threads[number],
+                "guild_id": GUILD,
+                "owner_id": "1",
+            }
+            return about | {
+                "name": "a thread",
+                "message_count": 1,
+                "member_count": 1,
+                "thread_metadata": times,
+            }
         if int(number) < 100:
-            return {"id": number, "type": 1, "recipients": [_user(number)], "last_message_id": None}
+            return {
+                "id": number,
+                "type": 1,
+                "recipients": [_user(number)],
+                "last_message_id": None,
+            }
         return {
             "id": number,
             "type": 0,
@@ -284,19 +419,49 @@ class DiscordServer(ChatServer):
             "permission_overwrites": [],
         }
 
-    def _message(self, channel: str, sender: str, text: str, *, bot: bool = False) -> dict[str, Any]:
-        mentions = [_user(one, bot=one == ME) for one in re.findall(r"<@!?(\d+)>", text)]
-        times = {"timestamp": _TIME, "edited_timestamp": None, "tts": False, "pinned": False, "type": 0}
-        empty: dict[str, Any] = {"attachments": [], "embeds": [], "mention_roles": [], "components": []}
-        about = {"id": self.snowflake(), "channel_id": channel, "author": _user(sender, bot=bot), "content": text}
+    def _message(
+        self, channel: str, sender: str, text: str, *, bot: bool = False
+    ) -> dict[str, Any]:
+        mentions = [
+            _user(one, bot=one == ME) for one in re.findall(r"<@!?(\d+)>", text)
+        ]
+        times = {
+            "timestamp": _TIME,
+            "edited_timestamp": None,
+            "tts": False,
+            "pinned": False,
+            "type": 0,
+        }
+        empty: dict[str, Any] = {
+            "attachments": [],
+            "embeds": [],
+            "mention_roles": [],
+            "components": [],
+        }
+        about = {
+            "id": self.snowflake(),
+            "channel_id": channel,
+            "author": _user(sender, bot=bot),
+            "content": text,
+        }
         place = {"guild_id": GUILD} if int(channel) >= 100 else {}
-        return about | times | empty | place | {"mentions": mentions, "mention_everyone": False}
+        return (
+            about
+            | times
+            | empty
+            | place
+            | {"mentions": mentions, "mention_everyone": False}
+        )
 
 
-def _json(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def _json(
+    data: Any, status: int = 200, headers: dict[str, str] | None = None
+) -> web.Response:
     """As Discord names it: without a character set."""
     body = msgspec.json.encode(data)
-    return web.Response(body=body, status=status, headers=headers, content_type="application/json")
+    return web.Response(
+        body=body, status=status, headers=headers, content_type="application/json"
+    )
 
 
 async def _send(socket: web.WebSocketResponse, event: dict[str, Any]) -> None:
@@ -304,23 +469,40 @@ async def _send(socket: web.WebSocketResponse, event: dict[str, Any]) -> None:
         await socket.send_str(msgspec.json.encode(event).decode())
 
 
-async def _fields(request: web.Request) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
+async def _fields(
+    request: web.Request,
+) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
     if request.content_type != "multipart/form-data":
         return await request.json(), []
     form = await request.post()
-    files = [(one.filename, one.file.read()) for one in form.values() if isinstance(one, web.FileField)]
+    files = [
+        (one.filename, one.file.read())
+        for one in form.values()
+        if isinstance(one, web.FileField)
+    ]
     return msgspec.json.decode(str(form["payload_json"])), files
 
 
 def _labels(components: list[dict[str, Any]]) -> dict[str, str]:
     if len(components) > 5 or any(len(row["components"]) > 5 for row in components):
         raise web.HTTPBadRequest(text="too many components")
-    return {one["label"]: one["custom_id"] for row in components for one in row["components"]}
+    return {
+        one["label"]: one["custom_id"]
+        for row in components
+        for one in row["components"]
+    }
 
 
 def _user(number: str, *, bot: bool = False) -> dict[str, Any]:
     name = "hermes" if bot else f"person{number}"
-    return {"id": number, "username": name, "discriminator": "0", "avatar": None, "bot": bot, "global_name": None}
+    return {
+        "id": number,
+        "username": name,
+        "discriminator": "0",
+        "avatar": None,
+        "bot": bot,
+        "global_name": None,
+    }
 
 
 def _error(failure: Failure) -> web.Response:

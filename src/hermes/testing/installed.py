@@ -19,7 +19,9 @@ import msgspec
 from hermes.testing.emulator import Emulator
 
 _PATIENCE = 30.0  # seconds for anything to happen
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])")
+_ESCAPES = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])"
+)
 
 
 class Finished(NamedTuple):
@@ -47,19 +49,35 @@ class InstalledHermes:
     def environ(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment of a run: nothing of the caller's own Hermes or keys."""
         kept = {
-            name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPYCACHEPREFIX") if name in os.environ
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "LANG", "PYTHONPYCACHEPREFIX")
+            if name in os.environ
         }
-        service = {"OPENAI_BASE_URL": self._url, "OPENAI_API_KEY": "sk-test-0000000000000000"} if self._url else {}
-        return {"LANG": "C.UTF-8", **kept, "HERMES_HOME": str(self.home), **service, **(extra or {})}
+        service = (
+            {"OPENAI_BASE_URL": self._url, "OPENAI_API_KEY": "sk-test-0000000000000000"}
+            if self._url
+            else {}
+        )
+        return {
+            "LANG": "C.UTF-8",
+            **kept,
+            "HERMES_HOME": str(self.home),
+            **service,
+            **(extra or {}),
+        }
 
-    async def start(self, *arguments: str, **environ: str) -> asyncio.subprocess.Process:
+    async def start(
+        self, *arguments: str, **environ: str
+    ) -> asyncio.subprocess.Process:
         """A process with pipes; the caller sees to its end."""
         pipe = asyncio.subprocess.PIPE
         return await asyncio.create_subprocess_exec(
             executable(), *arguments, env=self.environ(environ), cwd=self.work, stdin=pipe, stdout=pipe, stderr=pipe
         )  # fmt: skip
 
-    async def run(self, *arguments: str, stdin: str | bytes = "", **environ: str) -> Finished:
+    async def run(
+        self, *arguments: str, stdin: str | bytes = "", **environ: str
+    ) -> Finished:
         """Runs to the end; a run that takes too long is ended and fails."""
         process = await self.start(*arguments, **environ)
         content = stdin.encode() if isinstance(stdin, str) else stdin
@@ -71,16 +89,26 @@ class InstalledHermes:
             raise
         return Finished(process.returncode or 0, out.decode(), err.decode())
 
-    def terminal(self, *arguments: str, size: tuple[int, int] = (80, 24), **environ: str) -> "Terminal":
+    def terminal(
+        self, *arguments: str, size: tuple[int, int] = (80, 24), **environ: str
+    ) -> "Terminal":
         """`hermes` at a terminal."""
         argv = [str(executable()), *arguments]
-        return Terminal(argv, self.environ({"TERM": "xterm-256color", **environ}), self.work, size)
+        return Terminal(
+            argv, self.environ({"TERM": "xterm-256color", **environ}), self.work, size
+        )
 
 
 class Terminal:
     """A process on a pseudo-terminal. `screen` is all it ever wrote, without the codes that drive a terminal."""
 
-    def __init__(self, argv: list[str], environ: Mapping[str, str], cwd: Path, size: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        environ: Mapping[str, str],
+        cwd: Path,
+        size: tuple[int, int],
+    ) -> None:
         self._argv = argv
         self._environ = dict(environ)
         self._cwd = cwd
@@ -93,7 +121,11 @@ class Terminal:
 
     async def __aenter__(self) -> Self:
         self._fd, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", self._size[1], self._size[0], 0, 0))
+        fcntl.ioctl(
+            theirs,
+            termios.TIOCSWINSZ,
+            struct.pack("HHHH", self._size[1], self._size[0], 0, 0),
+        )
         os.set_blocking(self._fd, False)
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _LEAD, *self._argv,
@@ -104,7 +136,10 @@ class Terminal:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)
         if self._process is not None and self._process.returncode is None:
@@ -141,7 +176,9 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         """Changes the window's size, and tells the process."""
         self._emulator.resize(columns, rows)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        fcntl.ioctl(
+            self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0)
+        )
 
     def vanish(self) -> None:
         """The terminal is gone: its window was closed, its connection lost."""
@@ -192,7 +229,9 @@ class Terminal:
         try:
             await asyncio.wait_for(look(), _PATIENCE)
         except TimeoutError as error:
-            raise AssertionError(f"{text!r} was not seen {times} times in:\n{self.screen}") from error
+            raise AssertionError(
+                f"{text!r} was not seen {times} times in:\n{self.screen}"
+            ) from error
         return self.screen
 
     async def ends(self) -> int:

@@ -17,7 +17,12 @@ AUTHSERV = "mx.loopback.test"
 class MailServer:
     """`inbox` is what was delivered to the mailbox, `sent` what its owner sent."""
 
-    def __init__(self, *, password: str = "mail-password-of-a-test", idle: bool = True) -> None:  # noqa: S107
+    def __init__(
+        self,
+        *,
+        password: str = "mail-password-of-a-test",  # noqa: S107
+        idle: bool = True,  # noqa: RUF100, S107
+    ) -> None:
         self.password = password
         self.idle = idle
         self.inbox: list[bytes] = []
@@ -32,12 +37,19 @@ class MailServer:
 
     async def __aenter__(self) -> Self:
         for serve in (self._imap, self._smtp):
-            self._servers.append(await asyncio.start_server(self._keep(serve), "127.0.0.1", 0))
-        self.imap_port, self.smtp_port = (one.sockets[0].getsockname()[1] for one in self._servers)
+            self._servers.append(
+                await asyncio.start_server(self._keep(serve), "127.0.0.1", 0)
+            )
+        self.imap_port, self.smtp_port = (
+            one.sockets[0].getsockname()[1] for one in self._servers
+        )
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for server in self._servers:
             server.close()
@@ -45,12 +57,16 @@ class MailServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def receive(self, text: str, *, sender: str, verified: bool = True, **headers: str) -> EmailMessage:
+    def receive(
+        self, text: str, *, sender: str, verified: bool = True, **headers: str
+    ) -> EmailMessage:
         """Somebody writes to the mailbox."""
         mail = EmailMessage()
         if verified:
             domain = sender.rpartition("@")[2]
-            mail["Authentication-Results"] = f"{AUTHSERV}; dkim=pass header.d={domain}; dmarc=pass"
+            mail["Authentication-Results"] = (
+                f"{AUTHSERV}; dkim=pass header.d={domain}; dmarc=pass"
+            )
         mail["From"], mail["To"] = sender, "hermes@loopback.test"
         mail["Message-ID"] = f"<{len(self.inbox) + 1}@{sender.rpartition('@')[2]}>"
         for name, value in headers.items():
@@ -75,13 +91,17 @@ class MailServer:
         self, serve: "Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]"
     ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.get_running_loop().create_task(self._guard(serve, reader, writer))
+            task = asyncio.get_running_loop().create_task(
+                self._guard(serve, reader, writer)
+            )
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
         return accept
 
-    async def _guard(self, serve: object, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _guard(
+        self, serve: object, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             await serve(reader, writer)  # type: ignore[operator]  # pyrefly: ignore[not-callable]
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -89,44 +109,66 @@ class MailServer:
         finally:
             writer.close()
 
-    async def _imap(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _imap(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         writer.write(b"* OK loopback\r\n")
         known = 0
         while line := (await reader.readline()).decode().strip():
             tag, _, rest = line.partition(" ")
             command = rest.upper()
             if command.startswith("CAPABILITY"):
-                writer.write(b"* CAPABILITY IMAP4rev1" + (b" IDLE" if self.idle else b"") + b"\r\n")
+                writer.write(
+                    b"* CAPABILITY IMAP4rev1"
+                    + (b" IDLE" if self.idle else b"")
+                    + b"\r\n"
+                )
             elif command.startswith("LOGIN"):
                 if self.password not in rest:
                     writer.write(f"{tag} NO [AUTHENTICATIONFAILED] wrong\r\n".encode())
                     continue
             elif command.startswith("SELECT"):
-                writer.write(f"* {len(self.inbox)} EXISTS\r\n* OK [UIDVALIDITY 1]\r\n".encode())
+                writer.write(
+                    f"* {len(self.inbox)} EXISTS\r\n* OK [UIDVALIDITY 1]\r\n".encode()
+                )
             elif command.startswith("UID SEARCH"):
-                unseen = [str(n) for n in range(1, len(self.inbox) + 1) if n not in self.seen]
+                unseen = [
+                    str(n) for n in range(1, len(self.inbox) + 1) if n not in self.seen
+                ]
                 writer.write(f"* SEARCH {' '.join(unseen)}\r\n".encode())
             elif command.startswith("UID FETCH"):
                 number = int(rest.split()[2])
                 body = self.inbox[number - 1]
                 head = f"* {number} FETCH (UID {number} "
                 if "RFC822.SIZE" in command:
-                    writer.write(f"{head}RFC822.SIZE {self.sizes.get(number, len(body))})\r\n".encode())
+                    writer.write(
+                        f"{head}RFC822.SIZE {self.sizes.get(number, len(body))})\r\n".encode()
+                    )
                 else:
-                    part = body.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if "[HEADER]" in command else body
-                    writer.write(f"{head}BODY[] {{{len(part)}}}\r\n".encode() + part + b")\r\n")
+                    part = (
+                        body.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+                        if "[HEADER]" in command
+                        else body
+                    )
+                    writer.write(
+                        f"{head}BODY[] {{{len(part)}}}\r\n".encode() + part + b")\r\n"
+                    )
             elif command.startswith("UID STORE"):
                 self.seen.add(int(rest.split()[2]))
                 self._changed.set()
             elif command == "IDLE":
                 known = await self._idle(reader, writer, known)
-            if len(self.inbox) > known and known:  # told once, with whatever command comes next
+            if (
+                len(self.inbox) > known and known
+            ):  # told once, with whatever command comes next
                 writer.write(f"* {len(self.inbox)} EXISTS\r\n".encode())
             known = len(self.inbox)
             writer.write(f"{tag} OK done\r\n".encode())
             await writer.drain()
 
-    async def _idle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, known: int) -> int:
+    async def _idle(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, known: int
+    ) -> int:
         if len(self.inbox) > known:
             known = len(self.inbox)
             writer.write(f"* {known} EXISTS\r\n".encode())
@@ -141,7 +183,9 @@ class MailServer:
         await done
         return known
 
-    async def _smtp(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _smtp(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         writer.write(b"220 loopback\r\n")
         while line := (await reader.readline()).decode().strip():
             command = line.upper()
@@ -149,7 +193,9 @@ class MailServer:
                 writer.write(b"250-loopback\r\n250 AUTH PLAIN\r\n")
             elif command.startswith("AUTH PLAIN"):
                 given = base64.b64decode(line.split()[2]).decode().split("\0")[-1]
-                writer.write(b"235 ok\r\n" if given == self.password else b"535 wrong\r\n")
+                writer.write(
+                    b"235 ok\r\n" if given == self.password else b"535 wrong\r\n"
+                )
             elif command == "DATA":
                 writer.write(b"354 go on\r\n")
                 body = await reader.readuntil(b"\r\n.\r\n")

@@ -19,8 +19,18 @@ import msgspec
 from hermes.testing.formats import Format, error_body, error_frame, render, render_whole
 from hermes.testing.served import Fault, Served, parse_script
 
-_FORMATS: dict[str, Format] = {"/chat/completions": "chat", "/responses": "responses", "/messages": "anthropic"}
-_REASONS = {200: "OK", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
+_FORMATS: dict[str, Format] = {
+    "/chat/completions": "chat",
+    "/responses": "responses",
+    "/messages": "anthropic",
+}
+_REASONS = {
+    200: "OK",
+    401: "Unauthorized",
+    404: "Not Found",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+}
 
 _WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
@@ -52,12 +62,16 @@ class ModelServer:
         models: tuple[str, ...] = ("fake-1",),
     ) -> None:
         self.requests: list[Recorded] = []
-        self.disconnected = asyncio.Event()  # a client went away while it was being answered
+        self.disconnected = (
+            asyncio.Event()
+        )  # a client went away while it was being answered
         self.hanging = asyncio.Event()  # a scripted silence began
         self.connections = 0
         self.url = ""  # the base address for all three formats, once it listens
         self.record: Path | None = None
-        self._replies = [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
+        self._replies = [
+            Served(text=reply) if isinstance(reply, str) else reply for reply in replies
+        ]
         self._repeat = repeat
         self._respond = respond
         self._models = models
@@ -91,22 +105,31 @@ class ModelServer:
         if self._server is not None:
             await self._server.wait_closed()
         if self._unexpected:
-            raise AssertionError(f"the model server was asked {self._unexpected} times more than was scripted")
+            raise AssertionError(
+                f"the model server was asked {self._unexpected} times more than was scripted"
+            )
 
     async def __aenter__(self) -> Self:
         await self.start()
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if kind is not None:
             self._unexpected = 0  # the test has failed already, and says why
         await self.close()
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.connections += 1
-        task = asyncio.get_running_loop().create_task(self._serve(_Connection(reader, writer, self)))
+        task = asyncio.get_running_loop().create_task(
+            self._serve(_Connection(reader, writer, self))
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -124,26 +147,42 @@ class ModelServer:
 
     def _save(self, request: Recorded) -> None:
         if self.record is not None:
-            line = {"method": request.method, "path": request.path, "body": request.body.decode()}
+            line = {
+                "method": request.method,
+                "path": request.path,
+                "body": request.body.decode(),
+            }
             with self.record.open("ab") as file:
                 file.write(msgspec.json.encode(line) + b"\n")
 
     async def _answer(self, request: Recorded, connection: "_Connection") -> bool:
         """Whether the connection goes on."""
         if request.method == "GET" and request.path.endswith("/models"):
-            listing = {"object": "list", "data": [{"id": name, "object": "model"} for name in self._models]}
+            listing = {
+                "object": "list",
+                "data": [{"id": name, "object": "model"} for name in self._models],
+            }
             return await connection.send(200, msgspec.json.encode(listing))
-        kind = next((kind for path, kind in _FORMATS.items() if request.path.endswith(path)), None)
+        kind = next(
+            (kind for path, kind in _FORMATS.items() if request.path.endswith(path)),
+            None,
+        )
         if kind is None or request.method != "POST":
-            return await connection.send(404, error_body("chat", 404, f"no such path: {request.path}", ""))
+            return await connection.send(
+                404, error_body("chat", 404, f"no such path: {request.path}", "")
+            )
         try:
             model = msgspec.json.decode(request.body, type=_Asked).model
         except msgspec.DecodeError as error:
-            return await connection.send(400, error_body(kind, 400, f"the body is not JSON: {error}", ""))
+            return await connection.send(
+                400, error_body(kind, 400, f"the body is not JSON: {error}", "")
+            )
         reply = self._next(request)
         if reply is None:
             self._unexpected += 1
-            return await connection.send(500, error_body(kind, 500, "the script has no reply left", ""))
+            return await connection.send(
+                500, error_body(kind, 500, "the script has no reply left", "")
+            )
         self._served += 1
         events = render(kind, reply, model, self._served)
         if reply.fault is not None:
@@ -159,10 +198,14 @@ class ModelServer:
             return self._replies[0]
         return self._replies.pop(0) if self._replies else None
 
-    async def _fail(self, fault: Fault, events: list[bytes], kind: Format, connection: "_Connection") -> bool:
+    async def _fail(
+        self, fault: Fault, events: list[bytes], kind: Format, connection: "_Connection"
+    ) -> bool:
         half = events[: max(1, len(events) // 2)]
         if fault.hang:
-            await connection.hang(half if fault.hang == "middle" else [], head=fault.hang != "head")
+            await connection.hang(
+                half if fault.hang == "middle" else [], head=fault.hang != "head"
+            )
             return False
         if fault.cut_after is not None:
             await connection.cut(b"".join(events)[: fault.cut_after])
@@ -179,8 +222,14 @@ class ModelServer:
 def _whole(fault: Fault, kind: Format) -> tuple[int, bytes, Mapping[str, str]]:
     """A fault that is not a stream."""
     if fault.status:
-        body = fault.body.encode() or error_body(kind, fault.status, fault.message, fault.code)
-        return fault.status, body, {"retry-after": fault.retry_after} if fault.retry_after else {}
+        body = fault.body.encode() or error_body(
+            kind, fault.status, fault.message, fault.code
+        )
+        return (
+            fault.status,
+            body,
+            {"retry-after": fault.retry_after} if fault.retry_after else {},
+        )
     if fault.html:
         page = b"<!doctype html><html><head><title>Sign in</title></head><body>Welcome</body></html>"
         return 200, page, {"content-type": "text/html; charset=utf-8"}
@@ -197,7 +246,12 @@ def _packed(events: list[bytes], window: int) -> Iterator[bytes]:
 class _Connection:
     """HTTP/1.1 on one socket, as much as a client of a model service needs."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: ModelServer) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        server: ModelServer,
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._owner = server
@@ -212,33 +266,61 @@ class _Connection:
             return None
         first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
         method, path, _ = first.split(" ", 2)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines)
+        }
         body = await self._reader.readexactly(int(headers.get("content-length", "0")))
         return Recorded(method, path.partition("?")[0], headers, body)
 
     def _head(self, status: int, headers: Mapping[str, str]) -> None:
-        lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}", *(f"{k}: {v}" for k, v in headers.items())]
+        lines = [
+            f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}",
+            *(f"{k}: {v}" for k, v in headers.items()),
+        ]
         self._writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
 
     def _chunk(self, data: bytes) -> None:
         self._writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
-    async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> bool:
+    async def send(
+        self, status: int, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> bool:
         """A whole answer."""
-        self._head(status, {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})})
+        self._head(
+            status,
+            {
+                "content-type": "application/json",
+                "content-length": str(len(body)),
+                **(headers or {}),
+            },
+        )
         self._writer.write(body)
         await self._writer.drain()
         return True
 
     def _begin(self, delivery: str = "stream") -> None:
-        kind = {"plain": "text/plain", "json": "application/json"}.get(delivery, "text/event-stream")
+        kind = {"plain": "text/plain", "json": "application/json"}.get(
+            delivery, "text/event-stream"
+        )
         coding = {"content-encoding": delivery} if delivery in _WINDOWS else {}
-        self._head(200, {"content-type": f"{kind}; charset=utf-8", "transfer-encoding": "chunked", **coding})
+        self._head(
+            200,
+            {
+                "content-type": f"{kind}; charset=utf-8",
+                "transfer-encoding": "chunked",
+                **coding,
+            },
+        )
 
-    async def stream(self, events: list[bytes], delay: float, delivery: str = "stream") -> bool:
+    async def stream(
+        self, events: list[bytes], delay: float, delivery: str = "stream"
+    ) -> bool:
         """A stream with its proper end."""
         self._begin(delivery)
-        for event in _packed(events, _WINDOWS[delivery]) if delivery in _WINDOWS else events:
+        for event in (
+            _packed(events, _WINDOWS[delivery]) if delivery in _WINDOWS else events
+        ):
             self._chunk(event)
             if delay:
                 await self._writer.drain()
@@ -278,13 +360,28 @@ async def _run(server: ModelServer, port: int) -> None:
 
 def main() -> None:
     """The server as a process; it runs until it is ended."""
-    parser = argparse.ArgumentParser(prog="python -m hermes.testing.model_server", description="A fake model service.")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one; the address is printed")
-    parser.add_argument("--script", type=Path, required=True, help="a JSON list of replies")
-    parser.add_argument("--record", type=Path, help="append each request to this file, one JSON object per line")
-    parser.add_argument("--repeat", action="store_true", help="give the last reply again and again")
+    parser = argparse.ArgumentParser(
+        prog="python -m hermes.testing.model_server",
+        description="A fake model service.",
+    )
+    parser.add_argument(
+        "--port", type=int, default=0, help="0 takes a free one; the address is printed"
+    )
+    parser.add_argument(
+        "--script", type=Path, required=True, help="a JSON list of replies"
+    )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        help="append each request to this file, one JSON object per line",
+    )
+    parser.add_argument(
+        "--repeat", action="store_true", help="give the last reply again and again"
+    )
     options = parser.parse_args()
-    server = ModelServer(*parse_script(options.script.read_bytes()), repeat=options.repeat)
+    server = ModelServer(
+        *parse_script(options.script.read_bytes()), repeat=options.repeat
+    )
     server.record = options.record
     try:
         asyncio.run(_run(server, options.port))

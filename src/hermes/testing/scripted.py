@@ -7,7 +7,13 @@ import msgspec
 
 from hermes.errors import ModelError
 from hermes.schema.messages import AssistantMessage, ToolCall, Usage
-from hermes.schema.model import Finished, ModelEvent, ModelRequest, ReasoningDelta, TextDelta
+from hermes.schema.model import (
+    Finished,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+)
 
 _CHUNK = 8  # characters of a delta
 
@@ -25,11 +31,18 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 class ScriptedModel:
     """Implements the `Model` port. `requests` holds what it was asked."""
 
-    def __init__(self, *replies: Reply | str, provider: str = "scripted", name: str = "scripted-1") -> None:
+    def __init__(
+        self,
+        *replies: Reply | str,
+        provider: str = "scripted",
+        name: str = "scripted-1",
+    ) -> None:
         self.provider = provider
         self.name = name
         self.requests: list[ModelRequest] = []
-        self._replies = [Reply(text=reply) if isinstance(reply, str) else reply for reply in replies]
+        self._replies = [
+            Reply(text=reply) if isinstance(reply, str) else reply for reply in replies
+        ]
         self._call_ids = (f"call-{n}" for n in itertools.count(1))
 
     @property
@@ -41,7 +54,9 @@ class ScriptedModel:
         """Streams the next reply in small pieces."""
         self.requests.append(request)
         if not self._replies:
-            raise AssertionError(f"the scripted model was asked {len(self.requests)} times and has no reply left")
+            raise AssertionError(
+                f"the scripted model was asked {len(self.requests)} times and has no reply left"
+            )
         reply = self._replies.pop(0)
         for event in self._deltas(reply):
             yield event
@@ -56,7 +71,10 @@ class ScriptedModel:
             yield TextDelta(reply.text[start : start + _CHUNK])
 
     def _message(self, reply: Reply) -> AssistantMessage:
-        calls = tuple(ToolCall(id=next(self._call_ids), name=name, arguments=text) for name, text in reply.calls)
+        calls = tuple(
+            ToolCall(id=next(self._call_ids), name=name, arguments=text)
+            for name, text in reply.calls
+        )
         return AssistantMessage(
             text=reply.text,
             reasoning=reply.reasoning,

@@ -21,8 +21,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     message: str = "this was scripted"
     code: str = ""
     retry_after: str = ""
-    hang: Literal["", "head", "body", "middle"] = ""  # silence before the head, after it, or after half of the body
-    cut_after: int | None = None  # bytes of the body; the connection is then closed without the proper end
+    hang: Literal["", "head", "body", "middle"] = (
+        ""  # silence before the head, after it, or after half of the body
+    )
+    cut_after: int | None = (
+        None  # bytes of the body; the connection is then closed without the proper end
+    )
     malformed: bool = False  # half of the events, then one that is not JSON
     error_frame: bool = False  # half of the events, then the format's own error
     html: bool = False  # a page instead of a stream, with status 200
@@ -59,4 +63,6 @@ def pieces(text: str, size: int) -> list[str]:
 def parse_script(text: bytes) -> list[Served]:
     """A script file: a JSON list of replies, each an object or just its text."""
     replies = msgspec.json.decode(text, type=list[Served | str])
-    return [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
+    return [
+        Served(text=reply) if isinstance(reply, str) else reply for reply in replies
+    ]

@@ -39,40 +39,88 @@ class SlackServer(ChatServer):
 
     # --- what people do
 
-    def say(self, text: str, *, sender: str = "U1", channel: str = "", quietly: bool = False, **more: Any) -> str:
+    def say(
+        self,
+        text: str,
+        *,
+        sender: str = "U1",
+        channel: str = "",
+        quietly: bool = False,
+        **more: Any,
+    ) -> str:
         """Somebody writes, by default to Hermes alone; the message's time, which is its id."""
         place = channel or f"D{sender[1:]}"
         kind = "im" if place.startswith("D") else "channel"
-        event = {"type": "message", "user": sender, "text": text, "ts": self._ts(), "channel": place} | more
+        event = {
+            "type": "message",
+            "user": sender,
+            "text": text,
+            "ts": self._ts(),
+            "channel": place,
+        } | more
         self.history.append(event)
         if not quietly:
-            self.tell("events_api", {"type": "event_callback", "event": event | {"channel_type": kind}})
+            self.tell(
+                "events_api",
+                {"type": "event_callback", "event": event | {"channel_type": kind}},
+            )
             if f"<@{ME}>" in text and kind != "im":  # Slack tells of this twice
-                self.tell("events_api", {"type": "event_callback", "event": event | {"type": "app_mention"}})
+                self.tell(
+                    "events_api",
+                    {
+                        "type": "event_callback",
+                        "event": event | {"type": "app_mention"},
+                    },
+                )
         return str(event["ts"])
 
     def press(self, shown: Shown, label: str, *, sender: str = "U1") -> None:
         """Somebody presses a button."""
-        place = {"type": "message", "message_ts": shown.id, "channel_id": shown.chat, "thread_ts": shown.thread or None}
-        action = {"type": "button", "value": shown.buttons[label], "action_ts": self._ts()}
-        about = {"type": "block_actions", "user": {"id": sender}, "container": place, "actions": [action]}
+        place = {
+            "type": "message",
+            "message_ts": shown.id,
+            "channel_id": shown.chat,
+            "thread_ts": shown.thread or None,
+        }
+        action = {
+            "type": "button",
+            "value": shown.buttons[label],
+            "action_ts": self._ts(),
+        }
+        about = {
+            "type": "block_actions",
+            "user": {"id": sender},
+            "container": place,
+            "actions": [action],
+        }
         self.tell("interactive", about)
 
     def command(self, text: str, *, sender: str = "U1") -> None:
         """Somebody uses `/hermes`, alone with it."""
-        about = {"command": "/hermes", "text": text, "user_id": sender, "channel_id": f"D{sender[1:]}"}
+        about = {
+            "command": "/hermes",
+            "text": text,
+            "user_id": sender,
+            "channel_id": f"D{sender[1:]}",
+        }
         self.tell("slash_commands", about | {"trigger_id": self._ts()})
 
     def tell(self, kind: str, payload: dict[str, Any]) -> str:
         """An envelope, to the newest connection; kept until it is acknowledged."""
         name = f"envelope-{self.next_id()}"
-        self.unacknowledged[name] = {"type": kind, "envelope_id": name, "payload": payload}
+        self.unacknowledged[name] = {
+            "type": kind,
+            "envelope_id": name,
+            "payload": payload,
+        }
         self._push(self.unacknowledged[name])
         return name
 
     def _push(self, message: dict[str, Any]) -> None:
         if self.sockets:
-            task = asyncio.get_running_loop().create_task(_send(self.sockets[-1], message))
+            task = asyncio.get_running_loop().create_task(
+                _send(self.sockets[-1], message)
+            )
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -120,7 +168,9 @@ class SlackServer(ChatServer):
         if request.content_type == "application/json":
             fields |= await request.json()
         elif request.can_read_body:
-            fields |= {name: str(value) for name, value in (await request.post()).items()}
+            fields |= {
+                name: str(value) for name, value in (await request.post()).items()
+            }
         token = APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN
         if request.headers.get("Authorization") != f"Bearer {token}":
             return web.json_response({"ok": False, "error": "invalid_auth"})
@@ -144,35 +194,65 @@ class SlackServer(ChatServer):
 
     def _users_info(self, fields: dict[str, Any]) -> dict[str, Any]:
         name = fields["user"]
-        return {"user": {"id": name, "real_name": f"Person {name[1:]}", "profile": {"display_name": ""}}}
+        return {
+            "user": {
+                "id": name,
+                "real_name": f"Person {name[1:]}",
+                "profile": {"display_name": ""},
+            }
+        }
 
     def _conversations_history(self, fields: dict[str, Any]) -> dict[str, Any]:
         found = [one for one in self._since(fields) if not one.get("thread_ts")]
         return {"messages": found[::-1], "has_more": False}
 
     def _conversations_replies(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return {"messages": [one for one in self._since(fields) if fields["ts"] in (one["ts"], one.get("thread_ts"))]}
+        return {
+            "messages": [
+                one
+                for one in self._since(fields)
+                if fields["ts"] in (one["ts"], one.get("thread_ts"))
+            ]
+        }
 
     def _since(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
         oldest = float(fields.get("oldest", 0))
-        return [one for one in self.history if one["channel"] == fields["channel"] and float(one["ts"]) > oldest]
+        return [
+            one
+            for one in self.history
+            if one["channel"] == fields["channel"] and float(one["ts"]) > oldest
+        ]
 
     def _chat_postMessage(self, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         if not str(fields.get("text", "")).strip():
             raise ValueError("no_text")
         ts = self._ts()
-        buttons, thread = _labels(fields.get("blocks") or []), str(fields.get("thread_ts", ""))
-        self.messages.append(Shown(fields["channel"], ts, fields["text"], buttons, thread, raw=fields))
+        buttons, thread = (
+            _labels(fields.get("blocks") or []),
+            str(fields.get("thread_ts", "")),
+        )
+        self.messages.append(
+            Shown(fields["channel"], ts, fields["text"], buttons, thread, raw=fields)
+        )
         return {"ts": ts, "channel": fields["channel"]}
 
     def _chat_update(self, fields: dict[str, Any]) -> dict[str, Any]:
-        found = next((one for one in self.messages if (one.chat, one.id) == (fields["channel"], fields["ts"])), None)
+        found = next(
+            (
+                one
+                for one in self.messages
+                if (one.chat, one.id) == (fields["channel"], fields["ts"])
+            ),
+            None,
+        )
         if found is None:
             raise ValueError("message_not_found")
         if len(fields["text"]) > _LONGEST_CHANGE:
             raise ValueError("msg_too_long")
         found.text = fields["text"]
-        found.buttons = _labels(fields["blocks"]) if "blocks" in fields else found.buttons
+        found.buttons = (
+            _labels(fields["blocks"]) if "blocks" in fields else found.buttons
+        )
         found.changes += 1
         return {"ts": found.id, "channel": found.chat}
 
@@ -189,9 +269,17 @@ class SlackServer(ChatServer):
         files = fields["files"]
         for one in msgspec.json.decode(files) if isinstance(files, str) else files:
             name, data = self._uploads.pop(one["id"])
-            place = (fields["channel_id"], self._ts(), "", {}, str(fields.get("thread_ts", "")))
+            place = (
+                fields["channel_id"],
+                self._ts(),
+                "",
+                {},
+                str(fields.get("thread_ts", "")),
+            )
             self.messages.append(Shown(*place, file=data, name=name))
-        return {"files": msgspec.json.decode(files) if isinstance(files, str) else files}
+        return {
+            "files": msgspec.json.decode(files) if isinstance(files, str) else files
+        }
 
     async def _upload(self, request: web.Request) -> web.Response:
         number = request.match_info["id"]
@@ -200,7 +288,9 @@ class SlackServer(ChatServer):
 
     async def _file(self, request: web.Request) -> web.Response:
         if request.headers.get("Authorization") != f"Bearer {BOT_TOKEN}":
-            return web.Response(text="<!DOCTYPE html><html>sign in</html>", content_type="text/html")
+            return web.Response(
+                text="<!DOCTYPE html><html>sign in</html>", content_type="text/html"
+            )
         return web.Response(body=self.files[request.match_info["name"]])
 
 
@@ -211,7 +301,11 @@ async def _send(socket: web.WebSocketResponse, message: dict[str, Any]) -> None:
 
 def _labels(blocks: Any) -> dict[str, str]:
     blocks = msgspec.json.decode(blocks) if isinstance(blocks, str) else blocks
-    if any(len(one["text"]["text"]) > _LONGEST_SECTION for one in blocks if one["type"] == "section"):
+    if any(
+        len(one["text"]["text"]) > _LONGEST_SECTION
+        for one in blocks
+        if one["type"] == "section"
+    ):
         raise ValueError("invalid_blocks")
     rows = [one["elements"] for one in blocks if one["type"] == "actions"]
     return {one["text"]["text"]: one["value"] for row in rows for one in row}
@@ -220,4 +314,6 @@ def _labels(blocks: Any) -> dict[str, str]:
 def _error(failure: Failure) -> web.Response:
     headers = {"Retry-After": f"{failure.retry_after:g}"} if failure.retry_after else {}
     status = failure.code if failure.code != 400 else 200
-    return web.json_response({"ok": False, "error": failure.reason}, status=status, headers=headers)
+    return web.json_response(
+        {"ok": False, "error": failure.reason}, status=status, headers=headers
+    )

@@ -64,12 +64,17 @@ class TelegramServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=1000)
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", 0, backlog=1000
+        )
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._server is not None:
             self._server.close()
@@ -79,7 +84,9 @@ class TelegramServer:
 
     # --- what people do
 
-    def say(self, text: str, *, sender: int = 1, chat: int | None = None, **more: Any) -> int:
+    def say(
+        self, text: str, *, sender: int = 1, chat: int | None = None, **more: Any
+    ) -> int:
         """Somebody writes; in a group when `chat` is negative. The id of their message."""
         place = chat if chat is not None else sender
         kind = "supergroup" if place < 0 else "private"
@@ -87,7 +94,11 @@ class TelegramServer:
         message = {
             "message_id": self._ids,
             "from": {"id": sender, "is_bot": False, "first_name": f"Person{sender}"},
-            "chat": {"id": place, "type": kind, **({"title": "Group"} if place < 0 else {})},
+            "chat": {
+                "id": place,
+                "type": kind,
+                **({"title": "Group"} if place < 0 else {}),
+            },
             "date": 0,
             "text": text,
             **more,
@@ -97,16 +108,36 @@ class TelegramServer:
 
     def press(self, shown: Shown, label: str, *, sender: int = 1) -> None:
         """Somebody presses a button."""
-        data = next(one["callback_data"] for row in shown.buttons for one in row if one["text"] == label)
+        data = next(
+            one["callback_data"]
+            for row in shown.buttons
+            for one in row
+            if one["text"] == label
+        )
         kind = "private" if int(shown.chat) > 0 else "supergroup"
-        message = {"message_id": shown.id, "chat": {"id": int(shown.chat), "type": kind}, "date": 0}
+        message = {
+            "message_id": shown.id,
+            "chat": {"id": int(shown.chat), "type": kind},
+            "date": 0,
+        }
         self._ids += 1
         who = {"id": sender, "is_bot": False, "first_name": f"Person{sender}"}
-        self._push({"callback_query": {"id": str(self._ids), "from": who, "message": message, "data": data}})
+        self._push(
+            {
+                "callback_query": {
+                    "id": str(self._ids),
+                    "from": who,
+                    "message": message,
+                    "data": data,
+                }
+            }
+        )
 
     def texts(self, chat: int = 1) -> list[str]:
         """What can be read in a chat, as plain text."""
-        return [_TAG.sub("", one.text) for one in self.messages if one.chat == str(chat)]
+        return [
+            _TAG.sub("", one.text) for one in self.messages if one.chat == str(chat)
+        ]
 
     async def until(self, holds: "Callable[[TelegramServer], object]") -> None:
         """Waits until that holds."""
@@ -119,7 +150,9 @@ class TelegramServer:
         try:
             await asyncio.wait_for(look(), PATIENCE)
         except TimeoutError as error:
-            raise AssertionError(f"it never held of: {self.messages!r}\n{self.calls[-10:]!r}") from error
+            raise AssertionError(
+                f"it never held of: {self.messages!r}\n{self.calls[-10:]!r}"
+            ) from error
 
     async def sees(self, text: str, *, chat: int = 1) -> Shown:
         """Waits until a message of a chat holds that text."""
@@ -145,12 +178,16 @@ class TelegramServer:
 
     # --- the wire
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -159,7 +196,10 @@ class TelegramServer:
                 if self.hang:
                     await asyncio.Event().wait()
                 status, content = await self._answer(head.split(" ", 2)[1], head, body)
-                writer.write(f"HTTP/1.1 {status} X\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content)
+                writer.write(
+                    f"HTTP/1.1 {status} X\r\ncontent-length: {len(content)}\r\n\r\n".encode()
+                    + content
+                )
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -168,7 +208,11 @@ class TelegramServer:
 
     async def _answer(self, path: str, head: str, body: bytes) -> tuple[int, bytes]:
         if file := _FILE.fullmatch(path):
-            return (200, self.files[file["path"]]) if file["path"] in self.files else (404, b"")
+            return (
+                (200, self.files[file["path"]])
+                if file["path"] in self.files
+                else (404, b"")
+            )
         found = _PATH.fullmatch(path)
         if found is None or found["token"] != self.token:
             return _error(Failure(401, "Unauthorized"))
@@ -190,7 +234,12 @@ class TelegramServer:
         return 200, msgspec.json.encode({"ok": True, "result": result})
 
     async def _do_getMe(self, _: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
-        return {"id": 4711, "is_bot": True, "first_name": "Hermes", "username": "loopback_bot"}
+        return {
+            "id": 4711,
+            "is_bot": True,
+            "first_name": "Hermes",
+            "username": "loopback_bot",
+        }
 
     async def _do_setMyCommands(self, _: dict[str, Any]) -> bool:  # noqa: N802
         return True
@@ -210,12 +259,18 @@ class TelegramServer:
 
     async def _do_getUpdates(self, fields: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: N802
         offset = int(fields.get("offset", 0))
-        self.unacknowledged = [one for one in self.unacknowledged if one["update_id"] >= offset]
-        deadline = asyncio.get_running_loop().time() + min(float(fields.get("timeout", 0)), 5.0)
+        self.unacknowledged = [
+            one for one in self.unacknowledged if one["update_id"] >= offset
+        ]
+        deadline = asyncio.get_running_loop().time() + min(
+            float(fields.get("timeout", 0)), 5.0
+        )
         while not self.unacknowledged and asyncio.get_running_loop().time() < deadline:
             self._asked.clear()
             try:
-                await asyncio.wait_for(self._asked.wait(), deadline - asyncio.get_running_loop().time())
+                await asyncio.wait_for(
+                    self._asked.wait(), deadline - asyncio.get_running_loop().time()
+                )
             except TimeoutError:
                 break
         return self.unacknowledged[:100]
@@ -235,13 +290,16 @@ class TelegramServer:
         found = [
             one
             for one in self.messages
-            if (one.chat, one.id) == (str(fields["chat_id"]), int(fields["message_id"])) and one.kind == "text"
+            if (one.chat, one.id) == (str(fields["chat_id"]), int(fields["message_id"]))
+            and one.kind == "text"
         ]
         if not found:
             raise ValueError("message to edit not found")
         buttons = _buttons(fields)
         if (found[0].text, found[0].buttons) == (fields["text"], buttons):
-            raise ValueError("message is not modified: specified new message content is exactly the same")
+            raise ValueError(
+                "message is not modified: specified new message content is exactly the same"
+            )
         found[0].text, found[0].buttons = fields["text"], buttons
         found[0].changes += 1
         return {"message_id": found[0].id}
@@ -252,10 +310,21 @@ class TelegramServer:
     async def _do_sendPhoto(self, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         return self._show(fields, "", fields["photo"], "photo")
 
-    def _show(self, fields: dict[str, Any], text: str, file: bytes = b"", kind: str = "text") -> dict[str, Any]:
+    def _show(
+        self, fields: dict[str, Any], text: str, file: bytes = b"", kind: str = "text"
+    ) -> dict[str, Any]:
         self._ids += 1
         thread = int(fields.get("message_thread_id", 0))
-        shown = Shown(str(fields["chat_id"]), self._ids, text, _buttons(fields), 0, file, kind, thread)
+        shown = Shown(
+            str(fields["chat_id"]),
+            self._ids,
+            text,
+            _buttons(fields),
+            0,
+            file,
+            kind,
+            thread,
+        )
         self.messages.append(shown)
         return {"message_id": self._ids, "chat": {"id": fields["chat_id"]}}
 
@@ -275,7 +344,11 @@ def _check(fields: dict[str, Any]) -> None:
     if len(plain.encode("utf-16-le")) // 2 > _MOST + 2:
         raise ValueError("message is too long")
     open_tags: list[str] = []
-    for closing, name in re.findall(r"<(/?)(\w+)[^>]*>", text) if fields.get("parse_mode") == "HTML" else ():
+    for closing, name in (
+        re.findall(r"<(/?)(\w+)[^>]*>", text)
+        if fields.get("parse_mode") == "HTML"
+        else ()
+    ):
         if not closing:
             open_tags.append(name)
         elif not open_tags or open_tags.pop() != name:
@@ -291,12 +364,18 @@ def _fields(head: str, body: bytes) -> dict[str, Any]:
         top, _, content = part.strip(b"\r\n").partition(b"\r\n\r\n")
         name = re.search(rb'name="([^"]+)"', top)
         if name:
-            fields[name[1].decode()] = content if b"filename=" in top else content.decode()
+            fields[name[1].decode()] = (
+                content if b"filename=" in top else content.decode()
+            )
     return fields
 
 
 def _error(failure: Failure) -> tuple[int, bytes]:
-    body: dict[str, Any] = {"ok": False, "error_code": failure.code, "description": failure.description}
+    body: dict[str, Any] = {
+        "ok": False,
+        "error_code": failure.code,
+        "description": failure.description,
+    }
     if failure.retry_after:
         body["parameters"] = {"retry_after": failure.retry_after}
     return failure.code, msgspec.json.encode(body)

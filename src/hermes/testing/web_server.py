@@ -47,7 +47,9 @@ class WebServer:
         """Its address, without a slash at the end."""
         return f"http://127.0.0.1:{self.port}"
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """One connection, one answer."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - the server runs it as one
@@ -79,7 +81,9 @@ class WebServer:
 
 
 @asynccontextmanager
-async def web_server(handler: Handler, *, tls: SSLContext | None = None, port: int = 0) -> AsyncIterator[WebServer]:
+async def web_server(
+    handler: Handler, *, tls: SSLContext | None = None, port: int = 0
+) -> AsyncIterator[WebServer]:
     """A server while the block runs."""
     server = WebServer(handler)
     listening = await asyncio.start_server(server.serve, "127.0.0.1", port, ssl=tls)
@@ -95,8 +99,16 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
     method, target, _ = first.split(" ", 2)
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return Asked(method, target, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines)
+    }
+    return Asked(
+        method,
+        target,
+        headers,
+        await reader.readexactly(int(headers.get("content-length", "0"))),
+    )
 
 
 def _encoded(page: Page) -> bytes:

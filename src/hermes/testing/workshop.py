@@ -13,7 +13,23 @@ from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolSpec
 
 _PROGRAMS = frozenset(
-    {"ls", "cat", "wc", "head", "tail", "grep", "sort", "uniq", "date", "pwd", "mkdir", "mv", "cp", "touch", "rmdir"}
+    {
+        "ls",
+        "cat",
+        "wc",
+        "head",
+        "tail",
+        "grep",
+        "sort",
+        "uniq",
+        "date",
+        "pwd",
+        "mkdir",
+        "mv",
+        "cp",
+        "touch",
+        "rmdir",
+    }
     | {"git", "echo", "df", "du", "whoami"}
 )
 
@@ -22,14 +38,23 @@ class Refused(Exception):
     """A call that can't be done; its text is the result."""
 
 
-def _spec(name: str, description: str, *required: str, **properties: dict[str, Any]) -> ToolSpec:
-    parameters = {"type": "object", "properties": properties, "required": list(required)}
+def _spec(
+    name: str, description: str, *required: str, **properties: dict[str, Any]
+) -> ToolSpec:
+    parameters = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+    }
     return ToolSpec(name=name, description=description, parameters=parameters)
 
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _NUMBER: dict[str, Any] = {"type": "integer"}
-_ITEMS: dict[str, Any] = {"type": "array", "items": {"type": "object", "properties": {"text": _TEXT, "status": _TEXT}}}
+_ITEMS: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"text": _TEXT, "status": _TEXT}},
+}
 
 WORKSHOP_SPECS: tuple[ToolSpec, ...] = (
     _spec("read_file", "Read a text file.", "path", path=_TEXT, offset=_NUMBER, limit=_NUMBER),
@@ -63,9 +88,13 @@ class FolderTools:
             "todo": lambda _, arguments: f"{len(arguments['items'])} items",
         }
         try:
-            text = tools[call.name](folder, msgspec.json.decode(call.arguments, type=dict[str, Any]))
+            text = tools[call.name](
+                folder, msgspec.json.decode(call.arguments, type=dict[str, Any])
+            )
         except (Refused, OSError, KeyError, re.error, msgspec.DecodeError) as error:
-            return ToolFinished(call_id=call.id, name=call.name, text=str(error), ok=False)
+            return ToolFinished(
+                call_id=call.id, name=call.name, text=str(error), ok=False
+            )
         return ToolFinished(call_id=call.id, name=call.name, text=text)
 
 
@@ -83,7 +112,9 @@ def _read(folder: Path, arguments: dict[str, Any]) -> str:
     text = path.read_text(errors="replace")
     count = len(text.splitlines())
     return (
-        f"[{arguments['path']}: lines 1-{count} of {count}]\n{text}" if text else f"[{arguments['path']}: empty file]"
+        f"[{arguments['path']}: lines 1-{count} of {count}]\n{text}"
+        if text
+        else f"[{arguments['path']}: empty file]"
     )
 
 
@@ -91,7 +122,12 @@ def _list(folder: Path, arguments: dict[str, Any]) -> str:
     path = _inside(folder, arguments.get("path", "."))
     if not path.is_dir():
         raise Refused(f"no such folder: {arguments['path']}")
-    return "\n".join(sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in path.iterdir()))
+    return "\n".join(
+        sorted(
+            f"{entry.name}/" if entry.is_dir() else entry.name
+            for entry in path.iterdir()
+        )
+    )
 
 
 def _search(folder: Path, arguments: dict[str, Any]) -> str:
@@ -99,7 +135,11 @@ def _search(folder: Path, arguments: dict[str, Any]) -> str:
     found: list[str] = []
     for path in sorted(_inside(folder, arguments.get("path", ".")).rglob("*")):
         lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
-        fitting = [f"{number}: {line}" for number, line in enumerate(lines, 1) if pattern.search(line)]
+        fitting = [
+            f"{number}: {line}"
+            for number, line in enumerate(lines, 1)
+            if pattern.search(line)
+        ]
         found += [str(path.relative_to(folder)), *fitting] if fitting else []
     return "\n".join(found) or "No matches."
 
@@ -126,7 +166,14 @@ def _terminal(folder: Path, arguments: dict[str, Any]) -> str:
     command: str = arguments["command"]
     words = shlex.split(command, posix=True)
     risky = any(sign in command for sign in (";", "|", "&", "`", "$(", ">", "<", ".."))
-    if not words or words[0] not in _PROGRAMS or risky or any(word.startswith(("/", "~")) for word in words):
+    if (
+        not words
+        or words[0] not in _PROGRAMS
+        or risky
+        or any(word.startswith(("/", "~")) for word in words)
+    ):
         raise Refused(f"refused: {command}")
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=20, check=False
+    )
     return (done.stdout + done.stderr).strip()

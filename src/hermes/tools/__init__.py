@@ -30,11 +30,27 @@ from hermes.tools.terminal import Terminal
 from hermes.tools.todo import todo
 from hermes.tools.toolsets import Choice, choose
 
-__all__ = ["ApprovalPolicy", "Closing", "Needs", "all_tools", "close_tools", "default_tools", "session_tools"]
+__all__ = [
+    "ApprovalPolicy",
+    "Closing",
+    "Needs",
+    "all_tools",
+    "close_tools",
+    "default_tools",
+    "session_tools",
+]
 
 log = logging.getLogger("hermes.tools")
 
-_BASIC = ("terminal", "read_file", "list_files", "search_files", "write_file", "edit_file", "todo")
+_BASIC = (
+    "terminal",
+    "read_file",
+    "list_files",
+    "search_files",
+    "write_file",
+    "edit_file",
+    "todo",
+)
 
 
 @runtime_checkable
@@ -76,14 +92,22 @@ def all_tools(needs: Needs) -> dict[str, Tool]:
 
 async def close_tools(tools: Mapping[str, Tool]) -> None:
     """Ends what a session's tools left running, and deletes its temporary files."""
-    owners = {id(owner): owner for one in tools.values() if isinstance(owner := getattr(one, "owner", None), Closing)}
+    owners = {
+        id(owner): owner
+        for one in tools.values()
+        if isinstance(owner := getattr(one, "owner", None), Closing)
+    }
     for owner in owners.values():
         await owner.close()
 
 
-def default_tools(output_folder: Path, *, environment: Mapping[str, str], hermes_home: Path) -> dict[str, Tool]:
+def default_tools(
+    output_folder: Path, *, environment: Mapping[str, str], hermes_home: Path
+) -> dict[str, Tool]:
     """The tools that every model knows how to use, also the embedded one."""
-    tools = all_tools(Needs(outputs=output_folder, environment=environment, hermes_home=hermes_home))
+    tools = all_tools(
+        Needs(outputs=output_folder, environment=environment, hermes_home=hermes_home)
+    )
     return {name: tools[name] for name in _BASIC}
 
 
@@ -91,9 +115,14 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     seen = needs.seen or Seen()
     output = OutputFolder(needs.outputs)
     files = Files(seen, output)
-    guard = Guard(needs.hermes_home.resolve(), Path(needs.environment.get("HOME") or "/nonexistent"))
+    guard = Guard(
+        needs.hermes_home.resolve(),
+        Path(needs.environment.get("HOME") or "/nonexistent"),
+    )
     search = Search(guard, partial(find_ripgrep, needs.environment), output)
-    around = needs.surroundings or Surroundings(needs.environment, needs.hermes_home, (needs.outputs,))
+    around = needs.surroundings or Surroundings(
+        needs.environment, needs.hermes_home, (needs.outputs,)
+    )
     terminal = Terminal(output, needs.environment, around)
     seen.on_write(terminal.accept)
     yield terminal.terminal
@@ -119,5 +148,8 @@ def _by_name(tools: Iterator[Tool]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for one in tools:
         if found.setdefault(one.spec.name, one) is not one:
-            log.warning("there is a tool %s already; another one of that name is left out", one.spec.name)
+            log.warning(
+                "there is a tool %s already; another one of that name is left out",
+                one.spec.name,
+            )
     return found

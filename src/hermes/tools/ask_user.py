@@ -16,11 +16,17 @@ _Option = Annotated[str, Meta(min_length=1, max_length=200)]
 async def ask_user(
     context: ToolContext,
     question: Annotated[str, Meta(min_length=1, max_length=4000)],
-    options: Annotated[tuple[_Option, ...], Meta(max_length=8, description="Suggested answers.")] = (),
+    options: Annotated[
+        tuple[_Option, ...], Meta(max_length=8, description="Suggested answers.")
+    ] = (),
 ) -> str:
     """Asks the user and waits for the answer. Only for what you can't find out yourself and that matters."""
     text = clean(question).strip()
     if not text:
         raise ToolFailed("The question is empty.", hint="Nobody was asked.")
     answer = await context.ask(text, tuple(dict.fromkeys(map(clean, options))))
-    return answer if answer.strip() else "(The user answered with nothing: decide by yourself.)"
+    return (
+        answer
+        if answer.strip()
+        else "(The user answered with nothing: decide by yourself.)"
+    )

@@ -69,12 +69,18 @@ class Background:
 
     def unseen(self) -> str:
         """The output since the last look."""
-        whole = len(self._unseen) if self.ended.is_set() else whole_characters(self._unseen)
+        whole = (
+            len(self._unseen) if self.ended.is_set() else whole_characters(self._unseen)
+        )
         text = clean(bytes(self._unseen[:whole]).decode(errors="replace"))
         del self._unseen[:whole]
         skipped, self._skipped = self._skipped, 0
         self.news.clear()
-        return f"[{skipped:,} bytes not shown{self._capture.where('; ')}]\n{text}" if skipped else text
+        return (
+            f"[{skipped:,} bytes not shown{self._capture.where('; ')}]\n{text}"
+            if skipped
+            else text
+        )
 
     def state(self) -> str:
         """How it is, in words."""
@@ -104,13 +110,22 @@ class Processes:
         self._all: dict[str, Background] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def begin(self, command: str, folder: Path, context: ToolContext) -> ToolResult:
+    async def begin(
+        self, command: str, folder: Path, context: ToolContext
+    ) -> ToolResult:
         """Starts a command and returns its handle."""
         alive = [entry.id for entry in self._all.values() if not entry.ended.is_set()]
         if len(alive) >= _AT_ONCE:
-            raise ToolFailed(f"{_AT_ONCE} processes run already.", hint=f"Kill one first: {', '.join(alive)}.")
+            raise ToolFailed(
+                f"{_AT_ONCE} processes run already.",
+                hint=f"Kill one first: {', '.join(alive)}.",
+            )
         running = await self._commands.begin(command, folder, context, takes_input=True)
-        entry = Background(f"p{next(self._numbers)}", running, self._output.capture("process", running.source))
+        entry = Background(
+            f"p{next(self._numbers)}",
+            running,
+            self._output.capture("process", running.source),
+        )
         self._all[entry.id] = entry
         self._tasks[entry.id] = asyncio.create_task(entry.follow(self._commands))
         await _until(entry.ended.wait(), _FIRST)
@@ -120,14 +135,19 @@ class Processes:
     async def process(
         self,
         action: Literal["poll", "wait", "kill", "list"],
-        id: Annotated[str, Meta(description="As `terminal` returned it, such as p1.")] = "",  # noqa: A002 - the model's
-        timeout: Annotated[int, Meta(ge=1, le=600, description="For wait: seconds.")] = 60,  # noqa: ASYNC109
+        id: Annotated[  # noqa: A002
+            str, Meta(description="As `terminal` returned it, such as p1.")
+        ] = "",
+        timeout: Annotated[  # noqa: ASYNC109
+            int, Meta(ge=1, le=600, description="For wait: seconds.")
+        ] = 60,
     ) -> ToolResult:
         """Looks after commands started with terminal(background=true). poll: new output; wait: the same, at its end or
         when time is up; kill: ends it and all it started; list: all."""
         if action == "list":
             return ToolResult(
-                text="\n".join(map(_line, self._all.values())) or "Nothing was started in the background."
+                text="\n".join(map(_line, self._all.values()))
+                or "Nothing was started in the background."
             )
         entry = self._find(id)
         if action == "wait":
@@ -141,7 +161,9 @@ class Processes:
         self,
         context: ToolContext,
         id: str,  # noqa: A002 - the model's
-        text: Annotated[str, Meta(min_length=1, description="End a line with a newline.")],
+        text: Annotated[
+            str, Meta(min_length=1, description="End a line with a newline.")
+        ],
     ) -> ToolResult:
         """Sends input to a command started with terminal(background=true); returns what it says to that."""
         entry = self._find(id)
@@ -156,7 +178,11 @@ class Processes:
     def about(self, handle: str) -> tuple[Reach, str]:
         """How far a process reaches, and the command it was started with; nothing is known of one that is not there."""
         entry = self._all.get(handle)
-        return (entry.running.fence.reach, entry.running.command) if entry else ("workspace", "")
+        return (
+            (entry.running.fence.reach, entry.running.command)
+            if entry
+            else ("workspace", "")
+        )
 
     async def close(self) -> None:
         """Ends everything."""
@@ -166,7 +192,10 @@ class Processes:
     def _find(self, id: str) -> Background:  # noqa: A002 - the model's
         entry = self._all.get(id)
         if entry is None:
-            raise ToolFailed(f"There is no process {id!r}.", hint=f"There are: {', '.join(self._all) or 'none'}.")
+            raise ToolFailed(
+                f"There is no process {id!r}.",
+                hint=f"There are: {', '.join(self._all) or 'none'}.",
+            )
         return entry
 
     async def _end(self, entry: Background) -> None:
@@ -187,7 +216,10 @@ class Processes:
             raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
         typed = _unfinished(entry.typed + text)
         if len(typed) > _LINE:
-            raise ToolFailed(f"A line can't be longer than {_LINE:,} characters.", hint="Nothing was sent.")
+            raise ToolFailed(
+                f"A line can't be longer than {_LINE:,} characters.",
+                hint="Nothing was sent.",
+            )
         entry.typed = typed
         entry.news.clear()
         data = text.encode(errors="replace")
@@ -196,9 +228,14 @@ class Processes:
                 data = data[os.write(entry.running.job.input, data) :]
             except BlockingIOError:
                 if not await _until(entry.ended.wait(), 5):
-                    raise ToolFailed(f"{entry.id} does not read its input.", hint="Some of it was not sent.") from None
+                    raise ToolFailed(
+                        f"{entry.id} does not read its input.",
+                        hint="Some of it was not sent.",
+                    ) from None
             except OSError as error:
-                raise ToolFailed(f"{entry.id} takes no input any more: {error.strerror}.") from error
+                raise ToolFailed(
+                    f"{entry.id} takes no input any more: {error.strerror}."
+                ) from error
         await _until(entry.news.wait(), _FIRST)
 
 
@@ -231,4 +268,6 @@ def _report(entry: Background) -> ToolResult:
     text = entry.unseen()
     ok = not (entry.ended.is_set() and entry.code not in (0, None))
     body = text if not text or text.endswith("\n") else f"{text}\n"
-    return ToolResult(text=f"{body}[{entry.id} {entry.state()}]", ok=ok, source=entry.running.source)
+    return ToolResult(
+        text=f"{body}[{entry.id} {entry.state()}]", ok=ok, source=entry.running.source
+    )

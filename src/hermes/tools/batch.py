@@ -36,14 +36,18 @@ def write_all(changes: Sequence[FileChange]) -> dict[Path, Stamp]:
             with _telling(change):
                 _check_unchanged(change)
                 if change.after is not None:
-                    staged[change.path] = Staged(change.path, change.after, mode=change.mode)
+                    staged[change.path] = Staged(
+                        change.path, change.after, mode=change.mode
+                    )
         return _put_in_place(changes, staged)
     finally:
         for one in staged.values():
             one.close()
 
 
-def _put_in_place(changes: Sequence[FileChange], staged: dict[Path, Staged]) -> dict[Path, Stamp]:
+def _put_in_place(
+    changes: Sequence[FileChange], staged: dict[Path, Staged]
+) -> dict[Path, Stamp]:
     stamps: dict[Path, Stamp] = {}
     aside: dict[Path, Aside] = {}
     try:
@@ -54,7 +58,11 @@ def _put_in_place(changes: Sequence[FileChange], staged: dict[Path, Staged]) -> 
                 else:
                     stamps[change.path] = staged[change.path].commit()
     except ToolFailed as error:
-        stuck = [change.name for change in reversed(changes) if not _is_back(change, stamps, aside, staged)]
+        stuck = [
+            change.name
+            for change in reversed(changes)
+            if not _is_back(change, stamps, aside, staged)
+        ]
         if stuck:
             what = f"{error.message} Before that it had changed {', '.join(stuck)}, which could not be brought back."
             raise ToolFailed(what, hint="All other files are as they were.") from error
@@ -66,7 +74,10 @@ def _put_in_place(changes: Sequence[FileChange], staged: dict[Path, Staged]) -> 
 
 
 def _is_back(
-    change: FileChange, stamps: dict[Path, Stamp], aside: dict[Path, Aside], staged: dict[Path, Staged]
+    change: FileChange,
+    stamps: dict[Path, Stamp],
+    aside: dict[Path, Aside],
+    staged: dict[Path, Staged],
 ) -> bool:
     """Brings one file back, if it was changed; False if that can't be done."""
     path, before = change.path, change.before
@@ -94,7 +105,10 @@ def _check_unchanged(change: FileChange) -> None:
     if now is None and before is None:
         return
     if now is None or before is None or not before.stamp.matches(now.stamp):
-        raise ToolFailed(f"{change.name} changed while it was edited.", hint=f"{UNCHANGED} Read it again.")
+        raise ToolFailed(
+            f"{change.name} changed while it was edited.",
+            hint=f"{UNCHANGED} Read it again.",
+        )
 
 
 @contextlib.contextmanager

@@ -24,7 +24,12 @@ from hermes.tools.warden import Warden
 NETWORK = "network"
 _MAX_COMMAND = 100_000
 _ATTEMPTS = 5
-_SHELLS = (Path("/bin/bash"), Path("/usr/bin/bash"), Path("/usr/local/bin/bash"), Path("/bin/sh"))
+_SHELLS = (
+    Path("/bin/bash"),
+    Path("/usr/bin/bash"),
+    Path("/usr/local/bin/bash"),
+    Path("/bin/sh"),
+)
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -72,19 +77,34 @@ class Commands:
         """Of the commands that run."""
         self._told_cut = False
         self._warden = Warden()
-        self._shell = next((shell for shell in _SHELLS if shell.exists()), Path("/bin/sh"))
+        self._shell = next(
+            (shell for shell in _SHELLS if shell.exists()), Path("/bin/sh")
+        )
 
     @property
     def sandbox(self) -> Sandbox:
         """What confines commands here; looked for at the first question."""
-        return self._around.sandbox(self._around.environment.get("PATH", ""), self._user_home)
+        return self._around.sandbox(
+            self._around.environment.get("PATH", ""), self._user_home
+        )
 
     @property
     def _user_home(self) -> Path:
         home = self._around.environment.get("HOME", "")
-        return Path(os.path.realpath(home)) if home.startswith("/") else Path("/nonexistent")
+        return (
+            Path(os.path.realpath(home))
+            if home.startswith("/")
+            else Path("/nonexistent")
+        )
 
-    async def begin(self, command: str, folder: Path, context: ToolContext, *, takes_input: bool = False) -> Running:
+    async def begin(
+        self,
+        command: str,
+        folder: Path,
+        context: ToolContext,
+        *,
+        takes_input: bool = False,
+    ) -> Running:
         """Starts a command and waits until it really runs.
 
         A sandbox can fail to be made when what it was to cover is just being deleted: then it is made once more.
@@ -101,7 +121,9 @@ class Commands:
                     words = await self._give_up(running)
             if began:
                 return running
-        raise ToolFailed(f"The sandbox could not be made: {words}.", hint="Nothing was run.")
+        raise ToolFailed(
+            f"The sandbox could not be made: {words}.", hint="Nothing was run."
+        )
 
     def _prepare(self, context: ToolContext) -> None:
         """What fails here fails again at the start, which tells."""
@@ -116,7 +138,14 @@ class Commands:
         self.finish(running)
         return b"".join(said).decode(errors="replace").strip()[:500]
 
-    def start(self, command: str, folder: Path, context: ToolContext, *, takes_input: bool = False) -> Running:
+    def start(
+        self,
+        command: str,
+        folder: Path,
+        context: ToolContext,
+        *,
+        takes_input: bool = False,
+    ) -> Running:
         """Starts a command as far as the call may reach."""
         if "\0" in command or len(command.encode(errors="replace")) > _MAX_COMMAND:
             raise ToolFailed(
@@ -130,11 +159,25 @@ class Commands:
             held = sandbox.kind == "bubblewrap"
             protection = Protection(fence.workspace, held=held) if confined else None
             around = self._around.environment
-            environment = confined_environment(around, fence.temporary) if confined else command_environment(around)
-            order = Order(command, self._shell, folder, environment, context.session, takes_input, self._around.limits)
+            environment = (
+                confined_environment(around, fence.temporary)
+                if confined
+                else command_environment(around)
+            )
+            order = Order(
+                command,
+                self._shell,
+                folder,
+                environment,
+                context.session,
+                takes_input,
+                self._around.limits,
+            )
             job = Job(order, sandbox, fence)
         except (OSError, ValueError) as error:
-            raise ToolFailed(f"The command could not be started in {folder}: {error}.") from error
+            raise ToolFailed(
+                f"The command could not be started in {folder}: {error}."
+            ) from error
         if not job.dies_alone:
             self._warden.watch(job.mark)
         if protection is not None:
@@ -165,16 +208,22 @@ class Commands:
         notes: list[str] = []
         if protection.is_cut and not self._told_cut:
             self._told_cut = True
-            notes.append(f"only the first {FOLDERS:,} folders are searched for new repositories that run something")
+            notes.append(
+                f"only the first {FOLDERS:,} folders are searched for new repositories that run something"
+            )
         if not changed:
             return notes
         aside = self._undone.path()
         done, left = protection.undo(aside)
         if done:
             kept = f" (what was written is in {aside})"
-            notes.append(f"undone, as it can run something later: {_listed(done)}{kept}")
+            notes.append(
+                f"undone, as it can run something later: {_listed(done)}{kept}"
+            )
         if left:
-            notes.append(f"changed, can run something later, and could not be undone: {_listed(left)}")
+            notes.append(
+                f"changed, can run something later, and could not be undone: {_listed(left)}"
+            )
         return notes
 
     def close(self) -> None:
@@ -190,10 +239,17 @@ class Commands:
             reach=reach,
             user_home=self._user_home,
             hermes_home=Path(os.path.realpath(self._around.hermes_home)),
-            readable=tuple(path for path in (*self._around.readable, *self._undone.made()) if path.is_dir()),
-            hide_secrets=self._around.hide_secrets and self.sandbox.kind == "bubblewrap",
+            readable=tuple(
+                path
+                for path in (*self._around.readable, *self._undone.made())
+                if path.is_dir()
+            ),
+            hide_secrets=self._around.hide_secrets
+            and self.sandbox.kind == "bubblewrap",
         )
 
 
 def _listed(paths: list[Path]) -> str:
-    return ", ".join(map(str, paths[:5])) + (f" and {len(paths) - 5} more" if paths[5:] else "")
+    return ", ".join(map(str, paths[:5])) + (
+        f" and {len(paths) - 5} more" if paths[5:] else ""
+    )

@@ -18,7 +18,9 @@ from hermes.tools.writing import folder_of
 MAX_BYTES = 10_000_000
 UNCHANGED = "Nothing was changed."
 _LOOKED = 20_000  # names that are looked at for a file that was meant
-_NOT_LOOKED_AT = frozenset(("node_modules", "__pycache__", "site-packages", "target", "dist", "build"))
+_NOT_LOOKED_AT = frozenset(
+    ("node_modules", "__pycache__", "site-packages", "target", "dist", "build")
+)
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -57,9 +59,15 @@ def editable(name: str, path: Path) -> Content:
     """What is in a file that must be there, and small enough to be edited."""
     content = read_content(path)
     if content is None:
-        raise ToolFailed(f"{name} does not exist.", hint=suggestion(path) or "Use write_file to create it.")
+        raise ToolFailed(
+            f"{name} does not exist.",
+            hint=suggestion(path) or "Use write_file to create it.",
+        )
     if not content.is_whole:
-        raise ToolFailed(f"{name} is larger than {MAX_BYTES:,} bytes.", hint=f"{UNCHANGED} Use terminal.")
+        raise ToolFailed(
+            f"{name} is larger than {MAX_BYTES:,} bytes.",
+            hint=f"{UNCHANGED} Use terminal.",
+        )
     return content
 
 
@@ -72,7 +80,9 @@ def decoded(name: str, data: bytes) -> str:
 
 def recoded(name: str, before: str, after: str) -> bytes:
     """The bytes of a changed text. `before` tells in which encoding it is."""
-    if before.isascii() or not any("\udc80" <= sign <= "\udcff" for sign in set(before)):
+    if before.isascii() or not any(
+        "\udc80" <= sign <= "\udcff" for sign in set(before)
+    ):
         return encoded(after)
     foreign = sorted(sign for sign in set(after) - set(before) if not sign.isascii())
     if foreign:
@@ -88,7 +98,9 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise ToolFailed("The text holds half a character (a lone surrogate).", hint=UNCHANGED) from error
+        raise ToolFailed(
+            "The text holds half a character (a lone surrogate).", hint=UNCHANGED
+        ) from error
 
 
 def unreadable(name: str, path: Path, error: OSError) -> ToolFailed:
@@ -97,12 +109,17 @@ def unreadable(name: str, path: Path, error: OSError) -> ToolFailed:
         return ToolFailed(f"{name} is a directory.", hint="Use list_files.")
     if isinstance(error, FileNotFoundError):
         return ToolFailed(f"{name} does not exist.", hint=suggestion(path))
-    return ToolFailed(f"{name} can't be read: {(error.strerror or str(error)).lower()}.")
+    return ToolFailed(
+        f"{name} can't be read: {(error.strerror or str(error)).lower()}."
+    )
 
 
 def unwritable(name: str, error: OSError) -> ToolFailed:
     """Why a file can't be written."""
-    return ToolFailed(f"{name} can't be written: {(error.strerror or str(error)).lower()}.", hint=UNCHANGED)
+    return ToolFailed(
+        f"{name} can't be written: {(error.strerror or str(error)).lower()}.",
+        hint=UNCHANGED,
+    )
 
 
 def suggestion(path: Path) -> str:
@@ -117,7 +134,9 @@ def suggestion(path: Path) -> str:
     except OSError:
         return ""
     folded = {name.casefold(): name for name in names[:5000]}
-    near = [folded[name] for name in get_close_matches(missing.casefold(), folded, 3, 0.6)]
+    near = [
+        folded[name] for name in get_close_matches(missing.casefold(), folded, 3, 0.6)
+    ]
     if below := list(itertools.islice(_of_that_name(folder, missing), 3)):
         return f"There is: {', '.join(below)}."
     if near:
@@ -129,7 +148,11 @@ def _of_that_name(folder: Path, name: str) -> Iterator[str]:
     """Files called `name` in folders of `folder`; not everywhere in a large tree, and not in hidden places."""
     looked = 0
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in _NOT_LOOKED_AT)
+        folders[:] = sorted(
+            one
+            for one in folders
+            if not one.startswith(".") and one not in _NOT_LOOKED_AT
+        )
         looked += len(folders) + len(files)
         if name in files and place != str(folder):
             yield str(Path(place, name))

@@ -17,10 +17,14 @@ LONGEST_LINE = 32 * 1024 * 1024
 class Dialogue:
     """One run of such a program. `stop` and `close` must be called, whatever happens."""
 
-    def __init__(self, surroundings: Surroundings, command: str, context: ToolContext) -> None:
+    def __init__(
+        self, surroundings: Surroundings, command: str, context: ToolContext
+    ) -> None:
         self._commands = Commands(surroundings)
         try:
-            self._running = self._commands.start(command, context.cwd, context, takes_input=True)
+            self._running = self._commands.start(
+                command, context.cwd, context, takes_input=True
+            )
         except BaseException:
             self._commands.close()
             raise
@@ -37,13 +41,26 @@ class Dialogue:
         """What it says, and what is said to it."""
         loop = asyncio.get_running_loop()
         os.mkfifo(self.pipe, 0o600)
-        said = os.fdopen(os.open(self.pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW), "rb", 0)
+        said = os.fdopen(
+            os.open(
+                self.pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+            ),
+            "rb",
+            0,
+        )
         reader = asyncio.StreamReader(limit=LONGEST_LINE)
-        reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), said)
+        reading, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), said
+        )
         self._transports.append(reading)
         job = self._running.job
-        told, job.input = os.fdopen(job.input, "wb", 0), -1  # closing what is said must end it for the program too
-        writing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, told)
+        told, job.input = (
+            os.fdopen(job.input, "wb", 0),
+            -1,
+        )  # closing what is said must end it for the program too
+        writing, protocol = await loop.connect_write_pipe(
+            asyncio.streams.FlowControlMixin, told
+        )
         self._transports.append(writing)
         return reader, asyncio.StreamWriter(writing, protocol, None, loop)
 

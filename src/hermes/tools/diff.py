@@ -28,7 +28,11 @@ def edit_diff(edit: Edit, *, whole: bool = False) -> str:
         lines += _hunks(old, new, first, first + drift)
         drift += len(new) - len(old)
     if groups and not lines:
-        return "(nothing differs)" if edit.after == edit.before else "(only line ends differ)"
+        return (
+            "(nothing differs)"
+            if edit.after == edit.before
+            else "(only line ends differ)"
+        )
     if whole:
         return "\n".join(lines)
     if groups[_PLACES:]:
@@ -47,7 +51,11 @@ def text_diff(before: str, after: str) -> str:
 def new_file_diff(content: str) -> str:
     """A file that is not there yet, as a diff: all of it is new."""
     lines = _lines(content)
-    return "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)]) if lines else ""
+    return (
+        "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)])
+        if lines
+        else ""
+    )
 
 
 def _groups(edit: Edit) -> Iterator[list[Replacement]]:
@@ -98,7 +106,9 @@ def _hunks(old: list[str], new: list[str], first: int, first_new: int) -> Iterat
         yield from (f"-{line}" for line in old)
         yield from (f"+{line}" for line in new)
         return
-    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT):
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(
+        _CONTEXT
+    ):
         start, end = group[0], group[-1]
         yield f"@@ -{_range(first, start[1], end[2])} +{_range(first_new, start[3], end[4])} @@"
         for kind, one, two, three, four in group:
@@ -115,5 +125,11 @@ def _range(first: int, start: int, end: int) -> str:
 
 
 def _capped(lines: list[str]) -> str:
-    shown = [line if len(line) <= _WIDTH else f"{line[:_WIDTH]}..." for line in lines[:_LINES]]
-    return "\n".join(shown + ([f"... {len(lines) - _LINES} more lines of diff"] if lines[_LINES:] else []))
+    shown = [
+        line if len(line) <= _WIDTH else f"{line[:_WIDTH]}..."
+        for line in lines[:_LINES]
+    ]
+    return "\n".join(
+        shown
+        + ([f"... {len(lines) - _LINES} more lines of diff"] if lines[_LINES:] else [])
+    )

@@ -45,11 +45,16 @@ class Edit(msgspec.Struct, frozen=True):
 def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Edit:
     """What replacing `old` with `new` would do. Raises ToolFailed when it is not clear where."""
     if not old:
-        raise ToolFailed("old_text is empty.", hint=f"{_NOTHING} Use write_file for a new file.")
+        raise ToolFailed(
+            "old_text is empty.", hint=f"{_NOTHING} Use write_file for a new file."
+        )
     if old == new:
         raise ToolFailed("old_text and new_text are the same.", hint=_NOTHING)
     if "\r" not in old and 0 < text.count("\n") == text.count("\r\n"):
-        old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
+        old, new = (
+            old.replace("\n", "\r\n"),
+            new.replace("\r\n", "\n").replace("\n", "\r\n"),
+        )
     places = list(_occurrences(text, old))
     if places:
         found = [Replacement(start, start + len(old), new) for start in places]
@@ -80,7 +85,9 @@ class _Lines:
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
 
-    def replacement(self, first: int, count: int, new: str, *, with_end: bool) -> Replacement:
+    def replacement(
+        self, first: int, count: int, new: str, *, with_end: bool
+    ) -> Replacement:
         """New text for some lines, with line ends like theirs; `with_end`: the end of the last one goes too."""
         last = first + count - 1
         end = self.starts[last] + len(self.lines[last])
@@ -100,11 +107,15 @@ def _occurrences(text: str, old: str) -> Iterator[int]:
         place = text.find(old, place + 1)
 
 
-def _chosen(text: str, found: list[Replacement], *, replace_all: bool) -> tuple[Replacement, ...]:
+def _chosen(
+    text: str, found: list[Replacement], *, replace_all: bool
+) -> tuple[Replacement, ...]:
     if len(found) == 1:
         return tuple(found)
     if not replace_all:
-        lines = ", ".join(str(line_of(text, place.start)) for place in found[:10]) + (", ..." if found[10:] else "")
+        lines = ", ".join(str(line_of(text, place.start)) for place in found[:10]) + (
+            ", ..." if found[10:] else ""
+        )
         raise ToolFailed(
             f"old_text fits {len(found)} places (lines {lines}).",
             hint=f"{_NOTHING} Add lines around it so that it fits one, or set replace_all.",
@@ -116,13 +127,19 @@ def _chosen(text: str, found: list[Replacement], *, replace_all: bool) -> tuple[
     return tuple(kept)
 
 
-def _forgiving(lines: _Lines, old: str, new: str) -> Iterator[tuple[str, list[Replacement]]]:
+def _forgiving(
+    lines: _Lines, old: str, new: str
+) -> Iterator[tuple[str, list[Replacement]]]:
     with_end = old.endswith("\n")
     wanted = [line.rstrip() for line in (old[:-1] if with_end else old).split("\n")]
     if not any(wanted):
         return
     count = len(wanted)
-    same = [first for first in _windows(lines, wanted) if lines.bare[first : first + count] == wanted]
+    same = [
+        first
+        for first in _windows(lines, wanted)
+        if lines.bare[first : first + count] == wanted
+    ]
     yield (
         "trailing whitespace differed",
         [lines.replacement(first, count, new, with_end=with_end) for first in same],
@@ -132,7 +149,9 @@ def _forgiving(lines: _Lines, old: str, new: str) -> Iterator[tuple[str, list[Re
         indent = reindent(wanted, lines.bare[first : first + count])
         moved = None if indent is None else indent.text(new.split("\n"))
         if moved is not None:
-            found.append(lines.replacement(first, count, "\n".join(moved), with_end=with_end))
+            found.append(
+                lines.replacement(first, count, "\n".join(moved), with_end=with_end)
+            )
     yield "indentation differed", found
 
 

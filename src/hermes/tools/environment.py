@@ -15,7 +15,13 @@ _TELLING_WORDS = r"(?i)passw|secret|token"
 _FOLDERS = r"PATH$|_(HOME|DIRS?|ROOT)$|^(HOME|SHELL|VIRTUAL_ENV|LS_COLORS)$"
 """Variables that name folders, where such a word is only a name."""
 _KEPT = frozenset(("PWD", "OLDPWD"))
-_QUIET = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+_QUIET = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 _NEEDED = r"""(?x) ^(
         PATH | HOME | USER | LOGNAME | SHELL | LANG | LANGUAGE | LC_\w+ | TZ | TZDIR | PWD | OLDPWD | HOSTNAME | COLUMNS
       | LINES | EDITOR | VISUAL | CI | DEBIAN_FRONTEND | SOURCE_DATE_EPOCH | XDG_(DATA|CONFIG|STATE)_(HOME|DIRS)
@@ -33,19 +39,40 @@ _NEEDED = r"""(?x) ^(
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What a command with the whole machine in reach may see of `environment`: all but secrets."""
-    plain = {name: value for name, value in environment.items() if name in _KEPT or not _is_secret(name, value)}
+    plain = {
+        name: value
+        for name, value in environment.items()
+        if name in _KEPT or not _is_secret(name, value)
+    }
     return plain | _QUIET
 
 
-def confined_environment(environment: Mapping[str, str], temporary: Path) -> dict[str, str]:
+def confined_environment(
+    environment: Mapping[str, str], temporary: Path
+) -> dict[str, str]:
     """What a confined command may see: what is known to be needed, with caches where it can write."""
-    needed = {name: value for name, value in command_environment(environment).items() if re.match(_NEEDED, name)}
-    caches = {"XDG_CACHE_HOME": f"{temporary}/cache", "npm_config_cache": f"{temporary}/cache/npm"}
-    return needed | _QUIET | caches | {"TMPDIR": str(temporary), "TAR_OPTIONS": "--no-same-owner"}
+    needed = {
+        name: value
+        for name, value in command_environment(environment).items()
+        if re.match(_NEEDED, name)
+    }
+    caches = {
+        "XDG_CACHE_HOME": f"{temporary}/cache",
+        "npm_config_cache": f"{temporary}/cache/npm",
+    }
+    return (
+        needed
+        | _QUIET
+        | caches
+        | {"TMPDIR": str(temporary), "TAR_OPTIONS": "--no-same-owner"}
+    )
 
 
 def _is_secret(name: str, value: str) -> bool:
-    if any(re.search(names, name) for names in (_TELLING_NAMES, _OWN_NAMES, _PASSWORDS_OF_GEMS)):
+    if any(
+        re.search(names, name)
+        for names in (_TELLING_NAMES, _OWN_NAMES, _PASSWORDS_OF_GEMS)
+    ):
         return True
     if re.search(_TELLING_VALUES, value):
         return True

@@ -17,7 +17,9 @@ _OVERSTRUCK = re.compile(r"[^\n]\x08")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _REDRAWN = re.compile(r"[^\n]*\r(?=[^\r\n])")
 _EMPTY_LINES = re.compile(r"\n{5,}")
-_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters and marks that look like nothing
+_INVISIBLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+)  # letters and marks that look like nothing
 _PADDING = re.compile(r" {24,}")
 
 
@@ -41,7 +43,9 @@ def spelled_out(text: str) -> str:
 
 def shown(text: str) -> str:
     """With every character that could hide, reorder or overwrite others spelled out; padding is counted."""
-    spelled = "".join(character if _is_plain(character) else _spelled(character) for character in text)
+    spelled = "".join(
+        character if _is_plain(character) else _spelled(character) for character in text
+    )
     padded = _PADDING.sub(lambda run: f"[{len(run[0])} spaces]", spelled)
     return _EMPTY_LINES.sub(lambda run: f"\n[{len(run[0]) - 1} empty lines]\n", padded)
 
@@ -49,8 +53,14 @@ def shown(text: str) -> str:
 def _is_plain(character: str) -> bool:
     if " " <= character <= "~" or character in "\n\t":
         return True
-    return unicodedata.category(character)[0] not in "CZ" and character not in _INVISIBLE
+    return (
+        unicodedata.category(character)[0] not in "CZ" and character not in _INVISIBLE
+    )
 
 
 def _spelled(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii") if ord(character) > 127 else f"\\x{ord(character):02x}"
+    return (
+        character.encode("unicode_escape").decode("ascii")
+        if ord(character) > 127
+        else f"\\x{ord(character):02x}"
+    )

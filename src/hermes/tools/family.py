@@ -42,7 +42,11 @@ def end_leftovers(session: str) -> list[str]:
     names: dict[int, str] = {}
 
     def left() -> list[int]:
-        found = [pid for pid in processes() if pid != os.getpid() and any(mark in own for mark in marks_of(pid))]
+        found = [
+            pid
+            for pid in processes()
+            if pid != os.getpid() and any(mark in own for mark in marks_of(pid))
+        ]
         names.update((pid, name_of(pid)) for pid in found if pid not in names)
         return found
 
@@ -62,7 +66,9 @@ def marks_of(pid: int) -> list[int]:
         if state_of(pid)[:1] in ([b"Z"], [b"X"], []):
             return []
         found = _LIMIT.findall((PROC / str(pid) / "limits").read_bytes())
-        with contextlib.suppress(OSError):  # another user's, or just becoming another program
+        with contextlib.suppress(
+            OSError
+        ):  # another user's, or just becoming another program
             found += _VARIABLE.findall((PROC / str(pid) / "environ").read_bytes())
     except OSError:  # gone, or another user's
         return []
@@ -98,6 +104,9 @@ def kill_all(left: Callable[[], Sequence[int]]) -> bool:
         pids = left()
         if not pids:
             return True
-        send(pids, signal.SIGSTOP if len(pids) > 8 and number % 2 == 0 else signal.SIGKILL)
+        send(
+            pids,
+            signal.SIGSTOP if len(pids) > 8 and number % 2 == 0 else signal.SIGKILL,
+        )
         time.sleep(0.001)
     return not left()

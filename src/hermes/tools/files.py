@@ -35,7 +35,9 @@ from hermes.tools.writing import replace_file
 class Files:
     """The file tools of one session."""
 
-    def __init__(self, seen: Seen | None = None, outputs: OutputFolder | None = None) -> None:
+    def __init__(
+        self, seen: Seen | None = None, outputs: OutputFolder | None = None
+    ) -> None:
         self._seen = Seen() if seen is None else seen
         self._outputs = outputs
 
@@ -43,9 +45,13 @@ class Files:
     def read_file(
         self,
         context: ToolContext,
-        path: Annotated[str, Meta(description="Absolute, or relative to the working directory.")],
+        path: Annotated[
+            str, Meta(description="Absolute, or relative to the working directory.")
+        ],
         offset: Annotated[int, Meta(ge=1, description="First line.")] = 1,
-        limit: Annotated[int, Meta(ge=1, le=MAX_LINES, description="Number of lines.")] = MAX_LINES,
+        limit: Annotated[
+            int, Meta(ge=1, le=MAX_LINES, description="Number of lines.")
+        ] = MAX_LINES,
     ) -> ToolResult:
         """Reads a text file, at most 2000 lines or 50 KB at once. The first line of the result is a header with the
         range shown; the rest is the text itself."""
@@ -94,29 +100,41 @@ class Files:
         context: ToolContext,
         path: str,
         old_text: Annotated[
-            str, Meta(description="Text to replace, copied exactly, with enough lines around it to be unique.")
+            str,
+            Meta(
+                description="Text to replace, copied exactly, with enough lines around it to be unique."
+            ),
         ],
         new_text: str,
-        replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False,
+        replace_all: Annotated[
+            bool, Meta(description="Replace every occurrence.")
+        ] = False,
     ) -> str:
         """Replaces text in a file and shows the diff. The text must occur exactly once, unless replace_all."""
         file = judged(path, context)
         try:
             old = editable(path, file)
             self._check_current(path, file, old.stamp)
-            edit = plan_edit(decoded(path, old.data), old_text, new_text, replace_all=replace_all)
+            edit = plan_edit(
+                decoded(path, old.data), old_text, new_text, replace_all=replace_all
+            )
             after = recoded(path, edit.before, edit.after)
             change = FileChange(name=path, path=file, before=old, after=after)
             self._seen.wrote(file, write_all([change])[file])
         except OSError as error:
             raise unwritable(path, error) from error
-        places = f", {len(edit.replacements)} places" if len(edit.replacements) > 1 else ""
+        places = (
+            f", {len(edit.replacements)} places" if len(edit.replacements) > 1 else ""
+        )
         how = f" ({edit.how})" if edit.how else ""
         return f"Edited {path}{places}{how}:\n{edit_diff(edit)}"
 
     def _check_current(self, path: str, file: Path, now: Stamp) -> None:
         if not self._seen.is_current(file, now):
-            raise ToolFailed(f"{path} changed since you read it.", hint=f"{UNCHANGED} Read it again first.")
+            raise ToolFailed(
+                f"{path} changed since you read it.",
+                hint=f"{UNCHANGED} Read it again first.",
+            )
 
 
 def _remarks(text: str) -> str:

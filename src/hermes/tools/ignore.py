@@ -33,7 +33,13 @@ class Ignore(msgspec.Struct, frozen=True):
     def entering(self, folder: Path, relative: str) -> "Ignore":
         """With the rules of `folder`, whose path below the top is `relative`."""
         rules = _read(folder / ".gitignore")
-        return Ignore((*self.layers, Layer(rules, cut=len(relative) + 1 if relative else 0))) if rules else self
+        return (
+            Ignore(
+                (*self.layers, Layer(rules, cut=len(relative) + 1 if relative else 0))
+            )
+            if rules
+            else self
+        )
 
     def hides(self, relative: str, name: str, *, is_folder: bool) -> bool:
         """Whether an entry is ignored: the last rule that fits decides."""
@@ -42,24 +48,36 @@ class Ignore(msgspec.Struct, frozen=True):
         for layer in reversed(self.layers):
             below = layer.add + relative[layer.cut :]
             for rule in reversed(layer.rules):
-                if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(below):
+                if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(
+                    below
+                ):
                     return not rule.negated
         return False
 
 
 def repository(top: Path) -> Path | None:
     """The root of the repository a folder is in."""
-    return next((folder for folder in (top, *top.parents) if (folder / ".git").exists()), None)
+    return next(
+        (folder for folder in (top, *top.parents) if (folder / ".git").exists()), None
+    )
 
 
 def rules_above(top: Path) -> Ignore:
     """The rules of the folders above `top`, up to the root of its repository."""
     root = repository(top)
     above = [
-        folder for folder in reversed(top.parents) if root is not None and (folder == root or root in folder.parents)
+        folder
+        for folder in reversed(top.parents)
+        if root is not None and (folder == root or root in folder.parents)
     ]
     read = ((folder, _read(folder / ".gitignore")) for folder in above)
-    return Ignore(tuple(Layer(rules, add=f"{top.relative_to(folder)}/") for folder, rules in read if rules))
+    return Ignore(
+        tuple(
+            Layer(rules, add=f"{top.relative_to(folder)}/")
+            for folder, rules in read
+            if rules
+        )
+    )
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
@@ -87,14 +105,25 @@ def _parse(line: str) -> Rule | None:
         return None
     anchored = "/" in body
     try:
-        return Rule(re.compile(("" if anchored else "(?:.*/)?") + glob_regex(body.lstrip("/"))), negated, folders_only)
+        return Rule(
+            re.compile(("" if anchored else "(?:.*/)?") + glob_regex(body.lstrip("/"))),
+            negated,
+            folders_only,
+        )
     except re.error:
         return None
 
 
 def glob_regex(glob: str) -> str:
     """A glob as a regular expression: `*` and `?` stay within a name, `**` does not, `{a,b}` is either."""
-    pieces = {"/**/": "/(?:.*/)?", "**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = {
+        "/**/": "/(?:.*/)?",
+        "**/": "(?:.*/)?",
+        "/**": "/.*",
+        "**": ".*",
+        "*": "[^/]*",
+        "?": "[^/]",
+    }
     result: list[str] = []
     place = depth = 0
     while place < len(glob):

@@ -24,7 +24,12 @@ MAX_BYTES = 50_000_000
 KEPT = Limits(5_000_000, 8_000)
 """The largest picture that is kept as it is; larger ones are made smaller."""
 _SHRINK = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
-_ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+_ENDINGS = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+}
 
 
 class Pictures:
@@ -35,7 +40,9 @@ class Pictures:
 
     @tool("view_image", effect="read", paths=("path",))
     def view_image(
-        self, context: ToolContext, path: Annotated[str, Meta(description="PNG, JPEG, GIF or WebP.")]
+        self,
+        context: ToolContext,
+        path: Annotated[str, Meta(description="PNG, JPEG, GIF or WebP.")],
     ) -> ToolResult:
         """Shows you a picture from a file."""
         file = judged(path, context)
@@ -47,7 +54,10 @@ class Pictures:
             raise unreadable(path, file, error) from error
         kind = media_type(data[:16])
         if not kind:
-            raise ToolFailed(f"{path} is no picture that can be shown.", hint="PNG, JPEG, GIF and WebP can.")
+            raise ToolFailed(
+                f"{path} is no picture that can be shown.",
+                hint="PNG, JPEG, GIF and WebP can.",
+            )
         size = _checked(path, data, max(length, len(data)))
         what = f"{kind.removeprefix('image/')}, {size.width} x {size.height}, {len(data):,} bytes"
         if not fits(data, KEPT):
@@ -66,19 +76,26 @@ class Pictures:
             if not path.exists():
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 temporary = path.with_suffix(f".{os.urandom(4).hex()}")
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                flags = (
+                    os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                )
                 with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
                     file.write(data)
                 temporary.replace(path)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise ToolFailed(f"The picture can't be kept in {self._folder}: {reason}.") from error
+            raise ToolFailed(
+                f"The picture can't be kept in {self._folder}: {reason}."
+            ) from error
         return path
 
 
 def _checked(path: str, data: bytes, length: int) -> Size:
     if length > MAX_BYTES:
-        raise ToolFailed(f"{path} has {length:,} bytes; at most {MAX_BYTES:,} can be shown.", hint=_SHRINK)
+        raise ToolFailed(
+            f"{path} has {length:,} bytes; at most {MAX_BYTES:,} can be shown.",
+            hint=_SHRINK,
+        )
     size = pixel_size(data)
     if size is None:
         raise ToolFailed(f"{path} is damaged: its size in pixels can't be read.")
@@ -89,4 +106,6 @@ def _smaller(path: str, data: bytes) -> bytes:
     try:
         return shrunk(data, KEPT)
     except NotShrunk as error:
-        raise ToolFailed(f"{path}: {error.message}", hint=error.hint or _SHRINK) from error
+        raise ToolFailed(
+            f"{path}: {error.message}", hint=error.hint or _SHRINK
+        ) from error

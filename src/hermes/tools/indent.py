@@ -33,7 +33,9 @@ class Indent(msgspec.Struct, frozen=True):
     def text(self, lines: Sequence[str]) -> list[str] | None:
         """All lines as they belong into the file; None if that can't be told of one."""
         moved = [self.apply(line) for line in lines]
-        return [line for line in moved if line is not None] if None not in moved else None
+        return (
+            [line for line in moved if line is not None] if None not in moved else None
+        )
 
     def _steps(self, rest: str) -> str | None:
         """The rest of an indentation in the file's own steps."""
@@ -66,7 +68,9 @@ def _unit(known: Sequence[tuple[str, str]]) -> tuple[str, str]:
     steps = [
         (deep[len(flat) :], becomes_deep[len(becomes_flat) :])
         for (deep, becomes_deep), (flat, becomes_flat) in itertools.pairwise(known)
-        if deep.startswith(flat) and becomes_deep.startswith(becomes_flat) and deep != flat
+        if deep.startswith(flat)
+        and becomes_deep.startswith(becomes_flat)
+        and deep != flat
     ]
     if steps:
         return _smallest(*min(steps, key=lambda step: len(step[0])))

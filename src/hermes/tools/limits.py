@@ -26,18 +26,31 @@ class Limits(msgspec.Struct, frozen=True):
 class Watch:
     """Watches one command."""
 
-    def __init__(self, limits: Limits, temporary: Path, folders: tuple[Path, ...], count: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        temporary: Path,
+        folders: tuple[Path, ...],
+        count: Callable[[], int],
+    ) -> None:
         self._limits = limits
         self._temporary = temporary
         self._count = count
         self._tasks = tasks()
-        self._disks = [(folder, free) for folder in folders if (free := _free(folder)) >= limits.free]
+        self._disks = [
+            (folder, free)
+            for folder in folders
+            if (free := _free(folder)) >= limits.free
+        ]
         self._counted = _free(temporary)
 
     def problem(self) -> str:
         """Why the command must be stopped now; empty when it need not be."""
         limits = self._limits
-        if tasks() - self._tasks > limits.processes // 2 and self._count() > limits.processes:
+        if (
+            tasks() - self._tasks > limits.processes // 2
+            and self._count() > limits.processes
+        ):
             return f"it had started more than {limits.processes:,} processes"
         for folder, _ in self._disks:
             if _free(folder) < limits.free:

@@ -13,13 +13,18 @@ _COMMON = 50
 
 def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
     """A sentence with the nearest lines and their numbers; empty when nothing is near."""
-    lines = lines[:-1] if lines and not lines[-1] else lines  # what follows the last line end is no line
+    lines = (
+        lines[:-1] if lines and not lines[-1] else lines
+    )  # what follows the last line end is no line
     wanted = wanted[:-1] if len(wanted) > 1 and not wanted[-1].strip() else wanted
     first = _place(lines, wanted)
     if first is None:
         return ""
     last = min(first + min(len(wanted), _SHOWN), len(lines))
-    shown = [f"{number + 1}: {lines[number].rstrip()[:_WIDTH]}" for number in range(first, last)]
+    shown = [
+        f"{number + 1}: {lines[number].rstrip()[:_WIDTH]}"
+        for number in range(first, last)
+    ]
     return "\nThe nearest text in the file is:\n" + "\n".join(shown) + "\n"
 
 
@@ -45,7 +50,9 @@ def _place(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
 def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     from difflib import get_close_matches
 
-    index = max(range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=0)
+    index = max(
+        range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=0
+    )
     longest = wanted[index].strip()[:_WIDTH] if wanted else ""
     if len(longest) < 3:
         return None

@@ -35,12 +35,18 @@ class OutputFolder:
 
     def source_of(self, path: Path) -> str:
         """Whose words a kept file may hold; empty for the user's own, and for files elsewhere."""
-        is_foreign = path.parent == Path(os.path.realpath(self.path)) and _FOREIGN.match(path.name)
+        is_foreign = path.parent == Path(
+            os.path.realpath(self.path)
+        ) and _FOREIGN.match(path.name)
         return f"kept output {path.name}" if is_foreign else ""
 
     def mentions(self, command: str) -> str:
         """Whose words a command may show that names such a file, or all of them."""
-        return "kept outputs" if str(self.path) in command or _FOREIGN.search(command) else ""
+        return (
+            "kept outputs"
+            if str(self.path) in command or _FOREIGN.search(command)
+            else ""
+        )
 
     def create_foreign(self, name: str) -> tuple[Path, int]:
         """A new file for the words of others."""
@@ -51,17 +57,27 @@ class OutputFolder:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._prune()
         path = self.path / f"{name}-{os.urandom(6).hex()}.txt"
-        return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        return path, os.open(
+            path,
+            os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW,
+            0o600,
+        )
 
     def _prune(self) -> None:
         with os.scandir(self.path) as entries:
             files = sorted(
-                ((entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries), reverse=True
+                (
+                    (entry.stat(follow_symlinks=False).st_mtime, entry.path)
+                    for entry in entries
+                ),
+                reverse=True,
             )
         oldest = time.time() - _AGE
         for number, (changed, path) in enumerate(files):
             if number >= _FILES - 1 or changed < oldest:
-                with contextlib.suppress(FileNotFoundError):  # another process tidied up too
+                with contextlib.suppress(
+                    FileNotFoundError
+                ):  # another process tidied up too
                     os.unlink(path)  # noqa: PTH108 - a string from scandir
 
 
@@ -85,7 +101,9 @@ class Capture:
             self._start += chunk[: LIMIT - self.size]
         rest = chunk[max(0, LIMIT - self.size) :] if self.size < LIMIT else chunk
         self.size += len(chunk)
-        self._tail = rest[-_TAIL:] if len(rest) >= _TAIL else (self._tail + rest)[-_TAIL:]
+        self._tail = (
+            rest[-_TAIL:] if len(rest) >= _TAIL else (self._tail + rest)[-_TAIL:]
+        )
         if rest:
             self._keep(rest)
 
@@ -115,7 +133,11 @@ class Capture:
             return f"{before}the rest could not be kept: {self._problem}"
         if self._path is None:
             return ""
-        what = "all of it is" if self.size == self._written else f"its first {self._written:,} bytes are"
+        what = (
+            "all of it is"
+            if self.size == self._written
+            else f"its first {self._written:,} bytes are"
+        )
         return f"{before}{what} in {self._path}"
 
     def _keep(self, rest: bytes) -> None:

@@ -48,7 +48,9 @@ def deletes_files(arguments: Mapping[str, Any]) -> bool:
     """Whether a call deletes files, as far as it can be read."""
     patch = arguments.get("patch")
     try:
-        return isinstance(patch, str) and any(file.kind == "delete" for file in read_patch(patch))
+        return isinstance(patch, str) and any(
+            file.kind == "delete" for file in read_patch(patch)
+        )
     except ToolFailed:
         return True
 
@@ -60,14 +62,21 @@ class Patches:
         self._seen = seen
 
     @tool("apply_patch", effect="files", paths=paths_in)
-    def apply_patch(self, context: ToolContext, patch: Annotated[str, Meta(description=_FORMAT)]) -> str:
+    def apply_patch(
+        self, context: ToolContext, patch: Annotated[str, Meta(description=_FORMAT)]
+    ) -> str:
         """Changes several files at once, all or none. Give each hunk three unchanged lines around its change."""
         plan = plan_patch(patch, context.cwd)
         for change in plan.changes:
             require_judged(change.name, change.path, context)
         for change in plan.changes:
-            if change.before is not None and not self._seen.is_current(change.path, change.before.stamp):
-                raise ToolFailed(f"{change.name} changed since you read it.", hint=f"{UNCHANGED} Read it again first.")
+            if change.before is not None and not self._seen.is_current(
+                change.path, change.before.stamp
+            ):
+                raise ToolFailed(
+                    f"{change.name} changed since you read it.",
+                    hint=f"{UNCHANGED} Read it again first.",
+                )
         stamps = write_all(plan.changes)
         for change in plan.changes:
             self._seen.wrote(change.path, stamps.get(change.path))
@@ -95,7 +104,11 @@ class Step(msgspec.Struct, frozen=True):
         if self.is_deleted:
             return f"Deleted {self.name}."
         word = "Moved" if self.is_moved else "Edited"
-        return f"{word} {self.name}:\n{edit_diff(self.edit)}" if self.edit is not None else f"{word} {self.name}."
+        return (
+            f"{word} {self.name}:\n{edit_diff(self.edit)}"
+            if self.edit is not None
+            else f"{word} {self.name}."
+        )
 
     def planned(self) -> str:
         """What would be done, in a line."""
@@ -109,10 +122,14 @@ class Step(msgspec.Struct, frozen=True):
     def diff(self) -> str:
         """What would change, whole; empty for a file that is only moved or deleted."""
         if self.content is not None:
-            return f"--- /dev/null\n+++ b/{self.name}\n{new_file_diff(self.content)}".rstrip("\n")
+            return f"--- /dev/null\n+++ b/{self.name}\n{new_file_diff(self.content)}".rstrip(
+                "\n"
+            )
         if self.edit is None:
             return ""
-        before, _, after = self.name.partition(" -> ") if self.is_moved else (self.name, "", "")
+        before, _, after = (
+            self.name.partition(" -> ") if self.is_moved else (self.name, "", "")
+        )
         return f"--- a/{before}\n+++ b/{after or before}\n{edit_diff(self.edit, whole=True)}"
 
 
@@ -129,7 +146,11 @@ class Plan(msgspec.Struct, frozen=True):
         size = 0
         for told in (step.done() for step in self.steps):
             size += len(told)
-            shown.append(told if size <= _SHOWN else told.split("\n", 1)[0].removesuffix(":") + " (diff left out)")
+            shown.append(
+                told
+                if size <= _SHOWN
+                else told.split("\n", 1)[0].removesuffix(":") + " (diff left out)"
+            )
         return "\n".join(shown)
 
     @property
@@ -143,13 +164,18 @@ def plan_patch(patch: str, cwd: Path) -> Plan:
     """Works out what a patch does to the files of a folder, without writing. Raises ToolFailed when it does not fit."""
     files = read_patch(patch)
     if len(files) > _FILES:
-        raise ToolFailed(f"A patch can't be for more than {_FILES} files.", hint=f"{UNCHANGED} Split it.")
+        raise ToolFailed(
+            f"A patch can't be for more than {_FILES} files.",
+            hint=f"{UNCHANGED} Split it.",
+        )
     work = _Work(cwd)
     for file in files:
         work.take_in(file)
     changes = tuple(work.changes())
     if not changes:
-        raise ToolFailed("The patch changes nothing: the files are already as it wants them.")
+        raise ToolFailed(
+            "The patch changes nothing: the files are already as it wants them."
+        )
     return Plan(changes, tuple(work.steps))
 
 
@@ -176,13 +202,20 @@ class _Work:
         if file.kind == "add":
             self._require_free(draft)
             draft.after = encoded(file.content)
-            self.steps.append(Step(file.path, content=file.content, lines=_line_count(draft.after)))
+            self.steps.append(
+                Step(file.path, content=file.content, lines=_line_count(draft.after))
+            )
             return
         if draft.after is None:
             path = resolved(file.path, self._cwd)
-            raise ToolFailed(f"{file.path} does not exist.", hint=f"{UNCHANGED} {suggestion(path)}".strip())
+            raise ToolFailed(
+                f"{file.path} does not exist.",
+                hint=f"{UNCHANGED} {suggestion(path)}".strip(),
+            )
         if file.kind == "delete":
-            self.steps.append(Step(file.path, is_deleted=True, lines=_line_count(draft.after)))
+            self.steps.append(
+                Step(file.path, is_deleted=True, lines=_line_count(draft.after))
+            )
             draft.after = None
             return
         self._update(file, draft, draft.after)
@@ -190,7 +223,13 @@ class _Work:
     def changes(self) -> list[FileChange]:
         """Every file that becomes another."""
         return [
-            FileChange(name=draft.name, path=path, before=draft.before, after=draft.after, mode=draft.mode)
+            FileChange(
+                name=draft.name,
+                path=path,
+                before=draft.before,
+                after=draft.after,
+                mode=draft.mode,
+            )
             for path, draft in self._drafts.items()
             if draft.after != (None if draft.before is None else draft.before.data)
         ]
@@ -208,12 +247,15 @@ class _Work:
                 draft.after, draft = None, target
                 name = f"{file.path} -> {file.new_path}"
         draft.after = after
-        self.steps.append(Step(name, edit=edit if file.hunks else None, is_moved=name != file.path))
+        self.steps.append(
+            Step(name, edit=edit if file.hunks else None, is_moved=name != file.path)
+        )
 
     def _require_free(self, draft: _Draft) -> None:
         if draft.after is not None:
             raise ToolFailed(
-                f"{draft.name} exists already.", hint=f"{UNCHANGED} Use `*** Update File`, or delete it in the patch."
+                f"{draft.name} exists already.",
+                hint=f"{UNCHANGED} Use `*** Update File`, or delete it in the patch.",
             )
 
     def _draft(self, name: str) -> _Draft:
@@ -224,8 +266,13 @@ class _Work:
             except OSError as error:
                 raise unreadable(name, path, error) from error
             if content is not None and not content.is_whole:
-                raise ToolFailed(f"{name} is too large to be patched.", hint=f"{UNCHANGED} Use terminal.")
-            self._drafts[path] = _Draft(name, content, None if content is None else content.data)
+                raise ToolFailed(
+                    f"{name} is too large to be patched.",
+                    hint=f"{UNCHANGED} Use terminal.",
+                )
+            self._drafts[path] = _Draft(
+                name, content, None if content is None else content.data
+            )
         return self._drafts[path]
 
 

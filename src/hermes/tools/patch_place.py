@@ -52,8 +52,15 @@ def apply_hunks(path: str, text: str, hunks: Sequence[Hunk]) -> Edit:
     bom = "\ufeff" if text.startswith("\ufeff") else ""
     file = _File(text[len(bom) :])
     fits = _placed(path, file, hunks)
-    replacements = [part for hunk, fit in zip(hunks, fits, strict=True) for part in _parts(file, hunk, fit)]
-    shifted = [Replacement(part.start + len(bom), part.end + len(bom), part.new) for part in replacements]
+    replacements = [
+        part
+        for hunk, fit in zip(hunks, fits, strict=True)
+        for part in _parts(file, hunk, fit)
+    ]
+    shifted = [
+        Replacement(part.start + len(bom), part.end + len(bom), part.new)
+        for part in replacements
+    ]
     return Edit(text, tuple(sorted(shifted, key=lambda part: (part.start, part.end))))
 
 
@@ -67,9 +74,14 @@ def _placed(path: str, file: _File, hunks: Sequence[Hunk]) -> list[_Fit]:
     if earliest is None:
         alone = [fits[0] for fits in found]
         in_file = sorted(alone, key=lambda fit: fit.first)
-        if all(len(fits) == 1 for fits in found) and _in_order([[fit] for fit in in_file]):
+        if all(len(fits) == 1 for fits in found) and _in_order(
+            [[fit] for fit in in_file]
+        ):
             return alone  # the model wrote them in another order; each has one place
-        raise ToolFailed(f"The hunks of {path} overlap, or are not in the order of the file.", hint=_NOTHING)
+        raise ToolFailed(
+            f"The hunks of {path} overlap, or are not in the order of the file.",
+            hint=_NOTHING,
+        )
     mirrored = _in_order([[_mirrored(fit) for fit in fits] for fits in reversed(found)])
     latest = [_mirrored(fit) for fit in reversed(mirrored or [])]
     for number, (one, two) in enumerate(zip(earliest, latest, strict=True)):
@@ -87,7 +99,14 @@ def _in_order(found: Sequence[Sequence[_Fit]]) -> list[_Fit] | None:
     chosen: list[_Fit] = []
     after = None
     for fits in found:
-        fit = next((fit for fit in sorted(fits, key=lambda fit: fit.end) if after is None or fit.first >= after), None)
+        fit = next(
+            (
+                fit
+                for fit in sorted(fits, key=lambda fit: fit.end)
+                if after is None or fit.first >= after
+            ),
+            None,
+        )
         if fit is None:
             return None
         chosen.append(fit)
@@ -105,7 +124,11 @@ def _fits(file: _File, hunk: Hunk) -> list[_Fit]:
     if not old:
         return _insertion(file, hunk)
     for ways in (_exact, _without_trailing, _indented, _plain):
-        fits = [fit for fit in ways(file.lines, old) if not hunk.at_end or fit.end == len(file.lines)]
+        fits = [
+            fit
+            for fit in ways(file.lines, old)
+            if not hunk.at_end or fit.end == len(file.lines)
+        ]
         if fits:
             return _narrowed(file, hunk, fits)
     return []
@@ -118,7 +141,12 @@ def _narrowed(file: _File, hunk: Hunk, fits: list[_Fit]) -> list[_Fit]:
         after = _after_headings(file.lines, hunk.headings)
         # The text below a heading begins there, or includes the heading itself.
         nearest_below = {
-            min((fit for fit in fits if fit.end > line), key=lambda fit: fit.first, default=None) for line in after
+            min(
+                (fit for fit in fits if fit.end > line),
+                key=lambda fit: fit.first,
+                default=None,
+            )
+            for line in after
         }
         below = [fit for fit in fits if fit in nearest_below]
         return below or (fits if len(fits) == 1 else [])
@@ -138,20 +166,30 @@ def _after_headings(lines: Sequence[str], headings: Sequence[str]) -> list[int]:
 
 def _headed(lines: Sequence[str], heading: str, first: int) -> list[int]:
     wanted = heading.strip()
-    same = [number for number in range(first, len(lines)) if lines[number].strip() == wanted]
-    return same or [number for number in range(first, len(lines)) if lines[number].strip().startswith(wanted)]
+    same = [
+        number for number in range(first, len(lines)) if lines[number].strip() == wanted
+    ]
+    return same or [
+        number
+        for number in range(first, len(lines))
+        if lines[number].strip().startswith(wanted)
+    ]
 
 
 def _insertion(file: _File, hunk: Hunk) -> list[_Fit]:
     """Where lines go that come with nothing around them: after a heading, at a line, or at the end if so marked."""
     if hunk.headings:
-        return [_Fit(line + 1, 0) for line in _after_headings(file.lines, hunk.headings)]
+        return [
+            _Fit(line + 1, 0) for line in _after_headings(file.lines, hunk.headings)
+        ]
     if hunk.line is not None:
         return [_Fit(hunk.line, 0)] if hunk.line <= len(file.lines) else []
     return [_Fit(len(file.lines), 0)] if hunk.at_end or not file.lines else []
 
 
-def _windows(lines: Sequence[str], old: Sequence[str], same: Callable[[str, str], bool]) -> Iterator[int]:
+def _windows(
+    lines: Sequence[str], old: Sequence[str], same: Callable[[str, str], bool]
+) -> Iterator[int]:
     """Where the line of `old` that says most is, which rules out most places at once."""
     key = max(range(len(old)), key=lambda number: len(old[number].strip()))
     for first in range(len(lines) - len(old) + 1):
@@ -161,7 +199,11 @@ def _windows(lines: Sequence[str], old: Sequence[str], same: Callable[[str, str]
 
 def _exact(lines: Sequence[str], old: list[str]) -> list[_Fit]:
     places = _windows(lines, old, str.__eq__)
-    return [_Fit(first, len(old)) for first in places if list(lines[first : first + len(old)]) == old]
+    return [
+        _Fit(first, len(old))
+        for first in places
+        if list(lines[first : first + len(old)]) == old
+    ]
 
 
 def _without_trailing(lines: Sequence[str], old: list[str]) -> list[_Fit]:
@@ -174,14 +216,19 @@ def _indented(lines: Sequence[str], old: list[str]) -> list[_Fit]:
     bare = [line.rstrip() for line in old]
     found: list[_Fit] = []
     for first in _windows(lines, bare, lambda have, want: have.strip() == want.strip()):
-        indent = reindent(bare, [line.rstrip() for line in lines[first : first + len(old)]])
+        indent = reindent(
+            bare, [line.rstrip() for line in lines[first : first + len(old)]]
+        )
         if indent is not None:
             found.append(_Fit(first, len(old), indent))
     return found
 
 
 def _plain(lines: Sequence[str], old: list[str]) -> list[_Fit]:
-    return _without_trailing([line.translate(_PLAIN) for line in lines], [line.translate(_PLAIN) for line in old])
+    return _without_trailing(
+        [line.translate(_PLAIN) for line in lines],
+        [line.translate(_PLAIN) for line in old],
+    )
 
 
 def _missing(path: str, file: _File, hunks: Sequence[Hunk], number: int) -> ToolFailed:
@@ -229,7 +276,9 @@ def _moved(text: str, fit: _Fit) -> str:
     return moved
 
 
-def _run(file: _File, span: tuple[int, int], added: list[str], is_unended: bool | None) -> Replacement:
+def _run(
+    file: _File, span: tuple[int, int], added: list[str], is_unended: bool | None
+) -> Replacement:
     """New text for lines `span`, with the file's line ends; the end of the file stays as it was unless told."""
     first, last = span
     new = "".join(f"{line}{file.end}" for line in added)

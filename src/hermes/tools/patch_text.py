@@ -50,16 +50,27 @@ class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
 def read_patch(text: str) -> list[FilePatch]:
     """The files of a patch, in order. Raises ToolFailed with what is wrong with it."""
     lines = _unwrapped(text)
-    files = _Sections(lines).read() if any(line.startswith("*** ") for line in lines) else _Unified(lines).read()
+    files = (
+        _Sections(lines).read()
+        if any(line.startswith("*** ") for line in lines)
+        else _Unified(lines).read()
+    )
     if not files:
-        raise _broken("there is no file in it; it begins with `*** Begin Patch`, or is a unified diff")
+        raise _broken(
+            "there is no file in it; it begins with `*** Begin Patch`, or is a unified diff"
+        )
     return files
 
 
 def patch_paths(text: str) -> list[str]:
     """Every path a patch names, also one that can't be applied: what may be touched is known before it is tried."""
     try:
-        return [path for file in read_patch(text) for path in (file.path, file.new_path) if path]
+        return [
+            path
+            for file in read_patch(text)
+            for path in (file.path, file.new_path)
+            if path
+        ]
     except ToolFailed:
         named = (re.fullmatch(_ANY_PATH, line.rstrip()) for line in text.split("\n"))
         return [found[1].strip() for found in named if found]
@@ -78,7 +89,11 @@ def _unwrapped(text: str) -> list[str]:
         del lines[0]
     if lines and lines[0].startswith("```"):
         lines = lines[1:-1] if lines[-1].strip() == "```" else lines[1:]
-    wrapped = re.fullmatch(r"(?:apply_patch\s+)?<<-?\s*(['\"]?)(\w+)\1", lines[0].strip()) if lines else None
+    wrapped = (
+        re.fullmatch(r"(?:apply_patch\s+)?<<-?\s*(['\"]?)(\w+)\1", lines[0].strip())
+        if lines
+        else None
+    )
     if wrapped:
         lines = lines[1:-1] if lines[-1].strip() == wrapped[2] else lines[1:]
     return lines
@@ -139,7 +154,13 @@ class _Sections:
         for line in [*body, "@@"]:
             if line.startswith("@@"):
                 if lines:
-                    yield _hunk(path, lines, headings=tuple(headings), line=_line(numbers, lines), at_end=at_end)
+                    yield _hunk(
+                        path,
+                        lines,
+                        headings=tuple(headings),
+                        line=_line(numbers, lines),
+                        at_end=at_end,
+                    )
                     lines, headings = list[tuple[str, str]](), list[str]()
                     at_end = False
                 numbers = re.fullmatch(_NUMBERS, line)
@@ -153,7 +174,9 @@ class _Sections:
             elif not line:
                 lines.append(("", ""))
             elif not line.startswith("\\"):
-                raise _broken(f"in {path}, {line[:80]!r} begins with neither `+`, `-`, a space nor `@@`")
+                raise _broken(
+                    f"in {path}, {line[:80]!r} begins with neither `+`, `-`, a space nor `@@`"
+                )
 
 
 def _added(path: str, body: list[str]) -> str:
@@ -161,14 +184,18 @@ def _added(path: str, body: list[str]) -> str:
         body = body[:-1]
     for line in body:
         if not line.startswith("+"):
-            raise _broken(f"each line of the new file {path} must begin with `+`, not {line[:80]!r}")
+            raise _broken(
+                f"each line of the new file {path} must begin with `+`, not {line[:80]!r}"
+            )
     return "".join(f"{line[1:]}\n" for line in body)
 
 
 def _hunk(path: str, lines: list[tuple[str, str]], **more: object) -> Hunk:
     while len(lines) > 1 and not lines[-1][0]:
         lines = lines[:-1]  # empty lines between hunks belong to neither
-    lines = [(mark or " ", text) for mark, text in lines]  # elsewhere, only the space was lost
+    lines = [
+        (mark or " ", text) for mark, text in lines
+    ]  # elsewhere, only the space was lost
     if all(mark == " " for mark, _ in lines):
         raise _broken(f"a hunk of {path} changes nothing ({lines[0][1][:60]!r})")
     return msgspec.convert({"lines": lines, **more}, Hunk)
@@ -202,22 +229,39 @@ class _Unified:
 
     def _is_header(self, place: int) -> bool:
         lines = self._lines[place : place + 2]
-        return len(lines) == 2 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
+        return (
+            len(lines) == 2
+            and lines[0].startswith("--- ")
+            and lines[1].startswith("+++ ")
+        )
 
     def _file(self) -> FilePatch:
         old, new = _names(*self._lines[self._place : self._place + 2])
         self._place += 2
         hunks: list[Hunk] = []
-        while self._place < len(self._lines) and self._lines[self._place].startswith("@@"):
+        while self._place < len(self._lines) and self._lines[self._place].startswith(
+            "@@"
+        ):
             hunks.append(self._hunk(new or old))
         if not hunks:
             raise _broken(f"there are no hunks for {new or old}")
         if not new:
             return FilePatch(kind="delete", path=old)
         if not old:
-            content = "\n".join(text for hunk in hunks for mark, text in hunk.lines if mark == "+")
-            return FilePatch(kind="add", path=new, content=content + ("" if hunks[-1].is_unended else "\n"))
-        return FilePatch(kind="update", path=old, hunks=tuple(hunks), new_path=new if new != old else "")
+            content = "\n".join(
+                text for hunk in hunks for mark, text in hunk.lines if mark == "+"
+            )
+            return FilePatch(
+                kind="add",
+                path=new,
+                content=content + ("" if hunks[-1].is_unended else "\n"),
+            )
+        return FilePatch(
+            kind="update",
+            path=old,
+            hunks=tuple(hunks),
+            new_path=new if new != old else "",
+        )
 
     def _hunk(self, path: str) -> Hunk:
         numbers = re.fullmatch(_NUMBERS, self._lines[self._place].rstrip())
@@ -236,19 +280,29 @@ class _Unified:
             raise _broken(f"a hunk of {path} is empty")
         return _hunk(path, lines, line=_line(numbers, lines), is_unended=is_unended)
 
-    def _is_over(self, lines: list[tuple[str, str]], counts: tuple[int, int] | None) -> bool:
+    def _is_over(
+        self, lines: list[tuple[str, str]], counts: tuple[int, int] | None
+    ) -> bool:
         """Whether the hunk ends here. A removed line `-- a` before an added `++ b` looks like a new file's header;
         then the counts decide."""
         line = self._lines[self._place]
-        if (line and line[0] not in " +-\\") or (line == "-- " and _counted(lines) == counts):
+        if (line and line[0] not in " +-\\") or (
+            line == "-- " and _counted(lines) == counts
+        ):
             return True  # the latter is the signature below a mailed patch
         if not self._is_header(self._place):
             return False
         pair = [("-", ""), ("+", "")]
-        return counts is None or _counted(lines) == counts or _counted([*lines, *pair]) != counts
+        return (
+            counts is None
+            or _counted(lines) == counts
+            or _counted([*lines, *pair]) != counts
+        )
 
 
-def _line(numbers: "re.Match[str] | None", lines: Iterable[tuple[str, str]]) -> int | None:
+def _line(
+    numbers: "re.Match[str] | None", lines: Iterable[tuple[str, str]]
+) -> int | None:
     """The line number of a hunk. One that should have old lines and has none has lost them: then it says nothing."""
     if numbers is None or (numbers[2] != "0" and _counted(lines)[0] == 0):
         return None

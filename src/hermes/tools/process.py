@@ -13,7 +13,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from hermes.tools.family import MARK_NAME, PROC, kill_all, marks_of, name_of, new_mark, processes, send, state_of
+from hermes.tools.family import (
+    MARK_NAME,
+    PROC,
+    kill_all,
+    marks_of,
+    name_of,
+    new_mark,
+    processes,
+    send,
+    state_of,
+)
 from hermes.tools.limits import Limits, Watch, tasks
 from hermes.tools.sandbox.attending import attend
 from hermes.tools.sandbox.fence import Fence, Launch, Sandbox, Started
@@ -83,10 +93,18 @@ class Job:
         self.pid = self._process.pid
         self.problem = ""
         folders = (fence.temporary, fence.workspace)
-        self._watch = Watch(order.limits, fence.temporary, folders, lambda: len(self._members()))
-        for handle in (self.output, self._told_pipe, *((self.input,) if order.takes_input else ())):
+        self._watch = Watch(
+            order.limits, fence.temporary, folders, lambda: len(self._members())
+        )
+        for handle in (
+            self.output,
+            self._told_pipe,
+            *((self.input,) if order.takes_input else ()),
+        ):
             os.set_blocking(handle, False)
-        with contextlib.suppress(OSError, AttributeError):  # a larger pipe is only faster
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # a larger pipe is only faster
             fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, _PIPE)
 
     @property
@@ -96,7 +114,9 @@ class Job:
 
     def _start(self, sandbox: Sandbox, launch: Launch, fence: Fence) -> Started:
         started = sandbox.start(launch, fence)
-        self._stop_attending = attend(started, fence, lambda pid: self.mark in marks_of(pid))
+        self._stop_attending = attend(
+            started, fence, lambda pid: self.mark in marks_of(pid)
+        )
         return started
 
     async def began(self) -> bool:
@@ -111,7 +131,9 @@ class Job:
         self._said = os.read(self._told_pipe, 65536)
         return bool(self._said)
 
-    async def wait(self, seconds: float | None, on_output: Callable[[bytes], None]) -> int | None:
+    async def wait(
+        self, seconds: float | None, on_output: Callable[[bytes], None]
+    ) -> int | None:
         """Waits for the command itself and hands on its output; returns its exit code, or None when time is up or it
         used too much, which `problem` tells."""
         loop = asyncio.get_running_loop()
@@ -142,7 +164,9 @@ class Job:
             self._said += os.read(self._told_pipe, 65536)
         lines = self._said.split(b"\n")[1:]  # the first says that it began
         folder = os.fsdecode(lines[0]) if lines else ""
-        return Told(Path(folder) if folder.startswith("/") else None, list(_left(lines[1:])))
+        return Told(
+            Path(folder) if folder.startswith("/") else None, list(_left(lines[1:]))
+        )
 
     async def stop(self, grace: float) -> list[str]:
         """Ends everything that still runs: asked, then forced after `grace` seconds. Returns the names of what ran."""
@@ -203,13 +227,19 @@ class Job:
         if self._started.dies_alone:
             send([self.pid] if self._process.poll() is None else [], signal.SIGKILL)
         kill_all(self._awaited)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel: nothing can end it
+        with contextlib.suppress(
+            subprocess.TimeoutExpired
+        ):  # stuck in the kernel: nothing can end it
             self._process.wait(timeout=0.2)
 
     def _awaited(self) -> list[int]:
         """The processes to wait for. What makes the sandbox takes its time to end, and does nothing any more."""
         members = self._members()
-        return [pid for pid in members if name_of(pid) != _MAKER] if self._started.dies_alone else members
+        return (
+            [pid for pid in members if name_of(pid) != _MAKER]
+            if self._started.dies_alone
+            else members
+        )
 
     def _askable(self) -> list[int]:
         """The processes that can be asked to end: not those that make the sandbox, which would take all with them."""
@@ -218,7 +248,10 @@ class Job:
         members = self._members()
         if not self._started.dies_alone:
             return members
-        makers = {self.pid, *(pid for pid in members if state_of(pid)[1:2] == [str(self.pid).encode()])}
+        makers = {
+            self.pid,
+            *(pid for pid in members if state_of(pid)[1:2] == [str(self.pid).encode()]),
+        }
         return [pid for pid in members if pid not in makers]
 
     def _members(self) -> list[int]:
@@ -260,14 +293,14 @@ def script(order: Order, told: int, mark: int, *, alone: bool, confined: bool) -
     """What runs the command, its first argument, after it was marked and bounded: it tells that it begins, and about
     its end. `alone` in a process namespace, everything it can see is its own; else other tasks count too."""
     bash = order.shell.name == "bash"
-    kept = "" if confined else "-S "  # confined, it is kept for good; else a Hermes within can set its own
+    kept = (
+        "" if confined else "-S "
+    )  # confined, it is kept for good; else a Hermes within can set its own
     limits = f"ulimit {kept}-{'x' if bash else 'w'} {mark} 2>/dev/null"
     if confined and os.geteuid() != 0:  # the kernel does not count root's
         most = order.limits.processes + (0 if alone else tasks())
         limits += f"; ulimit -{'u' if bash else 'p'} {most} 2>/dev/null"
-    left = (
-        f"n=0; for s in /proc/[0-9]*/stat; do n=$((n+1)); [ $n -gt {_TOLD} ] && break; read -r l <$s && echo $l; done"
-    )
+    left = f"n=0; for s in /proc/[0-9]*/stat; do n=$((n+1)); [ $n -gt {_TOLD} ] && break; read -r l <$s && echo $l; done"
     own = '[ "${BASHPID-$$}" = $$ ]'  # not from a part of it in the background
     tell = f"{own} && {{ pwd -P; {f'echo $$; {left}; ' if alone else ''}}}"
     return f"{limits}; echo >/dev/fd/{told}; trap '{{ {tell}; }} 2>/dev/null >/dev/fd/{told}' EXIT; eval \"shift; $1\""
@@ -279,5 +312,9 @@ def _left(lines: list[bytes]) -> Iterator[str]:
     for line in lines[1:]:
         before, _, after = line.rpartition(b")")
         number, _, name = before.partition(b" (")
-        if number and number not in (b"1", shell) and after.split()[:1] not in ([b"Z"], [b"X"]):
+        if (
+            number
+            and number not in (b"1", shell)
+            and after.split()[:1] not in ([b"Z"], [b"X"])
+        ):
             yield os.fsdecode(name)

@@ -52,7 +52,10 @@ class Channel:
         """Has Hermes call a tool, and waits for the result."""
         number = next(self._numbers)
         answer = self._waiting.setdefault(number, queue.SimpleQueue())
-        line = json.dumps({"id": number, "name": name, "arguments": arguments}).encode() + b"\n"
+        line = (
+            json.dumps({"id": number, "name": name, "arguments": arguments}).encode()
+            + b"\n"
+        )
         with self._sending:
             view = memoryview(line)
             while view and not self._is_over:
@@ -73,7 +76,9 @@ class Channel:
             answer.put({"ok": False, "text": "Hermes takes no more calls."})
 
 
-def tools_module(specs: list[dict[str, Any]], call: Callable[[str, Mapping[str, Any]], str]) -> types.ModuleType:
+def tools_module(
+    specs: list[dict[str, Any]], call: Callable[[str, Mapping[str, Any]], str]
+) -> types.ModuleType:
     """The module `tools`: one function for each tool, with its signature and description."""
 
     def by_name(name: str, **arguments: Any) -> str:
@@ -82,8 +87,12 @@ def tools_module(specs: list[dict[str, Any]], call: Callable[[str, Mapping[str, 
 
     module = types.ModuleType("tools")
     functions = [_function(spec, call) for spec in specs]
-    listed = "\n".join(f"{function.__name__}{inspect.signature(function)}" for function in functions)
-    module.__doc__ = f"The tools of this session. Each returns text or raises ToolError.\n\n{listed}"
+    listed = "\n".join(
+        f"{function.__name__}{inspect.signature(function)}" for function in functions
+    )
+    module.__doc__ = (
+        f"The tools of this session. Each returns text or raises ToolError.\n\n{listed}"
+    )
     for function in functions:
         setattr(module, function.__name__, function)
     module.__dict__["ToolError"] = ToolError
@@ -92,7 +101,9 @@ def tools_module(specs: list[dict[str, Any]], call: Callable[[str, Mapping[str, 
     return module
 
 
-def _function(spec: dict[str, Any], call: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
+def _function(
+    spec: dict[str, Any], call: Callable[[str, Mapping[str, Any]], str]
+) -> Callable[..., str]:
     properties = spec["parameters"].get("properties", {})
     required = spec["parameters"].get("required", [])
     ordered = sorted((name for name in properties if name.isidentifier() and not keyword.iskeyword(name)),
@@ -101,7 +112,9 @@ def _function(spec: dict[str, Any], call: Callable[[str, Mapping[str, Any]], str
         inspect.Parameter(
             name,
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=inspect.Parameter.empty if name in required else properties[name].get("default"),
+            default=inspect.Parameter.empty
+            if name in required
+            else properties[name].get("default"),
         )
         for name in ordered
     ]
@@ -110,7 +123,9 @@ def _function(spec: dict[str, Any], call: Callable[[str, Mapping[str, Any]], str
     def function(*given: Any, **named: Any) -> str:
         return call(spec["name"], signature.bind(*given, **named).arguments)
 
-    function.__name__ = function.__qualname__ = spec["name"].replace(".", "_").replace("-", "_")
+    function.__name__ = function.__qualname__ = (
+        spec["name"].replace(".", "_").replace("-", "_")
+    )
     function.__doc__ = spec["description"]
     function.__dict__["__signature__"] = signature
     return function
@@ -121,12 +136,18 @@ def run(code: str, namespace: dict[str, Any]) -> int:
     linecache.cache[_NAME] = (len(code), None, code.splitlines(keepends=True), _NAME)
     try:
         tree = ast.parse(code, _NAME)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = (
+            tree.body.pop()
+            if tree.body and isinstance(tree.body[-1], ast.Expr)
+            else None
+        )
         exec(compile(tree, _NAME, "exec"), namespace)  # noqa: S102 - that is what this process is for
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), _NAME, "eval"), namespace)  # noqa: S307
             if value is not None:
-                sys.stdout.write(f"{value if isinstance(value, str) else repr(value)}\n")
+                sys.stdout.write(
+                    f"{value if isinstance(value, str) else repr(value)}\n"
+                )
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else bool(leaving.code)
     except BaseException as error:  # noqa: BLE001 - the boundary of the model's code: whatever it raises is shown
@@ -141,7 +162,9 @@ def short_traceback(error: BaseException) -> str:
     told = traceback.TracebackException.from_exception(error, lookup_lines=True)
     own = [frame for frame in told.stack if frame.filename == _NAME]
     lines = [f"  line {frame.lineno}: {frame.line}\n" for frame in own[-8:]]
-    return "".join([*(["Traceback:\n"] if lines else []), *lines, *told.format_exception_only()])
+    return "".join(
+        [*(["Traceback:\n"] if lines else []), *lines, *told.format_exception_only()]
+    )
 
 
 def main() -> int:

@@ -47,7 +47,9 @@ def read_window(path: Path, offset: int, limit: int) -> Window:
         if status.st_size > WHOLE:
             return _window(file, offset, limit, Stamp.of(status))
         data = start + file.read()
-        return _window(io.BytesIO(data), offset, limit, Stamp.of(status, digest_of(data)))
+        return _window(
+            io.BytesIO(data), offset, limit, Stamp.of(status, digest_of(data))
+        )
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -77,7 +79,14 @@ def _window(file: BinaryIO, offset: int, limit: int, stamp: Stamp) -> Window:
     text = b"".join(lines)
     last = offset + len(lines) - 1
     file.seek(start + len(text))
-    return Window(text.decode(errors="replace"), offset, last, last + _lines_left(file, cut=bool(cut)), stamp, cut)
+    return Window(
+        text.decode(errors="replace"),
+        offset,
+        last,
+        last + _lines_left(file, cut=bool(cut)),
+        stamp,
+        cut,
+    )
 
 
 def _by_newline(data: bytes) -> list[bytes]:
@@ -120,8 +129,18 @@ def _lines_left(file: BinaryIO, *, cut: bool) -> int:
 
 def _not_text(path: Path, start: bytes, size: int) -> ToolFailed:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return ToolFailed(f"{path} is UTF-16 text.", hint="Convert it first: iconv -f UTF-16 -t UTF-8.")
+        return ToolFailed(
+            f"{path} is UTF-16 text.",
+            hint="Convert it first: iconv -f UTF-16 -t UTF-8.",
+        )
     if media_type(start[:16]):
-        return ToolFailed(f"{path} is a picture ({size:,} bytes).", hint="Use view_image to see it.")
-    hint = next((hint for signature, hint in _HINTS.items() if start.startswith(signature)), "")
-    return ToolFailed(f"{path} is a binary file ({size:,} bytes, beginning with {start[:8].hex(' ')}).", hint=hint)
+        return ToolFailed(
+            f"{path} is a picture ({size:,} bytes).", hint="Use view_image to see it."
+        )
+    hint = next(
+        (hint for signature, hint in _HINTS.items() if start.startswith(signature)), ""
+    )
+    return ToolFailed(
+        f"{path} is a binary file ({size:,} bytes, beginning with {start[:8].hex(' ')}).",
+        hint=hint,
+    )

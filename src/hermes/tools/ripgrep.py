@@ -13,7 +13,15 @@ from hermes.tools.ignore import repository
 from hermes.tools.walk import GlobFilter, Halt
 
 _OPTIONS = (
-    *("--no-config", "--color=never", "--no-heading", "--with-filename", "--line-number", "--null", "--sort=path"),
+    *(
+        "--no-config",
+        "--color=never",
+        "--no-heading",
+        "--with-filename",
+        "--line-number",
+        "--null",
+        "--sort=path",
+    ),
     *("--hidden", "--no-messages", "--max-filesize=5M"),
     *("--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global"),
 )
@@ -51,7 +59,9 @@ def find_ripgrep(environment: Mapping[str, str]) -> Path | None:
     return Path(found) if found else None
 
 
-def ripgrep_matches(program: Path, pattern: str, scope: Scope, halt: Halt) -> Iterator[Match]:
+def ripgrep_matches(
+    program: Path, pattern: str, scope: Scope, halt: Halt
+) -> Iterator[Match]:
     """Searches with ripgrep. Raises NotSearched, before the first match, if it can't."""
     folder = scope.top if scope.top.is_dir() else scope.top.parent
     fits = GlobFilter(scope.glob).fits if scope.glob and scope.top.is_dir() else None
@@ -82,7 +92,11 @@ def ripgrep_files(program: Path, scope: Scope, halt: Halt) -> list[str]:
     fits = GlobFilter(scope.glob).fits if scope.glob else None
     command = [*_program(program, scope), "--files", "--", "./"]
     with subprocess.Popen(
-        command, cwd=scope.top, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        cwd=scope.top,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as process:
         halt.on_stop(process.kill)
         out = process.stdout.read(_LISTING) if process.stdout else b""
@@ -100,9 +114,13 @@ def _command(program: Path, pattern: str, scope: Scope) -> list[str]:
 
 def _program(program: Path, scope: Scope) -> list[str]:
     command = [str(program), *_OPTIONS, "--glob=!.git", "--glob=!.hg", "--glob=!.svn"]
-    if scope.glob and "/" not in scope.glob:  # a --glob of its own would bring back what is ignored
+    if (
+        scope.glob and "/" not in scope.glob
+    ):  # a --glob of its own would bring back what is ignored
         command += [f"--type-add=wanted:{scope.glob}", "--type=wanted"]
-    if repository(scope.top) is None:  # with these in a repository, rules from above it would count
+    if (
+        repository(scope.top) is None
+    ):  # with these in a repository, rules from above it would count
         command += ["--no-require-git", "--no-ignore-parent"]
     if scope.ignore_case:
         command.append("--ignore-case")
@@ -115,5 +133,9 @@ def _parse(stream: IO[bytes] | None, scope: Scope) -> Iterator[Match]:
         name, zero, rest = line.partition(b"\0")
         number, _, text = rest.partition(b":")
         if zero and number.isdigit():
-            relative = os.fsdecode(name).removeprefix("./") if is_folder else scope.top.name
-            yield Match(relative, int(number), text.decode(errors="replace").rstrip("\r\n"))
+            relative = (
+                os.fsdecode(name).removeprefix("./") if is_folder else scope.top.name
+            )
+            yield Match(
+                relative, int(number), text.decode(errors="replace").rstrip("\r\n")
+            )

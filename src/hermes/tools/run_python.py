@@ -46,7 +46,10 @@ class PythonRunner:
     """`run_python` of one session. `tools` gives the tools the code may call."""
 
     def __init__(
-        self, output: OutputFolder, surroundings: Surroundings, tools: Callable[[], Mapping[str, Tool]]
+        self,
+        output: OutputFolder,
+        surroundings: Surroundings,
+        tools: Callable[[], Mapping[str, Tool]],
     ) -> None:
         self._output = output
         self._surroundings = surroundings
@@ -63,7 +66,9 @@ class PythonRunner:
         tools.ToolError. Only what it prints comes back: good for going through many files or results."""
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
         command = shlex.join(python_command("-B", "-u", "-c", source))
-        tools = {name: one for name, one in self._tools().items() if name != "run_python"}
+        tools = {
+            name: one for name, one in self._tools().items() if name != "run_python"
+        }
         dialogue = Dialogue(_with_python(self._surroundings), command, context)
         return await _Run(context, tools, dialogue, self._output).result(code, timeout)
 
@@ -71,14 +76,20 @@ class PythonRunner:
 def _with_python(surroundings: Surroundings) -> Surroundings:
     """Where our Python lies can be read too."""
     own = tuple(Path(folder).resolve() for folder in (sys.prefix, sys.base_prefix))
-    return msgspec.structs.replace(surroundings, readable=(*surroundings.readable, *own))
+    return msgspec.structs.replace(
+        surroundings, readable=(*surroundings.readable, *own)
+    )
 
 
 class _Run:
     """One run: the program, the calls it makes, and its output."""
 
     def __init__(
-        self, context: ToolContext, tools: Mapping[str, Tool], dialogue: Dialogue, output: OutputFolder
+        self,
+        context: ToolContext,
+        tools: Mapping[str, Tool],
+        dialogue: Dialogue,
+        output: OutputFolder,
     ) -> None:
         self._context = context
         self._tools = tools
@@ -117,7 +128,9 @@ class _Run:
         notes: list[str] = [] if code == 0 else [f"exit code {code}"]
         if code is None:
             problem = self._dialogue.problem
-            notes = [f"stopped: {problem or f'it ran longer than {seconds:g} s, not counting its calls'}"]
+            notes = [
+                f"stopped: {problem or f'it ran longer than {seconds:g} s, not counting its calls'}"
+            ]
         elif code < 0:
             notes = [f"killed by signal {-code}"]
         if self._calls > MAX_CALLS:
@@ -125,7 +138,9 @@ class _Run:
         notes += more
         body = text if text.strip() else "(no output: print what you need)"
         note = f"\n[{'; '.join(notes)}]" if notes else ""
-        return ToolResult(text=body.rstrip("\n") + note, ok=code == 0, source=", ".join(self._sources))
+        return ToolResult(
+            text=body.rstrip("\n") + note, ok=code == 0, source=", ".join(self._sources)
+        )
 
     def _take(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
@@ -144,7 +159,9 @@ class _Run:
         finally:
             writer.close()  # the program must not wait for an answer that does not come
 
-    async def _answer(self, request: _Request, writer: asyncio.StreamWriter, pause: "Pausable") -> None:
+    async def _answer(
+        self, request: _Request, writer: asyncio.StreamWriter, pause: "Pausable"
+    ) -> None:
         with pause:
             result = await self._call(request)
         text, source = _unfenced(result.text)
@@ -158,12 +175,16 @@ class _Run:
     async def _call(self, request: _Request) -> ToolResult:
         self._calls += 1
         if self._calls > MAX_CALLS:
-            return ToolResult(text=f"More than {MAX_CALLS} calls can't be made in one run.", ok=False)
+            return ToolResult(
+                text=f"More than {MAX_CALLS} calls can't be made in one run.", ok=False
+            )
         found = self._tools.get(request.name)
         if found is None:
             return ToolResult(text=f"There is no tool {request.name!r} here.", ok=False)
         # What only looks may run together, as in a reply; what changes something runs alone.
-        async with self._together if found.effect in ("read", "network") else self._alone:
+        async with (
+            self._together if found.effect in ("read", "network") else self._alone
+        ):
             try:
                 return await self._context.call(request.name, request.arguments)
             except ToolFailed as error:

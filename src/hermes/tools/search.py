@@ -58,7 +58,10 @@ class Search:
     `outputs` knows which files hold the words of others."""
 
     def __init__(
-        self, guard: Guard, ripgrep: Callable[[], Path | None] = lambda: None, outputs: OutputFolder | None = None
+        self,
+        guard: Guard,
+        ripgrep: Callable[[], Path | None] = lambda: None,
+        outputs: OutputFolder | None = None,
     ) -> None:
         self._guard = guard
         self._find_ripgrep = ripgrep
@@ -74,9 +77,19 @@ class Search:
         self,
         context: ToolContext,
         path: str = ".",
-        glob: Annotated[str, Meta(description="Only files that fit, at any depth, e.g. *.py or src/**/*.ts")] = "",
+        glob: Annotated[
+            str,
+            Meta(
+                description="Only files that fit, at any depth, e.g. *.py or src/**/*.ts"
+            ),
+        ] = "",
         depth: Annotated[
-            int, Meta(ge=0, le=MAX_DEPTH, description="Levels; if 0, 2 without a glob and all with one.")
+            int,
+            Meta(
+                ge=0,
+                le=MAX_DEPTH,
+                description="Levels; if 0, 2 without a glob and all with one.",
+            ),
         ] = 0,
     ) -> str:
         """Lists a directory and what is below it, without what .gitignore excludes. Directories end with /."""
@@ -105,7 +118,9 @@ class Search:
         try:
             compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
         except re.error as error:
-            raise ToolFailed(f"The pattern is not a regular expression: {error}.") from error
+            raise ToolFailed(
+                f"The pattern is not a regular expression: {error}."
+            ) from error
         if glob:
             _glob(glob)
         query = Query(compiled, top, glob, ignore_case)
@@ -114,9 +129,18 @@ class Search:
             withheld = Withheld(self._guard, top)
             note = withheld.note(self._files(query, halt)) if top.is_dir() else ""
             with contextlib.closing(self._matches(query, halt)) as matches:
-                open_ones = (match for match in matches if not (top.is_dir() and withheld.holds(match.relative)))
+                open_ones = (
+                    match
+                    for match in matches
+                    if not (top.is_dir() and withheld.holds(match.relative))
+                )
                 found = _gathered(open_ones, query.pattern)
-            text = "\n".join(filter(None, [*(list(_report(path, query, found)) or ["No matches."]), note]))
+            text = "\n".join(
+                filter(
+                    None,
+                    [*(list(_report(path, query, found)) or ["No matches."]), note],
+                )
+            )
             return ToolResult(text=text, source=self._source(query, found))
 
         return await _stoppable(look)
@@ -127,7 +151,11 @@ class Search:
             with contextlib.suppress(NotSearched, OSError):  # then our own walk tells
                 return ripgrep_files(self._ripgrep, query, halt)
         fits = _glob(query.glob).fits if query.glob else None
-        entries = (one for one in Walk(query.top, halt).entries() if not one.is_folder and not one.is_link)
+        entries = (
+            one
+            for one in Walk(query.top, halt).entries()
+            if not one.is_folder and not one.is_link
+        )
         names = (one.relative for one in entries if fits is None or fits(one.relative))
         return list(itertools.islice(names, _LISTED))
 
@@ -135,15 +163,23 @@ class Search:
         """Whose words the matches may be, if any of them are not the user's."""
         if self._outputs is None:
             return ""
-        files = [query.top / file for file in found.files] if query.top.is_dir() else [query.top]
+        files = (
+            [query.top / file for file in found.files]
+            if query.top.is_dir()
+            else [query.top]
+        )
         return next(filter(None, map(self._outputs.source_of, files)), "")
 
     def _matches(self, query: Query, halt: Halt) -> Generator[Match, None, None]:
         if self._ripgrep is not None:
             try:
-                yield from ripgrep_matches(self._ripgrep, query.pattern.pattern, query, halt)
+                yield from ripgrep_matches(
+                    self._ripgrep, query.pattern.pattern, query, halt
+                )
             except (NotSearched, OSError) as error:
-                log.debug("searched without ripgrep: %s", error)  # it knows fewer kinds of patterns
+                log.debug(
+                    "searched without ripgrep: %s", error
+                )  # it knows fewer kinds of patterns
             else:
                 return
         yield from python_matches(query, halt)
@@ -156,11 +192,19 @@ def python_matches(query: Query, halt: Halt) -> Iterator[Match]:
         return
     fits = _glob(query.glob).fits if query.glob else None
     for entry in Walk(query.top, halt).entries():
-        if not entry.is_folder and not entry.is_link and (fits is None or fits(entry.relative)):
-            yield from _file_matches(query.top / entry.relative, entry.relative, query.pattern)
+        if (
+            not entry.is_folder
+            and not entry.is_link
+            and (fits is None or fits(entry.relative))
+        ):
+            yield from _file_matches(
+                query.top / entry.relative, entry.relative, query.pattern
+            )
 
 
-def _file_matches(path: Path, relative: str, pattern: re.Pattern[str]) -> Iterator[Match]:
+def _file_matches(
+    path: Path, relative: str, pattern: re.Pattern[str]
+) -> Iterator[Match]:
     try:
         if not path.is_file() or path.stat().st_size > _MAX_FILE:
             return
@@ -237,7 +281,10 @@ def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
         if fits is not None and (entry.is_folder or not fits(entry.relative)):
             continue
         if len(names) < _ENTRIES:
-            names.append(clean(entry.relative) + ("/" if entry.is_folder else "@" if entry.is_link else ""))
+            names.append(
+                clean(entry.relative)
+                + ("/" if entry.is_folder else "@" if entry.is_link else "")
+            )
         else:
             more += 1
             if more >= _COUNTED:
@@ -245,7 +292,9 @@ def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
     if not names:
         return f"No files in {path} fit." if fits else f"{path} is empty."
     if more:
-        names.append(f"[{more:,}{'+' if more >= _COUNTED else ''} more; narrow with path, glob or depth]")
+        names.append(
+            f"[{more:,}{'+' if more >= _COUNTED else ''} more; narrow with path, glob or depth]"
+        )
     return "\n".join(names)
 
 

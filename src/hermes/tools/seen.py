@@ -24,7 +24,11 @@ class Stamp(msgspec.Struct, frozen=True):
         """Whether a file still looks like this."""
         if self.digest is not None and now.digest is not None:
             return self.digest == now.digest
-        return (self.size, self.changed, self.inode) == (now.size, now.changed, now.inode)
+        return (self.size, self.changed, self.inode) == (
+            now.size,
+            now.changed,
+            now.inode,
+        )
 
 
 def digest_of(data: bytes) -> int:

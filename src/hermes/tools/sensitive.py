@@ -38,7 +38,13 @@ _PRIVATE_FOLDERS = frozenset(
 )
 _PRIVATE_PLACES = tuple(
     Path(folder)
-    for folder in ("/run/secrets", "/var/run/secrets", "/etc/ssl/private", "/etc/wireguard", "/etc/sudoers.d")
+    for folder in (
+        "/run/secrets",
+        "/var/run/secrets",
+        "/etc/ssl/private",
+        "/etc/wireguard",
+        "/etc/sudoers.d",
+    )
 )
 _NEEDS_CONFIG = frozenset(("gcloud", "gh"))
 """Folders that hold secrets only within `.config`."""
@@ -78,15 +84,45 @@ _CARRYING_PATTERN = r"""(?ix) ^(
       | copilot-instructions\.md
     )$"""
 """Names beside those that can be listed."""
-_CARRYING_PLACES = r"(^|/)((\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
+_CARRYING_PLACES = (
+    r"(^|/)((\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
+)
 """What runs instead of the program somebody names."""
 
 _SYSTEM = tuple(
     Path(folder)
     for folder in (
-        *("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/efi", "/proc", "/sys"),
-        *("/dev", "/run", "/var/run", "/var/spool/cron", "/var/spool/at", "/var/spool/anacron", "/var/spool/incron"),
-        *("/var/lib/systemd", "/var/lib/cloud", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/dbus", "/var/at"),
+        *(
+            "/etc",
+            "/usr",
+            "/bin",
+            "/sbin",
+            "/lib",
+            "/lib32",
+            "/lib64",
+            "/libx32",
+            "/boot",
+            "/efi",
+            "/proc",
+            "/sys",
+        ),
+        *(
+            "/dev",
+            "/run",
+            "/var/run",
+            "/var/spool/cron",
+            "/var/spool/at",
+            "/var/spool/anacron",
+            "/var/spool/incron",
+        ),
+        *(
+            "/var/lib/systemd",
+            "/var/lib/cloud",
+            "/var/lib/dpkg",
+            "/var/lib/rpm",
+            "/var/lib/dbus",
+            "/var/at",
+        ),
     )
 )
 _BUILD_FOLDERS = r"""(?ix) ^(
@@ -134,7 +170,9 @@ class Guard(msgspec.Struct, frozen=True):
                     continue
             if is_secret(path):
                 return f"{path} may hold secrets"
-            if path.parts[:2] == ("/", "dev") or (path.parts[:2] == ("/", "proc") and path.name in ("mem", "environ")):
+            if path.parts[:2] == ("/", "dev") or (
+                path.parts[:2] == ("/", "proc") and path.name in ("mem", "environ")
+            ):
                 return f"{path} is no ordinary file"
             hidden = self._hidden(path, cwd)
             if hidden and not re.match(_CODE_OF_USER, hidden):
@@ -161,7 +199,9 @@ class Guard(msgspec.Struct, frozen=True):
                 return f"{path} belongs to Hermes itself"
             if is_carrying(path) or is_secret(path):
                 return f"{path} can change what runs later, or holds secrets"
-            if self._hidden(path, cwd) or (self.user is not None and is_within(path, self.user / "bin")):
+            if self._hidden(path, cwd) or (
+                self.user is not None and is_within(path, self.user / "bin")
+            ):
                 return f"{path} is among the settings and programs of your home, and can change what runs later"
             if any(is_within(path, folder) for folder in _SYSTEM):
                 return f"{path} belongs to the system"
@@ -169,9 +209,9 @@ class Guard(msgspec.Struct, frozen=True):
 
     def is_ours(self, path: Path) -> bool:
         """Whether a path belongs to Hermes itself, apart from what may be read by anybody."""
-        return is_within(path, self.home) and path.relative_to(self.home).parts[:1] not in {
-            (part,) for part in _OPEN_OF_HOME
-        }
+        return is_within(path, self.home) and path.relative_to(self.home).parts[
+            :1
+        ] not in {(part,) for part in _OPEN_OF_HOME}
 
     def _hidden(self, path: Path, cwd: Path | None) -> str:
         """The part of a path below the user's home, when it begins with a dot; empty if the work is in there itself."""
@@ -180,13 +220,20 @@ class Guard(msgspec.Struct, frozen=True):
         parts = path.relative_to(self.user).parts
         if not parts or not parts[0].startswith("."):
             return ""
-        if cwd is not None and cwd != self.user and is_within(path, cwd) and is_within(cwd, self.user / parts[0]):
+        if (
+            cwd is not None
+            and cwd != self.user
+            and is_within(path, cwd)
+            and is_within(cwd, self.user / parts[0])
+        ):
             return ""
         return "/".join(parts)
 
     def only_private(self, path: Path) -> bool:
         """Whether a path of the workspace is delicate only because it may hold secrets: making it gives none away."""
-        return is_secret(path) and not is_carrying(path) and not is_within(path, self.home)
+        return (
+            is_secret(path) and not is_carrying(path) and not is_within(path, self.home)
+        )
 
 
 def is_secret(path: Path) -> bool:
@@ -196,7 +243,9 @@ def is_secret(path: Path) -> bool:
     if any(is_within(path, place) for place in _PRIVATE_PLACES):
         return True
     return any(
-        folder in _PRIVATE_FOLDERS and (folder not in _NEEDS_CONFIG or ".config" in path.parts) for folder in path.parts
+        folder in _PRIVATE_FOLDERS
+        and (folder not in _NEEDS_CONFIG or ".config" in path.parts)
+        for folder in path.parts
     )
 
 
@@ -204,7 +253,9 @@ def is_build_product(path: Path) -> bool:
     """Whether a relative path is by its name something that building or running makes again."""
     if path.parts and path.parts[0] == "..":
         return False
-    return bool(re.match(_BUILD_NAMES, path.name)) or any(re.match(_BUILD_FOLDERS, part) for part in path.parts)
+    return bool(re.match(_BUILD_NAMES, path.name)) or any(
+        re.match(_BUILD_FOLDERS, part) for part in path.parts
+    )
 
 
 def is_carrying(path: Path) -> bool:
@@ -212,11 +263,20 @@ def is_carrying(path: Path) -> bool:
     if ".git" in path.parts:  # hooks, configuration, and what git will believe
         return True
     name, text = path.name, f"/{path}"
-    if name.lower() in _CARRYING_NAMES or text.endswith(_CARRYING_ENDS) or re.match(_CARRYING_PATTERN, name):
+    if (
+        name.lower() in _CARRYING_NAMES
+        or text.endswith(_CARRYING_ENDS)
+        or re.match(_CARRYING_PATTERN, name)
+    ):
         return True
-    if re.search(_CARRYING_PLACES, text) or any(within in text for within in _CARRYING_WITHIN):
+    if re.search(_CARRYING_PLACES, text) or any(
+        within in text for within in _CARRYING_WITHIN
+    ):
         return True
-    return any(folder in _CARRYING_PARTS or folder.startswith("cron.") for folder in path.parts[:-1])
+    return any(
+        folder in _CARRYING_PARTS or folder.startswith("cron.")
+        for folder in path.parts[:-1]
+    )
 
 
 def is_within(path: Path, folder: Path) -> bool:

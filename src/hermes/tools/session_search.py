@@ -38,7 +38,9 @@ class Recall(Protocol):
         """Messages with all these words, newest first; `session` narrows to one."""
         ...
 
-    def around(self, session: str, seq: int, *, before: int, after: int) -> Sequence[Said]:
+    def around(
+        self, session: str, seq: int, *, before: int, after: int
+    ) -> Sequence[Said]:
         """The message at or next before a place, with some before and after it, in order."""
         ...
 
@@ -53,9 +55,15 @@ class Memory:
     def session_search(
         self,
         context: ToolContext,
-        query: Annotated[str, Meta(max_length=500, description="Words of one message.")] = "",
-        session: Annotated[str, Meta(description="Only this one: an id, or `this`.")] = "",
-        around: Annotated[int, Meta(ge=0, description="With session: read on around this message.")] = 0,
+        query: Annotated[
+            str, Meta(max_length=500, description="Words of one message.")
+        ] = "",
+        session: Annotated[
+            str, Meta(description="Only this one: an id, or `this`.")
+        ] = "",
+        around: Annotated[
+            int, Meta(ge=0, description="With session: read on around this message.")
+        ] = 0,
         limit: Annotated[int, Meta(ge=1, le=20)] = 6,
     ) -> ToolResult:
         """Searches past conversations with this user, and what this one no longer shows. With session and around it
@@ -63,19 +71,36 @@ class Memory:
         session = context.session if session == "this" else session
         reads_on = bool(session and around)
         if not reads_on and not query.strip():
-            raise ToolFailed("There is nothing to search for.", hint="Give query, or session and around.")
+            raise ToolFailed(
+                "There is nothing to search for.",
+                hint="Give query, or session and around.",
+            )
         try:
-            return self._page(session, around, limit) if reads_on else self._hits(context, query, session, limit)
+            return (
+                self._page(session, around, limit)
+                if reads_on
+                else self._hits(context, query, session, limit)
+            )
         except HermesError as error:
-            raise ToolFailed(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.hint) from error
+            raise ToolFailed(
+                f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.hint
+            ) from error
 
-    def _hits(self, context: ToolContext, query: str, session: str, limit: int) -> ToolResult:
+    def _hits(
+        self, context: ToolContext, query: str, session: str, limit: int
+    ) -> ToolResult:
         # The model sees the end of this session, and the words are in the very calls that search for them.
         found = self._recall.find(query, session=session, limit=_LOOKED_AT)
-        own = [said for said in found if said.session == context.session and not _searches(said)]
+        own = [
+            said
+            for said in found
+            if said.session == context.session and not _searches(said)
+        ]
         hits = [*(said for said in found if said.session != context.session), *own]
         if not hits:
-            return ToolResult(text="Nothing was found. Try fewer or other words; all must occur in one message.")
+            return ToolResult(
+                text="Nothing was found. Try fewer or other words; all must occur in one message."
+            )
         parts: list[str] = []
         shown: set[tuple[str, int]] = set()
         for hit in hits:
@@ -87,21 +112,30 @@ class Memory:
                 parts.append(_hit(hit, near))
         more = len(hits) - len(parts)
         count = f"{more}{'+' if len(found) == _LOOKED_AT else ''}"
-        note = f"\n\n[{count} more; narrow the words, or raise limit]" if more > 0 else ""
+        note = (
+            f"\n\n[{count} more; narrow the words, or raise limit]" if more > 0 else ""
+        )
         return ToolResult(text="\n\n".join(parts) + note, source="past sessions")
 
     def _page(self, session: str, seq: int, limit: int) -> ToolResult:
         said = self._recall.around(session, seq, before=limit, after=limit)
         if not said:
-            return ToolResult(text=f"There is nothing in session {session} around message {seq}.")
+            return ToolResult(
+                text=f"There is nothing in session {session} around message {seq}."
+            )
         lines: dict[int, str] = {}
-        for one in sorted(said, key=lambda one: abs(one.seq - seq)):  # the nearest ones first, as far as they fit
+        for one in sorted(
+            said, key=lambda one: abs(one.seq - seq)
+        ):  # the nearest ones first, as far as they fit
             line = _line(one, _READ)
             if lines and sum(map(len, lines.values())) + len(line) > _TOTAL:
                 break
             lines[one.seq] = line
         edges = f"[earlier: around={min(lines)}; later: around={max(lines)}]"
-        return ToolResult(text="\n".join([lines[place] for place in sorted(lines)] + [edges]), source="past sessions")
+        return ToolResult(
+            text="\n".join([lines[place] for place in sorted(lines)] + [edges]),
+            source="past sessions",
+        )
 
 
 def _searches(said: Said) -> bool:
@@ -112,7 +146,12 @@ def _searches(said: Said) -> bool:
 def _hit(hit: Said, near: Sequence[Said]) -> str:
     title = f" {clean(hit.title)!r}" if hit.title else ""
     head = f"session {hit.session}{title}, {_day(hit.when)}, message {hit.seq}"
-    lines = [_line(hit, 2 * _BESIDE, mark="> ") if said.seq == hit.seq else _line(said, _BESIDE) for said in near]
+    lines = [
+        _line(hit, 2 * _BESIDE, mark="> ")
+        if said.seq == hit.seq
+        else _line(said, _BESIDE)
+        for said in near
+    ]
     return "\n".join([head, *lines])
 
 

@@ -44,11 +44,16 @@ class Terminal:
     """The terminal of one session. `surroundings` says more of them than the environment does."""
 
     def __init__(
-        self, output: OutputFolder, environment: Mapping[str, str], surroundings: Surroundings | None = None
+        self,
+        output: OutputFolder,
+        environment: Mapping[str, str],
+        surroundings: Surroundings | None = None,
     ) -> None:
         self._output = output
         home = find_home(environment).root
-        self._commands = Commands(surroundings or Surroundings(environment, home, (output.path,)))
+        self._commands = Commands(
+            surroundings or Surroundings(environment, home, (output.path,))
+        )
         self.processes = Processes(self._commands, output)
         self._folder: Path | None = None
         self._session = ""
@@ -60,7 +65,9 @@ class Terminal:
 
     def folder(self, cwd: Path) -> Path:
         """Where the next command runs: where the last one ended, else `cwd`."""
-        return self._folder if self._folder is not None and self._folder.is_dir() else cwd
+        return (
+            self._folder if self._folder is not None and self._folder.is_dir() else cwd
+        )
 
     def accept(self, path: Path) -> None:
         """A file was changed with approval while commands run: when they end, it stays as it is now."""
@@ -78,10 +85,14 @@ class Terminal:
         command: Annotated[str, Meta(min_length=1)],
         timeout: Annotated[int, Meta(ge=1, le=600, description="Seconds.")] = 120,  # noqa: ASYNC109 - the model's
         background: Annotated[
-            bool, Meta(description="Return at once; go on with `process` and `process_write`.")
+            bool,
+            Meta(
+                description="Return at once; go on with `process` and `process_write`."
+            ),
         ] = False,
         reach: Annotated[
-            Reach, Meta(description="More than workspace only if the sandbox was in the way.")
+            Reach,
+            Meta(description="More than workspace only if the sandbox was in the way."),
         ] = "workspace",
     ) -> ToolResult:
         """Runs a bash command; returns its output and exit code. The directory is kept between calls. It can write in
@@ -122,12 +133,17 @@ class Terminal:
             notes.append(f"now in {self.folder(context.cwd)}")
         text = capture.text()
         hint = self._hint(running, text) if code != 0 else ""
-        return ToolResult(text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0, source=source)
+        return ToolResult(
+            text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0, source=source
+        )
 
     def _own(self, session: str) -> None:
         """A terminal has one folder, so it serves one session."""
         if self._session not in ("", session):
-            raise ToolFailed("This terminal belongs to another session.", hint="Each session needs tools of its own.")
+            raise ToolFailed(
+                "This terminal belongs to another session.",
+                hint="Each session needs tools of its own.",
+            )
         self._session = session
 
     def _move(self, last: Path | None, folder: Path) -> bool:
@@ -145,7 +161,9 @@ class Terminal:
                 f"\n[Hidden from commands, as they may hold secrets: {secrets}. If the task needs them, ask with reach:"
                 " machine. The user can show them to all commands with the setting sandbox.hide_secrets: false.]"
             )
-        if not running.confined or not (_STOPPED_BY_SANDBOX.search(end) or _names_hidden(running, end)):
+        if not running.confined or not (
+            _STOPPED_BY_SANDBOX.search(end) or _names_hidden(running, end)
+        ):
             return ""
         network = "no network" if running.fence.reach == "workspace" else "the network"
         return (
@@ -159,24 +177,34 @@ def _missed_secrets(running: Running, text: str) -> str:
     files = secrets_of(running.fence).files
     names = [path.removeprefix(f"{running.fence.workspace}/") for path in files]
     told = f"{running.command}\n{text}"
-    if not _ABOUT_SECRETS.search(text) and not any(name.rpartition("/")[2] in told for name in names):
+    if not _ABOUT_SECRETS.search(text) and not any(
+        name.rpartition("/")[2] in told for name in names
+    ):
         return ""
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else "")
+    return ", ".join(names[:_NAMED]) + (
+        f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
+    )
 
 
 def _names_hidden(running: Running, text: str) -> bool:
     """Whether something is missed that is only covered."""
-    return "No such file" in text and any(f"{path.name}/" in text for path in hidden(running.fence))
+    return "No such file" in text and any(
+        f"{path.name}/" in text for path in hidden(running.fence)
+    )
 
 
-def _outcome(code: int | None, seconds: int, problem: str, left: list[str]) -> list[str]:
+def _outcome(
+    code: int | None, seconds: int, problem: str, left: list[str]
+) -> list[str]:
     if problem:
         return [f"stopped: {problem}"]
     if code is None:
         return [f"stopped: it ran longer than {seconds} s (timeout can be up to 600)"]
     notes = [f"killed by signal {-code}" if code < 0 else f"exit code {code}"]
     if left:
-        names = ", ".join(sorted(left)[:10]) + (f" and {len(left) - 10} more" if left[10:] else "")
+        names = ", ".join(sorted(left)[:10]) + (
+            f" and {len(left) - 10} more" if left[10:] else ""
+        )
         notes.append(f"stopped what it left running: {names}")
     return notes
 

@@ -18,10 +18,16 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @tool("todo", effect="read")
-async def todo(items: Annotated[list[Step], Meta(max_length=50, description="The whole list, in order.")]) -> str:
+async def todo(
+    items: Annotated[
+        list[Step], Meta(max_length=50, description="The whole list, in order.")
+    ],
+) -> str:
     """Shows the user your plan for work of three or more steps. Each call replaces the list; update it as you go."""
     if not items:
         return "The list is empty now."
     done = sum(step.status == "done" for step in items)
-    lines = [f"{_MARKS[step.status]} {' '.join(clean(step.text).split())}" for step in items]
+    lines = [
+        f"{_MARKS[step.status]} {' '.join(clean(step.text).split())}" for step in items
+    ]
     return "\n".join([*lines, f"({done} of {len(items)} done)"])

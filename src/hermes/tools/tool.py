@@ -49,7 +49,9 @@ class Signature(msgspec.Struct, frozen=True):
 class FunctionTool:
     """A tool made of a function; `owner` is the object whose method it is, if any."""
 
-    def __init__(self, spec: ToolSpec, effect: Effect, signature: Signature, owner: object = None) -> None:
+    def __init__(
+        self, spec: ToolSpec, effect: Effect, signature: Signature, owner: object = None
+    ) -> None:
         self.spec = spec
         self.effect: Effect = effect
         self.owner = owner
@@ -60,7 +62,11 @@ class FunctionTool:
     @overload
     def __get__(self, owner: object, kind: type) -> "FunctionTool": ...
     def __get__(self, owner: object, kind: type) -> "FunctionTool":
-        return self if owner is None else FunctionTool(self.spec, self.effect, self._signature, owner)
+        return (
+            self
+            if owner is None
+            else FunctionTool(self.spec, self.effect, self._signature, owner)
+        )
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         """The paths among the arguments, absolute: as written, and where links lead if that is elsewhere."""
@@ -71,9 +77,15 @@ class FunctionTool:
 
     def describe(self, arguments: Mapping[str, Any]) -> str:
         """What the call is about as things stand, for whoever decides about it; empty when the arguments say it all."""
-        return self._signature.about(self.owner, arguments) if self._signature.about else ""
+        return (
+            self._signature.about(self.owner, arguments)
+            if self._signature.about
+            else ""
+        )
 
-    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def run(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
         """Checks the arguments and calls the function."""
         signature = self._signature
         given = msgspec.structs.asdict(self._convert(arguments))
@@ -94,11 +106,17 @@ class FunctionTool:
             place = _AT.search(what)
             if place:
                 what = f"argument `{place[1]}`: {what[: place.start()]}"
-            raise ToolFailed(f"{self.spec.name}: {what}.", hint="Nothing was done.") from error
+            raise ToolFailed(
+                f"{self.spec.name}: {what}.", hint="Nothing was done."
+            ) from error
 
 
 def tool(
-    name: str, *, effect: Effect, paths: tuple[str, ...] | PathsOf = (), about: About | None = None
+    name: str,
+    *,
+    effect: Effect,
+    paths: tuple[str, ...] | PathsOf = (),
+    about: About | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool of a function. `paths` names the parameters that are paths, or finds the paths in the arguments;
     `about` says what a call means when that depends on more than its arguments."""
@@ -113,13 +131,23 @@ def tool(
                 context_name = parameter.name
             elif parameter.name != "self":
                 has_default = parameter.default is not parameter.empty
-                fields.append((parameter.name, kind, parameter.default) if has_default else (parameter.name, kind))
-        form = msgspec.defstruct(name, fields, forbid_unknown_fields=True, frozen=True, kw_only=True)
+                fields.append(
+                    (parameter.name, kind, parameter.default)
+                    if has_default
+                    else (parameter.name, kind)
+                )
+        form = msgspec.defstruct(
+            name, fields, forbid_unknown_fields=True, frozen=True, kw_only=True
+        )
         description = " ".join((function.__doc__ or "").split())
         spec = ToolSpec(name=name, description=description, parameters=schema_of(form))
         is_async = inspect.iscoroutinefunction(function)
         paths_of = _named(form, paths) if isinstance(paths, tuple) else paths
-        return FunctionTool(spec, effect, Signature(function, form, paths_of, context_name, is_async, about))
+        return FunctionTool(
+            spec,
+            effect,
+            Signature(function, form, paths_of, context_name, is_async, about),
+        )
 
     return make
 
@@ -145,7 +173,9 @@ def _short(node: Any, definitions: Mapping[str, Any]) -> Any:
     properties = kept.pop("properties", {})
     short = {key: _short(value, definitions) for key, value in kept.items()}
     if properties:
-        short["properties"] = {name: _short(value, definitions) for name, value in properties.items()}
+        short["properties"] = {
+            name: _short(value, definitions) for name, value in properties.items()
+        }
     return short
 
 
@@ -181,7 +211,9 @@ def require_judged(name: str, real: Path, context: ToolContext) -> None:
     """Raises unless the file is one that was judged."""
     if context.targets and real not in context.targets:
         hint = "Nothing was done. Look at the path again before you go on."
-        raise ToolFailed(f"{name} leads elsewhere than when this call was allowed.", hint=hint)
+        raise ToolFailed(
+            f"{name} leads elsewhere than when this call was allowed.", hint=hint
+        )
 
 
 def _expanded(path: str) -> Path:

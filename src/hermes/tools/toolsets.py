@@ -24,11 +24,23 @@ class Toolset(msgspec.Struct, frozen=True):
 
 
 TOOLSETS = (
-    Toolset("terminal", "run commands", ("terminal", "terminal_*", "process", "process_*", "background_*")),
+    Toolset(
+        "terminal",
+        "run commands",
+        ("terminal", "terminal_*", "process", "process_*", "background_*"),
+    ),
     Toolset(
         "files",
         "read, search and change files",
-        ("read_file", "list_files", "search_files", "write_file", "edit_file", "apply_patch", "view_image"),
+        (
+            "read_file",
+            "list_files",
+            "search_files",
+            "write_file",
+            "edit_file",
+            "apply_patch",
+            "view_image",
+        ),
     ),
     Toolset("plan", "keep a list of steps", ("todo",)),
     Toolset("ask", "ask the user a question", ("ask_user",)),
@@ -47,14 +59,57 @@ _BY_NAME = {toolset.name: toolset for toolset in TOOLSETS}
 
 _LEARNED = ("memory", "skills")
 _AGENTS = ("delegate", "schedule")
-_PERSON = ("terminal", "files", "plan", "ask", "web", "code", "sessions", *_LEARNED, *_AGENTS, "mcp", OTHER)
+_PERSON = (
+    "terminal",
+    "files",
+    "plan",
+    "ask",
+    "web",
+    "code",
+    "sessions",
+    *_LEARNED,
+    *_AGENTS,
+    "mcp",
+    OTHER,
+)
 SURFACES: dict[str, tuple[str, ...]] = {
     "cli": _PERSON,
     "tui": _PERSON,
     "dashboard": _PERSON,
-    "api": ("terminal", "files", "plan", "ask", "web", "sessions", *_LEARNED, "schedule", "mcp", OTHER),
-    "gateway": ("files", "plan", "ask", "web", "sessions", *_LEARNED, "schedule", "mcp", OTHER),
-    "cron": ("terminal", "files", "plan", "web", "code", "sessions", "skills", "mcp", OTHER),
+    "api": (
+        "terminal",
+        "files",
+        "plan",
+        "ask",
+        "web",
+        "sessions",
+        *_LEARNED,
+        "schedule",
+        "mcp",
+        OTHER,
+    ),
+    "gateway": (
+        "files",
+        "plan",
+        "ask",
+        "web",
+        "sessions",
+        *_LEARNED,
+        "schedule",
+        "mcp",
+        OTHER,
+    ),
+    "cron": (
+        "terminal",
+        "files",
+        "plan",
+        "web",
+        "code",
+        "sessions",
+        "skills",
+        "mcp",
+        OTHER,
+    ),
 }
 """What each surface offers unless the settings say otherwise. In a chat far from the machine there is no terminal, and
 where nobody is there, nobody is asked."""
@@ -72,21 +127,29 @@ class Choice(msgspec.Struct, frozen=True):
         if any(fits(entry, name) for entry in self.disabled):
             return False
         sets = SURFACES.get(self.surface, SURFACES["gateway"])
-        return toolset_of(name) in sets or any(fits(entry, name) for entry in self.enabled)
+        return toolset_of(name) in sets or any(
+            fits(entry, name) for entry in self.enabled
+        )
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
         """What the settings name that fits none of these tools, and no set."""
         known = tuple(names)
         entries = dict.fromkeys((*self.enabled, *self.disabled))
         return tuple(
-            entry for entry in entries if entry not in _BY_NAME and not any(fits(entry, name) for name in known)
+            entry
+            for entry in entries
+            if entry not in _BY_NAME and not any(fits(entry, name) for name in known)
         )
 
 
 @lru_cache(maxsize=1024)
 def toolset_of(name: str) -> str:
     """The set a tool belongs to."""
-    return next(one.name for one in TOOLSETS if any(fnmatchcase(name, pattern) for pattern in one.patterns))
+    return next(
+        one.name
+        for one in TOOLSETS
+        if any(fnmatchcase(name, pattern) for pattern in one.patterns)
+    )
 
 
 def fits(entry: str, name: str) -> bool:

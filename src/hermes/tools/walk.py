@@ -51,7 +51,9 @@ class Walk(msgspec.Struct, frozen=True):
         """Everything below, each folder before what is in it, by name."""
         yield from self._folder(self.top, "", rules_above(self.top), 1)
 
-    def _folder(self, folder: Path, relative: str, ignore: Ignore, level: int) -> Iterator[Entry]:
+    def _folder(
+        self, folder: Path, relative: str, ignore: Ignore, level: int
+    ) -> Iterator[Entry]:
         ignore = ignore.entering(folder, relative)
         try:
             with os.scandir(folder) as scan:
@@ -76,7 +78,9 @@ class GlobFilter:
     def __init__(self, glob: str) -> None:
         body = glob.removeprefix("./")
         anchored = "/" in body
-        self._pattern = re.compile(("" if anchored else "(?:.*/)?") + glob_regex(body.lstrip("/")))
+        self._pattern = re.compile(
+            ("" if anchored else "(?:.*/)?") + glob_regex(body.lstrip("/"))
+        )
 
     def fits(self, relative: str) -> bool:
         return self._pattern.fullmatch(relative) is not None

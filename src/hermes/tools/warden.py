@@ -56,9 +56,16 @@ class Warden:
         reading, self._input = os.pipe()
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            actions = [(os.POSIX_SPAWN_DUP2, reading, 0), *((os.POSIX_SPAWN_DUP2, nothing, to) for to in (1, 2))]
+            actions = [
+                (os.POSIX_SPAWN_DUP2, reading, 0),
+                *((os.POSIX_SPAWN_DUP2, nothing, to) for to in (1, 2)),
+            ]
             pid = os.posix_spawn(
-                "/bin/sh", ["sh", "-c", _SCRIPT], {"PATH": "/usr/bin:/bin"}, file_actions=actions, setsid=True
+                "/bin/sh",
+                ["sh", "-c", _SCRIPT],
+                {"PATH": "/usr/bin:/bin"},
+                file_actions=actions,
+                setsid=True,
             )
         finally:
             os.close(reading)

@@ -24,7 +24,9 @@ class Withheld:
         if name not in self._names:
             self._names[name] = bool(self._guard.secret([Path(os.sep, name)]))
         if folder not in self._folders:
-            self._folders[folder] = bool(self._guard.secret([self._top / folder / "file"]))
+            self._folders[folder] = bool(
+                self._guard.secret([self._top / folder / "file"])
+            )
         return self._names[name] or self._folders[folder]
 
     def note(self, files: Iterable[str]) -> str:

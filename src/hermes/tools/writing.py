@@ -13,7 +13,9 @@ from pathlib import Path
 
 from hermes.tools.seen import Stamp, digest_of
 
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+_FOLDER = (
+    os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+)
 
 
 def replace_file(path: Path, data: bytes) -> Stamp:
@@ -45,7 +47,12 @@ class Staged:
 
     def commit(self) -> Stamp:
         """Puts the content in place."""
-        os.replace(self._temporary, self.path.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        os.replace(
+            self._temporary,
+            self.path.name,
+            src_dir_fd=self._folder,
+            dst_dir_fd=self._folder,
+        )
         self._is_placed = True
         return self._stamp
 
@@ -79,14 +86,21 @@ class Aside:
         self._hidden = f".{os.urandom(8).hex()}.old"
         self._folder = _open_folder(path.parent, None)
         try:
-            os.rename(self._name, self._hidden, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            os.rename(
+                self._name,
+                self._hidden,
+                src_dir_fd=self._folder,
+                dst_dir_fd=self._folder,
+            )
         except BaseException:
             os.close(self._folder)
             raise
 
     def bring_back(self) -> None:
         """Puts it where it was."""
-        os.rename(self._hidden, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        os.rename(
+            self._hidden, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder
+        )
 
     def close(self) -> None:
         """Removes it, unless it was brought back."""
@@ -114,7 +128,9 @@ def mode_of(folder: int, path: Path) -> int | None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "is a directory", str(path))
     if stat.S_ISLNK(status.st_mode):
-        raise OSError(errno.ELOOP, "it has become a link since it was looked at", str(path))
+        raise OSError(
+            errno.ELOOP, "it has become a link since it was looked at", str(path)
+        )
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     if not os.access(path.name, os.W_OK, dir_fd=folder):
@@ -151,7 +167,11 @@ def _enter(handle: int, part: str, place: Path, made: list[Path] | None) -> int:
             raise
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR) and place.is_symlink():
-            raise OSError(errno.ELOOP, f"{place} has become a link since it was looked at", str(place)) from error
+            raise OSError(
+                errno.ELOOP,
+                f"{place} has become a link since it was looked at",
+                str(place),
+            ) from error
         raise
     with contextlib.suppress(FileExistsError):
         os.mkdir(part, dir_fd=handle)

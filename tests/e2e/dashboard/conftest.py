@@ -14,7 +14,15 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    StorageState,
+    async_playwright,
+    expect,
+)
 
 from hermes.settings.load import environment
 from hermes.testing.installed import InstalledHermes
@@ -35,7 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed:
         item.stash[_FAILED] = True
@@ -45,7 +55,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 class Board:
     """A running dashboard with a model that says what the test tells it to."""
 
-    def __init__(self, hermes: InstalledHermes, model: ModelServer, replies: list[Served]) -> None:
+    def __init__(
+        self, hermes: InstalledHermes, model: ModelServer, replies: list[Served]
+    ) -> None:
         self.hermes = hermes
         self.model = model
         self.url = ""
@@ -55,7 +67,9 @@ class Board:
 
     def says(self, *replies: Served | str) -> None:
         """What the model answers next, in this order."""
-        self._replies += [Served(text=reply) if isinstance(reply, str) else reply for reply in replies]
+        self._replies += [
+            Served(text=reply) if isinstance(reply, str) else reply for reply in replies
+        ]
 
     def forget(self) -> None:
         """Answers that a test before did not ask for are not given to others."""
@@ -78,7 +92,9 @@ class Board:
 def answering(replies: list[Served]) -> Callable[[Recorded], Served]:
     def next_reply(_: Recorded) -> Served:
         if not replies:
-            return Served(fault=Fault(status=400, message="the script has no reply left"))
+            return Served(
+                fault=Fault(status=400, message="the script has no reply left")
+            )
         return replies.pop(0)
 
     return next_reply
@@ -113,7 +129,9 @@ async def running(folder: Path) -> AsyncIterator[Board]:
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def browser(chromium: Path) -> AsyncIterator[Browser]:
-    expect.set_options(timeout=PATIENCE * 1000)  # its own 5 seconds are too few for a busy machine
+    expect.set_options(
+        timeout=PATIENCE * 1000
+    )  # its own 5 seconds are too few for a busy machine
     async with async_playwright() as playwright:
         found = await playwright.chromium.launch(
             executable_path=chromium,
@@ -142,7 +160,9 @@ class Complaints:
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
-            self.all.append(f"{message.type}: {message.text} {message.location.get('url', '')}")
+            self.all.append(
+                f"{message.type}: {message.text} {message.location.get('url', '')}"
+            )
 
     def expect(self, pattern: str) -> None:
         """Takes out what a test brought about itself."""
@@ -155,7 +175,9 @@ def complaints() -> Complaints:
 
 
 @asynccontextmanager
-async def visiting(browser: Browser, link: str, complaints: Complaints, **options: Any) -> AsyncIterator[Page]:
+async def visiting(
+    browser: Browser, link: str, complaints: Complaints, **options: Any
+) -> AsyncIterator[Page]:
     """A signed-in page in a context of its own; at the end it must not have complained."""
     context: BrowserContext = await browser.new_context(**options)
     context.set_default_timeout(PATIENCE * 1000)
@@ -173,7 +195,9 @@ async def visiting(browser: Browser, link: str, complaints: Complaints, **option
 async def describe(page: Page, node: pytest.Item) -> None:
     """Says, with the test's failure, what was on the page."""
     if node.stash.get(_FAILED, False):
-        sys.stderr.write(f"The page was at {page.url} and showed:\n{await page.inner_text('body')}\n")
+        sys.stderr.write(
+            f"The page was at {page.url} and showed:\n{await page.inner_text('body')}\n"
+        )
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
@@ -184,7 +208,9 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Boar
 
 
 @asynccontextmanager
-async def again(browser: Browser, board: Board, complaints: Complaints, **options: Any) -> AsyncIterator[Page]:
+async def again(
+    browser: Browser, board: Board, complaints: Complaints, **options: Any
+) -> AsyncIterator[Page]:
     """A page on a dashboard that other tests may have visited: signed in once, with nothing else kept."""
     if board.cookies is None:
         context = await browser.new_context()
@@ -192,13 +218,18 @@ async def again(browser: Browser, board: Board, complaints: Complaints, **option
         board.cookies = await context.storage_state()
         await context.close()
     options = {"viewport": {"width": 1280, "height": 800}, **options}
-    async with visiting(browser, f"{board.url}/", complaints, storage_state=board.cookies, **options) as one:
+    async with visiting(
+        browser, f"{board.url}/", complaints, storage_state=board.cookies, **options
+    ) as one:
         yield one
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visit(
-    browser: Browser, shared: Board, complaints: Complaints, request: pytest.FixtureRequest
+    browser: Browser,
+    shared: Board,
+    complaints: Complaints,
+    request: pytest.FixtureRequest,
 ) -> AsyncIterator[Page]:
     """A page on the shared dashboard; the model must have been asked for all its answers."""
     shared.forget()
@@ -210,8 +241,13 @@ async def visit(
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(
-    browser: Browser, dashboard: Board, complaints: Complaints, request: pytest.FixtureRequest
+    browser: Browser,
+    dashboard: Board,
+    complaints: Complaints,
+    request: pytest.FixtureRequest,
 ) -> AsyncIterator[Page]:
-    async with visiting(browser, dashboard.link, complaints, viewport={"width": 1280, "height": 800}) as one:
+    async with visiting(
+        browser, dashboard.link, complaints, viewport={"width": 1280, "height": 800}
+    ) as one:
         yield one
         await describe(one, request.node)

@@ -11,7 +11,13 @@ from typing import Literal, TypeAlias
 
 from hermes.app import App, build
 from hermes.core.answers import approval_hash
-from hermes.learning.change import FileChange, MemoryChange, MemoryEdit, Provenance, SkillChange
+from hermes.learning.change import (
+    FileChange,
+    MemoryChange,
+    MemoryEdit,
+    Provenance,
+    SkillChange,
+)
 from hermes.learning.learning import Learning, open_learning
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -25,7 +31,13 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment
 from hermes.store.row import Row
@@ -50,14 +62,20 @@ class Past:
         self.clock = clock
         self._turns = 0
 
-    def session(self, title: str, *, surface: str = "tui", cwd: str = "/work", parent: str = "") -> str:
+    def session(
+        self, title: str, *, surface: str = "tui", cwd: str = "/work", parent: str = ""
+    ) -> str:
         kind = "child" if parent else "root"
-        created = SessionCreated(surface=surface, cwd=cwd, kind=kind, parent=parent, root=parent)
+        created = SessionCreated(
+            surface=surface, cwd=cwd, kind=kind, parent=parent, root=parent
+        )
         session = self.app.begin(created).session
         self.app.record(session, SessionTitled(title=title, by="hermes"))
         return session
 
-    def turn(self, session: str, said: str, *steps: Event, end: TurnEnded | None = None) -> None:
+    def turn(
+        self, session: str, said: str, *steps: Event, end: TurnEnded | None = None
+    ) -> None:
         """What a person said, what came of it, each row some seconds after the one before."""
         self._turns += 1
         turn = f"t{self._turns}"
@@ -80,7 +98,9 @@ def past_of(home: Path, now: float) -> Iterator[Past]:
         yield Past(app, clock)
 
 
-def call(call_id: str, name: str, result: str = "", *, ok: bool = True, **arguments: object) -> tuple[Event, ...]:
+def call(
+    call_id: str, name: str, result: str = "", *, ok: bool = True, **arguments: object
+) -> tuple[Event, ...]:
     """A tool call from its start to its end."""
     text = json.dumps(arguments)
     return (
@@ -89,12 +109,29 @@ def call(call_id: str, name: str, result: str = "", *, ok: bool = True, **argume
     )
 
 
-def reply(text: str = "", *calls: tuple[str, str, str], cost: float = 0.01, model: str = "fake-1") -> AssistantMessage:
+def reply(
+    text: str = "",
+    *calls: tuple[str, str, str],
+    cost: float = 0.01,
+    model: str = "fake-1",
+) -> AssistantMessage:
     """What the model said, and the calls it asked for: (id, name, arguments)."""
-    asked = tuple(ToolCall(id=call_id, name=name, arguments=arguments) for call_id, name, arguments in calls)
-    usage = Usage(input_tokens=2_400, output_tokens=310, cache_read_tokens=1_900, cost_usd=cost)
+    asked = tuple(
+        ToolCall(id=call_id, name=name, arguments=arguments)
+        for call_id, name, arguments in calls
+    )
+    usage = Usage(
+        input_tokens=2_400, output_tokens=310, cache_read_tokens=1_900, cost_usd=cost
+    )
     finish = "tool_calls" if asked else "stop"
-    return AssistantMessage(text=text, tool_calls=asked, finish=finish, provider="openai", model=model, usage=usage)
+    return AssistantMessage(
+        text=text,
+        tool_calls=asked,
+        finish=finish,
+        provider="openai",
+        model=model,
+        usage=usage,
+    )
 
 
 def approval(call_id: str, command: str, answer: Answer) -> tuple[Event, ...]:
@@ -110,14 +147,20 @@ def approval(call_id: str, command: str, answer: Answer) -> tuple[Event, ...]:
         shape=f"program {command.split(maxsplit=1)[0]}",
     )
     shown = approval_hash(request)
-    return request, ApprovalAnswered(call_id=call_id, answer=answer, by="dashboard", shown=shown)
+    return request, ApprovalAnswered(
+        call_id=call_id, answer=answer, by="dashboard", shown=shown
+    )
 
 
 def write_past(home: Path, now: float) -> dict[str, str]:
     """Four sessions; their ids by what they are."""
     with past_of(home, now - 6 * DAY) as past:
         old = past.session("Compare three date libraries", surface="cli")
-        past.turn(old, "Compare the date libraries for us", reply("Pendulum has the **kindest** API.", cost=0.002))
+        past.turn(
+            old,
+            "Compare the date libraries for us",
+            reply("Pendulum has the **kindest** API.", cost=0.002),
+        )
         past.clock.advance(3 * DAY)
         broken = past.session("Nightly report", surface="telegram", cwd="/srv/reports")
         past.turn(
@@ -144,13 +187,21 @@ def write_past(home: Path, now: float) -> dict[str, str]:
             ToolFinished(call_id="c3", name="terminal", text="The user declined.", ok=False),
             end=TurnEnded(reason="interrupted", detail="Stopped by the user."),
         )  # fmt: skip
-        child = past.session("Read the changelog of kestrel", surface="delegate", parent=main)
-        past.turn(child, "Summarise CHANGELOG.md", reply("Eleven changes, two of them breaking.", cost=0.004))
+        child = past.session(
+            "Read the changelog of kestrel", surface="delegate", parent=main
+        )
+        past.turn(
+            child,
+            "Summarise CHANGELOG.md",
+            reply("Eleven changes, two of them breaking.", cost=0.004),
+        )
         return {"old": old, "broken": broken, "main": main, "child": child}
 
 
 def _asked(call_id: str, command: str, answer: Answer) -> tuple[Event, ...]:
-    started = ToolStarted(call_id=call_id, name="terminal", arguments=json.dumps({"command": command}))
+    started = ToolStarted(
+        call_id=call_id, name="terminal", arguments=json.dumps({"command": command})
+    )
     return (started, *approval(call_id, command, answer))
 
 
@@ -167,10 +218,16 @@ def teach(home: Path) -> None:
     notes = ("The user prefers tabs over spaces.", "Kestrel is released on Thursdays.")
     for note in notes:
         learning.apply(MemoryChange((MemoryEdit("add", note),)), origin)
-    learning.apply(SkillChange("release-notes", (FileChange("SKILL.md", None, SKILL),)), origin)
-    better = SKILL.replace("one line for each", "one line for each, breaking changes first")
+    learning.apply(
+        SkillChange("release-notes", (FileChange("SKILL.md", None, SKILL),)), origin
+    )
+    better = SKILL.replace(
+        "one line for each", "one line for each, breaking changes first"
+    )
     change = SkillChange("release-notes", (FileChange("SKILL.md", SKILL, better),))
-    learning.propose(change, Provenance("review"), why="Breaking changes were asked about twice.")
+    learning.propose(
+        change, Provenance("review"), why="Breaking changes were asked about twice."
+    )
     learning.propose(
         MemoryChange((MemoryEdit("add", "The mailing list is announce@kestrel.example."),)), Provenance("review"),
         why="It was looked up in two sessions.",

@@ -27,7 +27,12 @@ def plan_job(home: Path) -> str:
         ends: tuple[tuple[State, str, str, int], ...] = (
             ("failed", "stopped: it took longer than 10 minutes", "waiting", 1),
             ("done", "", "telegram:1", 1),
-            ("missed", "nothing ran the schedules at that time; later ones are caught up on", "", 140),
+            (
+                "missed",
+                "nothing ran the schedules at that time; later ones are caught up on",
+                "",
+                140,
+            ),
             ("skipped", "the run before it had not ended", "", 1),
         )
         for days, (state, reason, delivery, repeats) in enumerate(ends, 1):

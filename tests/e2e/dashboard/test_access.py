@@ -12,7 +12,13 @@ from tests.e2e.dashboard.conftest import Board, Complaints, again
 
 from hermes.testing.served import Served, ServedCall
 
-AXE = Path(__file__).resolve().parents[2] / "data" / "vendor" / "axe-core-4.14.0" / "axe.min.js"
+AXE = (
+    Path(__file__).resolve().parents[2]
+    / "data"
+    / "vendor"
+    / "axe-core-4.14.0"
+    / "axe.min.js"
+)
 WIDE = f"""\
 A {"very" * 60}longword and `{"code" * 50}`
 
@@ -55,7 +61,9 @@ def page(visit: Page) -> Page:
 
 def change(board: Board, name: str) -> tuple[Served, str]:
     arguments = {"path": name, "content": f"{'wide ' * 60}\nline\n"}
-    return Served(text="I write it.", calls=(ServedCall("write_file", json.dumps(arguments)),)), WIDE
+    return Served(
+        text="I write it.", calls=(ServedCall("write_file", json.dumps(arguments)),)
+    ), WIDE
 
 
 _AT_REST = """() => Promise.all(document.getAnimations()
@@ -68,7 +76,9 @@ async def found_by_axe(page: Page) -> list[str]:
     await page.evaluate(_AT_REST)
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE.read_text())
-    found: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    found: dict[str, Any] = await page.evaluate(
+        "axe.run(document, {resultTypes: ['violations']})"
+    )
     return [
         f"{one['id']}: {node['html'][:200]} {node['any'][0]['message'] if node['any'] else ''}"
         for one in found["violations"]
@@ -83,7 +93,9 @@ async def test_axe_finds_nothing_serious_and_a_phone_never_scrolls_sideways(
 ) -> None:
     shared.forget()
     view = {"width": 360, "height": 740}
-    async with again(browser, shared, complaints, viewport=view, color_scheme=scheme, has_touch=True) as page:
+    async with again(
+        browser, shared, complaints, viewport=view, color_scheme=scheme, has_touch=True
+    ) as page:
         assert await found_by_axe(page) == []
         shared.says(*change(shared, f"{scheme}.txt"))
         await say(page, "write something wide: " + "w" * 300)
@@ -97,7 +109,9 @@ async def test_axe_finds_nothing_serious_and_a_phone_never_scrolls_sideways(
         assert await width(page) <= 360
         assert await found_by_axe(page) == []
         await page.get_by_role("button", name="Sessions").click()
-        await expect(page.get_by_role("navigation", name="Recent sessions")).to_be_visible()
+        await expect(
+            page.get_by_role("navigation", name="Recent sessions")
+        ).to_be_visible()
         assert await found_by_axe(page) == []
         await page.get_by_role("button", name="Close the list").click()
         await page.get_by_role("button", name="More", exact=True).first.click()
@@ -107,7 +121,9 @@ async def test_axe_finds_nothing_serious_and_a_phone_never_scrolls_sideways(
         await page.set_viewport_size({"width": 1440, "height": 900})
         assert await found_by_axe(page) == []
         await page.evaluate("document.body.append(document.createElement('button'))")
-        assert [one.partition(":")[0] for one in await found_by_axe(page)] == ["button-name"]  # it does look
+        assert [one.partition(":")[0] for one in await found_by_axe(page)] == [
+            "button-name"
+        ]  # it does look
 
 
 async def test_by_keyboard_alone(page: Page, dashboard: Board) -> None:
@@ -153,7 +169,9 @@ async def test_hostile_text_does_nothing_anywhere(page: Page, dashboard: Board) 
     await say(page, HOSTILE.replace("\n", " "))
     await rests(page, 1)
     await say(page, f"/title {HOSTILE.splitlines()[0]}")
-    await expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x onerror=")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text(
+        "<img src=x onerror="
+    )
     await page.locator(".tool-head").click()
     await expect(page.locator(".tool")).to_contain_text("onerror=")
     await box(page).fill("look at @<im")
@@ -161,9 +179,20 @@ async def test_hostile_text_does_nothing_anywhere(page: Page, dashboard: Board) 
     await expect(page.get_by_role("option", name=name)).to_be_visible()
     for kind in ("click", "tabbed", "data", "entity"):
         assert await page.get_by_role("link", name=kind).count() == 0
-    await expect(page.locator(".message.assistant", has_text="<script>window.hacked=1</script>").first).to_be_visible()
+    await expect(
+        page.locator(
+            ".message.assistant", has_text="<script>window.hacked=1</script>"
+        ).first
+    ).to_be_visible()
     assert await page.evaluate("window.hacked") is None
-    assert await page.locator("#main :is(script, iframe, svg[onload], [onerror], [ontoggle])").count() == 0
-    hrefs = await page.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert (
+        await page.locator(
+            "#main :is(script, iframe, svg[onload], [onerror], [ontoggle])"
+        ).count()
+        == 0
+    )
+    hrefs = await page.locator("a").evaluate_all(
+        "links => links.map(link => link.getAttribute('href'))"
+    )
     assert [href for href in hrefs if not re.match(r"(#|https?:|/)", href)] == []
     assert [url for url in asked if not url.startswith(dashboard.url)] == []

@@ -27,33 +27,50 @@ def page(visit: Page) -> Page:
 
 def edit(board: Board, name: str) -> Served:
     """The model wants to change a file."""
-    (board.hermes.work / name).write_text("def total(items):\n    return sum(items[:-1])\n")
+    (board.hermes.work / name).write_text(
+        "def total(items):\n    return sum(items[:-1])\n"
+    )
     arguments = {"path": name, "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
     return Served(
-        calls=(ServedCall("read_file", json.dumps({"path": name})), ServedCall("edit_file", json.dumps(arguments)))
+        calls=(
+            ServedCall("read_file", json.dumps({"path": name})),
+            ServedCall("edit_file", json.dumps(arguments)),
+        )
     )
 
 
-async def test_a_change_is_shown_exactly_and_made_only_when_allowed(page: Page, dashboard: Board) -> None:
+async def test_a_change_is_shown_exactly_and_made_only_when_allowed(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says(edit(dashboard, "one.py"), "It is repaired.")
     await say(page, "repair it")
     asking = page.get_by_role("group", name="Hermes wants to use edit_file")
-    await expect(asking.locator(".diff-del .diff-text")).to_have_text("    return sum(items[:-1])")
-    await expect(asking.locator(".diff-add .diff-text")).to_have_text("    return sum(items)")
+    await expect(asking.locator(".diff-del .diff-text")).to_have_text(
+        "    return sum(items[:-1])"
+    )
+    await expect(asking.locator(".diff-add .diff-text")).to_have_text(
+        "    return sum(items)"
+    )
     await expect(asking).to_contain_text(str(dashboard.hermes.work))
     await expect(page.locator(".rail .badge")).to_have_text("1")
     assert "[:-1]" in (dashboard.hermes.work / "one.py").read_text()
     await box(page).evaluate("element => element.blur()")
     async with asyncio.timeout(PATIENCE):
-        while await asking.is_visible():  # a key counts only once the question can have been read
+        while (
+            await asking.is_visible()
+        ):  # a key counts only once the question can have been read
             await page.keyboard.press("Alt+y")
     await rests(page, 1)
     assert (dashboard.hermes.work / "one.py").read_text().endswith("sum(items)\n")
-    await expect(page.locator(".answered")).to_contain_text("Allowed once (by dashboard)")
+    await expect(page.locator(".answered")).to_contain_text(
+        "Allowed once (by dashboard)"
+    )
     await expect(page.locator(".rail .badge")).to_have_count(0)
 
 
-async def test_a_no_with_a_reason_reaches_the_model_together(page: Page, dashboard: Board) -> None:
+async def test_a_no_with_a_reason_reaches_the_model_together(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says(edit(dashboard, "two.py"), "Then I leave it.")
     await say(page, "repair that too")
     await page.get_by_label("Tell the model why not").fill("it is meant to be so")
@@ -65,9 +82,15 @@ async def test_a_no_with_a_reason_reaches_the_model_together(page: Page, dashboa
         "tool_call_id": dashboard.asked()[-1]["tool_call_id"],
         "content": "Not run: the user said no: it is meant to be so",
     }
-    assert len(dashboard.asked()) == 5  # nothing was said behind it: system, words, calls and two results
-    await expect(page.locator(".answered")).to_contain_text("Denied (by dashboard): it is meant to be so")
-    calls = [item for item in (await transcript(page))["items"] if item["kind"] == "tool"]
+    assert (
+        len(dashboard.asked()) == 5
+    )  # nothing was said behind it: system, words, calls and two results
+    await expect(page.locator(".answered")).to_contain_text(
+        "Denied (by dashboard): it is meant to be so"
+    )
+    calls = [
+        item for item in (await transcript(page))["items"] if item["kind"] == "tool"
+    ]
     assert calls[-1]["status"] == "failed"
 
 
@@ -80,7 +103,9 @@ async def test_the_page_and_the_server_agree_on_the_hash_of_what_is_shown(
     if not is_secure:
         await page.add_init_script("delete Crypto.prototype.subtle")
     text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x10000), 0x1F600)))
-    request = ApprovalRequested(call_id="c", name="terminal", arguments='{"a": "\\u2028"}', summary=text)
+    request = ApprovalRequested(
+        call_id="c", name="terminal", arguments='{"a": "\\u2028"}', summary=text
+    )
     await page.goto(dashboard.url)
     assert await page.evaluate("Boolean(crypto.subtle)") is is_secure
     script = "async (request) => (await import('/static/app/approvalhash.js')).approvalHash(request)"
@@ -89,7 +114,9 @@ async def test_the_page_and_the_server_agree_on_the_hash_of_what_is_shown(
         assert await page.evaluate(script, payload_of(shown)) == approval_hash(shown)
 
 
-async def test_a_hash_that_fails_leaves_the_card_usable_and_a_no_needs_none(page: Page, dashboard: Board) -> None:
+async def test_a_hash_that_fails_leaves_the_card_usable_and_a_no_needs_none(
+    page: Page, dashboard: Board
+) -> None:
     await page.evaluate(
         "() => { SubtleCrypto.prototype.digest = async () => { throw new Error('no digest today'); }; }"
     )
@@ -116,7 +143,9 @@ async def test_an_answer_elsewhere_counts_here(page: Page, dashboard: Board) -> 
     await expect(page.locator(".message.assistant").last).to_contain_text("Done.")
 
 
-async def test_a_question_of_the_model_is_answered(page: Page, dashboard: Board) -> None:
+async def test_a_question_of_the_model_is_answered(
+    page: Page, dashboard: Board
+) -> None:
     arguments = json.dumps({"question": "Which colour?", "options": ["red", "blue"]})
     dashboard.says(Served(calls=(ServedCall("ask_user", arguments),)), "Blue it is.")
     await say(page, "paint it")
@@ -127,38 +156,61 @@ async def test_a_question_of_the_model_is_answered(page: Page, dashboard: Board)
     assert dashboard.asked()[-1]["content"].endswith("blue")
 
 
-async def test_what_is_written_while_a_question_waits_answers_it(page: Page, dashboard: Board) -> None:
-    ask = ServedCall("ask_user", json.dumps({"question": "Which colour?", "options": ["red", "blue"]}))
+async def test_what_is_written_while_a_question_waits_answers_it(
+    page: Page, dashboard: Board
+) -> None:
+    ask = ServedCall(
+        "ask_user",
+        json.dumps({"question": "Which colour?", "options": ["red", "blue"]}),
+    )
     dashboard.says(Served(calls=(ask,)), "Green it is.")
     await say(page, "paint it all")
-    await expect(page.get_by_role("form", name="A question to you")).to_contain_text("write your answer below")
+    await expect(page.get_by_role("form", name="A question to you")).to_contain_text(
+        "write your answer below"
+    )
     await expect(page.get_by_role("radio", name="Answer")).to_be_checked()
     await say(page, "green, please")
     await rests(page, 1)
     assert dashboard.asked()[-1]["content"].endswith("green, please")
-    users = [item["text"] for item in (await transcript(page))["items"] if item["kind"] == "user"]
+    users = [
+        item["text"]
+        for item in (await transcript(page))["items"]
+        if item["kind"] == "user"
+    ]
     assert users == ["paint it all"]
     await expect(page.locator(".answered")).to_contain_text("green, please")
     await expect(page.get_by_role("radiogroup")).to_have_count(0)
 
 
-async def test_a_session_that_works_for_another_asks_where_the_person_is(page: Page, dashboard: Board) -> None:
+async def test_a_session_that_works_for_another_asks_where_the_person_is(
+    page: Page, dashboard: Board
+) -> None:
     task = ServedCall("delegate", json.dumps({"task": "write child.txt"}))
-    write = ServedCall("write_file", json.dumps({"path": "child.txt", "content": "from the child"}))
-    dashboard.says(Served(calls=(task,)), Served(calls=(write,)), "I wrote it.", "It was written.")
+    write = ServedCall(
+        "write_file", json.dumps({"path": "child.txt", "content": "from the child"})
+    )
+    dashboard.says(
+        Served(calls=(task,)), Served(calls=(write,)), "I wrote it.", "It was written."
+    )
     await say(page, "let somebody write it")
     await page.get_by_role("button", name="Allow once").click()
     await rests(page, 1)
     assert (dashboard.hermes.work / "child.txt").read_text() == "from the child"
 
 
-async def test_typing_outside_a_field_writes_a_message_and_does_nothing_else(page: Page, dashboard: Board) -> None:
+async def test_typing_outside_a_field_writes_a_message_and_does_nothing_else(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says(edit(dashboard, "stray.py"))
     await say(page, "repair the stray one")
     asking = page.get_by_role("group", name="Hermes wants to use edit_file")
     await expect(asking).to_be_visible()
     session = await session_of(page)
-    for place in ("document.body", "document.querySelector('.scroll')", "document.querySelector('.asking .button')"):
+    for place in (
+        "document.body",
+        "document.querySelector('.scroll')",
+        "document.querySelector('.asking .button')",
+    ):
         await box(page).fill("")
         await page.evaluate(f"document.activeElement.blur(), {place}.focus()")
         await page.keyboard.type("actually do not do that? nay, update")
@@ -172,7 +224,9 @@ async def test_typing_outside_a_field_writes_a_message_and_does_nothing_else(pag
 
 
 async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) -> None:
-    write = ServedCall("write_file", json.dumps({"path": "made.txt", "content": "by a turn"}))
+    write = ServedCall(
+        "write_file", json.dumps({"path": "made.txt", "content": "by a turn"})
+    )
     dashboard.says(Served(calls=(write,)), "It is there.")
     made = dashboard.hermes.work / "made.txt"
     await say(page, "make it")
@@ -180,7 +234,9 @@ async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) 
     await rests(page, 1)
     await box(page).press("Alt+u")
     question = page.get_by_role("dialog", name="Undo the last turn?")
-    await expect(question).to_contain_text("This deletes 1 file that Hermes made: made.txt.")
+    await expect(question).to_contain_text(
+        "This deletes 1 file that Hermes made: made.txt."
+    )
     await expect(question.get_by_role("button", name="Cancel")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(question).to_have_count(0)

@@ -7,11 +7,24 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, Request, Route, expect
-from tests.e2e.dashboard.chatting import box, replayed, replies, rests, say, session_of, transcript
+from tests.e2e.dashboard.chatting import (
+    box,
+    replayed,
+    replies,
+    rests,
+    say,
+    session_of,
+    transcript,
+)
 from tests.e2e.dashboard.conftest import Board, Complaints
 
 from hermes.app import build
-from hermes.schema.events import CompactionFailed, SessionCompacted, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    CompactionFailed,
+    SessionCompacted,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.settings import Home, Settings
 from hermes.testing.served import Fault, Served, ServedCall
 
@@ -47,23 +60,33 @@ def page(visit: Page) -> Page:
     return visit
 
 
-async def test_a_question_is_streamed_shown_as_markdown_and_kept(page: Page, dashboard: Board) -> None:
+async def test_a_question_is_streamed_shown_as_markdown_and_kept(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says(Served(text=ANSWER, reasoning="Let me think about shop.py."))
     await say(page, "why is the total too small?")
     await rests(page, 1)
     reply = page.locator(".message.assistant")
     await expect(reply.locator("h4")).to_have_text("What I found")
     await expect(reply.locator("strong")).to_have_text("one line")
-    await expect(reply.locator("pre code")).to_have_text("def total(items):\n    return sum(items)  # all of them")
+    await expect(reply.locator("pre code")).to_have_text(
+        "def total(items):\n    return sum(items)  # all of them"
+    )
     await expect(reply.locator("pre .hl-keyword").first).to_have_text("def")
     await expect(reply.locator("td").last).to_have_class("align-right")
-    await expect(reply.get_by_role("link", name="the notes")).to_have_attribute("rel", re.compile("noopener"))
+    await expect(reply.get_by_role("link", name="the notes")).to_have_attribute(
+        "rel", re.compile("noopener")
+    )
     await expect(reply.locator("details.reasoning")).not_to_have_attribute("open", "")
-    await expect(reply.locator(".reasoning-text")).to_have_text("Let me think about shop.py.")
+    await expect(reply.locator(".reasoning-text")).to_have_text(
+        "Let me think about shop.py."
+    )
     await expect(page.get_by_role("heading", name="why is the total")).to_be_visible()
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await reply.get_by_role("button", name="Copy code").click()
-    assert (await page.evaluate("navigator.clipboard.readText()")).startswith("def total(items):")
+    assert (await page.evaluate("navigator.clipboard.readText()")).startswith(
+        "def total(items):"
+    )
     before = await transcript(page)
     assert replies(before) == [ANSWER]
     await page.reload()
@@ -71,22 +94,36 @@ async def test_a_question_is_streamed_shown_as_markdown_and_kept(page: Page, das
     assert (await transcript(page))["items"] == before["items"]
 
 
-async def test_the_same_conversation_goes_on_from_a_terminal_and_back(page: Page, dashboard: Board) -> None:
+async def test_the_same_conversation_goes_on_from_a_terminal_and_back(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says("Here.", "From the terminal.", "And back.")
     await say(page, "hello from the page")
     await rests(page, 1)
     session = await session_of(page)
     done = await dashboard.hermes.run("--resume", session, "hello from the terminal")
     assert "From the terminal." in done.out
-    await expect(page.locator(".message.user").last).to_contain_text("hello from the terminal")
-    await expect(page.locator(".message.assistant").last).to_contain_text("From the terminal.")
+    await expect(page.locator(".message.user").last).to_contain_text(
+        "hello from the terminal"
+    )
+    await expect(page.locator(".message.assistant").last).to_contain_text(
+        "From the terminal."
+    )
     await say(page, "and here again")
     await rests(page, 3)
-    said = [message["content"] for message in dashboard.asked() if message["role"] == "user"]
-    assert said[-3:] == ["hello from the page", "hello from the terminal", "and here again"]
+    said = [
+        message["content"] for message in dashboard.asked() if message["role"] == "user"
+    ]
+    assert said[-3:] == [
+        "hello from the page",
+        "hello from the terminal",
+        "and here again",
+    ]
 
 
-async def test_reloading_in_mid_stream_loses_nothing(page: Page, dashboard: Board) -> None:
+async def test_reloading_in_mid_stream_loses_nothing(
+    page: Page, dashboard: Board
+) -> None:
     text = "".join(f"word{number} " for number in range(150))
     dashboard.says(Served(text=text, chunk=9, delay=0.03))
     await say(page, "tell me a lot")
@@ -108,14 +145,20 @@ async def test_a_message_that_could_not_be_sent_is_kept_and_says_so(
     await page.route("**/messages", lambda route: route.abort())
     await say(page, "two, which gets lost")
     await expect(page.locator(".unsent.failed")).to_contain_text("two, which gets lost")
-    await expect(page.get_by_role("alert")).to_contain_text("Not sent. The dashboard can't be reached.")
+    await expect(page.get_by_role("alert")).to_contain_text(
+        "Not sent. The dashboard can't be reached."
+    )
     await page.reload()
     await expect(page.locator(".unsent.failed")).to_contain_text("two, which gets lost")
     await page.unroute("**/messages")
     await page.get_by_role("button", name="Send again").click()
     await rests(page, 2)
     await expect(page.locator(".unsent")).to_have_count(0)
-    assert [item["text"] for item in (await transcript(page))["items"] if item["kind"] == "user"] == [
+    assert [
+        item["text"]
+        for item in (await transcript(page))["items"]
+        if item["kind"] == "user"
+    ] == [
         "one",
         "two, which gets lost",
     ]
@@ -143,7 +186,9 @@ async def test_a_message_whose_receipt_got_lost_is_not_said_twice(
     complaints.expect("ERR_FAILED")
 
 
-async def test_what_is_typed_stays_with_its_session(page: Page, dashboard: Board) -> None:
+async def test_what_is_typed_stays_with_its_session(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says("Yes.")
     await say(page, "first session")
     await rests(page, 1)
@@ -156,7 +201,9 @@ async def test_what_is_typed_stays_with_its_session(page: Page, dashboard: Board
     await expect(box(page)).to_have_value("a draft")
 
 
-async def test_a_picture_is_shown_to_the_model_and_on_the_page(page: Page, dashboard: Board, tmp_path: Path) -> None:
+async def test_a_picture_is_shown_to_the_model_and_on_the_page(
+    page: Page, dashboard: Board, tmp_path: Path
+) -> None:
     dashboard.says("A dot.")
     (tmp_path / "dot.png").write_bytes(PICTURE)
     await page.locator("input[type=file]").set_input_files(tmp_path / "dot.png")
@@ -170,18 +217,28 @@ async def test_a_picture_is_shown_to_the_model_and_on_the_page(page: Page, dashb
     await expect(shown).to_have_js_property("naturalWidth", 1)
 
 
-async def test_while_hermes_works_words_wait_steer_or_stop_it(page: Page, dashboard: Board) -> None:
-    dashboard.says(Served(text="on and on " * 40, delay=0.05, fault=Fault(hang="middle")), "To the one that waited.")
+async def test_while_hermes_works_words_wait_steer_or_stop_it(
+    page: Page, dashboard: Board
+) -> None:
+    dashboard.says(
+        Served(text="on and on " * 40, delay=0.05, fault=Fault(hang="middle")),
+        "To the one that waited.",
+    )
     await say(page, "begin")
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
     await expect(page.get_by_role("radio", name="After this turn")).to_be_checked()
     await say(page, "after that, this")
-    await expect(page.locator(".message.user").last).to_contain_text("waits for its turn")
+    await expect(page.locator(".message.user").last).to_contain_text(
+        "waits for its turn"
+    )
     await box(page).press("Escape")
     await rests(page, 2)
     await expect(page.locator(".note.info").first).to_contain_text("Stopped.")
     assert replies(await transcript(page))[-1] == "To the one that waited."
-    kinds = [(item["kind"], item.get("text", "")[:10]) for item in (await transcript(page))["items"]]
+    kinds = [
+        (item["kind"], item.get("text", "")[:10])
+        for item in (await transcript(page))["items"]
+    ]
     assert kinds == [  # the words that waited stand where they were heard
         ("user", "begin"),
         ("assistant", "on and on "),
@@ -192,29 +249,45 @@ async def test_while_hermes_works_words_wait_steer_or_stop_it(page: Page, dashbo
     ]
 
 
-async def test_a_turn_can_be_taken_back_brought_again_and_branched(page: Page, dashboard: Board) -> None:
+async def test_a_turn_can_be_taken_back_brought_again_and_branched(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says("One.", "Two.", "Another two.", "In the branch.")
     await say(page, "first")
     await rests(page, 1)
     await say(page, "second")
     await rests(page, 2)
     await say(page, "/undo")
-    await expect(page.locator("details.taken summary")).to_contain_text("2 messages taken back")
+    await expect(page.locator("details.taken summary")).to_contain_text(
+        "2 messages taken back"
+    )
     await say(page, "/redo")
     await expect(page.locator("details.taken")).to_have_count(0)
     await page.locator(".message.assistant").last.hover()
-    await page.locator(".message.assistant").last.get_by_role("button", name="Try again").click()
-    await expect(page.locator(".message.assistant").last).to_contain_text("Another two.")
+    await (
+        page.locator(".message.assistant")
+        .last.get_by_role("button", name="Try again")
+        .click()
+    )
+    await expect(page.locator(".message.assistant").last).to_contain_text(
+        "Another two."
+    )
     await rests(page, 3)
     old = await session_of(page)
     await page.locator(".message.user", has_text="second").last.hover()
-    branch = page.locator(".message.user", has_text="second").last.get_by_role("button", name="Branch from here")
+    branch = page.locator(".message.user", has_text="second").last.get_by_role(
+        "button", name="Branch from here"
+    )
     await branch.click()
     await expect(page).not_to_have_url(re.compile(old))
     await expect(box(page)).to_have_value("second")
     await say(page, "something else")
-    await expect(page.locator(".message.assistant").last).to_contain_text("In the branch.")
-    said = [message["content"] for message in dashboard.asked() if message["role"] == "user"]
+    await expect(page.locator(".message.assistant").last).to_contain_text(
+        "In the branch."
+    )
+    said = [
+        message["content"] for message in dashboard.asked() if message["role"] == "user"
+    ]
     assert said[-2:] == ["first", "something else"]
 
 
@@ -235,9 +308,14 @@ async def test_commands_and_files_are_completed(page: Page, dashboard: Board) ->
     await expect(box(page)).to_have_value("look at @shop.py ")
 
 
-async def test_output_is_shown_while_a_command_runs(page: Page, dashboard: Board) -> None:
+async def test_output_is_shown_while_a_command_runs(
+    page: Page, dashboard: Board
+) -> None:
     command = "echo first; until test -e go-on; do sleep 0.05; done; echo at last"
-    dashboard.says(Served(calls=(ServedCall("terminal", json.dumps({"command": command})),)), "It is done.")
+    dashboard.says(
+        Served(calls=(ServedCall("terminal", json.dumps({"command": command})),)),
+        "It is done.",
+    )
     await say(page, "run it")
     allow = page.get_by_role("button", name="Allow once")
     output = page.locator(".tool .output pre")
@@ -251,14 +329,25 @@ async def test_output_is_shown_while_a_command_runs(page: Page, dashboard: Board
     await expect(output).to_contain_text("at last")
 
 
-async def test_compaction_by_itself_and_its_failure_are_told(page: Page, dashboard: Board) -> None:
+async def test_compaction_by_itself_and_its_failure_are_told(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says("Hello.")
     await say(page, "hi")
     await rests(page, 1)
     failed = CompactionFailed(detail="the summary was empty.")
-    made = SessionCompacted(summary="They said hello.", head=1, tail=1, before=180_000, after=20_000)
+    made = SessionCompacted(
+        summary="They said hello.", head=1, tail=1, before=180_000, after=20_000
+    )
     with build(Settings(), Home(dashboard.hermes.home)) as app:
-        app.record(await session_of(page), TurnStarted(), failed, made, TurnEnded(reason="done"), turn="automatic")
+        app.record(
+            await session_of(page),
+            TurnStarted(),
+            failed,
+            made,
+            TurnEnded(reason="done"),
+            turn="automatic",
+        )
     await rests(page, 2)
     await expect(page.locator(".note.warn")).to_have_text(
         "The conversation could not be shortened: the summary was empty. Nothing was removed;"

@@ -63,7 +63,9 @@ def _talk(past: Past, name: str, turns: int = TURNS) -> str:
     session = past.session(f"A long {name}")
     for number in range(turns):
         asked = (f"c{number}", "terminal", '{"command": "true"}')
-        made = SessionCompacted(summary="Much.", head=1, tail=4, before=48_000, after=9_000, model="fake-1")
+        made = SessionCompacted(
+            summary="Much.", head=1, tail=4, before=48_000, after=9_000, model="fake-1"
+        )
         turn, first = _turn(
             past, session, f"{name} question {number}.",
             *([made] if number == turns // 4 else []),
@@ -72,7 +74,9 @@ def _talk(past: Past, name: str, turns: int = TURNS) -> str:
         )  # fmt: skip
         if number == turns // 3:
             past.app.record(session, SessionUndone(turns=(turn,), since=first))
-    past.app.record(session, LearningReviewed())  # or the next turn would be looked back at
+    past.app.record(
+        session, LearningReviewed()
+    )  # or the next turn would be looked back at
     return session
 
 
@@ -103,11 +107,15 @@ def _busy(past: Past, *last: Event) -> str:
 def _log(board: Board, session: str, kind: str) -> list[Row]:
     """Rows of one kind, as they are in the store."""
     with past_of(board.hermes.home, time.time()) as past:
-        return [row for row in past.app.store.log.every_event(session) if row.type == kind]
+        return [
+            row for row in past.app.store.log.every_event(session) if row.type == kind
+        ]
 
 
 async def _open(page: Page, session: str, query: str = "") -> None:
-    await page.evaluate("(hash) => { location.hash = hash; }", f"#/chat/{session}{query}")
+    await page.evaluate(
+        "(hash) => { location.hash = hash; }", f"#/chat/{session}{query}"
+    )
 
 
 def _rows(state: dict[str, Any]) -> str:
@@ -165,7 +173,9 @@ async def test_what_happens_meanwhile_and_what_was_before_come_together(
     assert _rows(found) == _rows(whole)
 
 
-async def test_a_turn_that_is_longer_than_a_page_is_read_in_parts(page: Page, ids: dict[str, str]) -> None:
+async def test_a_turn_that_is_longer_than_a_page_is_read_in_parts(
+    page: Page, ids: dict[str, str]
+) -> None:
     await _open(page, ids["busy"])
     await expect(page.get_by_text("All done.")).to_be_in_viewport()
     state = await transcript(page)
@@ -178,22 +188,32 @@ async def test_a_turn_that_is_longer_than_a_page_is_read_in_parts(page: Page, id
     await expect(page.get_by_text("All done.")).to_be_in_viewport()
 
 
-async def test_a_turn_goes_on_though_its_beginning_was_not_read(page: Page, ids: dict[str, str]) -> None:
+async def test_a_turn_goes_on_though_its_beginning_was_not_read(
+    page: Page, ids: dict[str, str]
+) -> None:
     await _open(page, ids["open"])
     await expect(page.get_by_role("button", name="Stop")).to_be_visible()
     assert (await transcript(page))["first"] > 1
 
 
-async def test_a_hit_in_the_older_part_is_brought_into_sight(page: Page, dashboard: Board, ids: dict[str, str]) -> None:
+async def test_a_hit_in_the_older_part_is_brought_into_sight(
+    page: Page, dashboard: Board, ids: dict[str, str]
+) -> None:
     await _open(page, ids["talk"])
     await expect(page.get_by_text(f"talk answer {TURNS - 1}.")).to_be_in_viewport()
-    (hit,) = (row for row in _log(dashboard, ids["talk"], "agent.message.assistant") if "talk answer 7." in row.data)
+    (hit,) = (
+        row
+        for row in _log(dashboard, ids["talk"], "agent.message.assistant")
+        if "talk answer 7." in row.data
+    )
     await _open(page, ids["talk"], f"?at={hit.seq}")
     await expect(page.locator(".item.found")).to_be_in_viewport()
     await expect(page.locator(".item.found")).to_contain_text("talk answer 7.")
 
 
-async def test_a_late_answer_of_one_session_does_not_appear_in_another(page: Page, ids: dict[str, str]) -> None:
+async def test_a_late_answer_of_one_session_does_not_appear_in_another(
+    page: Page, ids: dict[str, str]
+) -> None:
     rows = f"**/api/sessions/{ids['talk']}/events*"
     let = asyncio.Event()
 

@@ -11,7 +11,9 @@ from tests.e2e.dashboard.walking import go
 from hermes.schema.learning import LearningProposed
 
 
-async def test_proposals_are_decided_with_keys_and_taken_back(page: Page, dashboard: Board) -> None:
+async def test_proposals_are_decided_with_keys_and_taken_back(
+    page: Page, dashboard: Board
+) -> None:
     home = dashboard.hermes.home
     teach(home)
     skill = home / "skills" / "release-notes" / "SKILL.md"
@@ -26,13 +28,20 @@ async def test_proposals_are_decided_with_keys_and_taken_back(page: Page, dashbo
     second = page.locator('[data-proposal="p2"]')
     await expect(second).to_have_attribute("aria-current", "true")
     await page.keyboard.press("Alt+r")
-    await expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    await expect(
+        page.get_by_role("heading", name="Nothing waits for you")
+    ).to_be_visible()
     assert "announce@" not in (home / "memories" / "MEMORY.md").read_text()
-    assert [one.status for one in learning_of(home).proposals.all()] == ["approved", "rejected"]
+    assert [one.status for one in learning_of(home).proposals.all()] == [
+        "approved",
+        "rejected",
+    ]
     await page.get_by_role("tab", name="History").click()
     await expect(page.locator(".change")).to_have_count(2)
     await page.keyboard.press("j")
-    await expect(page.locator(".change").first.locator(".diff-add")).to_contain_text("breaking changes first")
+    await expect(page.locator(".change").first.locator(".diff-add")).to_contain_text(
+        "breaking changes first"
+    )
     await page.keyboard.press("Alt+u")
     await page.get_by_role("button", name="Take it back").click()
     await expect(page.locator(".change")).to_have_count(3)
@@ -43,15 +52,21 @@ async def test_a_new_proposal_appears_by_itself(page: Page, dashboard: Board) ->
     home = dashboard.hermes.home
     ids = write_past(home, time.time())
     await go(page, "/learning")
-    await expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    await expect(
+        page.get_by_role("heading", name="Nothing waits for you")
+    ).to_be_visible()
     teach(home)
     with past_of(home, time.time()) as past:
-        proposed = LearningProposed(proposal="p1", kind="skill", title="skill release-notes: change")
+        proposed = LearningProposed(
+            proposal="p1", kind="skill", title="skill release-notes: change"
+        )
         past.turn(ids["old"], "learn", proposed)
     await expect(page.locator(".proposal")).to_have_count(2)
 
 
-async def test_notes_are_added_changed_and_forgotten(page: Page, dashboard: Board, complaints: Complaints) -> None:
+async def test_notes_are_added_changed_and_forgotten(
+    page: Page, dashboard: Board, complaints: Complaints
+) -> None:
     home = dashboard.hermes.home
     teach(home)
     memory = home / "memories" / "MEMORY.md"
@@ -59,24 +74,39 @@ async def test_notes_are_added_changed_and_forgotten(page: Page, dashboard: Boar
     file = page.locator('[data-file="MEMORY.md"]')
     await expect(file.locator(".notes li")).to_have_count(2)
     await expect(file.get_by_role("meter")).to_have_attribute("value", "73")
-    await file.get_by_role("textbox", name="New note in MEMORY.md").fill("Tests run with make check.")
+    await file.get_by_role("textbox", name="New note in MEMORY.md").fill(
+        "Tests run with make check."
+    )
     await page.keyboard.press("Enter")
     await expect(file.locator(".notes li")).to_have_count(3)
-    await file.get_by_role("textbox", name="New note in MEMORY.md").fill("Tests run with make check.")
+    await file.get_by_role("textbox", name="New note in MEMORY.md").fill(
+        "Tests run with make check."
+    )
     await page.keyboard.press("Enter")
-    await expect(file.get_by_role("alert")).to_contain_text("MEMORY.md says that already.")
+    await expect(file.get_by_role("alert")).to_contain_text(
+        "MEMORY.md says that already."
+    )
     complaints.expect("400")
     await file.get_by_role("button", name="Change the note 1").click()
-    await page.get_by_role("textbox", name="Note", exact=True).fill("The user prefers spaces.")
+    await page.get_by_role("textbox", name="Note", exact=True).fill(
+        "The user prefers spaces."
+    )
     await page.keyboard.press("Enter")
-    await expect(file.locator(".notes li").first).to_contain_text("The user prefers spaces.")
+    await expect(file.locator(".notes li").first).to_contain_text(
+        "The user prefers spaces."
+    )
     await file.get_by_role("button", name="Forget the note 2").click()
     await page.get_by_role("button", name="Forget it").click()
     await expect(file.locator(".notes li")).to_have_count(2)
-    assert memory.read_text() == "- The user prefers spaces.\n- Tests run with make check.\n"
+    assert (
+        memory.read_text()
+        == "- The user prefers spaces.\n- Tests run with make check.\n"
+    )
 
 
-async def test_skills_are_switched_pinned_and_read(page: Page, dashboard: Board) -> None:
+async def test_skills_are_switched_pinned_and_read(
+    page: Page, dashboard: Board
+) -> None:
     home = dashboard.hermes.home
     teach(home)
     learning_of(home).skills.records.used("release-notes", "command", time.time())
@@ -92,6 +122,8 @@ async def test_skills_are_switched_pinned_and_read(page: Page, dashboard: Board)
     found = learning_of(home).skills.find("release-notes")
     assert (found.enabled, found.pinned) == (False, True)
     await skill.get_by_role("link", name="release-notes").click()
-    await expect(page.get_by_role("dialog", name="release-notes")).to_contain_text("group them, and write one line")
+    await expect(page.get_by_role("dialog", name="release-notes")).to_contain_text(
+        "group them, and write one line"
+    )
     await page.keyboard.press("Escape")
     await expect(page.get_by_role("dialog")).to_have_count(0)

@@ -25,14 +25,21 @@ async def _open(page: Page) -> None:
     await expect(page.locator(".live-head .tag")).to_have_text("live")
 
 
-async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(page: Page, dashboard: Board) -> None:
+async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(
+    page: Page, dashboard: Board
+) -> None:
     ids = write_past(dashboard.hermes.home, time.time())
     await _open(page)
     rows = page.locator(".event-row")
     topics = page.locator(".event-topic")
     summary = page.locator(".live-sum")
     with past_of(dashboard.hermes.home, time.time()) as past:
-        past.turn(ids["old"], "hello", *call("c9", "read_file", "text", path="a.txt"), reply("done"))
+        past.turn(
+            ids["old"],
+            "hello",
+            *call("c9", "read_file", "text", path="a.txt"),
+            reply("done"),
+        )
         await expect(rows).to_have_count(6)
         await expect(summary).to_contain_text("6 events")
         await page.get_by_label("Pattern", exact=True).fill("agent.tool.*")
@@ -52,10 +59,16 @@ async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(page: Page,
         await page.get_by_role("searchbox", name="Containing").fill("b.txt")
         await expect(topics).to_have_text(["agent.tool.started"])
     await page.get_by_role("tab", name="Topics").click()
-    await expect(page.get_by_role("row", name=re.compile("agent.tool.finished 2 "))).to_be_visible()
+    await expect(
+        page.get_by_role("row", name=re.compile("agent.tool.finished 2 "))
+    ).to_be_visible()
     await page.get_by_role("button", name="agent.tool.finished").click()
-    await expect(page.get_by_label("Pattern", exact=True)).to_have_value("agent.tool.finished")
-    await expect(page.get_by_label("Pattern", exact=True)).to_have_js_property("spellcheck", value=False)
+    await expect(page.get_by_label("Pattern", exact=True)).to_have_value(
+        "agent.tool.finished"
+    )
+    await expect(page.get_by_label("Pattern", exact=True)).to_have_js_property(
+        "spellcheck", value=False
+    )
     await page.get_by_label("Pattern", exact=True).fill("agent.to*")
     await expect(page.get_by_role("alert")).to_contain_text("agent.to* is no pattern")
     await page.get_by_role("button", name="Clear the stream").click()
@@ -63,8 +76,31 @@ async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(page: Page,
 
 
 async def test_the_page_reads_patterns_as_the_bus_does(page: Page) -> None:
-    patterns = ["**", "a", "a.*", "a.**", "*.b", "**.z", "a.**.z", "*.*", "a.*.**", "**.b.**", "a.**.b.**.z"]
-    topics = ["a", "b", "a.b", "a.z", "a.b.z", "b.a", "b.b", "a.x.b.y.z", "x.y.z", "a.b.c.d.z"]
+    patterns = [
+        "**",
+        "a",
+        "a.*",
+        "a.**",
+        "*.b",
+        "**.z",
+        "a.**.z",
+        "*.*",
+        "a.*.**",
+        "**.b.**",
+        "a.**.b.**.z",
+    ]
+    topics = [
+        "a",
+        "b",
+        "a.b",
+        "a.z",
+        "a.b.z",
+        "b.a",
+        "b.b",
+        "a.x.b.y.z",
+        "x.y.z",
+        "a.b.c.d.z",
+    ]
     there: list[list[str]] = []
     bus = Bus()
     for pattern in patterns:
@@ -80,12 +116,18 @@ async def test_the_page_reads_patterns_as_the_bus_does(page: Page) -> None:
         }""",
         [patterns, topics],
     )
-    assert dict(zip(patterns, here, strict=True)) == dict(zip(patterns, there, strict=True))
+    assert dict(zip(patterns, here, strict=True)) == dict(
+        zip(patterns, there, strict=True)
+    )
 
 
-async def test_a_flood_is_counted_whole_and_kept_within_bounds(page: Page, dashboard: Board) -> None:
+async def test_a_flood_is_counted_whole_and_kept_within_bounds(
+    page: Page, dashboard: Board
+) -> None:
     await _open(page)
-    token = (await dashboard.hermes.run("dashboard", "--print-token", "--scope", "admin")).out.strip()
+    token = (
+        await dashboard.hermes.run("dashboard", "--print-token", "--scope", "admin")
+    ).out.strip()
     address = f"{dashboard.url.replace('http', 'ws', 1)}/api/pub?channel=flood"
     headers = {"Authorization": f"Bearer {token}"}
     async with connect(address, additional_headers=headers, proxy=None) as socket:

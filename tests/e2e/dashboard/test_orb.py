@@ -32,11 +32,15 @@ async def _elsewhere(board: Board) -> AsyncIterator[Any]:
     """Publishes as a gateway in another process does, with what the dashboard left for it."""
     running = json.loads((board.hermes.home / "dashboard" / "running.json").read_text())
     headers = {"Authorization": f"Bearer {running['token']}"}
-    async with connect(f"{running['pub_url']}?channel=gateway", additional_headers=headers, proxy=None) as socket:
+    async with connect(
+        f"{running['pub_url']}?channel=gateway", additional_headers=headers, proxy=None
+    ) as socket:
 
         async def publish(kind: str, **fields: Any) -> None:
             envelope = {"session_id": "far", "platform": "telegram", **fields}
-            await socket.send(json.dumps({"_bus_relay": True, "topic": kind, "envelope": envelope}))
+            await socket.send(
+                json.dumps({"_bus_relay": True, "topic": kind, "envelope": envelope})
+            )
 
         yield publish
 
@@ -46,16 +50,27 @@ async def test_the_orb_follows_a_run_here(page: Page, dashboard: Board) -> None:
     await page.reload()
     orb = page.locator(PAGE)
     await expect(orb).to_have_attribute("data-state", "idle")
-    dashboard.says(Served(fault=Fault(hang="body")), Served(text="All is well. " * 20, fault=Fault(hang="middle")))
-    for state in ("thinking", "speaking"):  # as long as the model is silent, and as long as it speaks
+    dashboard.says(
+        Served(fault=Fault(hang="body")),
+        Served(text="All is well. " * 20, fault=Fault(hang="middle")),
+    )
+    for state in (
+        "thinking",
+        "speaking",
+    ):  # as long as the model is silent, and as long as it speaks
         session = await page.evaluate(_BEGIN)
         await expect(orb).to_have_attribute("data-state", state)
-        await page.evaluate("(id) => fetch(`/api/sessions/${id}/interrupt`, { method: 'POST' })", session)
+        await page.evaluate(
+            "(id) => fetch(`/api/sessions/${id}/interrupt`, { method: 'POST' })",
+            session,
+        )
         await expect(orb).to_have_attribute("data-state", "idle")
     assert dashboard.left == 0
 
 
-async def test_the_orb_follows_another_process_and_so_does_the_small_one(page: Page, dashboard: Board) -> None:
+async def test_the_orb_follows_another_process_and_so_does_the_small_one(
+    page: Page, dashboard: Board
+) -> None:
     await _show_orb(page, dashboard)
     orb, words = page.locator(PAGE), page.locator(".orb-words")
     async with _elsewhere(dashboard) as publish:
@@ -64,7 +79,9 @@ async def test_the_orb_follows_another_process_and_so_does_the_small_one(page: P
         await expect(words).to_contain_text("on telegram")
         await publish("gateway.agent.step", tool_names=["web_search"])
         await expect(words).to_contain_text("Using web_search")
-        await expect(page.locator(".rail .orb-small")).to_have_attribute("aria-label", "Using web_search, on telegram")
+        await expect(page.locator(".rail .orb-small")).to_have_attribute(
+            "aria-label", "Using web_search, on telegram"
+        )
         await publish("agent.approval.requested", call_id="1")
         await expect(words).to_contain_text("Waiting for you")
         assert await found_by_axe(page) == []
@@ -72,14 +89,18 @@ async def test_the_orb_follows_another_process_and_so_does_the_small_one(page: P
         await publish("gateway.agent.end", reason="failed")
         await expect(orb).to_have_attribute("data-state", "error")
         patience = PATIENCE * 1000
-        await expect(orb).to_have_attribute("data-state", "idle", timeout=patience)  # nobody is in trouble for ever
+        await expect(orb).to_have_attribute(
+            "data-state", "idle", timeout=patience
+        )  # nobody is in trouble for ever
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 async def test_it_moves_only_for_those_who_like_that(
     browser: Browser, dashboard: Board, complaints: Complaints, motion: Any
 ) -> None:
-    async with visiting(browser, dashboard.link, complaints, reduced_motion=motion) as page:
+    async with visiting(
+        browser, dashboard.link, complaints, reduced_motion=motion
+    ) as page:
         await _show_orb(page, dashboard)
         async with _elsewhere(dashboard) as publish:
             await publish("gateway.agent.start")

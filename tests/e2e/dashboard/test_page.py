@@ -18,7 +18,9 @@ async def test_it_loads_without_a_complaint(page: Page, dashboard: Board) -> Non
     assert outside == []
 
 
-async def test_an_inline_script_is_stopped_by_the_policy(page: Page, complaints: Complaints) -> None:
+async def test_an_inline_script_is_stopped_by_the_policy(
+    page: Page, complaints: Complaints
+) -> None:
     """What the test above would see: the console says so when the policy steps in."""
     await page.evaluate(
         "() => { const one = document.createElement('script'); one.textContent = 'window.ran = true';"
@@ -34,7 +36,9 @@ async def test_keys_go_to_views_and_open_help_and_palette(page: Page) -> None:
     keys = page.get_by_role("dialog", name="Keys")
     await page.keyboard.press("Control+/")
     await expect(keys).to_contain_text("Open the palette")
-    await expect(keys).not_to_contain_text("Go to Sessions")  # in the chat those letters are words
+    await expect(keys).not_to_contain_text(
+        "Go to Sessions"
+    )  # in the chat those letters are words
     await page.keyboard.press("Escape")
     await go(page, "/settings")
     await expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()

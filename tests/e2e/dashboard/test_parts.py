@@ -22,15 +22,27 @@ async def run(page: Page, module: str, body: str, *given: Any) -> Any:
 
 async def test_output_of_programs_becomes_text_and_classes(visit: Page) -> None:
     given = "\x1b[1;31mred\x1b[0m \x1b]0;title\x07plain\x1b[2K 10%\r 20%\r100%\nab\bc \x1b[38;5;9mno\x1b[m"
-    runs = await run(visit, "app/parts/ansi.js", "(it, text) => it.readAnsi(text)", given)
+    runs = await run(
+        visit, "app/parts/ansi.js", "(it, text) => it.readAnsi(text)", given
+    )
     assert "".join(one["text"] for one in runs) == "100%\nac no"
-    runs = await run(visit, "app/parts/ansi.js", "(it, text) => it.readAnsi(text)", "\x1b[1;31mred\x1b[0m plain")
-    assert [(one["text"], one["style"]) for one in runs] == [("red", "a-bold a-red"), (" plain", "")]
+    runs = await run(
+        visit,
+        "app/parts/ansi.js",
+        "(it, text) => it.readAnsi(text)",
+        "\x1b[1;31mred\x1b[0m plain",
+    )
+    assert [(one["text"], one["style"]) for one in runs] == [
+        ("red", "a-bold a-red"),
+        (" plain", ""),
+    ]
 
 
 async def test_diffs_are_read_line_by_line(visit: Page) -> None:
     diff = "--- a/x\n+++ b/x\n@@ -3,2 +3,3 @@\n same\n-old\n+new\n+--- not a file\n"
-    rows = await run(visit, "app/parts/diff.js", "(it, text) => it.readDiff(text)", diff)
+    rows = await run(
+        visit, "app/parts/diff.js", "(it, text) => it.readDiff(text)", diff
+    )
     assert [(row["kind"], row["text"]) for row in rows] == [
         ("file", "--- a/x"),
         ("file", "+++ b/x"),
@@ -40,7 +52,12 @@ async def test_diffs_are_read_line_by_line(visit: Page) -> None:
         ("add", "new"),
         ("add", "--- not a file"),
     ]
-    assert [(row.get("was"), row.get("now")) for row in rows[3:]] == [(3, 3), (4, None), (None, 4), (None, 5)]
+    assert [(row.get("was"), row.get("now")) for row in rows[3:]] == [
+        (3, 3),
+        (4, None),
+        (None, 4),
+        (None, 5),
+    ]
 
 
 async def test_only_harmless_addresses_are_links(visit: Page) -> None:
@@ -54,7 +71,12 @@ async def test_only_harmless_addresses_are_links(visit: Page) -> None:
         "//x",
     ]
     fine = ["https://x.example/a", "http://x.example", "mailto:a@x.example"]
-    links = await run(visit, "app/parts/markdown.js", "(it, all) => all.map(it.safeLink)", [*hostile, *fine])
+    links = await run(
+        visit,
+        "app/parts/markdown.js",
+        "(it, all) => all.map(it.safeLink)",
+        [*hostile, *fine],
+    )
     assert links == ["" for _ in hostile] + fine
 
 
@@ -86,7 +108,9 @@ async def test_a_growing_text_gives_the_tokens_of_the_whole(visit: Page) -> None
     assert same[0] == same[1]
 
 
-async def test_a_long_reply_costs_little_memory_while_it_is_written(visit: Page) -> None:
+async def test_a_long_reply_costs_little_memory_while_it_is_written(
+    visit: Page,
+) -> None:
     """Before, every piece made the whole text and all its blocks anew, and each block kept a copy of the text."""
     await visit.evaluate(
         """async () => {
@@ -105,7 +129,10 @@ async def test_a_long_reply_costs_little_memory_while_it_is_written(visit: Page)
     )
     cdp = await visit.context.new_cdp_session(visit)
     await cdp.send("Performance.enable")
-    found = {one["name"]: one["value"] for one in (await cdp.send("Performance.getMetrics"))["metrics"]}
+    found = {
+        one["name"]: one["value"]
+        for one in (await cdp.send("Performance.getMetrics"))["metrics"]
+    }
     assert found["JSHeapUsedSize"] < 100_000_000
 
 
@@ -125,18 +152,37 @@ async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:
             return [got.map((event) => `${event.epoch ?? "-"}.${event.seq ?? "-"}`), feed.cursor];
         }""",
     )
-    assert seen == [["1.1", "1.2", "9.1", "1.3", "-.-", "2.-", "2.1"], {"epoch": 2, "seq": 1}]
+    assert seen == [
+        ["1.1", "1.2", "9.1", "1.3", "-.-", "2.-", "2.1"],
+        {"epoch": 2, "seq": 1},
+    ]
 
 
 async def test_nothing_hides_in_what_a_person_decides_upon(visit: Page) -> None:
     given = "rm \u202ecod.exe\u202c \u200b-rf\x1b[8m ok ❤️ 👨‍👩‍👧 שלום\n\tend"
-    shown = await run(visit, "app/parts/exact.js", "(it, text) => it.revealed(text)", given)
-    assert shown == "rm ⟦U+202E⟧cod.exe⟦U+202C⟧ ⟦U+200B⟧-rf⟦U+001B⟧[8m ok ❤️ 👨‍👩‍👧 שלום\n\tend"
+    shown = await run(
+        visit, "app/parts/exact.js", "(it, text) => it.revealed(text)", given
+    )
+    assert (
+        shown
+        == "rm ⟦U+202E⟧cod.exe⟦U+202C⟧ ⟦U+200B⟧-rf⟦U+001B⟧[8m ok ❤️ 👨‍👩‍👧 שלום\n\tend"
+    )
     inside = await run(
-        visit, "app/parts/exact.js", "(it, text) => it.revealedJson(text)", '{"a": ["\\u202ex"], "b": 1}'
+        visit,
+        "app/parts/exact.js",
+        "(it, text) => it.revealedJson(text)",
+        '{"a": ["\\u202ex"], "b": 1}',
     )
     assert inside == '{"a":["⟦U+202E⟧x"],"b":1}'
-    assert await run(visit, "app/parts/exact.js", "(it, text) => it.revealedJson(text)", "{\u202e") == "{⟦U+202E⟧"
+    assert (
+        await run(
+            visit,
+            "app/parts/exact.js",
+            "(it, text) => it.revealedJson(text)",
+            "{\u202e",
+        )
+        == "{⟦U+202E⟧"
+    )
 
 
 async def test_a_feed_connects_anew_after_the_machine_slept(visit: Page) -> None:

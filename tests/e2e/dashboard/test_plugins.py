@@ -13,7 +13,9 @@ from tests.e2e.dashboard.past import call, past_of, reply, write_past
 from tests.e2e.dashboard.walking import go
 
 _GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "plugins.md"
-_FILES = re.compile(r"^`dashboard/([\w.]+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_FILES = re.compile(
+    r"^`dashboard/([\w.]+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE
+)
 _LISTENER = """
 export default function mount(element, { api, events, html, ui, kind }) {
   const seen = [];
@@ -71,13 +73,25 @@ async def test_the_plugin_of_the_guide_from_enabling_to_its_end(
     await expect(row).to_have_attribute("data-state", "enabled")
     assert await (await page.request.get(route)).json() == {}
     with past_of(dashboard.hermes.home, time.time()) as past:
-        past.turn(ids["old"], "look", *call("c8", "read_file"), *call("c9", "read_file"), reply("seen"))
-    await page.wait_for_function("async (at) => (await (await fetch(at)).json()).read_file === 2", arg=route)
+        past.turn(
+            ids["old"],
+            "look",
+            *call("c8", "read_file"),
+            *call("c9", "read_file"),
+            reply("seen"),
+        )
+    await page.wait_for_function(
+        "async (at) => (await (await fetch(at)).json()).read_file === 2", arg=route
+    )
     await rail.get_by_role("link", name="Tally").click()
     await expect(page.locator('[data-plugin="tally"]')).to_have_text("read_file: 2")
-    await expect(rail.get_by_role("link", name="Tally")).to_have_attribute("aria-current", "page")
+    await expect(rail.get_by_role("link", name="Tally")).to_have_attribute(
+        "aria-current", "page"
+    )
 
-    (folder / "plugin_api.py").write_text("raise SystemExit('not what you agreed to')\n")
+    (folder / "plugin_api.py").write_text(
+        "raise SystemExit('not what you agreed to')\n"
+    )
     await go(page, "/plugins")
     await expect(row).to_have_attribute("data-state", "changed")
     await expect(rail.get_by_role("link", name="Tally")).to_have_count(0)
@@ -92,10 +106,14 @@ async def test_the_plugin_of_the_guide_from_enabling_to_its_end(
     await expect(row).to_have_attribute("data-state", "off")
     await expect(rail.get_by_role("link", name="Tally")).to_have_count(0)
     assert (await page.request.get(route)).status == 404
-    assert (await page.request.get(f"{dashboard.url}/plugins/tally/tally.js")).status == 404
+    assert (
+        await page.request.get(f"{dashboard.url}/plugins/tally/tally.js")
+    ).status == 404
 
 
-async def test_a_list_that_comes_late_does_not_hide_what_was_enabled_meanwhile(page: Page, dashboard: Board) -> None:
+async def test_a_list_that_comes_late_does_not_hide_what_was_enabled_meanwhile(
+    page: Page, dashboard: Board
+) -> None:
     _write(dashboard, "listener", {"p.js": _LISTENER}, entry="p.js")
     await go(page, "/plugins")
     row = page.locator('[data-plugin-row="listener"]')
@@ -115,7 +133,9 @@ async def test_a_list_that_comes_late_does_not_hide_what_was_enabled_meanwhile(p
     await expect(row).to_have_attribute("data-state", "enabled")
     async with page.expect_response("**/api/plugins"):
         enabled.set()
-    await page.evaluate("async () => (await fetch('/api/status')).json()")  # by now the page has handled it
+    await page.evaluate(
+        "async () => (await fetch('/api/status')).json()"
+    )  # by now the page has handled it
     assert await row.get_attribute("data-state") == "enabled"
     await page.unroute_all(behavior="wait")
 
@@ -123,21 +143,37 @@ async def test_a_list_that_comes_late_does_not_hide_what_was_enabled_meanwhile(p
 async def test_what_changed_while_it_was_read_is_not_enabled(
     page: Page, dashboard: Board, complaints: Complaints
 ) -> None:
-    folder = _write(dashboard, "shifty", {"page.js": "export default () => {}"}, entry="page.js", tab=True)
+    folder = _write(
+        dashboard,
+        "shifty",
+        {"page.js": "export default () => {}"},
+        entry="page.js",
+        tab=True,
+    )
     await go(page, "/plugins")
     await page.locator('[data-plugin-row="shifty"]').get_by_role("button").click()
     await expect(page.get_by_role("dialog")).to_contain_text("page.js")
     (folder / "page.js").write_text("export default () => { window.owned = true }")
     await page.get_by_role("button", name="Enable exactly this").click()
-    await expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("changed in the meantime")
+    await expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(
+        "changed in the meantime"
+    )
     await page.get_by_role("button", name="Not now").click()
-    await expect(page.locator('[data-plugin-row="shifty"]')).to_have_attribute("data-state", "off")
+    await expect(page.locator('[data-plugin-row="shifty"]')).to_have_attribute(
+        "data-state", "off"
+    )
     complaints.expect("400")
 
 
-async def test_one_that_fails_is_shown_and_harms_nothing(page: Page, dashboard: Board, complaints: Complaints) -> None:
+async def test_one_that_fails_is_shown_and_harms_nothing(
+    page: Page, dashboard: Board, complaints: Complaints
+) -> None:
     _write(
-        dashboard, "throws", {"p.js": "export default () => { throw new Error('no coffee') }"}, entry="p.js", tab=True
+        dashboard,
+        "throws",
+        {"p.js": "export default () => { throw new Error('no coffee') }"},
+        entry="p.js",
+        tab=True,
     )
     _write(
         dashboard,
@@ -150,20 +186,32 @@ async def test_one_that_fails_is_shown_and_harms_nothing(page: Page, dashboard: 
     await go(page, "/plugins")
     for name in ("throws", "later", "nomod", "listener"):
         await _enable(page, name)
-    await expect(page.locator('[data-plugin-row="nomod"]')).to_have_attribute("data-state", "failed")
-    await expect(page.locator('[data-plugin-row="nomod"]')).to_contain_text("No module named 'nothing_like_this'")
-    await expect(page.locator(".widget", has_text="Later")).to_contain_text("Error: too late")
-    await expect(page.locator(".widget", has_text="Listener")).to_contain_text("widget:")
+    await expect(page.locator('[data-plugin-row="nomod"]')).to_have_attribute(
+        "data-state", "failed"
+    )
+    await expect(page.locator('[data-plugin-row="nomod"]')).to_contain_text(
+        "No module named 'nothing_like_this'"
+    )
+    await expect(page.locator(".widget", has_text="Later")).to_contain_text(
+        "Error: too late"
+    )
+    await expect(page.locator(".widget", has_text="Listener")).to_contain_text(
+        "widget:"
+    )
     await go(page, "/plugins/throws")
     await expect(page.get_by_role("alert")).to_contain_text("Error: no coffee")
     await go(page, "/plugins/nomod")
     await expect(page.get_by_role("heading", name="Nomod does not run")).to_be_visible()
     await page.get_by_role("link", name="To the plugins").click()
-    await expect(page.locator(".widget", has_text="Listener")).to_contain_text("widget:")
+    await expect(page.locator(".widget", has_text="Listener")).to_contain_text(
+        "widget:"
+    )
     complaints.expect("no coffee|too late")
 
 
-async def test_a_page_hears_the_bus_and_leaves_nothing_behind(page: Page, dashboard: Board) -> None:
+async def test_a_page_hears_the_bus_and_leaves_nothing_behind(
+    page: Page, dashboard: Board
+) -> None:
     ids = write_past(dashboard.hermes.home, time.time())
     _write(dashboard, "listener", {"p.js": _LISTENER}, entry="p.js", tab=True)
     await go(page, "/plugins")
@@ -174,7 +222,9 @@ async def test_a_page_hears_the_bus_and_leaves_nothing_behind(page: Page, dashbo
     await page.wait_for_function(feeds, arg=2)
     with past_of(dashboard.hermes.home, time.time()) as past:
         past.turn(ids["old"], "look", *call("c8", "read_file"), *call("c9", "terminal"))
-    await expect(page.locator('[data-plugin="listener"]')).to_have_text("page: read_file terminal")
+    await expect(page.locator('[data-plugin="listener"]')).to_have_text(
+        "page: read_file terminal"
+    )
     await go(page, "/settings")
     await page.wait_for_function("() => window.left === true")
     await page.wait_for_function(feeds, arg=1)

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Page, Request, Route, expect
 from tests.e2e.dashboard.chatting import box, replayed, replies, rests, say, transcript
-from tests.e2e.dashboard.conftest import MODEL, PATIENCE, Board, Complaints, again, answering, visiting
+from tests.e2e.dashboard.conftest import (
+    MODEL,
+    PATIENCE,
+    Board,
+    Complaints,
+    again,
+    answering,
+    visiting,
+)
 from tests.e2e.dashboard.walking import go
 
 from hermes.testing.installed import InstalledHermes
@@ -26,7 +34,9 @@ def _free_port() -> int:
 
 
 @asynccontextmanager
-async def _serving(hermes: InstalledHermes, port: int) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def _serving(
+    hermes: InstalledHermes, port: int
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """A dashboard on a port, and the link to it; killed without a word at the end."""
     process = await hermes.start("dashboard", "--port", str(port), "--no-open")
     assert process.stdout is not None
@@ -44,7 +54,11 @@ async def _serving(hermes: InstalledHermes, port: int) -> AsyncIterator[tuple[as
 
 
 async def _users(page: Page) -> list[str]:
-    return [item["text"] for item in (await replayed(page))["items"] if item["kind"] == "user"]
+    return [
+        item["text"]
+        for item in (await replayed(page))["items"]
+        if item["kind"] == "user"
+    ]
 
 
 async def test_a_page_outlives_its_dashboard(browser: Browser, tmp_path: Path) -> None:
@@ -61,7 +75,9 @@ async def test_a_page_outlives_its_dashboard(browser: Browser, tmp_path: Path) -
             await rests(page, 1)
         await expect(page.locator(".offline")).to_be_visible()
         await say(page, "two, into the void")
-        await expect(page.locator(".unsent.failed")).to_contain_text("two, into the void")
+        await expect(page.locator(".unsent.failed")).to_contain_text(
+            "two, into the void"
+        )
         await box(page).fill("a draft")
         async with _serving(hermes, port):
             await expect(page.locator(".offline")).to_have_count(0)
@@ -107,9 +123,15 @@ async def test_a_turn_of_a_killed_process_is_ended_and_keeps_what_it_had_said(
         assert len(seen) > 40
 
 
-async def test_a_request_whose_process_was_killed_can_still_be_answered(browser: Browser, tmp_path: Path) -> None:
-    write = ServedCall("write_file", json.dumps({"path": "later.txt", "content": "after all"}))
-    async with ModelServer(respond=answering([Served(calls=(write,)), Served(text="It is written.")])) as model:
+async def test_a_request_whose_process_was_killed_can_still_be_answered(
+    browser: Browser, tmp_path: Path
+) -> None:
+    write = ServedCall(
+        "write_file", json.dumps({"path": "later.txt", "content": "after all"})
+    )
+    async with ModelServer(
+        respond=answering([Served(calls=(write,)), Served(text="It is written.")])
+    ) as model:
         hermes, port = InstalledHermes(tmp_path, model.url), _free_port()
         hermes.home.mkdir()
         (hermes.home / "config.yaml").write_text(f"model:\n  default: {MODEL}\n")
@@ -120,12 +142,16 @@ async def test_a_request_whose_process_was_killed_can_still_be_answered(browser:
             await say(page, "write it")
             await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
         async with _serving(hermes, port):
-            await expect(page.locator(".end .note")).to_contain_text("Hermes stopped during this turn.")
+            await expect(page.locator(".end .note")).to_contain_text(
+                "Hermes stopped during this turn."
+            )
             asking = page.get_by_role("group", name="Hermes wants to use write_file")
             await expect(asking).to_contain_text("Hermes stopped before you answered.")
             await asking.get_by_role("button", name="Allow once").click()
             await rests(page, 2)
-            await expect(page.locator(".message.assistant").last).to_contain_text("It is written.")
+            await expect(page.locator(".message.assistant").last).to_contain_text(
+                "It is written."
+            )
             assert (hermes.work / "later.txt").read_text() == "after all"
             await context.close()
 
@@ -136,7 +162,9 @@ async def test_clocks_that_differ_make_no_message_twice(
     """The receipts of two messages with the same words get lost, and the browser's clock is an hour ahead."""
     shared.says("First.", "Second.", "Third.")
     async with visiting(browser, await shared.new_link(), complaints) as page:
-        await page.add_init_script("{ const now = Date.now; Date.now = () => now.call(Date) + 3_600_000; }")
+        await page.add_init_script(
+            "{ const now = Date.now; Date.now = () => now.call(Date) + 3_600_000; }"
+        )
         await page.reload()
         await say(page, "again")
         await rests(page, 1)

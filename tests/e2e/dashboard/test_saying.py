@@ -38,40 +38,60 @@ def edit(board: Board, name: str) -> Served:
     (board.hermes.work / name).write_text("colour = 'red'\n")
     arguments = {"path": name, "old_text": "red", "new_text": "blue"}
     return Served(
-        calls=(ServedCall("read_file", json.dumps({"path": name})), ServedCall("edit_file", json.dumps(arguments)))
+        calls=(
+            ServedCall("read_file", json.dumps({"path": name})),
+            ServedCall("edit_file", json.dumps(arguments)),
+        )
     )
 
 
 def said(board: Board, number: int = -1) -> list[Any]:
-    return [message["content"] for message in board.asked(number) if message["role"] == "user"]
+    return [
+        message["content"]
+        for message in board.asked(number)
+        if message["role"] == "user"
+    ]
 
 
 def skill(board: Board, name: str, text: str) -> None:
     folder = board.hermes.home / "skills" / name
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: About {name}.\n---\n\n{text}\n")
+    (folder / "SKILL.md").write_text(
+        f"---\nname: {name}\ndescription: About {name}.\n---\n\n{text}\n"
+    )
 
 
-async def test_a_named_file_reaches_the_model_and_is_folded_on_the_page(page: Page, dashboard: Board) -> None:
+async def test_a_named_file_reaches_the_model_and_is_folded_on_the_page(
+    page: Page, dashboard: Board
+) -> None:
     (dashboard.hermes.work / "recipe.txt").write_text("Two eggs.\n<b>no markup</b>\n")
     dashboard.says("Eggs.")
     await say(page, "what is in @recipe.txt and @gone.txt?")
     await expect(page.locator(".toast")).to_contain_text("There is no gone.txt here")
     await rests(page, 1)
-    assert '<attached path="recipe.txt">\nTwo eggs.\n<b>no markup</b>\n</attached>' in said(dashboard)[-1]
-    await expect(page.locator(".said")).to_have_text("what is in @recipe.txt and @gone.txt?")
+    assert (
+        '<attached path="recipe.txt">\nTwo eggs.\n<b>no markup</b>\n</attached>'
+        in said(dashboard)[-1]
+    )
+    await expect(page.locator(".said")).to_have_text(
+        "what is in @recipe.txt and @gone.txt?"
+    )
     content = page.locator(".along-one pre")
     await expect(content).to_be_hidden()
     await page.locator(".along-one summary", has_text="recipe.txt").click()
     await expect(content).to_have_text("Two eggs.\n<b>no markup</b>")
 
 
-async def test_skills_are_commands_and_give_way_to_those_of_the_page(page: Page, dashboard: Board) -> None:
+async def test_skills_are_commands_and_give_way_to_those_of_the_page(
+    page: Page, dashboard: Board
+) -> None:
     skill(dashboard, "brew-tea", "Warm the pot first.")
     skill(dashboard, "undo", "Untie the knot.")
     dashboard.says("Tea.", "Untied.")
     await box(page).press_sequentially("/und")
-    await expect(page.get_by_role("option", name="/skill:undo")).to_contain_text("About undo.")
+    await expect(page.get_by_role("option", name="/skill:undo")).to_contain_text(
+        "About undo."
+    )
     await box(page).fill("")
     await box(page).press_sequentially("/bre")
     await expect(page.get_by_role("option", name="/brew-tea")).to_be_visible()
@@ -79,22 +99,36 @@ async def test_skills_are_commands_and_give_way_to_those_of_the_page(page: Page,
     await box(page).press_sequentially("for two")
     await box(page).press("Enter")
     await rests(page, 1)
-    assert said(dashboard)[-1].startswith('/brew-tea for two\n\n<skill name="brew-tea">')
+    assert said(dashboard)[-1].startswith(
+        '/brew-tea for two\n\n<skill name="brew-tea">'
+    )
     await expect(page.locator(".along-one summary")).to_have_text("brew-tea")
     await expect(page.locator(".said")).to_have_text("/brew-tea for two")
     await say(page, "/skill:undo the knot")
     await rests(page, 2)
     assert "Untie the knot." in said(dashboard)[-1]
     await say(page, "/brw-tea please")
-    await expect(page.locator(".toast.bad")).to_contain_text("There is no command /brw-tea.")
+    await expect(page.locator(".toast.bad")).to_contain_text(
+        "There is no command /brw-tea."
+    )
     await expect(box(page)).to_have_value("/brw-tea please")
     await page.get_by_role("button", name="Dismiss").click()
     await say(page, "/undo")
-    await expect(page.locator("details.taken > summary")).to_contain_text("2 messages taken back")
+    await expect(page.locator("details.taken > summary")).to_contain_text(
+        "2 messages taken back"
+    )
 
 
-async def test_what_is_asked_about_is_chosen_for_a_session(page: Page, dashboard: Board) -> None:
-    dashboard.says("Hello.", edit(dashboard, "paint.py"), "It is blue.", edit(dashboard, "other.py"), "Not changed.")
+async def test_what_is_asked_about_is_chosen_for_a_session(
+    page: Page, dashboard: Board
+) -> None:
+    dashboard.says(
+        "Hello.",
+        edit(dashboard, "paint.py"),
+        "It is blue.",
+        edit(dashboard, "other.py"),
+        "Not changed.",
+    )
     await say(page, "hello")
     await rests(page, 1)
     await page.get_by_role("button", name="Approvals: Ask").click()
@@ -104,7 +138,9 @@ async def test_what_is_asked_about_is_chosen_for_a_session(page: Page, dashboard
     assert (dashboard.hermes.work / "paint.py").read_text() == "colour = 'blue'\n"
     await expect(page.locator(".mode.warn")).to_have_text("Auto-edit")
     await page.reload()
-    await expect(page.get_by_role("button", name="Approvals: Auto-edit")).to_be_visible()
+    await expect(
+        page.get_by_role("button", name="Approvals: Auto-edit")
+    ).to_be_visible()
     await say(page, "/approvals ask")
     await expect(page.get_by_role("button", name="Approvals: Ask")).to_be_visible()
     await say(page, "paint the other")
@@ -113,14 +149,20 @@ async def test_what_is_asked_about_is_chosen_for_a_session(page: Page, dashboard
     assert (dashboard.hermes.work / "other.py").read_text() == "colour = 'red'\n"
 
 
-async def test_full_is_warned_about_and_other_sessions_go_on_asking(page: Page, dashboard: Board) -> None:
-    dashboard.says(edit(dashboard, "free.py"), "Blue.", edit(dashboard, "kept.py"), "No.")
+async def test_full_is_warned_about_and_other_sessions_go_on_asking(
+    page: Page, dashboard: Board
+) -> None:
+    dashboard.says(
+        edit(dashboard, "free.py"), "Blue.", edit(dashboard, "kept.py"), "No."
+    )
     await page.get_by_role("button", name="Approvals: Ask").click()
     await page.get_by_role("button", name="Full").click()
     warning = page.get_by_role("dialog", name="Let Hermes work without asking?")
     await expect(warning).to_contain_text("will not wait for you")
     await page.keyboard.press("Enter")  # one that came too soon changes nothing
-    await expect(page.get_by_role("dialog", name="What Hermes asks about")).to_be_visible()
+    await expect(
+        page.get_by_role("dialog", name="What Hermes asks about")
+    ).to_be_visible()
     await page.get_by_role("button", name="Full").click()
     await warning.get_by_role("button", name="Do not ask me").click()
     await say(page, "paint it")
@@ -135,7 +177,9 @@ async def test_full_is_warned_about_and_other_sessions_go_on_asking(page: Page, 
     assert (dashboard.hermes.work / "kept.py").read_text() == "colour = 'red'\n"
 
 
-async def test_keys_that_come_with_the_question_do_not_answer_it(page: Page, dashboard: Board) -> None:
+async def test_keys_that_come_with_the_question_do_not_answer_it(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says(edit(dashboard, "early.py"), "I left it.")
     await page.evaluate("performance.now = () => 1000")
     await say(page, "paint it")
@@ -150,23 +194,36 @@ async def test_keys_that_come_with_the_question_do_not_answer_it(page: Page, das
     assert (dashboard.hermes.work / "early.py").read_text() == "colour = 'red'\n"
 
 
-async def test_words_are_said_into_the_turn_that_runs(page: Page, dashboard: Board) -> None:
-    dashboard.says(Served(text="on and on " * 20, chunk=2, delay=0.05), "In green then.")
+async def test_words_are_said_into_the_turn_that_runs(
+    page: Page, dashboard: Board
+) -> None:
+    dashboard.says(
+        Served(text="on and on " * 20, chunk=2, delay=0.05), "In green then."
+    )
     await say(page, "paint it")
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
     await box(page).fill("in green, please")
     await box(page).press("Control+Enter")
-    await expect(page.locator(".message.user").last).to_contain_text("goes into this turn")
+    await expect(page.locator(".message.user").last).to_contain_text(
+        "goes into this turn"
+    )
     await rests(page, 1)
     assert "in green, please" in said(dashboard)[-1]
     state = await transcript(page)
     assert len([item for item in state["items"] if item["kind"] == "end"]) == 1
     assert replies(state) == ["on and on " * 20, "In green then."]
-    await expect(page.locator(".message.user").last).to_contain_text("said into the turn")
+    await expect(page.locator(".message.user").last).to_contain_text(
+        "said into the turn"
+    )
 
 
-async def test_words_can_take_the_place_of_the_turn_that_runs(page: Page, dashboard: Board) -> None:
-    dashboard.says(Served(text="on and on " * 40, delay=0.05, fault=Fault(hang="middle")), "Something else.")
+async def test_words_can_take_the_place_of_the_turn_that_runs(
+    page: Page, dashboard: Board
+) -> None:
+    dashboard.says(
+        Served(text="on and on " * 40, delay=0.05, fault=Fault(hang="middle")),
+        "Something else.",
+    )
     await say(page, "begin")
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
     await page.locator(".deliveries span", has_text="Instead").click()
@@ -177,7 +234,9 @@ async def test_words_can_take_the_place_of_the_turn_that_runs(page: Page, dashbo
     await expect(page.locator(".note.info").first).to_contain_text("Stopped.")
 
 
-async def test_another_model_answers_when_it_is_picked(page: Page, dashboard: Board) -> None:
+async def test_another_model_answers_when_it_is_picked(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says("One.", "Two.", "Three.")
 
     def model() -> str:
@@ -208,11 +267,17 @@ async def test_a_pasted_picture_goes_along(page: Page, dashboard: Board) -> None
     await say(page, "what is this?")
     await rests(page, 1)
     assert PICTURE in str(dashboard.asked())
-    assert base64.b64decode(PICTURE) in [file.read_bytes() for file in (dashboard.hermes.home / "pictures").iterdir()]
-    await expect(page.locator(".message.user .picture img")).to_have_js_property("naturalWidth", 1)
+    assert base64.b64decode(PICTURE) in [
+        file.read_bytes() for file in (dashboard.hermes.home / "pictures").iterdir()
+    ]
+    await expect(page.locator(".message.user .picture img")).to_have_js_property(
+        "naturalWidth", 1
+    )
 
 
-async def test_a_picture_that_the_provider_refuses_is_said_and_the_turn_goes_on(page: Page, dashboard: Board) -> None:
+async def test_a_picture_that_the_provider_refuses_is_said_and_the_turn_goes_on(
+    page: Page, dashboard: Board
+) -> None:
     refused = Served(fault=Fault(status=400, message="could not process image"))
     dashboard.says(refused, refused, "I did not get the picture.")
     await box(page).focus()
@@ -220,7 +285,9 @@ async def test_a_picture_that_the_provider_refuses_is_said_and_the_turn_goes_on(
     await expect(page.locator(".attached img")).to_have_count(1)
     await say(page, "what is this?")
     await rests(page, 1)
-    await expect(page.get_by_text("A picture was left out, because the provider rejected it.")).to_be_visible()
+    await expect(
+        page.get_by_text("A picture was left out, because the provider rejected it.")
+    ).to_be_visible()
     await expect(page.get_by_text("I did not get the picture.")).to_be_visible()
 
 
@@ -246,4 +313,6 @@ async def test_a_chat_goes_on_in_a_terminal(page: Page, dashboard: Board) -> Non
     await page.get_by_role("button", name="More").click()
     await page.get_by_role("link", name="Open in a terminal").click()
     await expect(page).to_have_url(re.compile(r"#/terminal/\w"))
-    await expect(page.locator(".xterm-rows")).to_contain_text("It is here, in the page.")
+    await expect(page.locator(".xterm-rows")).to_contain_text(
+        "It is here, in the page."
+    )

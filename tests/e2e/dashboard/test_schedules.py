@@ -9,7 +9,9 @@ from tests.e2e.dashboard.planned import plan_job
 from tests.e2e.dashboard.walking import go
 
 
-async def test_a_job_is_made_paused_run_and_deleted(page: Page, dashboard: Board) -> None:
+async def test_a_job_is_made_paused_run_and_deleted(
+    page: Page, dashboard: Board
+) -> None:
     dashboard.says("The disk is fine.")
     await go(page, "/sessions")  # where no field takes keys
     await expect(page.get_by_role("heading", name="No sessions yet")).to_be_visible()
@@ -31,9 +33,13 @@ async def test_a_job_is_made_paused_run_and_deleted(page: Page, dashboard: Board
     await page.get_by_label("What to do").fill("Check the disk.")
     await page.keyboard.press("Control+Enter")
 
-    await expect(page.get_by_role("heading", name="Check the disk.", level=1)).to_be_visible()
+    await expect(
+        page.get_by_role("heading", name="Check the disk.", level=1)
+    ).to_be_visible()
     await expect(page.locator(".coming li")).to_have_count(5)
-    await expect(page.locator(".unwatched")).to_contain_text("Nothing runs the schedules now.")
+    await expect(page.locator(".unwatched")).to_contain_text(
+        "Nothing runs the schedules now."
+    )
     await page.keyboard.press("Alt+p")
     await expect(page.locator(".page-head .tag")).to_have_text("paused")
     await expect(page.locator(".past tbody tr")).to_contain_text("the job was paused")
@@ -57,7 +63,9 @@ async def test_a_job_is_made_paused_run_and_deleted(page: Page, dashboard: Board
     assert "There are no jobs yet" in (await dashboard.hermes.run("cron", "list")).out
 
 
-async def test_a_job_with_a_past_is_looked_at_and_changed(page: Page, dashboard: Board, complaints: Complaints) -> None:
+async def test_a_job_with_a_past_is_looked_at_and_changed(
+    page: Page, dashboard: Board, complaints: Complaints
+) -> None:
     job = plan_job(dashboard.hermes.home)
     daemon = await dashboard.hermes.start("cron", "daemon")
     assert daemon.stdout is not None
@@ -72,9 +80,13 @@ async def test_a_job_with_a_past_is_looked_at_and_changed(page: Page, dashboard:
         await page.keyboard.press("Enter")
         states = page.locator(".past tbody .tag")
         await expect(states).to_have_text(["failed", "done", "missed ×140", "skipped"])
-        await expect(page.locator(".past tr[data-state=failed]")).to_contain_text("it took longer than 10 minutes")
+        await expect(page.locator(".past tr[data-state=failed]")).to_contain_text(
+            "it took longer than 10 minutes"
+        )
         await page.keyboard.press("e")
-        await expect(page.get_by_label("What to do")).to_have_value("Summarize the inbox.")
+        await expect(page.get_by_label("What to do")).to_have_value(
+            "Summarize the inbox."
+        )
         await page.get_by_label("When", exact=True).fill("every 3 days at 8")
         await page.get_by_label("The most one run may use").fill("lots")
         await page.get_by_role("button", name="Save").click()
@@ -90,7 +102,10 @@ async def test_a_job_with_a_past_is_looked_at_and_changed(page: Page, dashboard:
         await page.keyboard.press("g")
         await page.keyboard.press("p")  # not “pause”
         await expect(page).to_have_url(re.compile("#/plugins$"))
-        assert '"state": "active"' in (await dashboard.hermes.run("cron", "show", job, "--json")).out
+        assert (
+            '"state": "active"'
+            in (await dashboard.hermes.run("cron", "show", job, "--json")).out
+        )
     finally:
         daemon.terminate()
         await asyncio.wait_for(daemon.communicate(), PATIENCE)

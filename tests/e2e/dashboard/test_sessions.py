@@ -16,9 +16,13 @@ def ids(shared: Board) -> dict[str, str]:
     return write_past(shared.hermes.home, time.time())
 
 
-async def test_a_search_leads_to_the_place_in_the_timeline(visit: Page, ids: dict[str, str]) -> None:
+async def test_a_search_leads_to_the_place_in_the_timeline(
+    visit: Page, ids: dict[str, str]
+) -> None:
     await go(visit, "/sessions")
-    await expect(visit.locator(".session-row")).to_have_count(3)  # the child is not among them
+    await expect(visit.locator(".session-row")).to_have_count(
+        3
+    )  # the child is not among them
     await visit.keyboard.press("/")
     await visit.keyboard.type("eleven lines")
     hit = visit.locator(".hit")
@@ -41,7 +45,9 @@ async def test_filters_narrow_the_list_and_stay_in_the_address(
 ) -> None:
     await go(visit, "/sessions")
     titles = visit.locator(".session-title")
-    await expect(titles).to_have_text(["Release 2.4", "Nightly report", "Compare three date libraries"])
+    await expect(titles).to_have_text(
+        ["Release 2.4", "Nightly report", "Compare three date libraries"]
+    )
     await visit.get_by_label("Cost").select_option("over $0.01")
     await expect(titles).to_have_text(["Release 2.4"])
     await visit.get_by_role("button", name="Clear filters").click()
@@ -51,10 +57,14 @@ async def test_filters_narrow_the_list_and_stay_in_the_address(
     await expect(titles).to_have_text(["Nightly report"])
     await visit.get_by_label("Last used").select_option("Last 24 hours")
     await expect(visit.get_by_role("heading", name="Nothing fits")).to_be_visible()
-    complaints.expect("preloaded using link preload")  # the chat's style, on a page that began elsewhere
+    complaints.expect(
+        "preloaded using link preload"
+    )  # the chat's style, on a page that began elsewhere
 
 
-async def test_a_session_at_work_is_seen_and_found(page: Page, dashboard: Board) -> None:
+async def test_a_session_at_work_is_seen_and_found(
+    page: Page, dashboard: Board
+) -> None:
     ids = write_past(dashboard.hermes.home, time.time())
     await go(page, "/sessions")
     await expect(page.locator(".session-row")).to_have_count(3)
@@ -68,32 +78,46 @@ async def test_a_session_at_work_is_seen_and_found(page: Page, dashboard: Board)
         past.app.store.leases.release(lease)
 
 
-async def test_what_a_step_holds_keeps_its_height_beside_the_row_as_json(visit: Page, ids: dict[str, str]) -> None:
+async def test_what_a_step_holds_keeps_its_height_beside_the_row_as_json(
+    visit: Page, ids: dict[str, str]
+) -> None:
     await go(visit, f"/sessions/{ids['main']}?at=10")
     details = visit.get_by_role("region", name="Details")
     code = details.locator(".code")
     await details.get_by_text("The row as JSON").click()
     await expect(code.last).to_contain_text("agent.approval.requested")
-    squeezed = "list => list.filter((one) => one.scrollHeight > one.clientHeight + 1).length"
+    squeezed = (
+        "list => list.filter((one) => one.scrollHeight > one.clientHeight + 1).length"
+    )
     assert await code.count() == 2
     assert await code.evaluate_all(squeezed) == 0
 
 
-async def test_a_timeline_is_scrubbed_stepped_and_played(visit: Page, ids: dict[str, str]) -> None:
+async def test_a_timeline_is_scrubbed_stepped_and_played(
+    visit: Page, ids: dict[str, str]
+) -> None:
     await go(visit, f"/sessions/{ids['main']}")
     slider = visit.get_by_role("slider", name="Place in the session")
     details = visit.get_by_role("region", name="Details")
     spent = visit.locator(".spent")
     head = visit.locator(".timeline-head")
-    await expect(slider).to_have_attribute("aria-valuetext", re.compile("^23 of 23, The turn was stopped"))
+    await expect(slider).to_have_attribute(
+        "aria-valuetext", re.compile("^23 of 23, The turn was stopped")
+    )
     await expect(details).to_contain_text("Stopped by the user.")
     await expect(spent).to_have_text("$0.110 · 10,840 tokens so far")
-    await expect(head.get_by_role("link", name="Read the changelog of kestrel")).to_be_visible()
+    await expect(
+        head.get_by_role("link", name="Read the changelog of kestrel")
+    ).to_be_visible()
     await visit.keyboard.press("Home")
-    await expect(slider).to_have_attribute("aria-valuetext", re.compile("^1 of 23, The session began"))
+    await expect(slider).to_have_attribute(
+        "aria-valuetext", re.compile("^1 of 23, The session began")
+    )
     await expect(spent).to_have_text("$0 · 0 tokens so far")
     await slider.fill("9")
-    await expect(slider).to_have_attribute("aria-valuetext", re.compile("^10 of 23, May it?"))
+    await expect(slider).to_have_attribute(
+        "aria-valuetext", re.compile("^10 of 23, May it?")
+    )
     await expect(details).to_contain_text("git push --tags")
     await expect(details).to_contain_text("it needs the network")
     await expect(spent).to_have_text("$0.040 · 5,420 tokens so far")
@@ -109,21 +133,31 @@ async def test_a_timeline_is_scrubbed_stepped_and_played(visit: Page, ids: dict[
     await visit.get_by_label("Speed").select_option("64×")
     await visit.get_by_role("button", name="Play").click()
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("^18 of 18"))
-    await expect(visit.get_by_role("button", name="Play")).to_be_visible()  # it rests at the end
+    await expect(
+        visit.get_by_role("button", name="Play")
+    ).to_be_visible()  # it rests at the end
 
 
 async def test_a_timeline_grows_with_its_session(page: Page, dashboard: Board) -> None:
     ids = write_past(dashboard.hermes.home, time.time())
     await go(page, f"/sessions/{ids['old']}")
     slider = page.get_by_role("slider", name="Place in the session")
-    await expect(slider).to_have_attribute("aria-valuetext", re.compile("^6 of 6, The turn is done"))
+    await expect(slider).to_have_attribute(
+        "aria-valuetext", re.compile("^6 of 6, The turn is done")
+    )
     with past_of(dashboard.hermes.home, time.time()) as past:
-        past.turn(ids["old"], "And a fourth one?", reply("There is no fourth.", cost=0.5))
-    await expect(slider).to_have_attribute("aria-valuetext", re.compile("^10 of 10, The turn is done"))
+        past.turn(
+            ids["old"], "And a fourth one?", reply("There is no fourth.", cost=0.5)
+        )
+    await expect(slider).to_have_attribute(
+        "aria-valuetext", re.compile("^10 of 10, The turn is done")
+    )
     await expect(page.locator(".timeline-sum")).to_contain_text("$0.502")
 
 
-async def test_a_session_is_renamed_exported_and_deleted(page: Page, dashboard: Board) -> None:
+async def test_a_session_is_renamed_exported_and_deleted(
+    page: Page, dashboard: Board
+) -> None:
     ids = write_past(dashboard.hermes.home, time.time())
     await go(page, "/sessions")
     row = page.locator(f'[data-session="{ids["main"]}"]')
@@ -133,9 +167,9 @@ async def test_a_session_is_renamed_exported_and_deleted(page: Page, dashboard: 
     await page.keyboard.press("Enter")
     await expect(row.locator(".session-title")).to_have_text("The great release")
     address = f"{dashboard.url}/api/sessions"
-    assert (await (await page.request.get(f"{address}/{ids['main']}")).json())["session"][
-        "title"
-    ] == "The great release"
+    assert (await (await page.request.get(f"{address}/{ids['main']}")).json())[
+        "session"
+    ]["title"] == "The great release"
     async with page.expect_download() as download:
         await row.get_by_role("link", name="Export").click()
     exported = await (await download.value).path()

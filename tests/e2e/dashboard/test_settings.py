@@ -9,7 +9,9 @@ from tests.e2e.dashboard.past import write_past
 from tests.e2e.dashboard.walking import go
 
 
-async def test_a_setting_goes_into_the_file_and_back(visit: Page, shared: Board, complaints: Complaints) -> None:
+async def test_a_setting_goes_into_the_file_and_back(
+    visit: Page, shared: Board, complaints: Complaints
+) -> None:
     config = shared.hermes.home / "config.yaml"
     config.write_text(f"# mine\n{config.read_text()}")
     await go(visit, "/settings")
@@ -27,7 +29,9 @@ async def test_a_setting_goes_into_the_file_and_back(visit: Page, shared: Board,
     assert config.read_text().startswith("# mine\n")
     await field.fill("lots")
     await setting.get_by_role("button", name="Save").click()
-    await expect(setting.get_by_role("alert")).to_contain_text("expected a whole number from 1 to 10, got 'lots'")
+    await expect(setting.get_by_role("alert")).to_contain_text(
+        "expected a whole number from 1 to 10, got 'lots'"
+    )
     complaints.expect("400")
     assert "max_attempts: 7" in config.read_text()
     await field.press("Escape")
@@ -38,16 +42,24 @@ async def test_a_setting_goes_into_the_file_and_back(visit: Page, shared: Board,
     assert "max_attempts" not in config.read_text()
 
 
-async def test_switches_choices_and_lists_are_saved_as_what_they_are(visit: Page, shared: Board) -> None:
+async def test_switches_choices_and_lists_are_saved_as_what_they_are(
+    visit: Page, shared: Board
+) -> None:
     await go(visit, "/settings")
     await visit.locator('[data-key="browser.headless"]').get_by_role("switch").click()
-    await expect(visit.locator('[data-key="browser.headless"] .tag')).to_contain_text("config.yaml")
+    await expect(visit.locator('[data-key="browser.headless"] .tag')).to_contain_text(
+        "config.yaml"
+    )
     await visit.locator('[data-key="logging.level"] select').select_option("debug")
-    await expect(visit.locator('[data-key="logging.level"] .tag')).to_contain_text("config.yaml")
+    await expect(visit.locator('[data-key="logging.level"] .tag')).to_contain_text(
+        "config.yaml"
+    )
     hosts = visit.locator('[data-key="web.allow_hosts"]')
     await hosts.get_by_role("textbox").fill("[nas.lan, printer.lan]")
     await hosts.get_by_role("button", name="Save").click()
-    await expect(hosts.get_by_role("textbox")).to_have_value('["nas.lan","printer.lan"]')
+    await expect(hosts.get_by_role("textbox")).to_have_value(
+        '["nas.lan","printer.lan"]'
+    )
     shown = await shared.hermes.run("config", "show", "--json")
     assert '"nas.lan"' in shown.out
     config = (shared.hermes.home / "config.yaml").read_text()
@@ -63,19 +75,33 @@ async def test_usage_is_drawn_and_told_in_a_table(visit: Page, shared: Board) ->
     await expect(chart.locator("rect.s0")).to_have_count(2)  # two days of one model
     await expect(chart.locator("rect.s1")).to_have_count(1)
     table = visit.get_by_role("table", name="Usage by model")
-    await expect(table.get_by_role("row", name=re.compile(r"openai:fake-2 1 2,400 1,900 310 \$0.050"))).to_be_visible()
+    await expect(
+        table.get_by_role(
+            "row", name=re.compile(r"openai:fake-2 1 2,400 1,900 310 \$0.050")
+        )
+    ).to_be_visible()
     await visit.get_by_role("button", name="Tokens", exact=True).click()
-    await expect(visit.get_by_role("img", name=re.compile("^Tokens by day, 16k in all"))).to_be_visible()
+    await expect(
+        visit.get_by_role("img", name=re.compile("^Tokens by day, 16k in all"))
+    ).to_be_visible()
 
 
-async def test_a_command_is_judged_and_a_remembered_answer_is_forgotten(visit: Page, shared: Board) -> None:
+async def test_a_command_is_judged_and_a_remembered_answer_is_forgotten(
+    visit: Page, shared: Board
+) -> None:
     rules = shared.hermes.home / "policy.yaml"
-    rules.write_text("version: 1\nforbid:\n  - {program: docker, arguments: [push]}\nremembered:\n  - program npm ci\n")
+    rules.write_text(
+        "version: 1\nforbid:\n  - {program: docker, arguments: [push]}\nremembered:\n  - program npm ci\n"
+    )
     await go(visit, "/settings/policy")
     command = visit.get_by_role("textbox", name="Command")
     await expect(command).to_have_js_property("spellcheck", value=False)
     verdict = visit.locator(".verdict")
-    for text, said in (("ls -l", "allow"), ("docker push x", "forbid"), ("curl https://example.org", "ask")):
+    for text, said in (
+        ("ls -l", "allow"),
+        ("docker push x", "forbid"),
+        ("curl https://example.org", "ask"),
+    ):
         await command.fill(text)
         await command.press("Enter")
         await expect(verdict.locator("code")).to_have_text(text)
@@ -91,7 +117,9 @@ async def test_a_command_is_judged_and_a_remembered_answer_is_forgotten(visit: P
 async def test_models_tools_and_the_doctor_are_shown(visit: Page) -> None:
     await go(visit, "/settings/doctor")
     finding = visit.locator(".finding", has_text="python")
-    await expect(finding).to_contain_text("Python 3.", timeout=PATIENCE * 1000)  # it looks at everything first
+    await expect(finding).to_contain_text(
+        "Python 3.", timeout=PATIENCE * 1000
+    )  # it looks at everything first
     await go(visit, "/settings/tools")
     await visit.get_by_role("searchbox", name="Search the tools").fill("read_file")
     await expect(visit.locator(".tool-row")).to_contain_text(["Reads a text file"])

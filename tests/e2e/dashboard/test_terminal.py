@@ -36,9 +36,7 @@ window.WebSocket = class extends WebSocket {
   }
 };
 """
-ROWS = (
-    "[...document.querySelectorAll('.xterm-rows > div')].map((row) => row.textContent.trimEnd()).join('\\n').trimEnd()"
-)
+ROWS = "[...document.querySelectorAll('.xterm-rows > div')].map((row) => row.textContent.trimEnd()).join('\\n').trimEnd()"
 
 # How many colours a picture has.
 _COLOURS = """async (bytes) => {
@@ -87,7 +85,9 @@ async def _open_shell(page: Page) -> None:
 
 async def _focused(page: Page) -> None:
     """Waits until keys go to the terminal that is shown."""
-    await page.wait_for_function("() => document.activeElement?.classList.contains('xterm-helper-textarea')")
+    await page.wait_for_function(
+        "() => document.activeElement?.classList.contains('xterm-helper-textarea')"
+    )
 
 
 async def _press(page: Page, key: str) -> None:
@@ -107,9 +107,19 @@ async def _shows(page: Page, text: str) -> None:
 async def _drowned(page: Page, blocks: int, size: int) -> None:
     """Waits until the whole flood has been shown, and sees that no byte of it was wrong."""
     end = f"last {blocks}"
-    crc = zlib.crc32(end.encode(), reduce(lambda crc, number: zlib.crc32(block(number, size), crc), range(blocks), 0))
-    await page.wait_for_function(f"(end) => ({ROWS}).endsWith(end)", arg=end, timeout=4 * PATIENCE * 1000)
-    assert await page.evaluate("[spy.bytes, (spy.crc ^ -1) >>> 0]") == [blocks * size + len(end), crc]
+    crc = zlib.crc32(
+        end.encode(),
+        reduce(
+            lambda crc, number: zlib.crc32(block(number, size), crc), range(blocks), 0
+        ),
+    )
+    await page.wait_for_function(
+        f"(end) => ({ROWS}).endsWith(end)", arg=end, timeout=4 * PATIENCE * 1000
+    )
+    assert await page.evaluate("[spy.bytes, (spy.crc ^ -1) >>> 0]") == [
+        blocks * size + len(end),
+        crc,
+    ]
 
 
 @pytest.fixture
@@ -143,11 +153,14 @@ async def _start_flood(page: Page, blocks: int, size: int) -> None:
     await _press(page, "g")
 
 
-async def test_the_size_follows_the_window_and_wide_letters_take_their_room(shell: Page, dashboard: Board) -> None:
+async def test_the_size_follows_the_window_and_wide_letters_take_their_room(
+    shell: Page, dashboard: Board
+) -> None:
     for width, height in ((1280, 800), (900, 500)):
         await shell.set_viewport_size({"width": width, "height": height})
         await shell.wait_for_function(
-            "(height) => document.querySelector('.xterm-screen').clientHeight < height", arg=height
+            "(height) => document.querySelector('.xterm-screen').clientHeight < height",
+            arg=height,
         )
         # The program learns of a new size a moment after the page has it, so it is asked until it has.
         async with asyncio.timeout(PATIENCE):
@@ -156,7 +169,9 @@ async def test_the_size_follows_the_window_and_wide_letters_take_their_room(shel
                 asked += 1
                 await _run(shell, f"clear; echo ask''ed {asked}, size $(stty size).")
                 await _shows(shell, f"asked {asked}, size ")
-                said, rows = await shell.evaluate(f"[{ROWS}, document.querySelectorAll('.xterm-rows > div').length]")
+                said, rows = await shell.evaluate(
+                    f"[{ROWS}, document.querySelectorAll('.xterm-rows > div').length]"
+                )
     code = (
         "import os, re, sys, tty\ntty.setraw(0)\n"
         "os.write(1, '\\r\\n你好👨\u200d👩\u200d👧é|\\x1b[6n'.encode())\nsaid = b''\n"
@@ -173,13 +188,20 @@ async def test_every_pixel_of_the_rows_is_seen(shell: Page) -> None:
     rows = await shell.evaluate("document.querySelectorAll('.xterm-rows > div').length")
     for size in (14, 11, 20):
         await shell.evaluate(
-            "async (size) => (await import('/static/views/terminal/screen.js')).letters.set(size)", size
+            "async (size) => (await import('/static/views/terminal/screen.js')).letters.set(size)",
+            size,
         )
         await shell.wait_for_function(
-            "(rows) => document.querySelectorAll('.xterm-rows > div').length !== rows", arg=rows if size != 14 else 0
+            "(rows) => document.querySelectorAll('.xterm-rows > div').length !== rows",
+            arg=rows if size != 14 else 0,
         )
-        rows = await shell.evaluate("document.querySelectorAll('.xterm-rows > div').length")
-        await _run(shell, f"clear; seq {rows}; echo ____''____; printf 'end o''f {size}'; read _")
+        rows = await shell.evaluate(
+            "document.querySelectorAll('.xterm-rows > div').length"
+        )
+        await _run(
+            shell,
+            f"clear; seq {rows}; echo ____''____; printf 'end o''f {size}'; read _",
+        )
         await _shows(shell, f"end of {size}")
         hidden = await shell.evaluate(
             "[...document.querySelectorAll('.xterm-rows > div')].at(-1).getBoundingClientRect().bottom"
@@ -192,11 +214,17 @@ async def test_every_pixel_of_the_rows_is_seen(shell: Page) -> None:
 
 
 @pytest.mark.timeout(300)  # a quarter of a minute on an idle machine
-async def test_fifty_megabytes_arrive_whole_and_the_page_stays_usable(shell: Page) -> None:
+async def test_fifty_megabytes_arrive_whole_and_the_page_stays_usable(
+    shell: Page,
+) -> None:
     await _start_flood(shell, 50, 1_000_000)
     await shell.wait_for_function("() => spy.bytes > 1e6")
     await shell.get_by_role("button", name="Options").click()
-    await shell.get_by_role("dialog", name="Terminal options").get_by_role("button", name="Close").click()
+    await (
+        shell.get_by_role("dialog", name="Terminal options")
+        .get_by_role("button", name="Close")
+        .click()
+    )
     await _drowned(shell, 50, 1_000_000)
     await shell.locator(".xterm-helper-textarea").focus()
     await shell.keyboard.press("q")
@@ -215,7 +243,9 @@ async def test_an_endless_flood_freezes_nothing_and_can_be_stopped(shell: Page) 
     await _shows(shell, "stopped")
 
 
-async def test_a_line_that_breaks_again_and_again_loses_and_doubles_nothing(shell: Page) -> None:
+async def test_a_line_that_breaks_again_and_again_loses_and_doubles_nothing(
+    shell: Page,
+) -> None:
     await _start_flood(shell, 20, 100_000)
     for step in range(1, 13):
         come = "(count) => spy.bytes >= count && spy.sockets.at(-1).readyState === WebSocket.OPEN"
@@ -226,7 +256,10 @@ async def test_a_line_that_breaks_again_and_again_loses_and_doubles_nothing(shel
 
 
 async def test_a_reload_finds_everything_as_it_was(shell: Page) -> None:
-    await _run(shell, "kept=treasure; clear; seq 1 200; printf '\\033]0;my title\\007\\033[6n'; cat -v")
+    await _run(
+        shell,
+        "kept=treasure; clear; seq 1 200; printf '\\033]0;my title\\007\\033[6n'; cat -v",
+    )
     await _shows(shell, "200")
     await _shows(shell, "R")  # the answer to the question where the cursor is
     await shell.wait_for_selector("role=tab[name='my title']")
@@ -242,7 +275,9 @@ async def test_a_reload_finds_everything_as_it_was(shell: Page) -> None:
     await _shows(shell, "the treasure")
 
 
-async def test_several_terminals_in_tabs_and_their_end(shell: Page, dashboard: Board) -> None:
+async def test_several_terminals_in_tabs_and_their_end(
+    shell: Page, dashboard: Board
+) -> None:
     await _run(shell, "clear; echo first")
     await _shows(shell, "first")
     await shell.locator(".terminal-head").get_by_role("button", name="Hermes").click()
@@ -265,9 +300,13 @@ async def test_several_terminals_in_tabs_and_their_end(shell: Page, dashboard: B
     await shell.get_by_text("No terminal is open").wait_for()
 
 
-async def test_a_phone_has_the_keys_it_lacks(browser: Browser, dashboard: Board, complaints: Complaints) -> None:
+async def test_a_phone_has_the_keys_it_lacks(
+    browser: Browser, dashboard: Board, complaints: Complaints
+) -> None:
     size = {"width": 360, "height": 740}
-    async with again(browser, dashboard, complaints, viewport=size, has_touch=True) as page:
+    async with again(
+        browser, dashboard, complaints, viewport=size, has_touch=True
+    ) as page:
         await _open_shell(page)
         await _run(page, "clear; sleep 1000; echo g''one on")
         await page.get_by_role("button", name="Ctrl", exact=True).tap()
@@ -302,7 +341,10 @@ async def test_two_pages_of_different_sizes_show_the_same_and_one_of_them_answer
 
 async def test_where_there_are_no_terminals_that_is_said(page: Page) -> None:
     answer = '{"available": false, "reason": "This system has no pseudo-terminals.", "terminals": []}'
-    await page.route("**/api/terminals", lambda route: route.fulfill(body=answer, content_type="application/json"))
+    await page.route(
+        "**/api/terminals",
+        lambda route: route.fulfill(body=answer, content_type="application/json"),
+    )
     await page.goto(page.url.partition("#")[0] + "#/terminal")
     await page.get_by_role("alert").filter(has_text="no pseudo-terminals").wait_for()
 
@@ -317,9 +359,13 @@ async def test_the_theme_follows_the_page(shell: Page) -> None:
 async def test_who_may_not_use_terminals_is_told_why(
     browser: Browser, dashboard: Board, complaints: Complaints
 ) -> None:
-    token = (await dashboard.hermes.run("dashboard", "--print-token", "--scope", "observe")).out.strip()
+    token = (
+        await dashboard.hermes.run("dashboard", "--print-token", "--scope", "observe")
+    ).out.strip()
     headers = {"Authorization": f"Bearer {token}"}
-    async with visiting(browser, dashboard.url, complaints, extra_http_headers=headers) as page:
+    async with visiting(
+        browser, dashboard.url, complaints, extra_http_headers=headers
+    ) as page:
         await page.goto(f"{dashboard.url}/#/terminal")
         await page.get_by_text("This browser may not use terminals").wait_for()
         assert await page.get_by_role("link", name="Terminal").count() == 0

@@ -43,12 +43,16 @@ class Knife:
         server.on_message(pass_on)
 
 
-async def test_a_hundred_cuts_in_mid_token_leave_the_transcript_byte_equal(page: Page, dashboard: Board) -> None:
+async def test_a_hundred_cuts_in_mid_token_leave_the_transcript_byte_equal(
+    page: Page, dashboard: Board
+) -> None:
     knife = Knife()
     await page.route_web_socket(re.compile(r"/api/sessions/[^/]+/feed"), knife.hold)
     await page.reload()
     said: list[str] = []
-    text = "".join(f"Zeile {number}: ä€🙂 **fett** `x{number}` \n" for number in range(60))
+    text = "".join(
+        f"Zeile {number}: ä€🙂 **fett** `x{number}` \n" for number in range(60)
+    )
     while knife.left:
         assert len(said) < TURNS, f"{knife.left} cuts are left"
         said.append(f"{len(said)} {text}")
@@ -59,12 +63,20 @@ async def test_a_hundred_cuts_in_mid_token_leave_the_transcript_byte_equal(page:
     assert replies(found) == said
     whole = await replayed(page)
     assert json.dumps(found["items"]) == json.dumps(whole["items"])
-    assert (found["cost"], found["context"], found["head"]) == (whole["cost"], whole["context"], whole["head"])
+    assert (found["cost"], found["context"], found["head"]) == (
+        whole["cost"],
+        whole["context"],
+        whole["head"],
+    )
 
 
-async def test_however_events_are_cut_into_batches_the_transcript_is_the_same(page: Page, dashboard: Board) -> None:
+async def test_however_events_are_cut_into_batches_the_transcript_is_the_same(
+    page: Page, dashboard: Board
+) -> None:
     call = ServedCall("read_file", json.dumps({"path": "missing.txt"}))
-    dashboard.says(Served(text="Let me see.", reasoning="Hm.", calls=(call,)), "It is not there.")
+    dashboard.says(
+        Served(text="Let me see.", reasoning="Hm.", calls=(call,)), "It is not there."
+    )
     await say(page, "read missing.txt")
     await rests(page, 1)
     session = (await transcript(page))["session"]
@@ -122,7 +134,9 @@ async def test_of_two_answers_to_a_request_the_first_is_shown(page: Page) -> Non
     assert shown == "first"
 
 
-async def test_what_is_written_touches_nothing_above_it(page: Page, dashboard: Board) -> None:
+async def test_what_is_written_touches_nothing_above_it(
+    page: Page, dashboard: Board
+) -> None:
     """Each piece changes the reply that is being written; older items are left alone, however many there are."""
     dashboard.says("The first answer.", Served(text="piece " * 60, chunk=6, delay=0.01))
     await say(page, "one")
@@ -136,7 +150,9 @@ async def test_what_is_written_touches_nothing_above_it(page: Page, dashboard: B
     )
     await say(page, "two")
     await rests(page, 2)
-    assert await page.evaluate("window.touched") <= 2  # it is no longer the last, so its "Try again" goes
+    assert (
+        await page.evaluate("window.touched") <= 2
+    )  # it is no longer the last, so its "Try again" goes
 
 
 async def test_a_long_session_draws_only_its_end(page: Page, dashboard: Board) -> None:

@@ -35,7 +35,11 @@ _VIEWS = {
 
 @pytest.mark.parametrize(("scheme", "wide"), [("light", 360), ("dark", 1280)])
 async def test_every_view_fits_and_can_be_read_by_everybody(
-    scheme: Literal["light", "dark"], wide: int, browser: Browser, dashboard: Board, complaints: Complaints
+    scheme: Literal["light", "dark"],
+    wide: int,
+    browser: Browser,
+    dashboard: Board,
+    complaints: Complaints,
 ) -> None:
     home = dashboard.hermes.home
     ids = write_past(home, time.time())
@@ -43,12 +47,22 @@ async def test_every_view_fits_and_can_be_read_by_everybody(
     job = plan_job(home)
     write_tally(dashboard)
     view = ViewportSize(width=wide, height=740)
-    async with again(browser, dashboard, complaints, viewport=view, color_scheme=scheme) as page:
+    async with again(
+        browser, dashboard, complaints, viewport=view, color_scheme=scheme
+    ) as page:
         await go(page, "/live")
         await expect(page.locator(".live-head .tag")).to_have_text("live")
         with past_of(home, time.time()) as past:
-            past.turn(ids["old"], "w" * 300, *call("c8", "read_file", path="p" * 300), reply("Long: " + "x" * 400))
-        more = {f"/sessions/{ids['main']}?at=12": ".details .output", f"/schedules/{job}": ".past td"}
+            past.turn(
+                ids["old"],
+                "w" * 300,
+                *call("c8", "read_file", path="p" * 300),
+                reply("Long: " + "x" * 400),
+            )
+        more = {
+            f"/sessions/{ids['main']}?at=12": ".details .output",
+            f"/schedules/{job}": ".past td",
+        }
         for path, seen in {**_VIEWS, **more}.items():
             await _fits(page, path, seen, wide)
         await go(page, "/plugins")

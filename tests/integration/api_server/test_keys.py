@@ -22,7 +22,15 @@ def test_a_key_is_shown_once_and_kept_as_a_hash(tmp_path: Path) -> None:
     assert text.rpartition("-")[2] not in path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert other.check(text) == made
-    for wrong in (text[:-1], text + "x", text.replace(made.id, "00000000"), made.id, "", "sk-hermes-", "ü" * 10):
+    for wrong in (
+        text[:-1],
+        text + "x",
+        text.replace(made.id, "00000000"),
+        made.id,
+        "",
+        "sk-hermes-",
+        "ü" * 10,
+    ):
         assert other.check(wrong) is None
     clock.advance(61)
     assert other.check(text) is None
@@ -56,7 +64,9 @@ def test_a_key_may_also_come_from_the_environment() -> None:
     assert of_environment(Secrets({}, {}), "") is None
 
 
-async def test_a_request_meets_keys_that_can_not_be_read_with_an_error_in_openais_shape(tmp_path: Path) -> None:
+async def test_a_request_meets_keys_that_can_not_be_read_with_an_error_in_openais_shape(
+    tmp_path: Path,
+) -> None:
     home = Home(tmp_path / "home").ensure()
     keys_file(home).parent.mkdir(parents=True)
     keys_file(home).write_text("broken")
@@ -69,7 +79,12 @@ async def test_a_request_meets_keys_that_can_not_be_read_with_an_error_in_openai
         sent.append(message)
 
     addresses = Addresses("http", "127.0.0.1", 8711, ())
-    door = Door(inner, addresses, ApiKeys(home, clock.now), Secrets({}, {}), Throttle(clock.now))
-    headers = [(b"host", b"127.0.0.1:8711"), (b"authorization", b"Bearer sk-hermes-00000000-guess")]
+    door = Door(
+        inner, addresses, ApiKeys(home, clock.now), Secrets({}, {}), Throttle(clock.now)
+    )
+    headers = [
+        (b"host", b"127.0.0.1:8711"),
+        (b"authorization", b"Bearer sk-hermes-00000000-guess"),
+    ]
     await door({"type": "http", "path": "/v1/models", "headers": headers}, None, send)
     assert [sent[0]["status"], b'"type":"api_error"' in sent[1]["body"]] == [500, True]

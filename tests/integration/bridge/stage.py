@@ -54,17 +54,32 @@ class Witness:
         self._process: asyncio.subprocess.Process | None = None
         plugin = self.home.root / "plugins" / "witness" / "dashboard"
         plugin.mkdir(parents=True)
-        (plugin / "manifest.json").write_text('{"name": "witness", "api": "plugin_api.py"}')
+        (plugin / "manifest.json").write_text(
+            '{"name": "witness", "api": "plugin_api.py"}'
+        )
         (plugin / "plugin_api.py").write_text(_PLUGIN.format(out=str(self.notes)))
         Catalogue(self.home).enable("witness")
         self.other_port = free_port()
         """It may also be reached by this one, through something in between."""
-        self.home.config.write_text(f"dashboard:\n  public_urls: [http://127.0.0.1:{self.other_port}]\n")
+        self.home.config.write_text(
+            f"dashboard:\n  public_urls: [http://127.0.0.1:{self.other_port}]\n"
+        )
 
     async def start(self) -> None:
-        command = [sys.executable, "-m", "hermes", "dashboard", "--port", str(self.port), "--no-open"]
+        command = [
+            sys.executable,
+            "-m",
+            "hermes",
+            "dashboard",
+            "--port",
+            str(self.port),
+            "--no-open",
+        ]
         self._process = await asyncio.create_subprocess_exec(
-            *command, env=self._env(), stdout=asyncio.subprocess.PIPE, start_new_session=True
+            *command,
+            env=self._env(),
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
         )
         assert self._process.stdout is not None
         line = await asyncio.wait_for(self._process.stdout.readline(), PATIENCE)
@@ -81,12 +96,19 @@ class Witness:
             await self._process.wait()
 
     def token(self) -> str:
-        return json.loads((self.home.root / "dashboard" / "running.json").read_text())["token"]
+        return json.loads((self.home.root / "dashboard" / "running.json").read_text())[
+            "token"
+        ]
 
     def link_to(self, other: "Witness") -> None:
         """Gives it a bridge to another dashboard."""
-        token = Keyring(other.home, time.time).mint("token", ("publish",), seconds=3600.0)
-        self._environ |= {"HERMES_DASHBOARD_EVENT_URL": other.url, "HERMES_DASHBOARD_EVENT_TOKEN": token}
+        token = Keyring(other.home, time.time).mint(
+            "token", ("publish",), seconds=3600.0
+        )
+        self._environ |= {
+            "HERMES_DASHBOARD_EVENT_URL": other.url,
+            "HERMES_DASHBOARD_EVENT_TOKEN": token,
+        }
 
     async def bear(self) -> None:
         """Has its plugin publish something."""
@@ -102,11 +124,17 @@ class Witness:
 
     def heard(self, topic: str = "agent.tool.started", who: int = 0) -> list[int]:
         """The numbers of the events that were published there, in order."""
-        return [event["n"] for event in self.events() if event["type"] == topic and who in {0, event.get("who")}]
+        return [
+            event["n"]
+            for event in self.events()
+            if event["type"] == topic and who in {0, event.get("who")}
+        ]
 
     def events(self) -> list[dict[str, Any]]:
         with contextlib.suppress(FileNotFoundError):
-            whole, _, _ = self.notes.read_text().rpartition("\n")  # the last line may just be written
+            whole, _, _ = self.notes.read_text().rpartition(
+                "\n"
+            )  # the last line may just be written
             return [json.loads(line) for line in whole.splitlines()]
         return []
 
@@ -141,7 +169,9 @@ class Publisher:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(command).encode() + b"\n")
-        return json.loads(await asyncio.wait_for(self._process.stdout.readline(), PATIENCE))
+        return json.loads(
+            await asyncio.wait_for(self._process.stdout.readline(), PATIENCE)
+        )
 
     async def kill(self) -> None:
         assert self._process is not None
@@ -182,16 +212,23 @@ class Wire:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         if self.is_cut:
             writer.transport.abort()
             return
         there, to = await asyncio.open_connection("127.0.0.1", self._to)
         self.connections += 1
         self._writers |= {writer, to}
-        self._tasks |= {asyncio.ensure_future(self._pass(reader, to)), asyncio.ensure_future(self._pass(there, writer))}
+        self._tasks |= {
+            asyncio.ensure_future(self._pass(reader, to)),
+            asyncio.ensure_future(self._pass(there, writer)),
+        }
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(16384):
                 await self.flows.wait()

@@ -58,7 +58,9 @@ def test_no_dashboard_means_no_bridge(tmp_path: Path) -> None:
         assert not (app.home.root / "bridge").exists()
 
 
-def test_a_dashboard_that_is_this_very_process_or_is_no_more_is_none(tmp_path: Path) -> None:
+def test_a_dashboard_that_is_this_very_process_or_is_no_more_is_none(
+    tmp_path: Path,
+) -> None:
     home = Home(tmp_path / "home")
     home.ensure(home.root / "dashboard")
     for pid in (os.getpid(), 2**22 + 1):
@@ -70,7 +72,9 @@ def test_a_dashboard_that_is_this_very_process_or_is_no_more_is_none(tmp_path: P
             assert app.outside.bridge is None
 
 
-def test_starting_twice_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starting_twice_replaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HERMES_DASHBOARD_EVENT_URL", "ws://127.0.0.1:1/api/pub")
     monkeypatch.setenv("HERMES_DASHBOARD_EVENT_TOKEN", "t")
     bus = Bus()
@@ -83,12 +87,17 @@ def test_starting_twice_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         app.outside.start_bridge()
         assert first.state == "stopped"
         assert app.outside.bridge not in {None, first}
-        assert [one.pattern for one in bus.stats().subscriptions if "Bridge" in one.callback] == ["**"]
+        assert [
+            one.pattern for one in bus.stats().subscriptions if "Bridge" in one.callback
+        ] == ["**"]
 
 
 def test_the_environment_needs_both_an_address_and_a_token() -> None:
     assert event_target({"HERMES_DASHBOARD_EVENT_URL": "ws://x/api/pub"}).url == ""
-    both = {"HERMES_DASHBOARD_EVENT_URL": "ws://x/api/pub", "HERMES_DASHBOARD_EVENT_TOKEN": "t"}
+    both = {
+        "HERMES_DASHBOARD_EVENT_URL": "ws://x/api/pub",
+        "HERMES_DASHBOARD_EVENT_TOKEN": "t",
+    }
     assert event_target(both) == ("ws://x/api/pub", "t", "")
 
 
@@ -104,7 +113,10 @@ def test_only_what_is_born_here_is_taken(tmp_path: Path) -> None:
     relay(bus.publish, "agent.message.delta", {"n": 2})
     bus.publish("agent.message.delta", {"n": 3})
     bridge.stop()
-    assert (bridge.stats().durable, bridge.stats().transient) == (0, 2)  # the answer, and the third
+    assert (bridge.stats().durable, bridge.stats().transient) == (
+        0,
+        2,
+    )  # the answer, and the third
 
 
 def test_the_oldest_transient_events_go_first_and_are_counted(tmp_path: Path) -> None:
@@ -113,8 +125,15 @@ def test_the_oldest_transient_events_go_first_and_are_counted(tmp_path: Path) ->
         outbox.put({"type": "agent.message.delta", "n": number})
     assert (outbox.heard, outbox.dropped) == (10, 7)
     frames = _frames(outbox)
-    assert '"dropped":7' in frames.split("\n")[1]  # behind the number that counting begins with
-    assert [f'"n":{number}' in frames for number in (6, 7, 8, 9)] == [False, True, True, True]
+    assert (
+        '"dropped":7' in frames.split("\n")[1]
+    )  # behind the number that counting begins with
+    assert [f'"n":{number}' in frames for number in (6, 7, 8, 9)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
     outbox.rewind(arrived=2)  # of the gap and the three that were sent
     assert (outbox.dropped, outbox.sent) == (9, 2)
     assert '"dropped":2' in _frames(outbox)
@@ -134,13 +153,25 @@ def test_where_others_can_listen_in_private_fields_are_left_out(tmp_path: Path) 
         assert ("private" in frames) is not hide
         outbox.spool.close()
     assert not is_private("ws://dashboard.lan:9119/api/pub")
-    for url in ("ws://127.0.0.1:1/api/pub", "ws://[::1]:1/api/pub", "ws://localhost:1/", "wss://dashboard.lan/"):
+    for url in (
+        "ws://127.0.0.1:1/api/pub",
+        "ws://[::1]:1/api/pub",
+        "ws://localhost:1/",
+        "wss://dashboard.lan/",
+    ):
         assert is_private(url)
 
 
 def test_an_event_that_is_too_large_is_sent_as_far_as_that_goes(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
-    outbox.put({"type": "agent.tool.finished", "text": "x" * 2_000_000, "images": ["y" * 2_000_000], "name": "cat"})
+    outbox.put(
+        {
+            "type": "agent.tool.finished",
+            "text": "x" * 2_000_000,
+            "images": ["y" * 2_000_000],
+            "name": "cat",
+        }
+    )
     frames = _frames(outbox)
     assert len(frames) < 100_000
     assert '"cut":["text","images"]' in frames
@@ -192,9 +223,13 @@ def test_what_was_damaged_on_disk_is_counted_and_told_as_a_gap(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "flood", [b"\x01\x7e\xff\xff" + b"x" * 65535, b"\x89\x7d" + b"p" * 125], ids=["a message without an end", "pings"]
+    "flood",
+    [b"\x01\x7e\xff\xff" + b"x" * 65535, b"\x89\x7d" + b"p" * 125],
+    ids=["a message without an end", "pings"],
 )
-def test_a_dashboard_that_sends_without_end_is_held_off(tmp_path: Path, flood: bytes) -> None:
+def test_a_dashboard_that_sends_without_end_is_held_off(
+    tmp_path: Path, flood: bytes
+) -> None:
     with _Fake() as fake:
         bridge = Bridge(Bus(), lambda: fake.target, Outbox(tmp_path))
         fake.greet(bridge.publisher)
@@ -214,7 +249,9 @@ class _Fake:
     def __init__(self) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
         self._server.settimeout(20)
-        self.target = Target(f"ws://127.0.0.1:{self._server.getsockname()[1]}/api/pub", "t")
+        self.target = Target(
+            f"ws://127.0.0.1:{self._server.getsockname()[1]}/api/pub", "t"
+        )
         self.peer = socket.socket()
 
     def __enter__(self) -> Self:
@@ -234,12 +271,18 @@ class _Fake:
             head += self.peer.recv(4096)
         key = head.partition(b"Sec-WebSocket-Key: ")[2].partition(b"\r\n")[0]
         whole = key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-        accept = base64.b64encode(hashlib.sha1(whole, usedforsecurity=False).digest()).decode()
+        accept = base64.b64encode(
+            hashlib.sha1(whole, usedforsecurity=False).digest()
+        ).decode()
         self.peer.sendall(
             f"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n".encode()
         )
         ack = f'{{"type":"pub.ack","publisher":"{publisher}.transient","epoch":0,"seq":0}}'.encode()
-        self.peer.sendall(b"\x81" + (bytes([len(ack)]) if len(ack) < 126 else b"\x7e\x00" + bytes([len(ack)])) + ack)
+        self.peer.sendall(
+            b"\x81"
+            + (bytes([len(ack)]) if len(ack) < 126 else b"\x7e\x00" + bytes([len(ack)]))
+            + ack
+        )
 
     def read_until(self, text: str) -> str:
         """Messages, without their masks, until one holds this."""
@@ -250,7 +293,9 @@ class _Fake:
             if length > 125:
                 length = int.from_bytes(_exactly(self.peer, 2 if length == 126 else 8))
             mask, data = _exactly(self.peer, 4), _exactly(self.peer, length)
-            found += bytes(byte ^ mask[place % 4] for place, byte in enumerate(data)).decode()
+            found += bytes(
+                byte ^ mask[place % 4] for place, byte in enumerate(data)
+            ).decode()
         return found
 
 

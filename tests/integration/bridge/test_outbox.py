@@ -37,27 +37,40 @@ def _all(outbox: Outbox) -> list[dict[str, Any]]:
 
 
 def _numbers(frames: list[dict[str, Any]]) -> list[int]:
-    return [frame["envelope"]["n"] for frame in frames if "n" in frame.get("envelope", ())]
+    return [
+        frame["envelope"]["n"] for frame in frames if "n" in frame.get("envelope", ())
+    ]
 
 
 def test_everything_goes_in_the_order_of_its_birth(outbox: Outbox) -> None:
-    kinds = [_KEPT if number % 300 in {0, 1, 290} else _PASSING for number in range(1000)]
+    kinds = [
+        _KEPT if number % 300 in {0, 1, 290} else _PASSING for number in range(1000)
+    ]
     for number, kind in enumerate(kinds):
         outbox.put({"type": kind, "n": number})
     frames = _all(outbox)
     assert _numbers(frames) == list(range(1000))
     assert [frame["topic"] for frame in frames if "topic" in frame] == kinds
-    assert (outbox.heard, outbox.sent, outbox.dropped) == (kinds.count(_PASSING), kinds.count(_PASSING), 0)
+    assert (outbox.heard, outbox.sent, outbox.dropped) == (
+        kinds.count(_PASSING),
+        kinds.count(_PASSING),
+        0,
+    )
     assert all(frame["_bus_relay"] is True for frame in frames if "topic" in frame)
 
 
-def test_what_has_no_number_is_counted_from_the_number_before_it(outbox: Outbox) -> None:
+def test_what_has_no_number_is_counted_from_the_number_before_it(
+    outbox: Outbox,
+) -> None:
     for number in range(700):
         outbox.put({"type": _PASSING, "n": number, "text": "x" * 1000})
     expected = 1
     while outbox.has_news:
         first, *others = _message(outbox)
-        assert (first["publisher"], first["epoch"]) == (f"{outbox.publisher}.transient", outbox.epoch)
+        assert (first["publisher"], first["epoch"]) == (
+            f"{outbox.publisher}.transient",
+            outbox.epoch,
+        )
         assert first["seq"] == expected
         expected += len(others)
     assert expected == 701
@@ -93,16 +106,29 @@ def test_what_is_left_of_them_at_the_end_is_counted(outbox: Outbox) -> None:
 
 
 @pytest.mark.parametrize("topic", [_PASSING, _KEPT])
-def test_what_json_can_not_hold_goes_as_a_string_and_is_counted(outbox: Outbox, topic: str) -> None:
+def test_what_json_can_not_hold_goes_as_a_string_and_is_counted(
+    outbox: Outbox, topic: str
+) -> None:
     bus = Bus()
     bus.subscribe("**", outbox.put)
     values = ["\ud800", float("nan"), {"deep": [{1}]}, object, "whole"]
     for number in range(10):
-        bus.publish(topic, {"n": number, "value": values[number] if number < len(values) else "whole"})
+        bus.publish(
+            topic,
+            {"n": number, "value": values[number] if number < len(values) else "whole"},
+        )
     frames = _all(outbox)
     assert _numbers(frames) == list(range(10))
-    sent = [frame["envelope"]["value"] for frame in frames if frame.get("topic") == topic]
-    assert sent[:5] == ["\ufffd", "nan", {"deep": ["frozenset({1})"]}, "<class 'object'>", "whole"]
+    sent = [
+        frame["envelope"]["value"] for frame in frames if frame.get("topic") == topic
+    ]
+    assert sent[:5] == [
+        "\ufffd",
+        "nan",
+        {"deep": ["frozenset({1})"]},
+        "<class 'object'>",
+        "whole",
+    ]
     assert (outbox.dropped, outbox.encoder.replaced) == (0, 4)
 
 

@@ -45,7 +45,9 @@ def test_records_come_back_in_order_until_they_are_acknowledged(tmp_path: Path) 
     assert not (tmp_path / "a").exists()
 
 
-def test_segments_that_were_acknowledged_are_removed_and_large_records_pass(tmp_path: Path) -> None:
+def test_segments_that_were_acknowledged_are_removed_and_large_records_pass(
+    tmp_path: Path,
+) -> None:
     spool = Spool(tmp_path / "a")
     large = b"x" * (SEGMENT // 2)
     for _ in range(7):
@@ -71,7 +73,9 @@ def test_what_was_all_acknowledged_takes_no_room(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bound", [{"max_records": 10}, {"max_bytes": 11_000}])
-def test_a_full_spool_counts_exactly_and_says_what_is_missing(tmp_path: Path, bound: dict[str, int]) -> None:
+def test_a_full_spool_counts_exactly_and_says_what_is_missing(
+    tmp_path: Path, bound: dict[str, int]
+) -> None:
     spool = Spool(tmp_path / "a", gap=lambda missing: b"gap %d" % missing, **bound)
     for _ in range(30):
         spool.add(b"v" * 1000)
@@ -82,7 +86,11 @@ def test_a_full_spool_counts_exactly_and_says_what_is_missing(tmp_path: Path, bo
     _all(spool)
     spool.add(b"after")
     spool.add(b"more")
-    assert [data for _, data in _all(spool)] == [b"gap %d" % (30 - kept), b"after", b"more"]
+    assert [data for _, data in _all(spool)] == [
+        b"gap %d" % (30 - kept),
+        b"after",
+        b"more",
+    ]
     assert spool.dropped == 30 - kept
 
 
@@ -111,10 +119,14 @@ def test_a_damaged_byte_is_never_sent(tmp_path: Path) -> None:
     path.write_bytes(content)
     again = _fresh(tmp_path / "a")
     assert again.torn >= 1
-    assert [data for _, data in _all(again)] == [b"record %d" % number for number in range(5)]
+    assert [data for _, data in _all(again)] == [
+        b"record %d" % number for number in range(5)
+    ]
 
 
-def test_another_process_takes_over_what_is_left_and_nothing_that_is_in_use(tmp_path: Path) -> None:
+def test_another_process_takes_over_what_is_left_and_nothing_that_is_in_use(
+    tmp_path: Path,
+) -> None:
     spool = Spool(tmp_path / "a")
     for number in range(10):
         spool.add(b"%d" % number)
@@ -127,7 +139,9 @@ def test_another_process_takes_over_what_is_left_and_nothing_that_is_in_use(tmp_
     assert [number for number, _ in _all(heir)] == [5, 6, 7, 8, 9, 10]
 
 
-def test_a_record_added_in_the_middle_of_adding_one_comes_after_it(tmp_path: Path) -> None:
+def test_a_record_added_in_the_middle_of_adding_one_comes_after_it(
+    tmp_path: Path,
+) -> None:
     nested: list[Spool] = []
 
     class Reentrant(bytes):
@@ -175,7 +189,9 @@ def test_what_is_missing_in_the_middle_is_counted_exactly(tmp_path: Path) -> Non
     first, *_ = sorted((tmp_path / "a").glob("*.log"))
     _kill(spool)
     content = bytearray(first.read_bytes())
-    content[2 * (_HEADER + len(record)) + _HEADER] ^= 1  # the third of the records in there
+    content[2 * (_HEADER + len(record)) + _HEADER] ^= (
+        1  # the third of the records in there
+    )
     first.write_bytes(content)
     again = _fresh(tmp_path / "a")
     found = [number for number, _ in _all(again)]
@@ -204,7 +220,9 @@ def test_room_is_made_also_when_a_full_disk_takes_no_mark(tmp_path: Path) -> Non
     assert spool.waiting == 1
 
 
-def test_of_too_many_that_were_left_behind_the_oldest_go_and_are_counted(tmp_path: Path) -> None:
+def test_of_too_many_that_were_left_behind_the_oldest_go_and_are_counted(
+    tmp_path: Path,
+) -> None:
     mine = Spool(tmp_path / "0")
     mine.add(b"in use")
     for number in range(1, 6):

@@ -27,19 +27,31 @@ def receiver() -> Iterator[Receiver]:
         yield one
 
 
-def _sender(bus: Bus, url: str, place: Path, *events: str, contents: bool = False) -> WebhookSender:
-    webhook = Webhook(url=url, secret="X", events=events or ("agent.turn.*",), contents=contents)  # noqa: S106 - a name
+def _sender(
+    bus: Bus, url: str, place: Path, *events: str, contents: bool = False
+) -> WebhookSender:
+    webhook = Webhook(
+        url=url,
+        secret="X",  # noqa: S106
+        events=events or ("agent.turn.*",),
+        contents=contents,  # noqa: RUF100, S106
+    )
     return WebhookSender(bus, "ops", webhook, _KEY, place, pace=Pace(0.01, 0.05))
 
 
 def _numbers(receiver: Receiver) -> list[int]:
-    return [msgspec.json.decode(request.body)["data"]["n"] for request in receiver.requests]
+    return [
+        msgspec.json.decode(request.body)["data"]["n"] for request in receiver.requests
+    ]
 
 
 def _is_genuine(request: Request, key: bytes) -> bool:
     """As the Standard Webhooks specification has a receiver check it."""
     headers = {name.lower(): value for name, value in request.headers.items()}
-    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.body
+    signed = (
+        f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode()
+        + request.body
+    )
     mark = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     return headers["webhook-signature"] == f"v1,{mark}"
 
@@ -49,14 +61,21 @@ def test_events_of_its_patterns_are_sent_once_signed_and_without_private_fields(
 ) -> None:
     bus = Bus()
     sender = _sender(bus, receiver.url, tmp_path, "agent.**", "agent.tool.*")
-    bus.publish("agent.tool.started", {"name": "ls", "arguments": "secret", "session_id": "s", "epoch": 3, "seq": 7})
+    bus.publish(
+        "agent.tool.started",
+        {"name": "ls", "arguments": "secret", "session_id": "s", "epoch": 3, "seq": 7},
+    )
     bus.publish("session.created", {})
     relay(bus.publish, "agent.tool.started", {"name": "elsewhere"})
     bus.publish("agent.turn.ended", {"reason": "done"})
     sender.stop()
     first, second = receiver.requests
     body = msgspec.json.decode(first.body)
-    assert (body["type"], body["data"]["name"], body["id"]) == ("agent.tool.started", "ls", "s-3-7")
+    assert (body["type"], body["data"]["name"], body["id"]) == (
+        "agent.tool.started",
+        "ls",
+        "s-3-7",
+    )
     assert "arguments" not in body["data"]
     assert first.path == "/in?x=1"
     assert _is_genuine(first, _KEY)
@@ -67,15 +86,21 @@ def test_events_of_its_patterns_are_sent_once_signed_and_without_private_fields(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_private_fields_are_sent_when_that_is_wanted(receiver: Receiver, tmp_path: Path) -> None:
+def test_private_fields_are_sent_when_that_is_wanted(
+    receiver: Receiver, tmp_path: Path
+) -> None:
     bus = Bus()
     sender = _sender(bus, receiver.url, tmp_path, "agent.**", contents=True)
     bus.publish("agent.tool.started", {"name": "ls", "arguments": "secret"})
     sender.stop()
-    assert msgspec.json.decode(receiver.requests[0].body)["data"]["arguments"] == "secret"
+    assert (
+        msgspec.json.decode(receiver.requests[0].body)["data"]["arguments"] == "secret"
+    )
 
 
-def test_a_service_that_fails_is_tried_again_and_gets_everything_in_order(receiver: Receiver, tmp_path: Path) -> None:
+def test_a_service_that_fails_is_tried_again_and_gets_everything_in_order(
+    receiver: Receiver, tmp_path: Path
+) -> None:
     receiver.answers = [500, 503, (429, {"retry-after": "0"}), 204, 502]
     bus = Bus()
     sender = _sender(bus, receiver.url, tmp_path)
@@ -104,7 +129,9 @@ def test_a_redirect_is_not_followed_and_what_is_refused_for_good_is_left_out(
         sender.stop()
 
 
-def test_a_service_that_is_gone_is_left_alone(receiver: Receiver, tmp_path: Path) -> None:
+def test_a_service_that_is_gone_is_left_alone(
+    receiver: Receiver, tmp_path: Path
+) -> None:
     receiver.answers = [410]
     bus = Bus()
     sender = _sender(bus, receiver.url, tmp_path)
@@ -113,13 +140,22 @@ def test_a_service_that_is_gone_is_left_alone(receiver: Receiver, tmp_path: Path
     bus.publish("agent.turn.ended", {"n": 2})
     sender.stop()
     assert len(receiver.requests) == 1
-    assert (sender.stats().refused, sender.stats().waiting) == (1, 1)  # what comes after is not kept
+    assert (sender.stats().refused, sender.stats().waiting) == (
+        1,
+        1,
+    )  # what comes after is not kept
 
 
 def test_where_others_can_listen_in_private_fields_are_not_sent(tmp_path: Path) -> None:
-    for url, sent in (("http://ops.lan/in", False), ("https://ops.lan/in", True), ("http://[::1]/in", True)):
+    for url, sent in (
+        ("http://ops.lan/in", False),
+        ("https://ops.lan/in", True),
+        ("http://[::1]/in", True),
+    ):
         sender = _sender(Bus(), url, tmp_path, contents=True)
-        record = sender._record({"type": "agent.tool.started", "name": "ls", "arguments": "secret"})
+        record = sender._record(
+            {"type": "agent.tool.started", "name": "ls", "arguments": "secret"}
+        )
         assert (b"secret" in record) is sent, url
         sender.stop(0.0)
 
@@ -145,8 +181,13 @@ def test_what_could_not_be_sent_is_sent_by_the_next_process(tmp_path: Path) -> N
 
 
 def test_without_its_secret_nothing_is_sent(receiver: Receiver, tmp_path: Path) -> None:
-    settings = Settings(webhooks={"ops": Webhook(url=receiver.url, secret="OPS_SECRET", events=("**",))})  # noqa: S106
-    for secrets, expected in ((Secrets({}, {}), 0), (Secrets({"OPS_SECRET": "x"}, {}), 1)):
+    settings = Settings(
+        webhooks={"ops": Webhook(url=receiver.url, secret="OPS_SECRET", events=("**",))}  # noqa: S106
+    )
+    for secrets, expected in (
+        (Secrets({}, {}), 0),
+        (Secrets({"OPS_SECRET": "x"}, {}), 1),
+    ):
         bus = Bus()
         with build(settings, Home(tmp_path / "home"), bus=bus) as app:
             app.go_live(secrets)

@@ -37,12 +37,18 @@ def test_the_last_events_before_the_end_are_seen(tmp_path: Path) -> None:
     assert windows(tmp_path) == []
 
 
-def test_somebody_who_looks_and_does_not_read_holds_up_neither_events_nor_the_end(tmp_path: Path) -> None:
+def test_somebody_who_looks_and_does_not_read_holds_up_neither_events_nor_the_end(
+    tmp_path: Path,
+) -> None:
     bus = Bus()
     window = _open(tmp_path, bus)
     (path,) = windows(tmp_path)
     with look_into(path, Look("tail")) as stuck, contextlib.ExitStack() as others:
-        for question in (b"not json\n", b'{"do": "tail", "pattern": ""}\n', b"{" * 100_000):
+        for question in (
+            b"not json\n",
+            b'{"do": "tail", "pattern": ""}\n',
+            b"{" * 100_000,
+        ):
             peer = others.enter_context(look_into(path, Look("stats")))
             with contextlib.suppress(OSError):
                 peer.sendall(question)

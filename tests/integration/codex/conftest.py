@@ -86,7 +86,9 @@ class Bench:
         async with asyncio.timeout(40):
             while True:
                 event = await self.published.get()
-                if event["type"] == topic and all(event.get(name) == value for name, value in fields.items()):
+                if event["type"] == topic and all(
+                    event.get(name) == value for name, value in fields.items()
+                ):
                     return event
 
     def events(self, session: str, *kinds: type[Event]) -> list[Any]:
@@ -98,10 +100,15 @@ class Bench:
         if self.native is not None:
             return self.native(session, approvals)
         lending = self.lending(approvals) if self.lending else None
-        return self.engine.runtime(session, approvals, judge=self.judge, lending=lending)
+        return self.engine.runtime(
+            session, approvals, judge=self.judge, lending=lending
+        )
 
     def _show(self, session: str, turn: str, event: Event) -> None:
-        self.app.bus.publish(event.topic, msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn})
+        self.app.bus.publish(
+            event.topic,
+            msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn},
+        )
 
 
 @asynccontextmanager
@@ -138,8 +145,12 @@ class Real:
         self.codex = Codex(binary=str(program), home=str(self.home))
         self.lend_command: tuple[str, ...] = ()
         self.secrets: dict[str, str] = {}
-        self.environ = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        self.environ["HOME"] = str(folder / "user")  # login shells of the tests must not touch the real one
+        self.environ = {
+            name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ
+        }
+        self.environ["HOME"] = str(
+            folder / "user"
+        )  # login shells of the tests must not touch the real one
         (folder / "user").mkdir(exist_ok=True)
         for made in (self.home, self.cwd, folder / "tmp"):
             made.mkdir()
@@ -185,7 +196,10 @@ class Played:
     async def bench(self, **peer: Any) -> AsyncIterator[tuple[Bench, CodexPeer]]:
         async with CodexPeer(self.folder, **peer) as codex:
             settings = EngineSettings(
-                codex=Codex(binary=str(codex.program), **{f: getattr(self.codex, f) for f in _TIMES}),
+                codex=Codex(
+                    binary=str(codex.program),
+                    **{f: getattr(self.codex, f) for f in _TIMES},
+                ),
                 environ=dict(os.environ),
                 run_folder=self.folder / "run",
                 arguments=codex.arguments,
@@ -194,7 +208,13 @@ class Played:
                 yield made, codex
 
 
-_TIMES = ("startup_timeout", "progress_timeout", "tool_silence_timeout", "turn_timeout", "idle_timeout")
+_TIMES = (
+    "startup_timeout",
+    "progress_timeout",
+    "tool_silence_timeout",
+    "turn_timeout",
+    "idle_timeout",
+)
 
 
 @pytest.fixture

@@ -14,7 +14,13 @@ import pytest
 from hermes.core.calls import CallRunner
 from hermes.core.ports import Approvals, Decision, Tool
 from hermes.core.turn import NativeRuntime
-from hermes.schema.events import ApprovalRequested, CodexThread, SessionUndone, Steered, TurnStarted
+from hermes.schema.events import (
+    ApprovalRequested,
+    CodexThread,
+    SessionUndone,
+    Steered,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted import ScriptedModel
@@ -22,7 +28,15 @@ from hermes.testing.served import Fault, Served, ServedCall
 
 
 def command(script: str, number: str = "call_1", **more: Any) -> Served:
-    return Served(calls=(ServedCall("exec_command", msgspec.json.encode({"cmd": script, **more}).decode(), number),))
+    return Served(
+        calls=(
+            ServedCall(
+                "exec_command",
+                msgspec.json.encode({"cmd": script, **more}).decode(),
+                number,
+            ),
+        )
+    )
 
 
 def alive(word: str) -> list[int]:
@@ -60,9 +74,14 @@ async def test_an_interrupt_while_it_talks_keeps_what_was_said(real: Any) -> Non
     assert again.reason == "done"
 
 
-async def test_an_interrupt_ends_the_commands_it_started_and_leaves_no_litter(real: Any) -> None:
+async def test_an_interrupt_ends_the_commands_it_started_and_leaves_no_litter(
+    real: Any,
+) -> None:
     word = f"sleep 98765.{os.getpid()}"
-    async with ModelServer(command(f"({word} & {word}); echo done"), "next") as server, real.bench(server.url) as bench:
+    async with (
+        ModelServer(command(f"({word} & {word}); echo done"), "next") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         await bench.service.submit(session, "run")
         await bench.see("agent.tool.started")
@@ -78,7 +97,9 @@ async def test_an_interrupt_ends_the_commands_it_started_and_leaves_no_litter(re
 
 
 async def test_an_interrupt_while_a_question_is_open(real: Any) -> None:
-    asking = command("touch x", sandbox_permissions="require_escalated", justification="May I?")
+    asking = command(
+        "touch x", sandbox_permissions="require_escalated", justification="May I?"
+    )
     async with ModelServer(asking, "next") as server, real.bench(server.url) as bench:
         session = bench.begin()
         with bench.desk.attached("test"):
@@ -86,7 +107,9 @@ async def test_an_interrupt_while_a_question_is_open(real: Any) -> None:
             asked = await bench.see("agent.approval.requested")
             await bench.service.interrupt(session, by="test")
             ended = await bench.service.idle(session)
-            assert not await bench.service.answer(session, asked["call_id"], "once", by="test")
+            assert not await bench.service.answer(
+                session, asked["call_id"], "once", by="test"
+            )
         (result,) = bench.events(session, ToolFinished)
         assert (await bench.say(session, "again")).reason == "done"
     assert ended.reason == "interrupted"
@@ -99,20 +122,30 @@ async def test_two_interrupts_are_one(real: Any) -> None:
         session = bench.begin()
         await bench.service.submit(session, "talk")
         await bench.see("agent.message.delta")
-        await asyncio.gather(*(bench.service.interrupt(session, by="test") for _ in range(3)))
+        await asyncio.gather(
+            *(bench.service.interrupt(session, by="test") for _ in range(3))
+        )
         assert (await bench.service.idle(session)).reason == "interrupted"
         assert (await bench.say(session, "again")).reason == "done"
 
 
 async def test_what_is_said_meanwhile_goes_into_the_running_turn(real: Any) -> None:
-    async with ModelServer(command("until [ -e go ]; do sleep 0.02; done"), "heard both") as server:
+    async with ModelServer(
+        command("until [ -e go ]; do sleep 0.02; done"), "heard both"
+    ) as server:
         async with real.bench(server.url) as bench:
             session = bench.begin()
             await bench.service.submit(session, "run")
             await bench.see("agent.tool.started")
-            _, seq = await bench.service.submit(session, "and be quick", delivery="steer")
+            _, seq = await bench.service.submit(
+                session, "and be quick", delivery="steer"
+            )
             turn = bench.engine._sessions[session][0]._turn
-            await until(lambda: seq in [words.seq for words in turn._projector.delivered.values()])
+            await until(
+                lambda: (
+                    seq in [words.seq for words in turn._projector.delivered.values()]
+                )
+            )
             (real.cwd / "go").touch()
             ended = await bench.service.idle(session)
             (steered,) = bench.events(session, Steered)
@@ -136,9 +169,14 @@ async def test_a_session_goes_on_with_its_thread_in_another_process(real: Any) -
     assert b"first answer" in sent
 
 
-async def test_a_process_that_dies_is_replaced_and_the_thread_goes_on(real: Any) -> None:
+async def test_a_process_that_dies_is_replaced_and_the_thread_goes_on(
+    real: Any,
+) -> None:
     long = Served(text="word " * 40, fault=Fault(hang="middle"))
-    async with ModelServer("one", long, "three") as server, real.bench(server.url) as bench:
+    async with (
+        ModelServer("one", long, "three") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         await bench.say(session, "remember 4711")
         first = bench.engine.pid(session)
@@ -158,7 +196,10 @@ async def test_a_process_that_dies_is_replaced_and_the_thread_goes_on(real: Any)
 
 
 def _children(pid: int) -> list[int]:
-    return [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [
+        int(number)
+        for number in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ]
 
 
 async def test_closing_leaves_no_process(real: Any) -> None:
@@ -174,7 +215,9 @@ async def test_closing_leaves_no_process(real: Any) -> None:
 
 def _running(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[
+            0
+        ] not in ("Z", "X")
     except OSError:
         return False
 
@@ -199,9 +242,19 @@ asyncio.run(main())
 @pytest.mark.parametrize("wedged", [False, True])
 async def test_codex_ends_when_hermes_is_killed(real: Any, wedged: bool) -> None:
     real.configure("http://127.0.0.1:9/v1")
-    environ = {**real.environ, "CODEX_HOME": str(real.home), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environ = {
+        **real.environ,
+        "CODEX_HOME": str(real.home),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     hermes = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _KILLED, str(real.program), env=environ, cwd=real.cwd, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-c",
+        _KILLED,
+        str(real.program),
+        env=environ,
+        cwd=real.cwd,
+        stdout=asyncio.subprocess.PIPE,
     )
     assert hermes.stdout is not None
     leash = int(await hermes.stdout.readline())
@@ -233,8 +286,13 @@ def native(*replies: str) -> Any:
     return runtime
 
 
-async def test_a_conversation_moves_to_codex_and_back_and_to_codex_again(real: Any) -> None:
-    async with ModelServer("codex one", "codex two") as server, real.bench(server.url) as bench:
+async def test_a_conversation_moves_to_codex_and_back_and_to_codex_again(
+    real: Any,
+) -> None:
+    async with (
+        ModelServer("codex one", "codex two") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         bench.native = native("native one", "native two")
         await bench.say(session, "question one")
@@ -250,16 +308,31 @@ async def test_a_conversation_moves_to_codex_and_back_and_to_codex_again(real: A
         last = server.posts[-1].body
         messages = bench.events(session, AssistantMessage)
     assert engines == ["native", "codex", "native", "codex"]
-    assert [message.text for message in messages] == ["native one", "codex one", "native two", "codex two"]
+    assert [message.text for message in messages] == [
+        "native one",
+        "codex one",
+        "native two",
+        "codex two",
+    ]
     assert b"question one" in carried
     assert b"native one" in carried
     assert len(threads) == 1
-    for words in (b"question one", b"native one", b"question two", b"codex one", b"question three", b"native two"):
+    for words in (
+        b"question one",
+        b"native one",
+        b"question two",
+        b"codex one",
+        b"question three",
+        b"native two",
+    ):
         assert last.count(words) == 1, words
 
 
 async def test_after_an_undo_codex_does_not_know_what_was_taken_back(real: Any) -> None:
-    async with ModelServer("answer one", "answer two", "answer three") as server, real.bench(server.url) as bench:
+    async with (
+        ModelServer("answer one", "answer two", "answer three") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         await bench.say(session, "question one")
         await bench.say(session, "the secret word is xyzzy")
@@ -275,7 +348,10 @@ async def test_after_an_undo_codex_does_not_know_what_was_taken_back(real: Any) 
 
 async def test_a_megabyte_of_output_is_one_line_and_is_taken_in(real: Any) -> None:
     script = "head -c 1200000 /dev/zero | tr '\\\\0' 'x'"
-    async with ModelServer(command(script), "done") as server, real.bench(server.url) as bench:
+    async with (
+        ModelServer(command(script), "done") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         ended = await bench.say(session, "go")
         (result,) = bench.events(session, ToolFinished)
@@ -301,8 +377,14 @@ env_vars = ["MY_TOKEN"]
 """
 
 
-async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any) -> None:
-    real.environ |= {"ANTHROPIC_API_KEY": "sk-ant-hidden", "MY_TOKEN": "tok-hidden", "FAKE_KEY": "fake-named"}
+async def test_other_providers_keys_do_not_reach_codex_or_its_commands(
+    real: Any,
+) -> None:
+    real.environ |= {
+        "ANTHROPIC_API_KEY": "sk-ant-hidden",
+        "MY_TOKEN": "tok-hidden",
+        "FAKE_KEY": "fake-named",
+    }
     async with ModelServer(command("env"), "done") as server:
         async with real.bench(server.url) as bench:
             config = real.home / "config.toml"
@@ -319,13 +401,18 @@ async def test_other_providers_keys_do_not_reach_codex_or_its_commands(real: Any
     assert authorization == "Bearer fake-named"
 
 
-async def test_programs_of_the_project_are_for_codexs_commands_and_not_for_codex(real: Any) -> None:
+async def test_programs_of_the_project_are_for_codexs_commands_and_not_for_codex(
+    real: Any,
+) -> None:
     own = real.cwd / ".venv" / "bin"
     own.mkdir(parents=True)
     (own / "own-tool").write_text("#!/bin/sh\necho from the project\n")
     (own / "own-tool").chmod(0o755)
     real.environ["PATH"] = f"{own}:{real.environ['PATH']}"
-    async with ModelServer(command("own-tool", login=False), "done") as server, real.bench(server.url) as bench:
+    async with (
+        ModelServer(command("own-tool", login=False), "done") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         await bench.say(session, "go")
         environ = _environment(_children(bench.engine.pid(session))[0])
@@ -334,10 +421,15 @@ async def test_programs_of_the_project_are_for_codexs_commands_and_not_for_codex
     assert "from the project" in result.text
 
 
-async def test_the_security_mode_of_the_environment_decides_what_the_sandbox_allows(real: Any) -> None:
+async def test_the_security_mode_of_the_environment_decides_what_the_sandbox_allows(
+    real: Any,
+) -> None:
     """It wins over what codex's own settings say, which let it write."""
     real.environ["HERMES_TERMINAL_SECURITY_MODE"] = "approval-required"
-    async with ModelServer(command("touch here; ls"), "done") as server, real.bench(server.url) as bench:
+    async with (
+        ModelServer(command("touch here; ls"), "done") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         await bench.say(session, "go")
         (result,) = bench.events(session, ToolFinished)
@@ -347,7 +439,10 @@ async def test_the_security_mode_of_the_environment_decides_what_the_sandbox_all
 
 async def test_a_model_that_stalls_is_not_waited_for_for_ever(real: Any) -> None:
     real.codex = msgspec.structs.replace(real.codex, progress_timeout=0.8)
-    async with ModelServer(Served(fault=Fault(hang="body")), "fine") as server, real.bench(server.url) as bench:
+    async with (
+        ModelServer(Served(fault=Fault(hang="body")), "fine") as server,
+        real.bench(server.url) as bench,
+    ):
         session = bench.begin()
         ended = await bench.say(session, "hi")
         again = await bench.say(session, "again")
@@ -360,4 +455,6 @@ async def test_a_model_that_can_not_be_reached_fails_the_turn(real: Any) -> None
     async with real.bench("http://127.0.0.1:9/v1") as bench:
         ended = await bench.say(bench.begin(), "hi")
     assert ended.reason == "failed"
-    assert ("Connection failed" if real.is_newest else "error sending request") in ended.detail
+    assert (
+        "Connection failed" if real.is_newest else "error sending request"
+    ) in ended.detail

@@ -51,14 +51,19 @@ async def delegate(context: ToolContext, task: str) -> str:
     return task
 
 
-TOOLS: dict[str, Tool] = {one.spec.name: one for one in (web_search, write_file, terminal, ask_user, delegate)}
+TOOLS: dict[str, Tool] = {
+    one.spec.name: one for one in (web_search, write_file, terminal, ask_user, delegate)
+}
 
 
 class Asks:
     """A policy that asks about searches."""
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
-        return Decision("ask" if tool.spec.name == "web_search" else "allow", summary="search the web")
+        return Decision(
+            "ask" if tool.spec.name == "web_search" else "allow",
+            summary="search the web",
+        )
 
     def remember(self, request: ApprovalRequested) -> None:
         raise AssertionError("not asked for")
@@ -68,9 +73,17 @@ def lending(approvals: Approvals) -> Lending:
     return Lending(TOOLS, Asks(), approvals)
 
 
-def lent(real: Any, name: str, arguments: dict[str, Any], number: str = "call_1") -> Served:
+def lent(
+    real: Any, name: str, arguments: dict[str, Any], number: str = "call_1"
+) -> Served:
     text = msgspec.json.encode(arguments).decode()
-    return Served(calls=(ServedCall(name, text, number, "mcp__hermes" if real.is_newest else "mcp__hermes__"),))
+    return Served(
+        calls=(
+            ServedCall(
+                name, text, number, "mcp__hermes" if real.is_newest else "mcp__hermes__"
+            ),
+        )
+    )
 
 
 @pytest.fixture
@@ -79,7 +92,9 @@ def lender(real: Any) -> Any:
     return real
 
 
-async def test_a_lent_tool_runs_in_the_session_under_its_policy_with_its_user(lender: Any) -> None:
+async def test_a_lent_tool_runs_in_the_session_under_its_policy_with_its_user(
+    lender: Any,
+) -> None:
     replies = [
         lent(lender, "web_search", {"query": "tea"}),
         lent(lender, "ask_user", {"question": "green?"}, "call_2"),
@@ -91,11 +106,17 @@ async def test_a_lent_tool_runs_in_the_session_under_its_policy_with_its_user(le
         with bench.desk.attached("test"):
             await bench.service.submit(session, "search")
             asked = await bench.see("agent.approval.requested")
-            await bench.service.answer(session, asked["call_id"], "once", by="test", shown=approval_hash(asked))
+            await bench.service.answer(
+                session, asked["call_id"], "once", by="test", shown=approval_hash(asked)
+            )
             question = await bench.see("agent.question.asked")
             await bench.service.reply(session, question["call_id"], "black", by="test")
             ended = await bench.service.idle(session)
-        calls = [call.name for message in bench.events(session, AssistantMessage) for call in message.tool_calls]
+        calls = [
+            call.name
+            for message in bench.events(session, AssistantMessage)
+            for call in message.tool_calls
+        ]
         texts = [row.text for row in bench.events(session, ToolFinished)]
         started = [row.name for row in bench.events(session, ToolStarted)]
         sent = server.posts[-1].body
@@ -115,7 +136,11 @@ async def test_only_what_codex_lacks_is_offered(lender: Any) -> None:
         await bench.say(session, "hi")
         _, lent_by = bench.engine._sessions[session]
         reply = await borrow(str(lent_by._path), Ask(lent_by._token))
-        assert sorted(offer.spec.name for offer in reply.offers) == ["ask_user", "delegate", "web_search"]
+        assert sorted(offer.spec.name for offer in reply.offers) == [
+            "ask_user",
+            "delegate",
+            "web_search",
+        ]
 
 
 async def test_an_interrupt_ends_a_lent_call(lender: Any) -> None:
@@ -133,7 +158,9 @@ async def test_an_interrupt_ends_a_lent_call(lender: Any) -> None:
     assert ended.reason == "interrupted"
 
 
-async def test_the_socket_is_private_and_wants_its_token_and_a_turn(lender: Any) -> None:
+async def test_the_socket_is_private_and_wants_its_token_and_a_turn(
+    lender: Any,
+) -> None:
     async with ModelServer("hi") as server:
         async with lender.bench(server.url) as bench:
             bench.lending = lending
@@ -144,7 +171,9 @@ async def test_the_socket_is_private_and_wants_its_token_and_a_turn(lender: Any)
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
             wrong = await borrow(str(path), Ask("guess", "web_search", {"query": "x"}))
-            late = await borrow(str(path), Ask(lent_by._token, "web_search", {"query": "x"}))
+            late = await borrow(
+                str(path), Ask(lent_by._token, "web_search", {"query": "x"})
+            )
         assert not path.exists()
     assert (wrong.result, wrong.refusal) == (None, "The token is wrong.")
     assert late.result is None

@@ -17,31 +17,52 @@ from hermes.testing.served import Served, ServedCall
 
 
 def remembers(real: Any, text: str) -> Served:
-    arguments = msgspec.json.encode({"edits": [{"action": "add", "text": text, "file": "user"}]}).decode()
-    return Served(calls=(ServedCall("memory", arguments, "m1", "mcp__hermes" if real.is_newest else "mcp__hermes__"),))
+    arguments = msgspec.json.encode(
+        {"edits": [{"action": "add", "text": text, "file": "user"}]}
+    ).decode()
+    return Served(
+        calls=(
+            ServedCall(
+                "memory",
+                arguments,
+                "m1",
+                "mcp__hermes" if real.is_newest else "mcp__hermes__",
+            ),
+        )
+    )
 
 
 OTHER = '\n[mcp_servers.other]\ncommand = "/bin/false"\nrequired = true\nenabled = {enabled}\n'
 
 
-async def test_a_review_runs_on_the_codex_login_and_can_only_learn(real: Any, tmp_path: Path) -> None:
+async def test_a_review_runs_on_the_codex_login_and_can_only_learn(
+    real: Any, tmp_path: Path
+) -> None:
     settings = Settings(
         model=Model(openai_runtime="codex_app_server"),
         codex=Codex(binary=str(real.program), home=str(real.home)),
         learning=Learning(mode="auto"),
     )
-    async with ModelServer("Tea it is.", remembers(real, "Likes tea."), "done") as server:
+    async with ModelServer(
+        "Tea it is.", remembers(real, "Likes tea."), "done"
+    ) as server:
         real.configure(server.url)
         with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
             agent = Agent(app, Secrets({}, {}))
-            session = app.begin(SessionCreated(surface="cli", cwd=str(real.cwd))).session
+            session = app.begin(
+                SessionCreated(surface="cli", cwd=str(real.cwd))
+            ).session
             await agent.service.submit(session, "I like tea.")
             await agent.service.idle(session)
             (real.home / "config.toml").write_text(
                 (real.home / "config.toml").read_text() + OTHER.format(enabled="true")
             )
             reviewed = await agent.learner.review(session)
-            called = [row.event for row in app.store.log.every_event(session) if isinstance(row.event, AuxiliaryCalled)]
+            called = [
+                row.event
+                for row in app.store.log.every_event(session)
+                if isinstance(row.event, AuxiliaryCalled)
+            ]
             learned = agent.learner.learning.memory.snapshot()
             await agent.close()
         review = msgspec.json.decode(server.posts[1].body)
@@ -60,8 +81,15 @@ async def test_a_review_runs_on_the_codex_login_and_can_only_learn(real: Any, tm
     assert b"Tea it is." in said
 
 
-async def test_somebody_with_a_key_or_a_model_named_for_it_is_reviewed_by_that(tmp_path: Path) -> None:
+async def test_somebody_with_a_key_or_a_model_named_for_it_is_reviewed_by_that(
+    tmp_path: Path,
+) -> None:
     codex = Model(openai_runtime="codex_app_server")
     with build(Settings(model=codex), Home(tmp_path / "home"), bus=Bus()) as app:
         session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
-        assert Agent(app, Secrets({}, {"OPENAI_API_KEY": "sk-test"}))._codex_review(session, {}) is None
+        assert (
+            Agent(app, Secrets({}, {"OPENAI_API_KEY": "sk-test"}))._codex_review(
+                session, {}
+            )
+            is None
+        )

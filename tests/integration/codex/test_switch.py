@@ -35,10 +35,15 @@ command = "echo"
 """
 SERVERS = {
     "files": McpServer(
-        command="npx", args=("-y", "files"), env={"ROOT": "/srv", "FILES_TOKEN": "${FILES_TOKEN}"}, cwd="/"
+        command="npx",
+        args=("-y", "files"),
+        env={"ROOT": "/srv", "FILES_TOKEN": "${FILES_TOKEN}"},
+        cwd="/",
     ),
     "web": McpServer(
-        url="https://example.org/mcp", headers={"Authorization": "Bearer ${WEB_TOKEN}", "X-A": "b"}, timeout=9.5
+        url="https://example.org/mcp",
+        headers={"Authorization": "Bearer ${WEB_TOKEN}", "X-A": "b"},
+        timeout=9.5,
     ),
     "odd name": McpServer(command="x", enabled=False),
 }
@@ -54,7 +59,9 @@ def place(real: Any, **more: Any) -> Place:
     )
 
 
-async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_again(real: Any) -> None:
+async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_again(
+    real: Any,
+) -> None:
     config = real.home / "config.toml"
     config.write_text(MINE)
     here = place(real)
@@ -65,7 +72,10 @@ async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_agai
     written = config.read_text()
     assert done.lines[0].startswith("Codex runs your turns from now on")
     assert await preflight(real.program, here.environment()) == ""
-    assert load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime == "codex_app_server"
+    assert (
+        load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime
+        == "codex_app_server"
+    )
     await enable(here)
     assert config.read_text() == written
     assert (await status(here)).migrated
@@ -105,10 +115,15 @@ async def test_a_broken_file_is_left_alone_and_nothing_is_switched(real: Any) ->
     assert not here.home.config.exists()
 
 
-async def test_a_wrong_value_in_the_users_file_is_told_but_does_not_stop(real: Any) -> None:
+async def test_a_wrong_value_in_the_users_file_is_told_but_does_not_stop(
+    real: Any,
+) -> None:
     (real.home / "config.toml").write_text("model = 3\n")
     done = await enable(place(real))
-    assert any(line.startswith("Codex has something against your config.toml: ") for line in done.lines)
+    assert any(
+        line.startswith("Codex has something against your config.toml: ")
+        for line in done.lines
+    )
 
 
 async def test_plugins_are_listed_by_every_version(real: Any) -> None:
@@ -116,7 +131,9 @@ async def test_plugins_are_listed_by_every_version(real: Any) -> None:
     assert not any("could not be listed" in line for line in done.lines)
 
 
-async def test_what_codex_has_against_the_users_own_keys_is_told_but_does_not_stop(real: Any) -> None:
+async def test_what_codex_has_against_the_users_own_keys_is_told_but_does_not_stop(
+    real: Any,
+) -> None:
     (real.home / "config.toml").write_text('no_such_key = 1\nmodel = "gpt-5.5"\n')
     done = await enable(place(real))
     assert any("no_such_key" in line for line in done.lines) is real.is_newest
@@ -126,7 +143,12 @@ async def test_status_says_how_it_stands(real: Any) -> None:
     real.configure("http://127.0.0.1:9/v1")
     standing = await status(place(real))
     version = NEWEST if real.is_newest else OLDEST
-    assert (standing.on, standing.version, standing.signed_in, standing.migrated) == (False, version, False, False)
+    assert (standing.on, standing.version, standing.signed_in, standing.migrated) == (
+        False,
+        version,
+        False,
+        False,
+    )
     assert "Signed in: no. Run: codex login" in standing.lines()
 
 
@@ -156,7 +178,9 @@ def test_a_crash_at_any_point_leaves_the_old_or_the_new_file(tmp_path: Path) -> 
     crashes, seen = 0, set()
     for limit in range(1, 60):
         config.write_text(MINE)
-        code = subprocess.run([sys.executable, "-c", _CRASH, str(config), str(limit)], check=False).returncode
+        code = subprocess.run(
+            [sys.executable, "-c", _CRASH, str(config), str(limit)], check=False
+        ).returncode
         assert config.read_text() in (MINE, new)
         seen.add(config.read_text())
         if code == 0:
@@ -186,11 +210,15 @@ def test_the_files_mode_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o640
 
 
-LITERAL = migrate.Wanted(servers={"s": McpServer(command="x", env={"API_KEY": "sk-literal"})})
+LITERAL = migrate.Wanted(
+    servers={"s": McpServer(command="x", env={"API_KEY": "sk-literal"})}
+)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o600, 0o400])
-def test_a_file_with_values_of_servers_is_for_the_user_alone(tmp_path: Path, mode: int) -> None:
+def test_a_file_with_values_of_servers_is_for_the_user_alone(
+    tmp_path: Path, mode: int
+) -> None:
     config = tmp_path / "config.toml"
     config.write_text(MINE)
     config.chmod(mode)
@@ -243,7 +271,9 @@ some_servers = st.dictionaries(
             enabled=st.booleans(),
         ),
         st.builds(
-            McpServer, url=st.just("https://example.org/mcp"), headers=st.dictionaries(st.just("X-A"), st.just("b"))
+            McpServer,
+            url=st.just("https://example.org/mcp"),
+            headers=st.dictionaries(st.just("X-A"), st.just("b")),
         ),
     ),
     max_size=3,
@@ -258,6 +288,16 @@ def test_the_real_program_accepts_the_block_in_whatever_file(
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "config.toml"
         config.write_text("".join(keys + tables))
-        wanted = migrate.Wanted(servers=servers, tool_server=("/opt/hermes", "mcp"), plugins=("a@b",))
+        wanted = migrate.Wanted(
+            servers=servers, tool_server=("/opt/hermes", "mcp"), plugins=("a@b",)
+        )
         migrate.write(migrate.plan(config, wanted))
-        assert asyncio.run(preflight(program, {"PATH": "/usr/bin:/bin", "HOME": folder, "CODEX_HOME": folder})) == ""
+        assert (
+            asyncio.run(
+                preflight(
+                    program,
+                    {"PATH": "/usr/bin:/bin", "HOME": folder, "CODEX_HOME": folder},
+                )
+            )
+            == ""
+        )

@@ -21,7 +21,10 @@ FILES = sorted((DATA / "transcripts").glob("*.jsonl"))
 
 
 def rows(file: Path) -> list[tuple[str, dict[str, Any]]]:
-    return [(side, message) for side, message in map(json.loads, file.read_text().splitlines())]
+    return [
+        (side, message)
+        for side, message in map(json.loads, file.read_text().splitlines())
+    ]
 
 
 @cache
@@ -33,7 +36,9 @@ def validators(version: str = NEWEST) -> dict[str, dict[str, Any]]:
         found[union] = {}
         for one in parts["oneOf"]:
             whole = {**one, "definitions": parts["definitions"]}
-            found[union][one["properties"]["method"]["enum"][0]] = jsonschema.Draft7Validator(whole)
+            found[union][one["properties"]["method"]["enum"][0]] = (
+                jsonschema.Draft7Validator(whole)
+            )
     return found
 
 
@@ -54,28 +59,42 @@ def project(file: Path) -> list[Event]:
         if side != "s2c" or "method" not in message or "id" in message:
             continue
         if message["method"] == "turn/started":
-            projector = Projector(message["params"]["turn"]["id"], cwd="/workspace", model="m")
+            projector = Projector(
+                message["params"]["turn"]["id"], cwd="/workspace", model="m"
+            )
         told = classify(json.dumps(message).encode())
         assert isinstance(told, Notice)
         if projector is not None:
             events += projector.feed(told)
             if projector.ending is not None:
-                events += projector.close(finish="stop" if projector.ending.status == "completed" else "interrupted")
+                events += projector.close(
+                    finish="stop"
+                    if projector.ending.status == "completed"
+                    else "interrupted"
+                )
                 assert projector.odd == 0
                 projector = None
     return events + (projector.close(finish="interrupted") if projector else [])
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_recording_projects_to_the_same_bytes_and_a_valid_conversation(file: Path) -> None:
+def test_a_recording_projects_to_the_same_bytes_and_a_valid_conversation(
+    file: Path,
+) -> None:
     events = project(file)
-    assert [msgspec.json.encode(event) for event in events] == [msgspec.json.encode(event) for event in project(file)]
+    assert [msgspec.json.encode(event) for event in events] == [
+        msgspec.json.encode(event) for event in project(file)
+    ]
     history = History()
     for number, event in enumerate(events, 1):
         history.add(number, event)
     assert history.open_calls == {}
     for before, after in zip(history.messages, history.messages[1:], strict=False):
-        assert type(before) is not type(after) or isinstance(before, ToolFinished) or not _calls(before)
+        assert (
+            type(before) is not type(after)
+            or isinstance(before, ToolFinished)
+            or not _calls(before)
+        )
 
 
 def _calls(message: object) -> bool:
@@ -93,7 +112,11 @@ def _calls(message: object) -> bool:
     ],
 )
 def test_results_of_recordings(name: str, texts: list[str]) -> None:
-    found = [event.text for event in project(DATA / "transcripts" / f"{name}.jsonl") if isinstance(event, ToolFinished)]
+    found = [
+        event.text
+        for event in project(DATA / "transcripts" / f"{name}.jsonl")
+        if isinstance(event, ToolFinished)
+    ]
     assert found[: len(texts)] == texts
 
 
@@ -117,8 +140,15 @@ async def test_what_we_send_is_what_the_schema_says(played: Any) -> None:
         await codex.begin_turn("turn-3")  # what was not taken in any more is said again
         codex.end_turn(turn="turn-3")
         await bench.service.idle(session)
-    sent = [message for message in codex.received if "method" in message and "id" in message]
+    sent = [
+        message for message in codex.received if "method" in message and "id" in message
+    ]
     for message in sent:
         for version in (OLDEST, NEWEST):
             validators(version)["ClientRequest"][message["method"]].validate(message)
-    assert {message["method"] for message in sent} >= {"thread/start", "thread/resume", "turn/start", "turn/steer"}
+    assert {message["method"] for message in sent} >= {
+        "thread/start",
+        "thread/resume",
+        "turn/start",
+        "turn/steer",
+    }

@@ -29,7 +29,9 @@ class House:
         self.link = link
         self.url = served.board.url
         self.host = self.url.removeprefix("http://")
-        self.client = httpx2.AsyncClient(base_url=self.url, timeout=PATIENCE, trust_env=False)
+        self.client = httpx2.AsyncClient(
+            base_url=self.url, timeout=PATIENCE, trust_env=False
+        )
         self._keys = Keyring(app.home, app.clock.now)
 
     def token(self, *scopes: Scope, channel: str = "") -> str:
@@ -38,15 +40,21 @@ class House:
     def bearer(self, *scopes: Scope) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token(*scopes)}"}
 
-    async def call(self, method: str, path: str, body: object = None, *, scope: Scope = "admin") -> Any:
+    async def call(
+        self, method: str, path: str, body: object = None, *, scope: Scope = "admin"
+    ) -> Any:
         """An answer that must be good, decoded."""
         answer = await self.ask(method, path, body, scope=scope)
         assert answer.status_code == 200, (answer.status_code, answer.text)
         return answer.json()
 
-    async def ask(self, method: str, path: str, body: object = None, *, scope: Scope = "admin") -> httpx2.Response:
+    async def ask(
+        self, method: str, path: str, body: object = None, *, scope: Scope = "admin"
+    ) -> httpx2.Response:
         content = None if body is None else msgspec.json.encode(body)
-        return await self.client.request(method, path, content=content, headers=self.bearer(scope))
+        return await self.client.request(
+            method, path, content=content, headers=self.bearer(scope)
+        )
 
     def socket(
         self,
@@ -60,12 +68,17 @@ class House:
     ) -> connect:
         """A WebSocket with a token in its header; with an empty one, without."""
         given = self.token(scope) if token is None else token
-        all_headers = {**({"Authorization": f"Bearer {given}"} if given else {}), **(headers or {})}
+        all_headers = {
+            **({"Authorization": f"Bearer {given}"} if given else {}),
+            **(headers or {}),
+        }
         return connect(
             self.url.replace("http", "ws", 1) + path,
             additional_headers=all_headers,
             origin=Origin(origin) if origin is not None else None,
-            subprotocols=[Subprotocol(one) for one in subprotocols] if subprotocols else None,
+            subprotocols=[Subprotocol(one) for one in subprotocols]
+            if subprotocols
+            else None,
             proxy=None,
             compression=None,
             max_size=None,
@@ -93,9 +106,16 @@ async def opened(
     home = Home(folder / "home")
     with build(msgspec.structs.replace(settings, dashboard=section), home) as app:
         stop = asyncio.Event()
-        ready: asyncio.Future[tuple[Served, str]] = asyncio.get_running_loop().create_future()
+        ready: asyncio.Future[tuple[Served, str]] = (
+            asyncio.get_running_loop().create_future()
+        )
         serving = asyncio.create_task(
-            serve(app, secrets or Secrets({}, {}), lambda served, link: ready.set_result((served, link)), stop)
+            serve(
+                app,
+                secrets or Secrets({}, {}),
+                lambda served, link: ready.set_result((served, link)),
+                stop,
+            )
         )
         await asyncio.wait([serving, ready], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
@@ -109,7 +129,9 @@ async def opened(
             await asyncio.wait_for(serving, PATIENCE)
 
 
-async def frames(socket: ClientConnection, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+async def frames(
+    socket: ClientConnection, until: Callable[[dict[str, Any]], bool]
+) -> list[dict[str, Any]]:
     """Events of a feed up to the first that fits."""
     found: list[dict[str, Any]] = []
     async with asyncio.timeout(PATIENCE):

@@ -18,16 +18,26 @@ DOT = base64.b64decode(
 def _shown(house: House, *sources: Path) -> tuple[str, int]:
     """A session with a message of pictures; its seq."""
     session = house.app.begin(SessionCreated(surface="dashboard")).session
-    images = tuple(Image(source=str(source), media_type="image/png") for source in sources)
+    images = tuple(
+        Image(source=str(source), media_type="image/png") for source in sources
+    )
     (row,) = house.app.record(session, UserMessage(text="look", images=images))
     return session, row.seq
 
 
-async def test_a_picture_of_a_message_is_handed_out(house: House, tmp_path: Path) -> None:
+async def test_a_picture_of_a_message_is_handed_out(
+    house: House, tmp_path: Path
+) -> None:
     (tmp_path / "dot.png").write_bytes(DOT)
     session, seq = _shown(house, tmp_path / "dot.png")
-    answer = await house.ask("GET", f"/api/sessions/{session}/pictures/{seq}/0", scope="observe")
-    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, DOT, "image/png")
+    answer = await house.ask(
+        "GET", f"/api/sessions/{session}/pictures/{seq}/0", scope="observe"
+    )
+    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (
+        200,
+        DOT,
+        "image/png",
+    )
     (row,) = house.app.record(
         session,
         ToolFinished(
@@ -36,14 +46,20 @@ async def test_a_picture_of_a_message_is_handed_out(house: House, tmp_path: Path
             images=(Image(source=str(tmp_path / "dot.png"), media_type="image/png"),),
         ),
     )
-    answer = await house.ask("GET", f"/api/sessions/{session}/pictures/{row.seq}/0", scope="observe")
+    answer = await house.ask(
+        "GET", f"/api/sessions/{session}/pictures/{row.seq}/0", scope="observe"
+    )
     assert answer.content == DOT
 
 
-async def test_nothing_else_is_handed_out_as_a_picture(house: House, tmp_path: Path) -> None:
+async def test_nothing_else_is_handed_out_as_a_picture(
+    house: House, tmp_path: Path
+) -> None:
     """Not a file that is no picture, whatever the log calls it; not what no row names; not an address elsewhere."""
     (tmp_path / "key.png").write_text("-----BEGIN PRIVATE KEY-----")
-    (tmp_path / "drawing.png").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
+    (tmp_path / "drawing.png").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>'
+    )
     session, seq = _shown(
         house,
         tmp_path / "key.png",
@@ -52,20 +68,35 @@ async def test_nothing_else_is_handed_out_as_a_picture(house: House, tmp_path: P
         tmp_path,
         Path("https://x.example/a"),
     )
-    for path in [*(f"{seq}/{number}" for number in range(6)), f"{seq + 1}/0", f"{seq - 1}/0", "0/0"]:
-        answer = await house.ask("GET", f"/api/sessions/{session}/pictures/{path}", scope="observe")
+    for path in [
+        *(f"{seq}/{number}" for number in range(6)),
+        f"{seq + 1}/0",
+        f"{seq - 1}/0",
+        "0/0",
+    ]:
+        answer = await house.ask(
+            "GET", f"/api/sessions/{session}/pictures/{path}", scope="observe"
+        )
         assert (answer.status_code, "PRIVATE" in answer.text) == (404, False), path
 
 
 async def test_what_waits_names_the_session_it_is_for(house: House) -> None:
     parent = house.app.begin(SessionCreated(surface="dashboard")).session
-    child = house.app.begin(SessionCreated(surface="delegate", kind="child", parent=parent, root=parent)).session
-    branch = house.app.begin(SessionCreated(surface="dashboard", kind="branch", parent=parent, root=parent)).session
-    asked = ApprovalRequested(call_id="c1", name="terminal", arguments="{}", summary="ls")
+    child = house.app.begin(
+        SessionCreated(surface="delegate", kind="child", parent=parent, root=parent)
+    ).session
+    branch = house.app.begin(
+        SessionCreated(surface="dashboard", kind="branch", parent=parent, root=parent)
+    ).session
+    asked = ApprovalRequested(
+        call_id="c1", name="terminal", arguments="{}", summary="ls"
+    )
     house.app.record(child, asked)
     house.app.record(branch, asked)
     waiting = (await house.call("GET", "/api/approvals"))["waiting"]
-    assert {(one["session_id"], one["root_session_id"], one["kind"]) for one in waiting} == {
+    assert {
+        (one["session_id"], one["root_session_id"], one["kind"]) for one in waiting
+    } == {
         (child, parent, "approval"),
         (branch, "", "approval"),
     }
@@ -74,13 +105,19 @@ async def test_what_waits_names_the_session_it_is_for(house: House) -> None:
 async def test_a_skill_is_called_by_its_name(house: House) -> None:
     folder = house.app.home.root / "skills" / "brew-tea"
     folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: brew-tea\ndescription: How tea is made.\n---\n\nWarm the pot first.\n")
+    (folder / "SKILL.md").write_text(
+        "---\nname: brew-tea\ndescription: How tea is made.\n---\n\nWarm the pot first.\n"
+    )
     session = house.app.begin(SessionCreated(surface="dashboard")).session
     for text in ("/brew-tea for two", "/no-such-thing"):
-        await house.call("POST", f"/api/sessions/{session}/messages", {"text": text}, scope="chat")
+        await house.call(
+            "POST", f"/api/sessions/{session}/messages", {"text": text}, scope="chat"
+        )
     said = [
         message["text"]
-        for message in (await house.call("GET", f"/api/sessions/{session}/messages"))["messages"]
+        for message in (await house.call("GET", f"/api/sessions/{session}/messages"))[
+            "messages"
+        ]
         if message["role"] == "user"
     ]
     assert said[0].startswith('/brew-tea for two\n\n<skill name="brew-tea">')
@@ -89,7 +126,10 @@ async def test_a_skill_is_called_by_its_name(house: House) -> None:
 
 
 async def test_the_pages_files_are_asked_for_once(house: House) -> None:
-    for path, lasts in (("/static/app/ui.js", "no-cache"), ("/static/vendor/htm-3.1.1/htm.js", "immutable")):
+    for path, lasts in (
+        ("/static/app/ui.js", "no-cache"),
+        ("/static/vendor/htm-3.1.1/htm.js", "immutable"),
+    ):
         first = await house.ask("GET", path, scope="observe")
         assert lasts in first.headers["cache-control"]
         assert first.headers["content-type"].startswith("text/javascript")
@@ -99,20 +139,30 @@ async def test_the_pages_files_are_asked_for_once(house: House) -> None:
 
 
 async def _said(house: House, session: str) -> list[str]:
-    messages = (await house.call("GET", f"/api/sessions/{session}/messages"))["messages"]
+    messages = (await house.call("GET", f"/api/sessions/{session}/messages"))[
+        "messages"
+    ]
     return [message["text"] for message in messages if message["role"] == "user"]
 
 
-async def test_a_named_file_goes_along_from_the_sessions_folder_alone(house: House, tmp_path: Path) -> None:
+async def test_a_named_file_goes_along_from_the_sessions_folder_alone(
+    house: House, tmp_path: Path
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "notes.md").write_text("Water first.\n")
     (work / ".env").write_text("KEY=1")
     (tmp_path / "other.md").write_text("not yours")
-    session = house.app.begin(SessionCreated(surface="dashboard", cwd=str(work))).session
+    session = house.app.begin(
+        SessionCreated(surface="dashboard", cwd=str(work))
+    ).session
     body = {"text": "read @notes.md, @.env and @../other.md"}
-    taken = await house.call("POST", f"/api/sessions/{session}/messages", body, scope="chat")
-    assert await _said(house, session) == [f'{body["text"]}\n\n<attached path="notes.md">\nWater first.\n</attached>']
+    taken = await house.call(
+        "POST", f"/api/sessions/{session}/messages", body, scope="chat"
+    )
+    assert await _said(house, session) == [
+        f'{body["text"]}\n\n<attached path="notes.md">\nWater first.\n</attached>'
+    ]
     assert taken["remarks"] == [
         ".env is only named, its content is not sent: it may hold secrets.",
         "There is no ../other.md here; your words are sent as they are.",
@@ -123,30 +173,55 @@ async def test_less_asking_needs_the_right_to_approve(house: House) -> None:
     session = house.app.begin(SessionCreated(surface="dashboard")).session
     path = f"/api/sessions/{session}"
     for mode in ("auto-edit", "full"):
-        refused = await house.ask("POST", f"{path}/messages", {"text": "go", "approvals": mode}, scope="chat")
-        assert (refused.status_code, "approve" in refused.json()["error"]) == (403, True)
-        refused = await house.ask("PUT", f"{path}/mode", {"approvals": mode}, scope="chat")
-        assert (refused.status_code, "approve" in refused.json()["error"]) == (403, True)
+        refused = await house.ask(
+            "POST", f"{path}/messages", {"text": "go", "approvals": mode}, scope="chat"
+        )
+        assert (refused.status_code, "approve" in refused.json()["error"]) == (
+            403,
+            True,
+        )
+        refused = await house.ask(
+            "PUT", f"{path}/mode", {"approvals": mode}, scope="chat"
+        )
+        assert (refused.status_code, "approve" in refused.json()["error"]) == (
+            403,
+            True,
+        )
     assert await _said(house, session) == []
     assert (await house.call("GET", path))["approvals"] == "ask"
     await house.call("PUT", f"{path}/mode", {"approvals": "auto-edit"})
     assert (await house.call("GET", path))["approvals"] == "auto-edit"
     await house.call("PUT", f"{path}/mode", {"approvals": "ask"}, scope="chat")
     assert (await house.call("GET", path))["approvals"] == "ask"
-    await house.call("POST", f"{path}/messages", {"text": "strict", "approvals": "ask"}, scope="chat")
+    await house.call(
+        "POST", f"{path}/messages", {"text": "strict", "approvals": "ask"}, scope="chat"
+    )
     assert await _said(house, session) == ["strict"]
-    wrong = await house.ask("POST", f"{path}/messages", {"text": "go", "approvals": "everything"})
+    wrong = await house.ask(
+        "POST", f"{path}/messages", {"text": "go", "approvals": "everything"}
+    )
     assert wrong.status_code == 422
 
 
 async def test_what_fills_the_window_is_told(tmp_path: Path) -> None:
     settings = Settings(model=Model(default="gpt-5"))
-    async with opened(tmp_path, settings, Secrets({"OPENAI_API_KEY": "sk-none"}, {})) as house:
+    async with opened(
+        tmp_path, settings, Secrets({"OPENAI_API_KEY": "sk-none"}, {})
+    ) as house:
         session = house.app.begin(SessionCreated(surface="dashboard")).session
         (row,) = house.app.record(session, UserMessage(text="word " * 300))
         house.app.record(session, TurnStarted(inputs=(row.seq,)))
-        filling = await house.call("GET", f"/api/sessions/{session}/context", scope="observe")
+        filling = await house.call(
+            "GET", f"/api/sessions/{session}/context", scope="observe"
+        )
     (words,) = filling["parts"]
-    assert (words["name"], words["count"], filling["used"] == words["tokens"] > 200) == ("your words", 1, True)
-    assert (filling["counted"], filling["window"] > filling["full"] > 0) == (False, True)
+    assert (
+        words["name"],
+        words["count"],
+        filling["used"] == words["tokens"] > 200,
+    ) == ("your words", 1, True)
+    assert (filling["counted"], filling["window"] > filling["full"] > 0) == (
+        False,
+        True,
+    )
     assert filling["next"]["summarised"] == 0

@@ -45,18 +45,26 @@ async def test_rows_of_before_come_first_then_those_that_happen(house: House) ->
         assert _seqs(events) == list(range(1, 502))
         await asyncio.to_thread(_say, house, session, 300, 500)
         assert _seqs(await frames(socket, _titled(799))) == list(range(502, 802))
-    async with house.socket(f"/api/sessions/{session}/feed?epoch={events[0]['epoch']}&after=790") as socket:
-        assert _seqs(await frames(socket, is_type("feed.partial"))) == list(range(791, 802))
+    async with house.socket(
+        f"/api/sessions/{session}/feed?epoch={events[0]['epoch']}&after=790"
+    ) as socket:
+        assert _seqs(await frames(socket, is_type("feed.partial"))) == list(
+            range(791, 802)
+        )
 
 
-async def test_a_line_that_breaks_a_hundred_times_loses_and_doubles_nothing(house: House) -> None:
+async def test_a_line_that_breaks_a_hundred_times_loses_and_doubles_nothing(
+    house: House,
+) -> None:
     session = _begin(house)
     dice = random.Random(7)
     done = asyncio.Event()
 
     async def write() -> None:
         for number in range(600):
-            await asyncio.to_thread(house.app.record, session, SessionTitled(title=f"title {number}"))
+            await asyncio.to_thread(
+                house.app.record, session, SessionTitled(title=f"title {number}")
+            )
         done.set()
 
     writing = asyncio.create_task(write())
@@ -65,7 +73,9 @@ async def test_a_line_that_breaks_a_hundred_times_loses_and_doubles_nothing(hous
     async with asyncio.timeout(PATIENCE):
         while breaks < 100 or not seen or seen[-1] < 601:
             after = seen[-1] if seen else 0
-            async with house.socket(f"/api/sessions/{session}/feed?epoch={epoch}&after={after}") as socket:
+            async with house.socket(
+                f"/api/sessions/{session}/feed?epoch={epoch}&after={after}"
+            ) as socket:
                 for _ in range(dice.randint(1, 3) if breaks < 100 else 10_000):
                     batch = msgspec.json.decode(await socket.recv())
                     epoch = epoch or batch[0].get("epoch", 0)
@@ -78,12 +88,17 @@ async def test_a_line_that_breaks_a_hundred_times_loses_and_doubles_nothing(hous
     assert seen == list(range(1, 602))
 
 
-async def test_a_cursor_of_another_epoch_is_said_so_and_everything_follows(house: House) -> None:
+async def test_a_cursor_of_another_epoch_is_said_so_and_everything_follows(
+    house: House,
+) -> None:
     session = _begin(house)
     _say(house, session, 3)
     async with house.socket(f"/api/sessions/{session}/feed?epoch=5&after=2") as socket:
         events = await frames(socket, is_type("feed.partial"))
-    assert [event["type"] for event in events[:2]] == ["feed.hello", "feed.epoch_changed"]
+    assert [event["type"] for event in events[:2]] == [
+        "feed.hello",
+        "feed.epoch_changed",
+    ]
     assert events[1]["was"] == 5
     assert _seqs(events) == [1, 2, 3, 4]
 
@@ -92,7 +107,11 @@ async def test_rows_that_are_gone_are_said_so(house: House) -> None:
     session = _begin(house)
     _say(house, session, 6)
     database = house.app.store.log._db
-    database.write(lambda connection: connection.execute("DELETE FROM events WHERE seq IN (3, 4)").fetchall())
+    database.write(
+        lambda connection: connection.execute(
+            "DELETE FROM events WHERE seq IN (3, 4)"
+        ).fetchall()
+    )
     async with house.socket(f"/api/sessions/{session}/feed") as socket:
         events = await frames(socket, is_type("feed.partial"))
     assert _seqs(events) == [1, 2, 5, 6, 7]
@@ -111,10 +130,20 @@ async def test_somebody_who_comes_late_sees_what_is_being_said(house: House) -> 
         bus.publish("agent.tool.progress", {"call_id": "c", "text": "line\n", **place})
         async with house.socket(f"/api/sessions/{session}/feed") as late:
             partial = (await frames(late, is_type("feed.partial")))[-1]
-            assert (partial["text"], partial["tools"]) == ("Once upon ", {"c": "line\n"})
+            assert (partial["text"], partial["tools"]) == (
+                "Once upon ",
+                {"c": "line\n"},
+            )
             bus.publish("agent.message.delta", {"text": "a time", **place})
-            assert (await frames(late, is_type("agent.message.delta")))[-1]["text"] == "a time"
-        texts = [event["text"] for event in await frames(early, lambda event: event.get("text") == "a time")]
+            assert (await frames(late, is_type("agent.message.delta")))[-1][
+                "text"
+            ] == "a time"
+        texts = [
+            event["text"]
+            for event in await frames(
+                early, lambda event: event.get("text") == "a time"
+            )
+        ]
         assert texts == ["Once ", "upon ", "line\n", "a time"]
 
 
@@ -152,14 +181,18 @@ async def test_what_another_process_writes_is_followed_live(house: House) -> Non
         assert _seqs(await frames(everything, _titled(39))) == list(range(3, 43))
 
 
-async def test_a_session_begun_elsewhere_is_seen_by_those_who_watch_everything(house: House) -> None:
+async def test_a_session_begun_elsewhere_is_seen_by_those_who_watch_everything(
+    house: House,
+) -> None:
     async with house.socket("/api/feed?pattern=session.*") as everything:
         await frames(everything, is_type("feed.hello"))
         await asyncio.to_thread(_begin, house)
         await frames(everything, is_type("session.created"))
         with build(Settings(), Home(house.app.home.root)) as other:
             session = other.begin(SessionCreated(surface="elsewhere")).session
-        seen = await frames(everything, lambda event: event.get("session_id") == session)
+        seen = await frames(
+            everything, lambda event: event.get("session_id") == session
+        )
         assert seen[-1]["surface"] == "elsewhere"
 
 
@@ -169,7 +202,11 @@ async def test_several_patterns_in_one_feed_give_each_event_once(house: House) -
         for topic in ("one.thing", "three.other", "two.thing", "two.end"):
             house.app.bus.publish(topic, {})
         seen = await frames(everything, is_type("two.end"))
-        assert [event["type"] for event in seen] == ["one.thing", "two.thing", "two.end"]
+        assert [event["type"] for event in seen] == [
+            "one.thing",
+            "two.thing",
+            "two.end",
+        ]
 
 
 async def test_a_session_that_is_deleted_ends_its_feed(house: House) -> None:
@@ -184,9 +221,14 @@ async def test_a_session_that_is_deleted_ends_its_feed(house: House) -> None:
         assert closed.value.rcvd.code == 4004
 
 
-async def test_a_dashboard_that_ends_does_not_say_that_the_session_is_gone(house: House) -> None:
+async def test_a_dashboard_that_ends_does_not_say_that_the_session_is_gone(
+    house: House,
+) -> None:
     session = _begin(house)
-    async with house.socket(f"/api/sessions/{session}/feed") as one, house.socket("/api/feed") as all_of_it:
+    async with (
+        house.socket(f"/api/sessions/{session}/feed") as one,
+        house.socket("/api/feed") as all_of_it,
+    ):
         for socket in (one, all_of_it):
             await frames(socket, is_type("feed.hello"))
         house.served.board.hub.stop()
@@ -225,7 +267,9 @@ async def test_server_sent_events_go_on_behind_the_last_event_id(house: House) -
     session = _begin(house)
     _say(house, session, 4)
     path = f"/api/sessions/{session}/stream"
-    async with house.client.stream("GET", path, headers=house.bearer("observe")) as answer:
+    async with house.client.stream(
+        "GET", path, headers=house.bearer("observe")
+    ) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         first = await _events(answer.aiter_lines(), 4)
     last = first[-1][0]
@@ -261,8 +305,12 @@ async def _stuck(house: House, path: str, *, upgrade: bool) -> asyncio.StreamWri
     return writer
 
 
-@pytest.mark.parametrize(("path", "upgrade"), [("/api/feed", True), ("/api/stream", False)])
-async def test_a_consumer_that_is_stuck_costs_nobody_else_anything(house: House, path: str, upgrade: bool) -> None:
+@pytest.mark.parametrize(
+    ("path", "upgrade"), [("/api/feed", True), ("/api/stream", False)]
+)
+async def test_a_consumer_that_is_stuck_costs_nobody_else_anything(
+    house: House, path: str, upgrade: bool
+) -> None:
     hub = house.served.board.hub
     hub.patience = 0.5
     stuck = await _stuck(house, f"{path}?pattern=load.**", upgrade=upgrade)
@@ -309,7 +357,10 @@ async def test_a_consumer_that_was_slow_learns_what_it_missed(house: House) -> N
 
 async def test_messages_of_every_length_arrive_as_they_were_sent(house: House) -> None:
     """A frame says its length in one of three ways."""
-    watching, publishing = house.socket("/api/events?channel=c"), house.socket("/api/pub?channel=c")
+    watching, publishing = (
+        house.socket("/api/events?channel=c"),
+        house.socket("/api/pub?channel=c"),
+    )
     async with watching as watcher, publishing as publisher, asyncio.timeout(PATIENCE):
         hearing = asyncio.create_task(watcher.recv())
         while not hearing.done():  # nobody says when it has begun to watch

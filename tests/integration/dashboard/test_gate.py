@@ -43,7 +43,9 @@ async def _status(house: House, path: str, **options: Any) -> int:
 # --- everything is behind it -----------------------------------------------------------------------------------------
 
 
-async def test_every_route_refuses_without_a_credential_and_without_its_scope(house: House) -> None:
+async def test_every_route_refuses_without_a_credential_and_without_its_scope(
+    house: House,
+) -> None:
     gate = house.served.application
     assert isinstance(gate, Gate)
     routes = gate._app.routes  # type: ignore[attr-defined]
@@ -57,7 +59,9 @@ async def test_every_route_refuses_without_a_credential_and_without_its_scope(ho
         path = _example(route.path)
         if isinstance(route, WebSocketRoute):
             assert await _status(house, path, token="") == 401, path
-            assert await _status(house, path, headers={"Authorization": "Bearer hd_x.y"}, token="") in {401, 429}, path
+            assert await _status(
+                house, path, headers={"Authorization": "Bearer hd_x.y"}, token=""
+            ) in {401, 429}, path
             continue
         for method in (route.methods or set()) - {"HEAD"}:
             answer = await house.client.request(method, path)
@@ -67,18 +71,24 @@ async def test_every_route_refuses_without_a_credential_and_without_its_scope(ho
                 assert answer.status_code == 401, (method, path, answer.text)
 
 
-async def test_every_route_says_which_scope_it_needs_and_takes_no_other(house: House) -> None:
+async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
+    house: House,
+) -> None:
     for endpoint in house.served.endpoints:
         if endpoint.need == "open":
             assert endpoint.path == "/login"
             continue
-        others: list[Scope] = [scope for scope in SCOPES if scope not in {endpoint.need, "admin"}]
+        others: list[Scope] = [
+            scope for scope in SCOPES if scope not in {endpoint.need, "admin"}
+        ]
         path = _example(endpoint.path)
         token = house.token(*others)
         if endpoint.method == "WEBSOCKET":
             assert await _status(house, path, token=token) == 403, path
         else:
-            answer = await house.client.request(endpoint.method, path, headers={"Authorization": f"Bearer {token}"})
+            answer = await house.client.request(
+                endpoint.method, path, headers={"Authorization": f"Bearer {token}"}
+            )
             assert answer.status_code == 403, (endpoint.method, path)
             assert repr(endpoint.need) in answer.json()["error"]
 
@@ -91,18 +101,32 @@ async def test_the_table_and_the_routes_are_the_same(house: House) -> None:
             continue
         protocol = "websocket" if isinstance(route, WebSocketRoute) else "http"
         for method in getattr(route, "methods", None) or {"GET"}:
-            assert house.served.table.find(protocol, method, _example(route.path)), route.path
+            assert house.served.table.find(protocol, method, _example(route.path)), (
+                route.path
+            )
 
 
 async def test_what_is_not_there_looks_the_same_to_strangers(house: House) -> None:
-    known, unknown = await house.client.get("/api/sessions"), await house.client.get("/api/nothing")
-    assert (known.status_code, known.text) == (unknown.status_code, unknown.text) == (401, unknown.text)
+    known, unknown = (
+        await house.client.get("/api/sessions"),
+        await house.client.get("/api/nothing"),
+    )
+    assert (
+        (known.status_code, known.text)
+        == (unknown.status_code, unknown.text)
+        == (401, unknown.text)
+    )
     assert (await house.ask("GET", "/api/nothing")).status_code == 404
 
 
 async def test_no_path_leads_out(house: House) -> None:
     rest = f"HTTP/1.1\nHost: {house.host}\nAuthorization: Bearer {house.token('admin')}\nConnection: close\n\n"
-    for path in ("/static/../server.py", "/static/%2e%2e/server.py", "/static//etc/passwd", "/plugins/x/../../y"):
+    for path in (
+        "/static/../server.py",
+        "/static/%2e%2e/server.py",
+        "/static//etc/passwd",
+        "/plugins/x/../../y",
+    ):
         assert (await house.raw(f"GET {path} {rest}")).startswith(b"HTTP/1.1 404"), path
 
 
@@ -117,15 +141,23 @@ async def test_dns_rebinding_host_refused(house: House) -> None:
         f"[::ffff:127.0.0.1]:{port}", f"127.0.0.1:{port}:{port}", f"127.0.0.1:{port}@evil.example", "",
     ):  # fmt: skip
         headers = {"Host": host, **house.bearer("admin")}
-        assert (await house.client.get("/api/status", headers=headers)).status_code in {400, 403}, host
-        assert await _status(house, "/api/feed", headers={"Host": host}) in {400, 403}, host
+        assert (await house.client.get("/api/status", headers=headers)).status_code in {
+            400,
+            403,
+        }, host
+        assert await _status(house, "/api/feed", headers={"Host": host}) in {
+            400,
+            403,
+        }, host
 
 
 async def test_own_hosts_are_welcome(house: House) -> None:
     port = house.host.partition(":")[2]
     for host in ("127.0.0.1", "localhost", "LocalHost", "[::1]"):
         headers = {"Host": f"{host}:{port}", **house.bearer("observe")}
-        assert (await house.client.get("/api/auth", headers=headers)).status_code == 200, host
+        assert (
+            await house.client.get("/api/auth", headers=headers)
+        ).status_code == 200, host
 
 
 async def test_duplicate_host_refused(house: House) -> None:
@@ -151,7 +183,12 @@ def _foreign(house: House) -> list[str]:
 
 async def test_ws_cross_origin_refused_even_with_credential(house: House) -> None:
     for origin in _foreign(house):
-        for path in ("/api/feed", "/api/pty", "/api/pub?channel=x", "/api/events?channel=x"):
+        for path in (
+            "/api/feed",
+            "/api/pty",
+            "/api/pub?channel=x",
+            "/api/events?channel=x",
+        ):
             assert await _status(house, path, origin=origin) == 403, (origin, path)
 
 
@@ -159,14 +196,18 @@ async def test_cross_origin_requests_refused_even_with_credential(house: House) 
     cookie = await _cookie(house)
     for origin in _foreign(house):
         for method in ("GET", "POST"):
-            answer = await house.client.request(method, "/api/sessions", headers={"Origin": origin, **cookie})
+            answer = await house.client.request(
+                method, "/api/sessions", headers={"Origin": origin, **cookie}
+            )
             assert answer.status_code == 403, (origin, method)
             assert "access-control-allow-origin" not in answer.headers
 
 
 async def test_own_origin_is_welcome(house: House) -> None:
     cookie = await _cookie(house)
-    answer = await house.client.post("/api/auth/tickets", headers={"Origin": house.url, **cookie})
+    answer = await house.client.post(
+        "/api/auth/tickets", headers={"Origin": house.url, **cookie}
+    )
     assert answer.status_code == 200
     assert await _status(house, "/api/feed", origin=house.url) == 101
 
@@ -174,19 +215,35 @@ async def test_own_origin_is_welcome(house: House) -> None:
 async def test_fetch_metadata_cross_site_refused(house: House) -> None:
     cookie = await _cookie(house)
     for site in ("cross-site", "same-site", "weird"):
-        for method, path in (("GET", "/api/sessions"), ("POST", "/api/sessions"), ("GET", "/static/x.js")):
-            answer = await house.client.request(method, path, headers={"Sec-Fetch-Site": site, **cookie})
+        for method, path in (
+            ("GET", "/api/sessions"),
+            ("POST", "/api/sessions"),
+            ("GET", "/static/x.js"),
+        ):
+            answer = await house.client.request(
+                method, path, headers={"Sec-Fetch-Site": site, **cookie}
+            )
             assert answer.status_code == 403, (site, method, path)
-        assert await _status(house, "/api/feed", headers={"Sec-Fetch-Site": site}) == 403
+        assert (
+            await _status(house, "/api/feed", headers={"Sec-Fetch-Site": site}) == 403
+        )
 
 
-async def test_a_link_from_elsewhere_may_lead_to_the_page_and_to_nothing_else(house: House) -> None:
-    arriving = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Accept": "text/html"}
+async def test_a_link_from_elsewhere_may_lead_to_the_page_and_to_nothing_else(
+    house: House,
+) -> None:
+    arriving = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Accept": "text/html",
+    }
     answer = await house.client.get("/", headers=arriving)
     assert (answer.status_code, answer.headers["location"]) == (303, "/login")
     assert (await house.client.get("/login", headers=arriving)).status_code == 200
     cookie = await _cookie(house)
-    assert (await house.client.get("/api/sessions", headers=arriving | cookie)).status_code == 403
+    assert (
+        await house.client.get("/api/sessions", headers=arriving | cookie)
+    ).status_code == 403
     assert (await house.client.post("/login", headers=arriving)).status_code == 403
 
 
@@ -194,8 +251,17 @@ async def test_a_cookie_alone_changes_nothing(house: House) -> None:
     """Forms of other pages come with the cookie in old browsers, and without an Origin in some."""
     cookie = await _cookie(house)
     before = len((await house.call("GET", "/api/sessions"))["sessions"])
-    for kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "application/json", "", "x"):
-        answer = await house.client.post("/api/sessions", headers={"Content-Type": kind, **cookie}, content=b"{}")
+    for kind in (
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "text/plain",
+        "application/json",
+        "",
+        "x",
+    ):
+        answer = await house.client.post(
+            "/api/sessions", headers={"Content-Type": kind, **cookie}, content=b"{}"
+        )
         assert answer.status_code == 403, kind
     assert len((await house.call("GET", "/api/sessions"))["sessions"]) == before
 
@@ -207,7 +273,10 @@ async def test_the_link_works_once_and_sets_a_strict_cookie(house: House) -> Non
     path = house.link.removeprefix(house.url)
     answer = await house.client.get(path)
     assert answer.status_code == 200
-    flags = {part.strip().lower().partition("=")[0]: part for part in answer.headers["set-cookie"].split(";")}
+    flags = {
+        part.strip().lower().partition("=")[0]: part
+        for part in answer.headers["set-cookie"].split(";")
+    }
     assert {"httponly", "samesite"} <= set(flags)
     assert flags["samesite"].strip().lower() == "samesite=strict"
     assert "<script" not in answer.text
@@ -219,23 +288,36 @@ async def test_the_link_works_once_and_sets_a_strict_cookie(house: House) -> Non
 
 async def test_a_cookie_opens_pages_but_no_websocket(house: House) -> None:
     cookie = await _cookie(house)
-    assert (await house.client.get("/api/auth", headers=cookie)).json()["by"] == "cookie"
-    assert await _status(house, "/api/feed", token="", headers=cookie, origin=house.url) == 401
+    assert (await house.client.get("/api/auth", headers=cookie)).json()[
+        "by"
+    ] == "cookie"
+    assert (
+        await _status(house, "/api/feed", token="", headers=cookie, origin=house.url)
+        == 401
+    )
 
 
 async def test_a_ticket_opens_one_websocket(house: House) -> None:
     cookie = await _cookie(house)
-    answer = await house.client.post("/api/auth/tickets", headers={"Origin": house.url, **cookie})
+    answer = await house.client.post(
+        "/api/auth/tickets", headers={"Origin": house.url, **cookie}
+    )
     ticket = answer.json()["ticket"]
     assert answer.json()["expires_in"] == 30
-    options: dict[str, Any] = {"token": "", "origin": house.url, "subprotocols": ["hermes.v1", f"ticket.{ticket}"]}
+    options: dict[str, Any] = {
+        "token": "",
+        "origin": house.url,
+        "subprotocols": ["hermes.v1", f"ticket.{ticket}"],
+    }
     async with house.socket("/api/feed", **options) as socket:
         assert socket.subprotocol == "hermes.v1"
     assert await _status(house, "/api/feed", **options) == 401
 
 
 async def test_a_ticket_has_only_the_scopes_of_its_owner(house: House) -> None:
-    answer = await house.client.post("/api/auth/tickets", headers=house.bearer("observe"))
+    answer = await house.client.post(
+        "/api/auth/tickets", headers=house.bearer("observe")
+    )
     words = ["hermes.v1", f"ticket.{answer.json()['ticket']}"]
     assert await _status(house, "/api/pty", token="", subprotocols=words) == 403
 
@@ -249,7 +331,11 @@ async def test_a_token_in_the_url_is_for_older_publishers_alone(house: House) ->
 
 async def test_signing_out_makes_the_cookie_void(house: House) -> None:
     cookie = await _cookie(house)
-    assert (await house.client.post("/api/auth/logout", headers={"Origin": house.url, **cookie})).status_code == 200
+    assert (
+        await house.client.post(
+            "/api/auth/logout", headers={"Origin": house.url, **cookie}
+        )
+    ).status_code == 200
     assert (await house.client.get("/api/auth", headers=cookie)).status_code == 401
 
 
@@ -264,7 +350,10 @@ async def test_a_new_key_makes_everything_void_at_once(house: House) -> None:
 async def test_a_credential_is_of_one_kind_and_ends(house: House) -> None:
     keys = Keyring(house.app.home, house.app.clock.now)
     name = house.served.board.doors.cookie
-    cookie, token = keys.mint("cookie", SCOPES, seconds=60), keys.mint("token", SCOPES, seconds=60)
+    cookie, token = (
+        keys.mint("cookie", SCOPES, seconds=60),
+        keys.mint("token", SCOPES, seconds=60),
+    )
     old = keys.mint("token", SCOPES, seconds=-1)
     wider = token.partition(".")[0] + "." + cookie.partition(".")[2]
     for headers in ({"Authorization": f"Bearer {cookie}"}, {"Cookie": f"{name}={token}"},
@@ -278,18 +367,26 @@ async def test_bad_credential_throttled(house: House, kind: str) -> None:
         guess = f"hd_{'A' * 20}{number}.{'B' * 43}"
         match kind:
             case "token":
-                return await house.client.get("/api/auth", headers={"Authorization": f"Bearer {guess}"})
+                return await house.client.get(
+                    "/api/auth", headers={"Authorization": f"Bearer {guess}"}
+                )
             case "cookie":
                 return await house.client.get(
-                    "/api/auth", headers={"Cookie": f"{house.served.board.doors.cookie}={guess}"}
+                    "/api/auth",
+                    headers={"Cookie": f"{house.served.board.doors.cookie}={guess}"},
                 )
             case "link":
                 return await house.client.get(f"/login?code={number}")
             case _:
                 with pytest.raises(InvalidStatus) as refused:
-                    async with house.socket("/api/feed", token="", subprotocols=[f"ticket.{number}"]):
+                    async with house.socket(
+                        "/api/feed", token="", subprotocols=[f"ticket.{number}"]
+                    ):
                         pass
-                return httpx2.Response(refused.value.response.status_code, headers=dict(refused.value.response.headers))
+                return httpx2.Response(
+                    refused.value.response.status_code,
+                    headers=dict(refused.value.response.headers),
+                )
 
     answers = [await wrong(number) for number in range(6)]
     assert [answer.status_code for answer in answers] == [401] * 4 + [429] * 2
@@ -301,7 +398,9 @@ async def test_bad_credential_throttled(house: House, kind: str) -> None:
 async def test_the_right_token_is_never_made_to_wait(house: House) -> None:
     for _ in range(10):
         await house.client.get("/api/auth", headers={"Authorization": "Bearer hd_x.y"})
-    assert (await house.client.get("/api/auth", headers=house.bearer("observe"))).status_code == 200
+    assert (
+        await house.client.get("/api/auth", headers=house.bearer("observe"))
+    ).status_code == 200
 
 
 # --- what answers carry ---------------------------------------------------------------------------------------------
@@ -313,7 +412,9 @@ async def test_security_headers(house: House) -> None:
         policy = answer.headers["content-security-policy"]
         assert "script-src 'self'" in policy
         assert "unsafe-eval" not in policy
-        assert "'unsafe-inline'" not in policy.partition("script-src")[2].partition(";")[0]
+        assert (
+            "'unsafe-inline'" not in policy.partition("script-src")[2].partition(";")[0]
+        )
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == "no-store"
@@ -325,7 +426,14 @@ async def test_unauthenticated_answers_hold_no_credential(house: House) -> None:
     running = (house.app.home.root / "dashboard" / "running.json").read_text()
     token = running.partition('"token":"')[2].partition('"')[0]
     assert token.startswith("hd_")
-    for path in ("/", "/login", "/api/auth", "/api/status", "/static/app.js", "/api/openapi.json"):
+    for path in (
+        "/",
+        "/login",
+        "/api/auth",
+        "/api/status",
+        "/static/app.js",
+        "/api/openapi.json",
+    ):
         answer = await house.client.get(path)
         assert "hd_" not in answer.text + str(answer.headers)
 
@@ -337,7 +445,9 @@ async def test_credentials_lie_in_files_for_this_user_alone(house: House) -> Non
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
-async def test_no_credential_is_logged(house: House, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_credential_is_logged(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("DEBUG")
     token = house.token("publish")
     async with house.socket(f"/api/pub?channel=x&token={token}", token="") as socket:
@@ -352,7 +462,9 @@ async def test_no_credential_is_logged(house: House, caplog: pytest.LogCaptureFi
     assert urlsplit(house.link).query.partition("=")[2] not in "\n".join(server_lines)
 
 
-async def test_the_file_of_a_running_dashboard_is_gone_afterwards(tmp_path: Path) -> None:
+async def test_the_file_of_a_running_dashboard_is_gone_afterwards(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path) as house:
         path = house.app.home.root / "dashboard" / "running.json"
         assert path.exists()
@@ -362,7 +474,9 @@ async def test_the_file_of_a_running_dashboard_is_gone_afterwards(tmp_path: Path
 # --- the password ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_password_opens_the_door_and_guessing_it_takes_long(tmp_path: Path) -> None:
+async def test_a_password_opens_the_door_and_guessing_it_takes_long(
+    tmp_path: Path,
+) -> None:
     secrets = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
     async with opened(tmp_path, secrets=secrets) as house:
         assert "password" in (await house.client.get("/login")).text
@@ -372,16 +486,27 @@ async def test_a_password_opens_the_door_and_guessing_it_takes_long(tmp_path: Pa
         assert "samesite=strict" in answer.headers["set-cookie"].lower()
         house.client.cookies.clear()
         assert (
-            await house.client.post("/login", data=right, headers={"Origin": "http://evil.example"})
+            await house.client.post(
+                "/login", data=right, headers={"Origin": "http://evil.example"}
+            )
         ).status_code == 403
-        wrong = [await house.client.post("/login", data={"password": str(number)}, headers=form) for number in range(6)]
+        wrong = [
+            await house.client.post(
+                "/login", data={"password": str(number)}, headers=form
+            )
+            for number in range(6)
+        ]
         assert [one.status_code for one in wrong] == [401] * 4 + [429] * 2
-        assert (await house.client.post("/login", data=right, headers=form)).status_code == 429
+        assert (
+            await house.client.post("/login", data=right, headers=form)
+        ).status_code == 429
 
 
 async def test_without_a_password_none_is_right(house: House) -> None:
     for given in ("", "x"):
-        answer = await house.client.post("/login", data={"password": given}, headers={"Origin": house.url})
+        answer = await house.client.post(
+            "/login", data={"password": given}, headers={"Origin": house.url}
+        )
         assert answer.status_code == 401
 
 
@@ -399,7 +524,9 @@ async def test_without_a_password_none_is_right(house: House) -> None:
     ],
 )
 async def test_a_request_with_two_ends_is_refused(house: House, lines: str) -> None:
-    head = f"POST /login HTTP/1.1\nHost: {house.host}\nConnection: close\n{lines}\n\n0\n\n"
+    head = (
+        f"POST /login HTTP/1.1\nHost: {house.host}\nConnection: close\n{lines}\n\n0\n\n"
+    )
     assert (await house.raw(head)).startswith(b"HTTP/1.1 400")
 
 
@@ -407,35 +534,61 @@ async def test_looking_whether_a_link_is_there_does_not_use_it_up(house: House) 
     path = house.link.removeprefix(house.url)
     looked = await house.client.head(path)
     assert (looked.status_code, "set-cookie" in looked.headers) == (200, False)
-    for line in ("Sec-Purpose: prefetch;prerender", "Purpose: prefetch", "X-Purpose: preview", "X-Moz: prefetch"):
+    for line in (
+        "Sec-Purpose: prefetch;prerender",
+        "Purpose: prefetch",
+        "X-Purpose: preview",
+        "X-Moz: prefetch",
+    ):
         name, _, purpose = line.partition(": ")
         ahead = await house.client.get(path, headers={name: purpose})
         assert (ahead.status_code, "set-cookie" in ahead.headers) == (503, False), line
     assert await _cookie(house)
 
 
-async def test_a_second_cookie_of_our_name_does_not_lock_anybody_out(house: House) -> None:
+async def test_a_second_cookie_of_our_name_does_not_lock_anybody_out(
+    house: House,
+) -> None:
     good = (await _cookie(house))["Cookie"]
     bad = f"{good.partition('=')[0]}=hd_old.mark"
-    for cookies in (f"{bad}; {good}", f"{good}; {bad}", f"{bad}; other=1; {bad}; {good}"):
-        assert (await house.client.get("/api/auth", headers={"Cookie": cookies})).status_code == 200
-    assert (await house.client.get("/api/auth", headers={"Cookie": f"{bad}; {bad}"})).status_code == 401
+    for cookies in (
+        f"{bad}; {good}",
+        f"{good}; {bad}",
+        f"{bad}; other=1; {bad}; {good}",
+    ):
+        assert (
+            await house.client.get("/api/auth", headers={"Cookie": cookies})
+        ).status_code == 200
+    assert (
+        await house.client.get("/api/auth", headers={"Cookie": f"{bad}; {bad}"})
+    ).status_code == 401
 
 
 async def test_no_route_fails_on_what_nobody_can_read(house: House) -> None:
     described = await house.call("GET", "/api/openapi.json")
     huge = "9" * 25
-    bodies = (b'{"text": "\xff\xfe"}', b"\xff", b"[" * 50_000, b'{"x": ' + huge.encode() + b"}")
+    bodies = (
+        b'{"text": "\xff\xfe"}',
+        b"\xff",
+        b"[" * 50_000,
+        b'{"x": ' + huge.encode() + b"}",
+    )
     tried = 0
     for path, methods in described["paths"].items():
         for method, one in methods.items():
             where = _example(re.sub(r"{[^}]*(?:seq|number)[^}]*}", huge, path))
-            names = [each["name"] for each in one.get("parameters", ()) if each["in"] == "query"]
+            names = [
+                each["name"]
+                for each in one.get("parameters", ())
+                if each["in"] == "query"
+            ]
             query = "&".join(f"{name}={huge}" for name in names)
             sent = bodies if "requestBody" in one else (b"",) if method == "get" else ()
             for body in sent:
                 given = {"content": body, "headers": house.bearer("admin")}
-                async with house.client.stream(method.upper(), f"{where}?{query}", **given) as answer:  # some never end
+                async with house.client.stream(
+                    method.upper(), f"{where}?{query}", **given
+                ) as answer:  # some never end
                     assert answer.status_code != 500, (method, where, body[:20])
                 tried += 1
     assert tried > 50

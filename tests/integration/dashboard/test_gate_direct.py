@@ -28,11 +28,22 @@ class Behind:
 
 
 async def _ask(
-    home: Home, path: str, *headers: tuple[str, str], query: str = "", kind: str = "http"
+    home: Home,
+    path: str,
+    *headers: tuple[str, str],
+    query: str = "",
+    kind: str = "http",
 ) -> tuple[int, Behind]:
     """The status the gate answers with, 0 when it lets the request through, and what came through."""
     keys, behind = Keyring(home, _time), Behind()
-    doors = Doors.open(Addresses("http", "127.0.0.1", 80), keys, _time, port=80, secure=False, password="")
+    doors = Doors.open(
+        Addresses("http", "127.0.0.1", 80),
+        keys,
+        _time,
+        port=80,
+        secure=False,
+        password="",
+    )
     protocol: Any = kind
     table = AccessTable([Rule(protocol, frozenset(), re.compile(path), "publish")])
     status = 0
@@ -45,7 +56,13 @@ async def _ask(
         raise AssertionError("nothing is read at the gate")
 
     raw = [(name.encode(), value.encode()) for name, value in headers]
-    scope = {"type": kind, "method": "GET", "path": path, "headers": raw, "query_string": query.encode()}
+    scope = {
+        "type": kind,
+        "method": "GET",
+        "path": path,
+        "headers": raw,
+        "query_string": query.encode(),
+    }
     await Gate(behind, doors, table)(scope, receive, send)
     return status, behind
 
@@ -54,9 +71,17 @@ async def _ask(
 async def test_a_second_host_or_origin_is_refused(tmp_path: Path, kind: str) -> None:
     home = Home(tmp_path)
     token = Keyring(home, _time).mint("token", ("publish",), seconds=60)
-    good = (("host", "127.0.0.1"), ("authorization", f"Bearer {token}"), ("origin", "http://127.0.0.1"))
+    good = (
+        ("host", "127.0.0.1"),
+        ("authorization", f"Bearer {token}"),
+        ("origin", "http://127.0.0.1"),
+    )
     assert (await _ask(home, "/x", *good, kind=kind))[0] == 0
-    for more in (("host", "127.0.0.1"), ("Host", "evil.example"), ("origin", "http://127.0.0.1")):
+    for more in (
+        ("host", "127.0.0.1"),
+        ("Host", "evil.example"),
+        ("origin", "http://127.0.0.1"),
+    ):
         status, behind = await _ask(home, "/x", *good, more, kind=kind)
         assert (status, behind.scopes) == (400, [])
     assert (await _ask(home, "/x", *good[1:], kind=kind))[0] == 400
@@ -66,10 +91,18 @@ async def test_a_token_in_the_url_is_gone_behind_the_gate(tmp_path: Path) -> Non
     home = Home(tmp_path)
     token = Keyring(home, _time).mint("token", ("publish",), seconds=60)
     query = f"channel=a+b&token={token}&x=1"
-    status, behind = await _ask(home, "/api/pub", ("host", "127.0.0.1"), query=query, kind="websocket")
+    status, behind = await _ask(
+        home, "/api/pub", ("host", "127.0.0.1"), query=query, kind="websocket"
+    )
     assert status == 0
     assert behind.scopes[0]["query_string"] == b"channel=a+b&x=1"
-    twice = await _ask(home, "/api/pub", ("host", "127.0.0.1"), query=f"{query}&token={token}", kind="websocket")
+    twice = await _ask(
+        home,
+        "/api/pub",
+        ("host", "127.0.0.1"),
+        query=f"{query}&token={token}",
+        kind="websocket",
+    )
     assert twice[0] == 401
 
 

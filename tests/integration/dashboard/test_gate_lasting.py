@@ -37,43 +37,71 @@ async def _closed(one: Any) -> int | None:
 
 
 async def test_a_new_key_ends_what_is_open(house: House) -> None:
-    paths = ("/api/feed", "/api/pty?command=shell", "/api/events?channel=x", "/api/pub?channel=x")
+    paths = (
+        "/api/feed",
+        "/api/pty?command=shell",
+        "/api/events?channel=x",
+        "/api/pub?channel=x",
+    )
     async with AsyncExitStack() as stack:
-        sockets = [await stack.enter_async_context(house.socket(path)) for path in paths]
+        sockets = [
+            await stack.enter_async_context(house.socket(path)) for path in paths
+        ]
         Keyring(house.app.home, house.app.clock.now).renew()
         assert [await _closed(one) for one in sockets] == [SIGNED_OUT] * len(paths)
 
 
-async def test_signing_out_ends_the_sockets_of_that_browser_and_no_other(house: House) -> None:
+async def test_signing_out_ends_the_sockets_of_that_browser_and_no_other(
+    house: House,
+) -> None:
     own = {"Cookie": await _cookie(house), "Origin": house.url}
-    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()["ticket"]
+    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()[
+        "ticket"
+    ]
     words = ["hermes.v1", f"ticket.{ticket}"]
     async with (
-        house.socket("/api/feed", token="", origin=house.url, subprotocols=words) as mine,
+        house.socket(
+            "/api/feed", token="", origin=house.url, subprotocols=words
+        ) as mine,
         house.socket("/api/feed") as other,
     ):
-        assert (await house.client.post("/api/auth/logout", headers=own)).status_code == 200
+        assert (
+            await house.client.post("/api/auth/logout", headers=own)
+        ).status_code == 200
         assert await _closed(mine) == SIGNED_OUT
         await (await other.ping())
 
 
 @pytest.mark.parametrize("signed_out", ["this browser", "everybody"])
-async def test_a_ticket_or_a_link_is_void_once_its_owner_is_signed_out(house: House, signed_out: str) -> None:
+async def test_a_ticket_or_a_link_is_void_once_its_owner_is_signed_out(
+    house: House, signed_out: str
+) -> None:
     link = (await house.call("POST", "/api/auth/links"))["url"]
     own = {"Cookie": await _cookie(house), "Origin": house.url}
-    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()["ticket"]
+    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()[
+        "ticket"
+    ]
     if signed_out == "everybody":
         Keyring(house.app.home, house.app.clock.now).renew()
         assert (await house.client.get(link)).status_code == 401
     else:
-        assert (await house.client.post("/api/auth/logout", headers=own)).status_code == 200
+        assert (
+            await house.client.post("/api/auth/logout", headers=own)
+        ).status_code == 200
     with pytest.raises(InvalidStatus) as refused:
-        await house.socket("/api/feed", token="", origin=house.url, subprotocols=["hermes.v1", f"ticket.{ticket}"])
+        await house.socket(
+            "/api/feed",
+            token="",
+            origin=house.url,
+            subprotocols=["hermes.v1", f"ticket.{ticket}"],
+        )
     assert refused.value.response.status_code == 401
 
 
 async def test_a_stream_ends_with_its_token(house: House) -> None:
-    async with house.client.stream("GET", "/api/stream", headers=house.bearer("observe")) as answer:
+    async with house.client.stream(
+        "GET", "/api/stream", headers=house.bearer("observe")
+    ) as answer:
         pieces = answer.aiter_bytes()
         assert b"feed.hello" in await anext(pieces)
         Keyring(house.app.home, house.app.clock.now).renew()
@@ -81,29 +109,56 @@ async def test_a_stream_ends_with_its_token(house: House) -> None:
             assert [piece async for piece in pieces if b"still here" not in piece] == []
 
 
-async def test_cookies_of_other_programs_on_this_machine_change_nothing(house: House) -> None:
+async def test_cookies_of_other_programs_on_this_machine_change_nothing(
+    house: House,
+) -> None:
     own = await _cookie(house)
-    others = ('theme={"dark": 1}', "a b=1", "a=b c", 'x="open', "=x", "x", "a[0]=1", "path=/", "x=\u00e9")
-    for value in [value for other in others for value in (f"{other}; {own}", f"{own}; {other}")]:
+    others = (
+        'theme={"dark": 1}',
+        "a b=1",
+        "a=b c",
+        'x="open',
+        "=x",
+        "x",
+        "a[0]=1",
+        "path=/",
+        "x=\u00e9",
+    )
+    for value in [
+        value for other in others for value in (f"{other}; {own}", f"{own}; {other}")
+    ]:
         head = f"GET /api/auth HTTP/1.1\nHost: {house.host}\nCookie: {value}\nConnection: close\n\n"
         assert (await house.raw(head)).startswith(b"HTTP/1.1 200"), value
 
 
-async def test_a_browser_with_an_old_cookie_is_always_shown_the_way_in(house: House) -> None:
-    stale = {"Cookie": f"{house.served.board.doors.cookie}=hd_x.y", "Accept": "text/html"}
+async def test_a_browser_with_an_old_cookie_is_always_shown_the_way_in(
+    house: House,
+) -> None:
+    stale = {
+        "Cookie": f"{house.served.board.doors.cookie}=hd_x.y",
+        "Accept": "text/html",
+    }
     answers = [await house.client.get("/", headers=stale) for _ in range(8)]
-    assert {(one.status_code, one.headers["location"]) for one in answers} == {(303, "/login")}
+    assert {(one.status_code, one.headers["location"]) for one in answers} == {
+        (303, "/login")
+    }
 
 
-async def test_passwords_guessed_all_at_once_are_not_all_looked_at(tmp_path: Path) -> None:
+async def test_passwords_guessed_all_at_once_are_not_all_looked_at(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path, secrets=_PASSWORD) as house:
         host, _, port = house.host.partition(":")
         lines = [await asyncio.open_connection(host, int(port)) for _ in range(12)]
         body = b"password=wrong"
         head = f"POST /login HTTP/1.1\r\nHost: {house.host}\r\nOrigin: {house.url}\r\nConnection: close\r\n"
         for _, writer in lines:
-            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:-1])
-        await house.call("GET", "/api/auth", scope="observe")  # by now all of them have begun
+            writer.write(
+                f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:-1]
+            )
+        await house.call(
+            "GET", "/api/auth", scope="observe"
+        )  # by now all of them have begun
         for _, writer in lines:
             writer.write(body[-1:])
         async with asyncio.timeout(PATIENCE):
@@ -123,20 +178,29 @@ async def test_a_connection_without_a_request_does_not_last(house: House) -> Non
         async with asyncio.timeout(PATIENCE):
             assert await reader.read() == b""
         writer.close()
-    async with house.client.stream("GET", "/api/stream", headers=house.bearer("observe")) as answer:
+    async with house.client.stream(
+        "GET", "/api/stream", headers=house.bearer("observe")
+    ) as answer:
         pieces = answer.aiter_bytes()
         await anext(pieces)
         house.app.bus.publish("still.there", {})
-        assert b"still.there" in await anext(pieces)  # an answer may take as long as it likes
+        assert b"still.there" in await anext(
+            pieces
+        )  # an answer may take as long as it likes
 
 
-async def test_a_connection_stays_open_between_requests_and_as_a_websocket(house: House) -> None:
+async def test_a_connection_stays_open_between_requests_and_as_a_websocket(
+    house: House,
+) -> None:
     """Longer than clients keep one, so that it is not closed just as they use it; the time of a head or a body, six
     seconds here, is over when they have come."""
     house.served.board.hub.haste = 2.0
     host, _, port = house.host.partition(":")
     head = f"Host: {house.host}\r\nAuthorization: {house.bearer('observe')['Authorization']}\r\n\r\n"
-    async with asyncio.timeout(PATIENCE), house.socket("/api/feed", scope="observe") as socket:
+    async with (
+        asyncio.timeout(PATIENCE),
+        house.socket("/api/feed", scope="observe") as socket,
+    ):
         reader, writer = await asyncio.open_connection(host, int(port))
         for pause in (6.5, 0.0):
             writer.write(b"GET /api/auth HT")
@@ -144,7 +208,9 @@ async def test_a_connection_stays_open_between_requests_and_as_a_websocket(house
             writer.write(f"TP/1.1\r\n{head}".encode())
             answer = await reader.readuntil(b"\r\n\r\n")
             assert b" 200 " in answer.partition(b"\r\n")[0], answer
-            await reader.readexactly(int(answer.lower().partition(b"content-length:")[2].split()[0]))
+            await reader.readexactly(
+                int(answer.lower().partition(b"content-length:")[2].split()[0])
+            )
             await asyncio.sleep(pause)
             assert not reader.at_eof()
         await (await socket.ping())
@@ -152,7 +218,13 @@ async def test_a_connection_stays_open_between_requests_and_as_a_websocket(house
 
 
 async def test_names_that_no_file_can_have_are_not_found(house: House) -> None:
-    for name in ("%00", "a%00.js", "a" * 5000, "%252e%252e/server.py", "..%5cserver.py"):
+    for name in (
+        "%00",
+        "a%00.js",
+        "a" * 5000,
+        "%252e%252e/server.py",
+        "..%5cserver.py",
+    ):
         for path in (f"/static/{name}", f"/plugins/orb/{name}"):
             assert (await house.ask("GET", path)).status_code == 404, name
 
@@ -160,9 +232,18 @@ async def test_names_that_no_file_can_have_are_not_found(house: House) -> None:
 async def test_an_answer_for_good_is_a_matter_for_an_admin(house: House) -> None:
     session = (await house.call("POST", "/api/sessions", {}))["id"]
     path = f"/api/sessions/{session}/approvals/c1"
-    assert (await house.ask("POST", path, {"answer": "always"}, scope="approve")).status_code == 403
-    for scope, answer in (("approve", "once"), ("approve", "session"), ("approve", "deny"), ("admin", "always")):
-        assert await house.call("POST", path, {"answer": answer}, scope=scope) == {"counted": False}
+    assert (
+        await house.ask("POST", path, {"answer": "always"}, scope="approve")
+    ).status_code == 403
+    for scope, answer in (
+        ("approve", "once"),
+        ("approve", "session"),
+        ("approve", "deny"),
+        ("admin", "always"),
+    ):
+        assert await house.call("POST", path, {"answer": answer}, scope=scope) == {
+            "counted": False
+        }
 
 
 def test_a_dashboard_that_crashed_is_not_taken_for_one_that_runs() -> None:
@@ -172,15 +253,27 @@ def test_a_dashboard_that_crashed_is_not_taken_for_one_that_runs() -> None:
     assert not Running(url, "", "", os.getpid()).listens()
 
 
-async def test_a_plugin_s_page_is_served_only_as_it_was_agreed_to(tmp_path: Path) -> None:
+async def test_a_plugin_s_page_is_served_only_as_it_was_agreed_to(
+    tmp_path: Path,
+) -> None:
     folder = Home(tmp_path / "home").plugins / "page" / "dashboard"
     folder.mkdir(parents=True)
-    (folder / "manifest.json").write_bytes(msgspec.json.encode({"name": "page", "entry": "page.js"}))
+    (folder / "manifest.json").write_bytes(
+        msgspec.json.encode({"name": "page", "entry": "page.js"})
+    )
     (folder / "page.js").write_text("export default () => {}")
     async with opened(tmp_path) as house:
-        (row,) = [one for one in (await house.call("GET", "/api/plugins"))["plugins"] if one["name"] == "page"]
-        await house.call("PUT", "/api/plugins/page", {"enabled": True, "hash": row["hash"]})
-        assert (await house.ask("GET", "/plugins/page/page.js")).text == "export default () => {}"
+        (row,) = [
+            one
+            for one in (await house.call("GET", "/api/plugins"))["plugins"]
+            if one["name"] == "page"
+        ]
+        await house.call(
+            "PUT", "/api/plugins/page", {"enabled": True, "hash": row["hash"]}
+        )
+        assert (
+            await house.ask("GET", "/plugins/page/page.js")
+        ).text == "export default () => {}"
         (folder / "page.js").write_text("export default () => steal()")
         (folder / "more.js").write_text("steal()")
         for name in ("page.js", "more.js"):

@@ -5,13 +5,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = (ROOT / "src/hermes/surfaces/dashboard/static", ROOT / "src/hermes/plugins/bundled")
+FOLDERS = (
+    ROOT / "src/hermes/surfaces/dashboard/static",
+    ROOT / "src/hermes/plugins/bundled",
+)
 LONGEST = 120
 
 
 @pytest.mark.parametrize("suffix", [".js", ".css"])
 def test_lines_are_short(suffix: str) -> None:
-    files = [path for folder in FOLDERS for path in folder.rglob(f"*{suffix}") if "vendor" not in path.parts]
+    files = [
+        path
+        for folder in FOLDERS
+        for path in folder.rglob(f"*{suffix}")
+        if "vendor" not in path.parts
+    ]
     assert len(files) > 5
     long = [
         f"{path.relative_to(ROOT)}:{number} has {len(line)} characters"

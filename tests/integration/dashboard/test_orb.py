@@ -23,7 +23,9 @@ def _is(state: str) -> Callable[[dict[str, Any]], bool]:
 
 async def test_the_orb_follows_what_another_process_publishes(house: House) -> None:
     await _enable(house)
-    assert (await house.call("GET", "/api/plugins/orb/state", scope="observe"))["state"] == "idle"
+    assert (await house.call("GET", "/api/plugins/orb/state", scope="observe"))[
+        "state"
+    ] == "idle"
     async with (
         house.socket("/api/feed?pattern=orb.changed", scope="observe") as feed,
         house.socket("/api/pub?channel=gateway", scope="publish") as pub,
@@ -32,7 +34,11 @@ async def test_the_orb_follows_what_another_process_publishes(house: House) -> N
 
         async def publish(kind: str, **fields: Any) -> None:
             envelope = {"session_id": "far", "platform": "telegram", **fields}
-            await pub.send(msgspec.json.encode({"_bus_relay": True, "topic": kind, "envelope": envelope}).decode())
+            await pub.send(
+                msgspec.json.encode(
+                    {"_bus_relay": True, "topic": kind, "envelope": envelope}
+                ).decode()
+            )
 
         await publish("gateway.agent.start")
         assert (await frames(feed, _is("thinking")))[-1]["where"] == "telegram"
@@ -44,11 +50,17 @@ async def test_the_orb_follows_what_another_process_publishes(house: House) -> N
 
 async def test_its_states_are_a_stream_too(house: House) -> None:
     await _enable(house)
-    async with house.client.stream("GET", "/api/plugins/orb/states", headers=house.bearer("observe")) as answer:
-        lines = (line.removeprefix("data: ") async for line in answer.aiter_lines() if line)
+    async with house.client.stream(
+        "GET", "/api/plugins/orb/states", headers=house.bearer("observe")
+    ) as answer:
+        lines = (
+            line.removeprefix("data: ") async for line in answer.aiter_lines() if line
+        )
         async with asyncio.timeout(PATIENCE):
             assert msgspec.json.decode(await anext(lines))["state"] == "idle"
-            await asyncio.to_thread(house.app.bus.publish, "agent.turn.started", {"session_id": "near"})
+            await asyncio.to_thread(
+                house.app.bus.publish, "agent.turn.started", {"session_id": "near"}
+            )
             assert msgspec.json.decode(await anext(lines)) == {
                 "state": "thinking", "tool": "", "where": "", "session": "near", "busy": 1,
             }  # fmt: skip

@@ -68,7 +68,13 @@ async def open_to_all():
 def _plugin(home: Home, name: str, code: str, **manifest: Any) -> Path:
     folder = home.plugins / name / "dashboard"
     folder.mkdir(parents=True)
-    said = {"name": name, "label": name.title(), "version": "1", "api": "plugin_api.py", **manifest}
+    said = {
+        "name": name,
+        "label": name.title(),
+        "version": "1",
+        "api": "plugin_api.py",
+        **manifest,
+    }
     (folder / "manifest.json").write_bytes(msgspec.json.encode(said))
     (folder / "plugin_api.py").write_text(code)
     return folder
@@ -81,7 +87,9 @@ async def _listed(house: House, name: str) -> dict[str, Any]:
 
 async def _enable(house: House, name: str) -> dict[str, Any]:
     row = await _listed(house, name)
-    await house.call("PUT", f"/api/plugins/{name}", {"enabled": True, "hash": row["hash"]})
+    await house.call(
+        "PUT", f"/api/plugins/{name}", {"enabled": True, "hash": row["hash"]}
+    )
     return await _listed(house, name)
 
 
@@ -92,11 +100,23 @@ async def test_nothing_of_a_plugin_runs_before_it_is_enabled(tmp_path: Path) -> 
     async with opened(tmp_path) as house:
         assert (await _listed(house, "eager"))["state"] == "off"
         assert (await house.ask("GET", "/api/plugins/eager/x")).status_code == 404
-        assert (await house.ask("GET", "/plugins/eager/manifest.json")).status_code == 404
+        assert (
+            await house.ask("GET", "/plugins/eager/manifest.json")
+        ).status_code == 404
         assert not mark.exists()
-        assert (await house.ask("PUT", "/api/plugins/eager", {"enabled": True}, scope="chat")).status_code == 403
-        assert (await house.ask("PUT", "/api/plugins/eager", {"enabled": True})).status_code == 400
-        assert (await house.ask("PUT", "/api/plugins/eager", {"enabled": True, "hash": "0" * 64})).status_code == 400
+        assert (
+            await house.ask(
+                "PUT", "/api/plugins/eager", {"enabled": True}, scope="chat"
+            )
+        ).status_code == 403
+        assert (
+            await house.ask("PUT", "/api/plugins/eager", {"enabled": True})
+        ).status_code == 400
+        assert (
+            await house.ask(
+                "PUT", "/api/plugins/eager", {"enabled": True, "hash": "0" * 64}
+            )
+        ).status_code == 400
         assert not mark.exists()
         assert (await _enable(house, "eager"))["state"] == "enabled"
         assert mark.exists()
@@ -165,23 +185,39 @@ async def test_disabling_ends_subscriptions_tasks_and_routes(tmp_path: Path) -> 
         await asyncio.wait_for(ended.wait(), PATIENCE)
         assert len(default_bus().stats().subscriptions) == base
         assert (await house.ask("GET", "/api/plugins/busy/seen")).status_code == 404
-        assert not [name for name in sys.modules if name.startswith("hermes_plugin_busy")]
+        assert not [
+            name for name in sys.modules if name.startswith("hermes_plugin_busy")
+        ]
     default_bus().unsubscribe(handle)
 
 
-async def test_a_plugin_is_behind_the_same_gate_and_can_t_open_it(tmp_path: Path) -> None:
-    folder = _plugin(Home(tmp_path / "home"), "busy", _BUSY, entry="page.js")  # no such file yet
+async def test_a_plugin_is_behind_the_same_gate_and_can_t_open_it(
+    tmp_path: Path,
+) -> None:
+    folder = _plugin(
+        Home(tmp_path / "home"), "busy", _BUSY, entry="page.js"
+    )  # no such file yet
     async with opened(tmp_path) as house:
         assert (await _listed(house, "busy"))["state"] == "broken"
         (folder / "page.js").write_text("export default 1\n")
         (folder / "words.py").write_text("WORD = ''\n")
         await _enable(house, "busy")
         assert (await house.client.get("/api/plugins/busy/seen")).status_code == 401
-        assert (await house.ask("POST", "/api/plugins/busy/start", scope="chat")).status_code == 403
+        assert (
+            await house.ask("POST", "/api/plugins/busy/start", scope="chat")
+        ).status_code == 403
         assert (await house.client.get("/plugins/busy/page.js")).status_code == 401
         page = await house.ask("GET", "/plugins/busy/page.js", scope="observe")
-        assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
-        for path in ("plugin_api.py", "../../config.yaml", "%2e%2e/plugin_api.py", "words.py"):
+        assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (
+            200,
+            "text/javascript",
+        )
+        for path in (
+            "plugin_api.py",
+            "../../config.yaml",
+            "%2e%2e/plugin_api.py",
+            "words.py",
+        ):
             assert (await house.ask("GET", f"/plugins/busy/{path}")).status_code == 404
         answer = await house.ask("GET", "/api/plugins/busy/open", scope="observe")
         assert "access-control-allow-origin" not in answer.headers
@@ -202,14 +238,22 @@ async def test_a_plugin_is_behind_the_same_gate_and_can_t_open_it(tmp_path: Path
         "import sys; sys.exit(3)",
     ],
 )
-async def test_a_plugin_that_fails_to_import_is_shown_and_harms_nothing(tmp_path: Path, code: str) -> None:
+async def test_a_plugin_that_fails_to_import_is_shown_and_harms_nothing(
+    tmp_path: Path, code: str
+) -> None:
     home = Home(tmp_path / "home")
     _plugin(
         home,
         "bad",
-        f"from hermes_events import subscribe\nsubscribe('x', print)\n{code}" if "def (" not in code else code,
+        f"from hermes_events import subscribe\nsubscribe('x', print)\n{code}"
+        if "def (" not in code
+        else code,
     )
-    _plugin(home, "good", "from fastapi import APIRouter\nrouter = APIRouter()\nrouter.get('/x')(lambda: {'ok': 1})\n")
+    _plugin(
+        home,
+        "good",
+        "from fastapi import APIRouter\nrouter = APIRouter()\nrouter.get('/x')(lambda: {'ok': 1})\n",
+    )
     catalogue = Catalogue(home)
     for name in ("bad", "good"):
         catalogue.enable(name)
@@ -232,10 +276,14 @@ from hermes_events import publish, subscribe
 
 
 @pytest.mark.parametrize("kind", ["", "async "])
-async def test_a_plugin_registers_itself_and_needs_no_router(tmp_path: Path, kind: str) -> None:
+async def test_a_plugin_registers_itself_and_needs_no_router(
+    tmp_path: Path, kind: str
+) -> None:
     _plugin(Home(tmp_path / "home"), "quiet", _REGISTERED.format(kind=kind))
     seen: list[tuple[str, int]] = []
-    handle = default_bus().subscribe("quiet.*", lambda event: seen.append((event["type"], event.get("number", 0))))
+    handle = default_bus().subscribe(
+        "quiet.*", lambda event: seen.append((event["type"], event.get("number", 0)))
+    )
     try:
         async with opened(tmp_path) as house:
             assert (await _enable(house, "quiet"))["state"] == "enabled"
@@ -281,13 +329,22 @@ async def leave():
 
 
 @pytest.mark.parametrize(
-    "parts", [{"start": "await hang()"}, {"start": "raise SystemExit(3)"}, {"start": "raise ValueError('no')"}]
+    "parts",
+    [
+        {"start": "await hang()"},
+        {"start": "raise SystemExit(3)"},
+        {"start": "raise ValueError('no')"},
+    ],
 )
 async def test_a_plugin_that_does_not_start_is_shown_and_the_page_goes_on(
     tmp_path: Path, parts: dict[str, str]
 ) -> None:
     free = tmp_path / "free"
-    _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free=str(free), end="pass", **parts))
+    _plugin(
+        Home(tmp_path / "home"),
+        "slow",
+        _STUBBORN.format(free=str(free), end="pass", **parts),
+    )
     async with opened(tmp_path) as house:
         house.served.plugins.patience = (0.1, 0.1)
         row = await _enable(house, "slow")
@@ -306,7 +363,9 @@ async def test_a_plugin_that_does_not_start_is_shown_and_the_page_goes_on(
         {"start": "pass", "end": "raise ValueError('no')"},
     ],
 )
-async def test_a_plugin_that_does_not_end_keeps_nobody(tmp_path: Path, parts: dict[str, str]) -> None:
+async def test_a_plugin_that_does_not_end_keeps_nobody(
+    tmp_path: Path, parts: dict[str, str]
+) -> None:
     free = tmp_path / "free"
     _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free=str(free), **parts))
     async with opened(tmp_path) as house:
@@ -319,7 +378,11 @@ async def test_a_plugin_that_does_not_end_keeps_nobody(tmp_path: Path, parts: di
 
 
 async def test_a_plugin_can_not_end_the_dashboard(tmp_path: Path) -> None:
-    _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free="/", start="pass", end="pass"))
+    _plugin(
+        Home(tmp_path / "home"),
+        "slow",
+        _STUBBORN.format(free="/", start="pass", end="pass"),
+    )
     async with opened(tmp_path) as house:
         await _enable(house, "slow")
         assert (await house.ask("GET", "/api/plugins/slow/leave")).status_code == 500
@@ -328,7 +391,11 @@ async def test_a_plugin_can_not_end_the_dashboard(tmp_path: Path) -> None:
 
 async def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
     """The code on the page is what is run here."""
-    blocks = dict(re.findall(r"`(dashboard/[\w.]+)`:\n\n```\w+\n(.*?)```", _GUIDE.read_text(), re.DOTALL))
+    blocks = dict(
+        re.findall(
+            r"`(dashboard/[\w.]+)`:\n\n```\w+\n(.*?)```", _GUIDE.read_text(), re.DOTALL
+        )
+    )
     folder = tmp_path / "home" / "plugins" / "tally"
     for name, text in blocks.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -339,10 +406,16 @@ async def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
         for name in ("read_file", "read_file", "terminal"):
             house.app.bus.publish("agent.tool.started", {"name": name})
         async with house.socket("/api/pub?channel=gateway", scope="publish") as pub:
-            frame = {"_bus_relay": True, "topic": "tui.tool.start", "envelope": {"name": "web_fetch"}}
+            frame = {
+                "_bus_relay": True,
+                "topic": "tui.tool.start",
+                "envelope": {"name": "web_fetch"},
+            }
             await pub.send(msgspec.json.encode(frame).decode())
             async with asyncio.timeout(PATIENCE):
-                while "web_fetch" not in (counts := await house.call("GET", "/api/plugins/tally/counts")):
+                while "web_fetch" not in (
+                    counts := await house.call("GET", "/api/plugins/tally/counts")
+                ):
                     pass
         assert counts == {"read_file": 2, "terminal": 1, "web_fetch": 1}
         assert (await house.ask("GET", "/plugins/tally/tally.js")).status_code == 200

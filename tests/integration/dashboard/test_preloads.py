@@ -6,7 +6,9 @@ from pathlib import Path
 from hermes.surfaces import dashboard
 
 _STATIC = Path(dashboard.__file__).with_name("static")
-_IMPORT = re.compile(r'^(?:import|export)\b[^;"]*?from "(\.[^"]+)";|^import "(\.[^"]+)";', re.MULTILINE)
+_IMPORT = re.compile(
+    r'^(?:import|export)\b[^;"]*?from "(\.[^"]+)";|^import "(\.[^"]+)";', re.MULTILINE
+)
 _PRELOAD = re.compile(r'rel="modulepreload" href="/static/([^"]+)"')
 
 
@@ -18,10 +20,15 @@ def needed(*entries: str) -> set[str]:
         module = waiting.pop().resolve()
         if module not in found:
             found.add(module)
-            waiting += [module.parent / (one or other) for one, other in _IMPORT.findall(module.read_text())]
+            waiting += [
+                module.parent / (one or other)
+                for one, other in _IMPORT.findall(module.read_text())
+            ]
     return {str(module.relative_to(_STATIC.resolve())) for module in found}
 
 
 def test_the_page_names_every_module_of_the_chat() -> None:
     named = _PRELOAD.findall((_STATIC / "index.html").read_text())
-    assert sorted(named) == sorted(needed("app/main.js", "views/chat.js") - {"app/main.js"})
+    assert sorted(named) == sorted(
+        needed("app/main.js", "views/chat.js") - {"app/main.js"}
+    )

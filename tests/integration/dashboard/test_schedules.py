@@ -18,38 +18,85 @@ from hermes.store.schedules import CUT_OFF, Schedules
 from hermes.testing.model_server import ModelServer
 from hermes.testing.served import Fault, Served
 
-_NEW = {"schedule": "every weekday at 9", "prompt": "look at the inbox", "zone": "Europe/Berlin", "name": "inbox"}
+_NEW = {
+    "schedule": "every weekday at 9",
+    "prompt": "look at the inbox",
+    "zone": "Europe/Berlin",
+    "name": "inbox",
+}
 
 
-async def _until(look: Callable[[], Awaitable[Any]], fits: Callable[[Any], bool]) -> Any:
+async def _until(
+    look: Callable[[], Awaitable[Any]], fits: Callable[[Any], bool]
+) -> Any:
     async with asyncio.timeout(PATIENCE):
         while not fits(found := await look()):  # noqa: ASYNC110 - a client can only ask again
             await asyncio.sleep(0.02)
     return found
 
 
-async def test_a_job_is_made_changed_paused_resumed_and_removed(house: House, tmp_path: Path) -> None:
+async def test_a_job_is_made_changed_paused_resumed_and_removed(
+    house: House, tmp_path: Path
+) -> None:
     assert (await house.call("GET", "/api/schedules", scope="observe"))["jobs"] == []
-    more = {"timeout": "10m", "jitter": "90", "budget": "$0.50", "tools": "files, web", "times": 3}
-    made = await house.call("POST", "/api/schedules", _NEW | more | {"deliver": f"file:{tmp_path}/a/../r.md"})
+    more = {
+        "timeout": "10m",
+        "jitter": "90",
+        "budget": "$0.50",
+        "tools": "files, web",
+        "times": 3,
+    }
+    made = await house.call(
+        "POST",
+        "/api/schedules",
+        _NEW | more | {"deliver": f"file:{tmp_path}/a/../r.md"},
+    )
     path = f"/api/schedules/{made['id']}"
-    assert (made["name"], made["state"], made["zone"], made["by"]) == ("inbox", "active", "Europe/Berlin", "user")
-    assert (made["timeout"], made["jitter"], made["tools"]) == ("10 minutes", "90 seconds", "files, web")
+    assert (made["name"], made["state"], made["zone"], made["by"]) == (
+        "inbox",
+        "active",
+        "Europe/Berlin",
+        "user",
+    )
+    assert (made["timeout"], made["jitter"], made["tools"]) == (
+        "10 minutes",
+        "90 seconds",
+        "files, web",
+    )
     assert made["deliver"] == f"file:{tmp_path}/r.md"
     assert made["cwd"] == str(house.served.board.folder)
     assert made["next"] > house.app.clock.now()
     view = await house.call("GET", path, scope="observe")
-    assert (len(view["next"]), view["history"], view["job"]["id"]) == (5, [], made["id"])
+    assert (len(view["next"]), view["history"], view["job"]["id"]) == (
+        5,
+        [],
+        made["id"],
+    )
 
     paused = await house.call("POST", f"{path}/pause", scope="approve")
-    assert (paused["state"], paused["paused"], paused["next"], paused["last"]) == ("paused", "by you", None, None)
+    assert (paused["state"], paused["paused"], paused["next"], paused["last"]) == (
+        "paused",
+        "by you",
+        None,
+        None,
+    )
     view = await house.call("GET", path)
     assert view["next"] == []
-    assert [(one["state"], one["reason"]) for one in view["history"]] == [("skipped", "the job was paused")]
-    assert (await house.call("POST", f"{path}/resume", scope="approve"))["state"] == "active"
+    assert [(one["state"], one["reason"]) for one in view["history"]] == [
+        ("skipped", "the job was paused")
+    ]
+    assert (await house.call("POST", f"{path}/resume", scope="approve"))[
+        "state"
+    ] == "active"
 
-    edited = await house.call("PATCH", path, {"schedule": "every 2 hours", "tools": "", "deliver": "none"})
-    assert (edited["schedule"], edited["tools"], edited["deliver"]) == ("every 2 hours", "", "none")
+    edited = await house.call(
+        "PATCH", path, {"schedule": "every 2 hours", "tools": "", "deliver": "none"}
+    )
+    assert (edited["schedule"], edited["tools"], edited["deliver"]) == (
+        "every 2 hours",
+        "",
+        "none",
+    )
     assert (edited["name"], edited["budget"]) == ("inbox", "$0.50")
     await house.call("DELETE", path)
     assert (await house.call("GET", "/api/schedules"))["jobs"] == []
@@ -73,12 +120,19 @@ async def test_what_cannot_be_kept_is_refused_with_a_reason(house: House) -> Non
     )
     for body, reason in wrong:
         answer = await house.ask("POST", "/api/schedules", body)
-        assert (answer.status_code, reason in answer.json()["error"]) == (400, True), answer.text
-    assert (await house.ask("POST", "/api/schedules", _NEW | {"colour": "red"})).status_code == 422
+        assert (answer.status_code, reason in answer.json()["error"]) == (400, True), (
+            answer.text
+        )
+    assert (
+        await house.ask("POST", "/api/schedules", _NEW | {"colour": "red"})
+    ).status_code == 422
     assert (await house.call("GET", "/api/schedules"))["jobs"] == []
     made = await house.call("POST", "/api/schedules", _NEW)
     nothing = await house.ask("PATCH", f"/api/schedules/{made['id']}", {})
-    assert (nothing.status_code, "What is to change" in nothing.json()["error"]) == (400, True)
+    assert (nothing.status_code, "What is to change" in nothing.json()["error"]) == (
+        400,
+        True,
+    )
     assert (await house.ask("POST", "/api/schedules/none/run")).status_code == 404
 
 
@@ -87,8 +141,14 @@ async def test_a_schedule_is_tried_out_before_it_is_used(house: House) -> None:
         return await house.call("POST", "/api/schedules/preview", body, scope="observe")
 
     known = await meaning(schedule="0 9 * * 1-5", zone="Europe/Berlin")
-    assert (known["zone"], len(known["next"]), known["problem"]) == ("Europe/Berlin", 5, "")
-    assert (await meaning(schedule="every day at 9 in Asia/Tokyo"))["zone"] == "Asia/Tokyo"
+    assert (known["zone"], len(known["next"]), known["problem"]) == (
+        "Europe/Berlin",
+        5,
+        "",
+    )
+    assert (await meaning(schedule="every day at 9 in Asia/Tokyo"))[
+        "zone"
+    ] == "Asia/Tokyo"
     assert len((await meaning(schedule="in 20 minutes"))["next"]) == 1
     half = await meaning(schedule="every weekday at")
     assert (half["next"], half["problem"]) == (
@@ -96,7 +156,10 @@ async def test_a_schedule_is_tried_out_before_it_is_used(house: House) -> None:
         "Understood “every weekday at”; then a time such as 9:00 or 5:30pm is missing.",
     )
     assert "every 2 hours" in half["hint"]
-    assert not house.app.has_log or (await house.call("GET", "/api/schedules"))["jobs"] == []
+    assert (
+        not house.app.has_log
+        or (await house.call("GET", "/api/schedules"))["jobs"] == []
+    )
 
 
 async def test_who_may_only_look_or_approve_makes_no_jobs(house: House) -> None:
@@ -108,9 +171,13 @@ async def test_who_may_only_look_or_approve_makes_no_jobs(house: House) -> None:
             ("PATCH", path, {"name": "x"}),
             ("DELETE", path, None),
         ):
-            assert (await house.ask(method, place, body, scope=scope)).status_code == 403, (scope, method)
+            assert (
+                await house.ask(method, place, body, scope=scope)
+            ).status_code == 403, (scope, method)
     for action in ("pause", "resume", "run"):
-        assert (await house.ask("POST", f"{path}/{action}", scope="chat")).status_code == 403
+        assert (
+            await house.ask("POST", f"{path}/{action}", scope="chat")
+        ).status_code == 403
     (kept,) = (await house.call("GET", "/api/schedules", scope="observe"))["jobs"]
     assert kept == made
 
@@ -121,11 +188,19 @@ def _using(server: ModelServer) -> tuple[Settings, Secrets]:
 
 
 async def test_a_job_is_run_at_once_and_leads_to_its_session(tmp_path: Path) -> None:
-    async with ModelServer("All is well.") as server, opened(tmp_path, *_using(server)) as house:
-        made = await house.call("POST", "/api/schedules", _NEW | {"deliver": f"file:{tmp_path}/result.md"})
+    async with (
+        ModelServer("All is well.") as server,
+        opened(tmp_path, *_using(server)) as house,
+    ):
+        made = await house.call(
+            "POST", "/api/schedules", _NEW | {"deliver": f"file:{tmp_path}/result.md"}
+        )
         path = f"/api/schedules/{made['id']}"
         await house.call("POST", f"{path}/run", scope="approve")
-        view = await _until(lambda: house.call("GET", path), lambda found: found["job"]["last"] is not None)
+        view = await _until(
+            lambda: house.call("GET", path),
+            lambda found: found["job"]["last"] is not None,
+        )
         (run,) = view["history"]
         assert (run["state"], run["cause"], run["reason"]) == ("done", "hand", "")
         assert (view["job"]["last"], view["job"]["next"]) == (run, made["next"])
@@ -134,28 +209,44 @@ async def test_a_job_is_run_at_once_and_leads_to_its_session(tmp_path: Path) -> 
         assert (session.title, session.surface) == ("inbox", "cron")
 
 
-async def test_a_job_that_runs_is_not_run_twice_and_ends_with_the_dashboard(tmp_path: Path) -> None:
+async def test_a_job_that_runs_is_not_run_twice_and_ends_with_the_dashboard(
+    tmp_path: Path,
+) -> None:
     async with ModelServer(Served(text="slow", fault=Fault(hang="head"))) as server:
         async with opened(tmp_path, *_using(server)) as house:
             made = await house.call("POST", "/api/schedules", _NEW)
             path = f"/api/schedules/{made['id']}"
             assert (await house.call("POST", f"{path}/run"))["running"]
             second = await house.ask("POST", f"{path}/run")
-            assert (second.status_code, second.json()["error"]) == (409, "inbox is running.")
+            assert (second.status_code, second.json()["error"]) == (
+                409,
+                "inbox is running.",
+            )
             await asyncio.wait_for(server.hanging.wait(), PATIENCE)
         async with opened(tmp_path) as house:
             (run,) = (await house.call("GET", path))["history"]
-            assert (run["state"], run["reason"]) == ("failed", "Hermes was stopped while it ran")
+            assert (run["state"], run["reason"]) == (
+                "failed",
+                "Hermes was stopped while it ran",
+            )
 
 
 async def test_a_run_that_a_killed_process_left_is_over(house: House) -> None:
     book = JobBook(house.app)
     job, _ = book.add(Draft(schedule="every day at 9", prompt="x", name="left"))
-    other = Schedules(house.app.store._db, house.app.clock, owner=f"{socket.gethostname()}:1:not-its-birth")
+    other = Schedules(
+        house.app.store._db,
+        house.app.clock,
+        owner=f"{socket.gethostname()}:1:not-its-birth",
+    )
     now = house.app.clock.now()
     assert other.claim(Instant(job.id, now, now, "hand")) is not None
     (row,) = (await house.call("GET", "/api/schedules"))["jobs"]
-    assert (row["running"], row["last"]["state"], row["last"]["reason"]) == (False, "failed", CUT_OFF)
+    assert (row["running"], row["last"]["state"], row["last"]["reason"]) == (
+        False,
+        "failed",
+        CUT_OFF,
+    )
 
 
 async def test_the_list_says_whether_a_process_runs_what_is_due(house: House) -> None:
@@ -164,7 +255,10 @@ async def test_the_list_says_whether_a_process_runs_what_is_due(house: House) ->
 
     assert not await watched()
     stop = asyncio.Event()
-    running = [asyncio.create_task(ScheduleLoop(house.app, Secrets({}, {})).run(stop)) for _ in range(2)]
+    running = [
+        asyncio.create_task(ScheduleLoop(house.app, Secrets({}, {})).run(stop))
+        for _ in range(2)
+    ]
     await _until(watched, bool)
     running[0].cancel()
     await asyncio.wait({running[0]})
@@ -178,8 +272,18 @@ async def test_last_is_how_it_ended_and_not_what_was_given_up(house: House) -> N
     book, now = JobBook(house.app), house.app.clock.now()
     job, planned = book.add(Draft(schedule="every day at 9", prompt="x", name="daily"))
     assert planned is not None
-    old = Instant(job.id, now - 200.0, now - 200.0, "schedule", "missed", "nothing ran", ended=now - 100.0)
-    new = msgspec.structs.replace(old, due=now - 50.0, state="skipped", reason="busy", ended=now - 50.0)
+    old = Instant(
+        job.id,
+        now - 200.0,
+        now - 200.0,
+        "schedule",
+        "missed",
+        "nothing ran",
+        ended=now - 100.0,
+    )
+    new = msgspec.structs.replace(
+        old, due=now - 50.0, state="skipped", reason="busy", ended=now - 50.0
+    )
     book.store.close((old, new))
     book.pause(job.id)
     (row,) = (await house.call("GET", "/api/schedules"))["jobs"]

@@ -26,18 +26,28 @@ _PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 async def talking(folder: Path, *replies: Served | str) -> AsyncIterator[House]:
     """A dashboard whose model says these things."""
     async with ModelServer(*replies) as model:
-        secrets = Secrets({}, {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-test-0000000000000000"})
+        secrets = Secrets(
+            {},
+            {
+                "OPENAI_BASE_URL": model.url,
+                "OPENAI_API_KEY": "sk-test-0000000000000000",
+            },
+        )
         async with opened(folder, secrets=secrets) as house:
             yield house
 
 
 async def _begin(house: House, folder: Path, **more: Any) -> str:
-    begun = await house.call("POST", "/api/sessions", {"cwd": str(folder), **more}, scope="chat")
+    begun = await house.call(
+        "POST", "/api/sessions", {"cwd": str(folder), **more}, scope="chat"
+    )
     return str(begun["id"])
 
 
 async def _ended(house: House, session: str, after: int = 0) -> list[dict[str, Any]]:
-    async with house.socket(f"/api/sessions/{session}/feed?after={after}", scope="observe") as socket:
+    async with house.socket(
+        f"/api/sessions/{session}/feed?after={after}", scope="observe"
+    ) as socket:
         return await frames(socket, is_type("agent.turn.ended"))
 
 
@@ -45,54 +55,97 @@ async def test_a_conversation(tmp_path: Path) -> None:
     async with talking(tmp_path, "Hello there.", "And again.") as house:
         session = await _begin(house, tmp_path, text="hi")
         events = await _ended(house, session)
-        said = next(event for event in events if event["type"] == "agent.message.assistant")
+        said = next(
+            event for event in events if event["type"] == "agent.message.assistant"
+        )
         assert said["text"] == "Hello there."
-        cursor = await house.call("POST", f"/api/sessions/{session}/messages", {"text": "more"}, scope="chat")
+        cursor = await house.call(
+            "POST", f"/api/sessions/{session}/messages", {"text": "more"}, scope="chat"
+        )
         assert cursor["seq"] > said["seq"]
         await _ended(house, session, cursor["seq"])
-        messages = (await house.call("GET", f"/api/sessions/{session}/messages"))["messages"]
+        messages = (await house.call("GET", f"/api/sessions/{session}/messages"))[
+            "messages"
+        ]
         assert [(one["role"], one["text"]) for one in messages] == [
             ("user", "hi"), ("assistant", "Hello there."), ("user", "more"), ("assistant", "And again."),
         ]  # fmt: skip
         listed = (await house.call("GET", "/api/sessions"))["sessions"]
-        assert [(one["id"], one["surface"], one["turns"]) for one in listed] == [(session, "dashboard", 2)]
+        assert [(one["id"], one["surface"], one["turns"]) for one in listed] == [
+            (session, "dashboard", 2)
+        ]
         assert (await house.call("GET", "/api/usage"))["usage"][0]["calls"] == 2
-        assert (await house.call("GET", "/api/search?q=again"))["hits"][0]["session"] == session
+        assert (await house.call("GET", "/api/search?q=again"))["hits"][0][
+            "session"
+        ] == session
 
 
-async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(tmp_path: Path) -> None:
-    write = ServedCall(name="write_file", arguments=msgspec.json.encode({"path": "a.txt", "content": "x"}).decode())
+async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(
+    tmp_path: Path,
+) -> None:
+    write = ServedCall(
+        name="write_file",
+        arguments=msgspec.json.encode({"path": "a.txt", "content": "x"}).decode(),
+    )
     async with talking(tmp_path, Served(calls=(write,)), "Done.") as house:
         session = await _begin(house, tmp_path)
-        async with house.socket(f"/api/sessions/{session}/feed", scope="observe") as socket:
-            await house.call("POST", f"/api/sessions/{session}/messages", {"text": "write it"}, scope="chat")
+        async with house.socket(
+            f"/api/sessions/{session}/feed", scope="observe"
+        ) as socket:
+            await house.call(
+                "POST",
+                f"/api/sessions/{session}/messages",
+                {"text": "write it"},
+                scope="chat",
+            )
             asked = (await frames(socket, is_type("agent.approval.requested")))[-1]
-            (waiting,) = (await house.call("GET", "/api/approvals", scope="observe"))["waiting"]
+            (waiting,) = (await house.call("GET", "/api/approvals", scope="observe"))[
+                "waiting"
+            ]
             assert (waiting["session_id"], waiting["kind"], waiting["call_id"]) == (
                 session,
                 "approval",
                 asked["call_id"],
             )
             path = f"/api/sessions/{session}/approvals/{asked['call_id']}"
-            assert (await house.ask("POST", path, {"answer": "once"}, scope="chat")).status_code == 403
+            assert (
+                await house.ask("POST", path, {"answer": "once"}, scope="chat")
+            ).status_code == 403
             assert not (tmp_path / "a.txt").exists()
             other = approval_hash(asked | {"summary": "read a file"})
-            for unseen in ({"answer": "once"}, {"answer": "once", "shown": ""}, {"answer": "once", "shown": other}):
+            for unseen in (
+                {"answer": "once"},
+                {"answer": "once", "shown": ""},
+                {"answer": "once", "shown": other},
+            ):
                 refused = await house.ask("POST", path, unseen, scope="approve")
                 assert refused.status_code == 409
-                assert refused.json()["error"] == "The request that is waiting is not the one that was shown."
+                assert (
+                    refused.json()["error"]
+                    == "The request that is waiting is not the one that was shown."
+                )
             question = path.replace("approvals", "questions")
-            assert (await house.ask("POST", question, {"text": "yes"}, scope="chat")).status_code == 409
+            assert (
+                await house.ask("POST", question, {"text": "yes"}, scope="chat")
+            ).status_code == 409
             assert not (tmp_path / "a.txt").exists()
             assert waiting["shown"] == approval_hash(asked)
             answer = {"answer": "once", "shown": waiting["shown"]}
-            assert await house.call("POST", path, answer, scope="approve") == {"counted": True}
+            assert await house.call("POST", path, answer, scope="approve") == {
+                "counted": True
+            }
             await frames(socket, is_type("agent.turn.ended"))
             assert (tmp_path / "a.txt").read_text() == "x"
-            assert await house.call("POST", path, {"answer": "deny"}, scope="approve") == {"counted": False}
+            assert await house.call(
+                "POST", path, {"answer": "deny"}, scope="approve"
+            ) == {"counted": False}
         assert (await house.call("GET", "/api/approvals"))["waiting"] == []
-        assert "+x" in (await house.call("GET", f"/api/sessions/{session}/diff"))["diff"]
-        undone = await house.call("POST", f"/api/sessions/{session}/undo", {}, scope="chat")
+        assert (
+            "+x" in (await house.call("GET", f"/api/sessions/{session}/diff"))["diff"]
+        )
+        undone = await house.call(
+            "POST", f"/api/sessions/{session}/undo", {}, scope="chat"
+        )
         assert undone["text"] == "write it"
         assert not (tmp_path / "a.txt").exists()
         await house.call("POST", f"/api/sessions/{session}/redo", {}, scope="chat")
@@ -103,36 +156,61 @@ async def test_a_turn_is_stopped(tmp_path: Path) -> None:
     async with talking(tmp_path, Served(text="word " * 200, delay=0.05)) as house:
         session = await _begin(house, tmp_path)
         async with house.socket(f"/api/sessions/{session}/feed") as socket:
-            await house.call("POST", f"/api/sessions/{session}/messages", {"text": "talk"})
+            await house.call(
+                "POST", f"/api/sessions/{session}/messages", {"text": "talk"}
+            )
             await frames(socket, is_type("agent.message.delta"))
-            assert (await house.ask("DELETE", f"/api/sessions/{session}")).status_code == 409
+            assert (
+                await house.ask("DELETE", f"/api/sessions/{session}")
+            ).status_code == 409
             await house.call("POST", f"/api/sessions/{session}/interrupt", scope="chat")
             ended = (await frames(socket, is_type("agent.turn.ended")))[-1]
         assert ended["reason"] == "interrupted"
 
 
-async def test_a_session_is_renamed_branched_exported_and_deleted(tmp_path: Path) -> None:
+async def test_a_session_is_renamed_branched_exported_and_deleted(
+    tmp_path: Path,
+) -> None:
     async with talking(tmp_path, "One.") as house:
         session = await _begin(house, tmp_path, text="count")
         await _ended(house, session)
-        renamed = await house.call("PATCH", f"/api/sessions/{session}", {"title": " Counting "}, scope="chat")
+        renamed = await house.call(
+            "PATCH", f"/api/sessions/{session}", {"title": " Counting "}, scope="chat"
+        )
         assert renamed["title"] == "Counting"
-        branch = (await house.call("POST", f"/api/sessions/{session}/branch", {}, scope="chat"))["id"]
+        branch = (
+            await house.call(
+                "POST", f"/api/sessions/{session}/branch", {}, scope="chat"
+            )
+        )["id"]
         assert branch != session
-        lines = (await house.ask("GET", f"/api/sessions/{session}/export")).text.splitlines()
+        lines = (
+            await house.ask("GET", f"/api/sessions/{session}/export")
+        ).text.splitlines()
         assert msgspec.json.decode(lines[0])["session_id"] == session
         page = await house.call("GET", f"/api/sessions/{session}/events?limit=2")
         assert page["more"]
         assert [event["seq"] for event in page["events"]] == [1, 2]
-        end = await house.call("GET", f"/api/sessions/{session}/events?after=-2&limit=2")
+        end = await house.call(
+            "GET", f"/api/sessions/{session}/events?after=-2&limit=2"
+        )
         assert (end["more"], end["session"]["title"]) == (False, "Counting")
-        assert [event["seq"] for event in end["events"]] == [end["head"] - 1, end["head"]]
+        assert [event["seq"] for event in end["events"]] == [
+            end["head"] - 1,
+            end["head"],
+        ]
         whole = await house.call("GET", f"/api/sessions/{session}/events?after=-5000")
         assert whole["events"][0]["seq"] == 1
-        assert (await house.ask("DELETE", f"/api/sessions/{session}", scope="chat")).status_code == 403
-        assert (await house.call("DELETE", f"/api/sessions/{session}"))["rows"] == len(lines) - 1
+        assert (
+            await house.ask("DELETE", f"/api/sessions/{session}", scope="chat")
+        ).status_code == 403
+        assert (await house.call("DELETE", f"/api/sessions/{session}"))["rows"] == len(
+            lines
+        ) - 1
         assert (await house.ask("GET", f"/api/sessions/{session}")).status_code == 404
-        assert [one["id"] for one in (await house.call("GET", "/api/sessions"))["sessions"]] == [branch]
+        assert [
+            one["id"] for one in (await house.call("GET", "/api/sessions"))["sessions"]
+        ] == [branch]
 
 
 async def test_a_picture_is_sent_along(tmp_path: Path) -> None:
@@ -142,10 +220,14 @@ async def test_a_picture_is_sent_along(tmp_path: Path) -> None:
         said = {"text": "what is it?", "images": [picture]}
         await house.call("POST", f"/api/sessions/{session}/messages", said)
         events = await _ended(house, session)
-        (image,) = next(event for event in events if event["type"] == "agent.message.user")["images"]
+        (image,) = next(
+            event for event in events if event["type"] == "agent.message.user"
+        )["images"]
         assert await asyncio.to_thread(Path(image["source"]).read_bytes) == _PNG
         bad = {"text": "x", "images": [{"media_type": "image/png", "data": "???"}]}
-        assert (await house.ask("POST", f"/api/sessions/{session}/messages", bad)).status_code == 400
+        assert (
+            await house.ask("POST", f"/api/sessions/{session}/messages", bad)
+        ).status_code == 400
 
 
 async def test_mistakes_are_answered_in_words(tmp_path: Path) -> None:
@@ -156,7 +238,12 @@ async def test_mistakes_are_answered_in_words(tmp_path: Path) -> None:
         for method, path, body, status in (
             ("GET", f"/api/sessions/{session[:-2]}", None, 404),
             ("POST", f"/api/sessions/{session}/messages", nothing, 422),
-            ("POST", f"/api/sessions/{session}/messages", {"text": "x", "more": 1}, 422),
+            (
+                "POST",
+                f"/api/sessions/{session}/messages",
+                {"text": "x", "more": 1},
+                422,
+            ),
             ("POST", f"/api/sessions/{session}/messages", {"text": " "}, 400),
             ("POST", f"/api/sessions/{session}/undo", {"turns": 0}, 422),
             ("POST", f"/api/sessions/{session}/undo", nothing, 400),
@@ -169,7 +256,11 @@ async def test_mistakes_are_answered_in_words(tmp_path: Path) -> None:
                     ("POST", "/api/sessions", nothing),
                     ("POST", "/api/terminals", nothing),
                     ("POST", "/api/policy/check", {"command": "ls"}),
-                    ("POST", "/api/schedules", {"schedule": "every weekday at 9", "prompt": "x"}),
+                    (
+                        "POST",
+                        "/api/schedules",
+                        {"schedule": "every weekday at 9", "prompt": "x"},
+                    ),
                 )
             ),
             (
@@ -184,15 +275,28 @@ async def test_mistakes_are_answered_in_words(tmp_path: Path) -> None:
             answer = await house.ask(method, path, body)
             assert answer.status_code == status, (path, answer.text)
             assert answer.json()["error"]
-        huge = await house.client.post("/api/sessions", content=b" " * (17 * 2**20), headers=house.bearer("admin"))
+        huge = await house.client.post(
+            "/api/sessions", content=b" " * (17 * 2**20), headers=house.bearer("admin")
+        )
         assert huge.status_code == 413
 
 
-async def test_settings_are_shown_with_their_meaning_and_changed_in_the_file(house: House) -> None:
+async def test_settings_are_shown_with_their_meaning_and_changed_in_the_file(
+    house: House,
+) -> None:
     await house.call("PUT", "/api/settings/display.color", {"value": "never"})
-    shown = {one["key"]: one for one in (await house.call("GET", "/api/settings", scope="observe"))["settings"]}
+    shown = {
+        one["key"]: one
+        for one in (await house.call("GET", "/api/settings", scope="observe"))[
+            "settings"
+        ]
+    }
     color = shown["display.color"]
-    assert (color["value"], color["default"], color["choices"]) == ("never", "auto", ["auto", "always", "never"])
+    assert (color["value"], color["default"], color["choices"]) == (
+        "never",
+        "auto",
+        ["auto", "always", "never"],
+    )
     assert color["description"]
     assert "color: never" in house.app.home.config.read_text()
     await house.call("DELETE", "/api/settings/display.color")
@@ -202,11 +306,20 @@ async def test_settings_are_shown_with_their_meaning_and_changed_in_the_file(hou
 async def test_the_rest_is_there(house: House, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("x")
     session = await _begin(house, tmp_path)
-    assert "notes.md" in (await house.call("GET", f"/api/sessions/{session}/files?prefix=no"))["files"]
+    assert (
+        "notes.md"
+        in (await house.call("GET", f"/api/sessions/{session}/files?prefix=no"))[
+            "files"
+        ]
+    )
     tools = (await house.call("GET", "/api/tools"))["tools"]
-    assert {"terminal", "read_file"} <= {tool["name"] for tool in tools if tool["offered"]}
+    assert {"terminal", "read_file"} <= {
+        tool["name"] for tool in tools if tool["offered"]
+    }
     assert (await house.call("GET", "/api/policy"))["rules"]["allow"] == []
-    verdict = await house.call("POST", "/api/policy/check", {"command": "rm -rf /"}, scope="observe")
+    verdict = await house.call(
+        "POST", "/api/policy/check", {"command": "rm -rf /"}, scope="observe"
+    )
     assert verdict["verdict"] == "forbid"
     assert (await house.call("GET", "/api/mcp")) == {"servers": []}
     assert (await house.call("GET", "/api/doctor"))["findings"]
@@ -218,38 +331,69 @@ async def test_the_rest_is_there(house: House, tmp_path: Path) -> None:
 
 
 async def test_what_was_learned_is_shown_decided_and_taken_back(house: House) -> None:
-    learning = open_learning(house.app.home, house.app.settings.learning, {"PATH": os.environ["PATH"]})
+    learning = open_learning(
+        house.app.home, house.app.settings.learning, {"PATH": os.environ["PATH"]}
+    )
     house.app.home.ensure(house.app.home.memories)
     kept, refused = [
-        learning.propose(MemoryChange((MemoryEdit(file="user", action="add", text=text),)), Provenance(by="review"))
+        learning.propose(
+            MemoryChange((MemoryEdit(file="user", action="add", text=text),)),
+            Provenance(by="review"),
+        )
         for text in ("Likes tea.", "Likes rain.")
     ]
     listed = (await house.call("GET", "/api/proposals", scope="observe"))["proposals"]
     assert [one["id"] for one in listed] == [kept.id, refused.id]
     assert "+" in listed[0]["diff"]
     path = f"/api/proposals/{kept.id}"
-    assert (await house.ask("POST", path, {"decision": "approve"}, scope="chat")).status_code == 403
+    assert (
+        await house.ask("POST", path, {"decision": "approve"}, scope="chat")
+    ).status_code == 403
     await house.call("POST", path, {"decision": "approve"}, scope="approve")
-    await house.call("POST", f"/api/proposals/{refused.id}", {"decision": "reject"}, scope="approve")
-    memory = {one["name"]: one["text"] for one in (await house.call("GET", "/api/memory"))["files"]}
+    await house.call(
+        "POST", f"/api/proposals/{refused.id}", {"decision": "reject"}, scope="approve"
+    )
+    memory = {
+        one["name"]: one["text"]
+        for one in (await house.call("GET", "/api/memory"))["files"]
+    }
     assert "Likes tea." in memory["USER.md"]
     assert "rain" not in memory["USER.md"]
-    newest = (await house.call("GET", "/api/learning/history?under=memories"))["entries"][0]
-    shown = await house.call("GET", f"/api/learning/history?under=memories&change={newest['hash']}")
+    newest = (await house.call("GET", "/api/learning/history?under=memories"))[
+        "entries"
+    ][0]
+    shown = await house.call(
+        "GET", f"/api/learning/history?under=memories&change={newest['hash']}"
+    )
     assert "+" in shown["diff"]
-    await house.call("POST", "/api/learning/revert", {"change": newest["hash"], "under": "memories"}, scope="approve")
+    await house.call(
+        "POST",
+        "/api/learning/revert",
+        {"change": newest["hash"], "under": "memories"},
+        scope="approve",
+    )
     assert "tea" not in str(await house.call("GET", "/api/memory"))
     skills = (await house.call("GET", "/api/skills", scope="observe"))["skills"]
     name = skills[0]["name"]
     assert (await house.call("GET", f"/api/skills/{name}"))["text"]
-    after = (await house.call("PATCH", f"/api/skills/{name}", {"enabled": False}))["skills"]
+    after = (await house.call("PATCH", f"/api/skills/{name}", {"enabled": False}))[
+        "skills"
+    ]
     assert [one["enabled"] for one in after if one["name"] == name] == [False]
 
 
-async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(tmp_path: Path) -> None:
+async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(
+    tmp_path: Path,
+) -> None:
     """The terminal asks, in a process of its own; the page answers."""
-    write = ServedCall(name="write_file", arguments=msgspec.json.encode({"path": "b.txt", "content": "y"}).decode())
-    async with ModelServer(Served(calls=(write,)), "Done.") as model, opened(tmp_path) as house:
+    write = ServedCall(
+        name="write_file",
+        arguments=msgspec.json.encode({"path": "b.txt", "content": "y"}).decode(),
+    )
+    async with (
+        ModelServer(Served(calls=(write,)), "Done.") as model,
+        opened(tmp_path) as house,
+    ):
         code = (
             "import asyncio, sys\n"
             "from pathlib import Path\n"
@@ -266,7 +410,9 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(tmp_
             "asyncio.run(main(*sys.argv[1:]))\n"
         )
         session = await _begin(house, tmp_path)
-        async with house.socket(f"/api/sessions/{session}/feed", scope="observe") as socket:
+        async with house.socket(
+            f"/api/sessions/{session}/feed", scope="observe"
+        ) as socket:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-c", code, str(house.app.home.root), session, model.url
             )
@@ -275,7 +421,9 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(tmp_
             assert waiting["call_id"] == asked["call_id"]
             path = f"/api/sessions/{session}/approvals/{asked['call_id']}"
             answer = {"answer": "once", "shown": approval_hash(asked)}
-            assert await house.call("POST", path, answer, scope="approve") == {"counted": True}
+            assert await house.call("POST", path, answer, scope="approve") == {
+                "counted": True
+            }
             ended = (await frames(socket, is_type("agent.turn.ended")))[-1]
             assert ended["reason"] == "done"
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
@@ -283,17 +431,36 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(tmp_
 
 
 async def test_a_session_is_given_to_another_model(tmp_path: Path) -> None:
-    async with ModelServer("One.", "Two.", "Three.", models=("fake-1", "other-1")) as model:
-        secrets = Secrets({}, {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-test-0000000000000000"})
+    async with ModelServer(
+        "One.", "Two.", "Three.", models=("fake-1", "other-1")
+    ) as model:
+        secrets = Secrets(
+            {},
+            {
+                "OPENAI_BASE_URL": model.url,
+                "OPENAI_API_KEY": "sk-test-0000000000000000",
+            },
+        )
         async with opened(tmp_path, secrets=secrets) as house:
             first = await _begin(house, tmp_path, text="a")
             await _ended(house, first)
             second = await _begin(house, tmp_path)
             said = {"text": "b", "model": "other-1"}
-            cursor = await house.call("POST", f"/api/sessions/{second}/messages", said, scope="chat")
+            cursor = await house.call(
+                "POST", f"/api/sessions/{second}/messages", said, scope="chat"
+            )
             await _ended(house, second, cursor["seq"])
-            cursor = await house.call("POST", f"/api/sessions/{first}/messages", {"text": "c"}, scope="chat")
+            cursor = await house.call(
+                "POST", f"/api/sessions/{first}/messages", {"text": "c"}, scope="chat"
+            )
             await _ended(house, first, cursor["seq"])
-            names = {choice["name"] for choice in (await house.call("GET", "/api/models"))["choices"]}
-        assert [msgspec.json.decode(post.body)["model"] for post in model.posts] == ["fake-1", "other-1", "fake-1"]
+            names = {
+                choice["name"]
+                for choice in (await house.call("GET", "/api/models"))["choices"]
+            }
+        assert [msgspec.json.decode(post.body)["model"] for post in model.posts] == [
+            "fake-1",
+            "other-1",
+            "fake-1",
+        ]
         assert any(name.endswith(":other-1") for name in names)

@@ -20,7 +20,10 @@ _SKILL = "---\nname: tidy\ndescription: Tidies up.\n---\nPut things back.\n"
 async def test_sessions_that_are_at_work_are_named(house: House) -> None:
     app = house.app
     child = SessionCreated(surface="delegate", kind="child", parent="p", root="p")
-    idle, busy = app.begin(SessionCreated(surface="tui")).session, app.begin(child).session
+    idle, busy = (
+        app.begin(SessionCreated(surface="tui")).session,
+        app.begin(child).session,
+    )
     assert (await house.call("GET", "/api/status"))["running"] == []
     lease = app.store.leases.acquire(busy)
     assert (await house.call("GET", "/api/status"))["running"] == [busy]
@@ -29,7 +32,9 @@ async def test_sessions_that_are_at_work_are_named(house: House) -> None:
     assert idle
 
 
-async def test_a_model_that_is_not_on_this_machine_is_missed_before_the_first_question(tmp_path: Path) -> None:
+async def test_a_model_that_is_not_on_this_machine_is_missed_before_the_first_question(
+    tmp_path: Path,
+) -> None:
     model = Model(provider="embedded", default=str(tmp_path / "none.gguf"))
     async with opened(tmp_path, Settings(model=model)) as house:
         status = await house.call("GET", "/api/status", scope="observe")
@@ -50,11 +55,17 @@ async def test_the_doctor_runs_nothing_of_the_folder_it_is_started_in(
 
 async def test_the_page_is_told_that_codex_runs_the_turns(tmp_path: Path) -> None:
     for name, default in (("own", ""), ("named", "gpt-5.5")):
-        settings = Settings(model=Model(default=default, openai_runtime="codex_app_server"))
+        settings = Settings(
+            model=Model(default=default, openai_runtime="codex_app_server")
+        )
         async with opened(tmp_path / name, settings) as house:
-            session = house.app.begin(SessionCreated(surface="dashboard", cwd=str(tmp_path))).session
+            session = house.app.begin(
+                SessionCreated(surface="dashboard", cwd=str(tmp_path))
+            ).session
             status = await house.call("GET", "/api/status", scope="observe")
-            detail = await house.call("GET", f"/api/sessions/{session}", scope="observe")
+            detail = await house.call(
+                "GET", f"/api/sessions/{session}", scope="observe"
+            )
             assert status["model"] == f"codex:{default}".removesuffix(":")
             assert detail["model"] == f"codex {default}".rstrip()
 
@@ -67,45 +78,76 @@ async def test_a_command_is_judged_by_mode_and_reach(house: House) -> None:
     assert await verdict(command="ls") == "allow"
     assert await verdict(command="rm -rf /", mode="full") == "forbid"
     assert await verdict(command="curl https://example.org", reach="network") == "ask"
-    assert await verdict(command="curl https://example.org", reach="network", mode="full") == "allow"
-    wrong = await house.ask("POST", "/api/policy/check", {"command": "ls", "mode": "wild"})
+    assert (
+        await verdict(command="curl https://example.org", reach="network", mode="full")
+        == "allow"
+    )
+    wrong = await house.ask(
+        "POST", "/api/policy/check", {"command": "ls", "mode": "wild"}
+    )
     assert (wrong.status_code, "mode" in wrong.json()["error"]) == (422, True)
 
 
-async def test_skills_say_where_they_came_from_and_how_they_were_used(house: House) -> None:
+async def test_skills_say_where_they_came_from_and_how_they_were_used(
+    house: House,
+) -> None:
     learning = open_learning(house.app.home, house.app.settings.learning, environment())
-    learning.apply(SkillChange("tidy", (FileChange("SKILL.md", None, _SKILL),)), Provenance("model", "s1"))
+    learning.apply(
+        SkillChange("tidy", (FileChange("SKILL.md", None, _SKILL),)),
+        Provenance("model", "s1"),
+    )
     learning.called("/tidy")
     rows = (await house.call("GET", "/api/skills", scope="observe"))["skills"]
     row = next(one for one in rows if one["name"] == "tidy")
-    assert (row["origin"], row["source"], row["views"], row["commands"]) == ("agent", "s1", 0, 1)
+    assert (row["origin"], row["source"], row["views"], row["commands"]) == (
+        "agent",
+        "s1",
+        0,
+        1,
+    )
     assert row["last_used"] > 0
 
 
 async def test_a_note_is_kept_replaced_and_removed(house: House) -> None:
-    view = await house.call("POST", "/api/memory", {"action": "add", "text": "Tea, no coffee."})
+    view = await house.call(
+        "POST", "/api/memory", {"action": "add", "text": "Tea, no coffee."}
+    )
     (memory, _) = view["files"]
-    assert (memory["text"], memory["length"], memory["limit"]) == ("- Tea, no coffee.\n", 18, 6000)
+    assert (memory["text"], memory["length"], memory["limit"]) == (
+        "- Tea, no coffee.\n",
+        18,
+        6000,
+    )
     assert "Tea" in (house.app.home.memories / "MEMORY.md").read_text()
     again = {"action": "replace", "old": "Tea", "text": "Water."}
-    assert (await house.call("POST", "/api/memory", again))["files"][0]["text"] == "- Water.\n"
+    assert (await house.call("POST", "/api/memory", again))["files"][0][
+        "text"
+    ] == "- Water.\n"
     gone = await house.call("POST", "/api/memory", {"action": "remove", "old": "Water"})
     assert gone["files"][0]["text"].strip() == ""
-    nothing = await house.ask("POST", "/api/memory", {"action": "remove", "old": "Water"})
+    nothing = await house.ask(
+        "POST", "/api/memory", {"action": "remove", "old": "Water"}
+    )
     assert (nothing.status_code, bool(nothing.json()["error"])) == (400, True)
-    entries = (await house.call("GET", "/api/learning/history?under=memories"))["entries"]
+    entries = (await house.call("GET", "/api/learning/history?under=memories"))[
+        "entries"
+    ]
     assert [one["origin"].get("by", "user") for one in entries] == ["user"] * 3
 
 
 async def test_a_plugin_is_read_before_it_is_enabled(house: House) -> None:
     folder = house.app.home.plugins / "peek" / "dashboard"
     (folder / "art").mkdir(parents=True)
-    (folder / "manifest.json").write_bytes(msgspec.json.encode({"name": "peek", "api": "plugin_api.py"}))
+    (folder / "manifest.json").write_bytes(
+        msgspec.json.encode({"name": "peek", "api": "plugin_api.py"})
+    )
     (folder / "plugin_api.py").write_text("raise SystemExit('it ran')\n")
     (folder / "art" / "dot.png").write_bytes(b"\x89PNG\0\0")
     seen = await house.call("GET", "/api/plugins/peek", scope="observe")
     assert (seen["plugin"]["state"], seen["folder"]) == ("off", str(folder.parent))
-    assert [(one["path"], one["size"], one["text"] is None) for one in seen["files"]] == [
+    assert [
+        (one["path"], one["size"], one["text"] is None) for one in seen["files"]
+    ] == [
         ("dashboard/art/dot.png", 6, True),
         ("dashboard/manifest.json", 37, False),
         ("dashboard/plugin_api.py", 27, False),

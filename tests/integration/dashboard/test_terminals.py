@@ -33,7 +33,9 @@ class Screen:
     async def read(self, until: bytes = b"", *, size: int = 0) -> bytes:
         """Reads until those bytes are there, or so many."""
         async with asyncio.timeout(PATIENCE):
-            while not (until and until in self.data) and not (size and len(self.data) >= size):
+            while not (until and until in self.data) and not (
+                size and len(self.data) >= size
+            ):
                 await self.step()
         return self.data
 
@@ -75,7 +77,9 @@ async def shells(tmp_path: Path) -> Any:
 
 
 async def test_a_shell_answers_and_says_when_it_ends(shells: House) -> None:
-    async with shells.socket("/api/pty?command=shell&cols=100&rows=40", scope="terminal") as socket:
+    async with shells.socket(
+        "/api/pty?command=shell&cols=100&rows=40", scope="terminal"
+    ) as socket:
         screen = await _open(socket)
         await socket.send(b"echo size $(stty size); printf 'gr\\303\\274n\\n'\n")
         assert b"size 40 100" in await screen.read("grün".encode())
@@ -92,7 +96,9 @@ async def test_a_shell_answers_and_says_when_it_ends(shells: House) -> None:
         assert closed.value.rcvd.code == 1000
 
 
-async def test_a_terminal_survives_a_lost_line_without_losing_a_byte(shells: House) -> None:
+async def test_a_terminal_survives_a_lost_line_without_losing_a_byte(
+    shells: House,
+) -> None:
     path = "/api/pty?command=shell"
     received = b""
     async with shells.socket(path, scope="terminal") as socket:
@@ -111,17 +117,25 @@ async def test_a_terminal_survives_a_lost_line_without_losing_a_byte(shells: Hou
             await screen.read(b"done", size=50_000)
             received += screen.data
             socket.transport.abort()
-    numbers = [line for line in received.replace(b"\r\n", b"\n").split(b"\n") if line.strip().isdigit()]
+    numbers = [
+        line
+        for line in received.replace(b"\r\n", b"\n").split(b"\n")
+        if line.strip().isdigit()
+    ]
     assert numbers == [b"%d" % number for number in range(1, 60_001)]
 
 
-async def test_somebody_who_was_away_too_long_begins_afresh_on_a_whole_line(shells: House) -> None:
+async def test_somebody_who_was_away_too_long_begins_afresh_on_a_whole_line(
+    shells: House,
+) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as socket:
         screen = await _open(socket)
         name = screen.ready["id"]
         await socket.send(b"seq 1 300000; echo d''one\n")
         await screen.read(b"done")
-    async with shells.socket(f"/api/pty?id={name}&after=10", scope="terminal") as socket:
+    async with shells.socket(
+        f"/api/pty?id={name}&after=10", scope="terminal"
+    ) as socket:
         screen = await _open(socket)
         assert screen.ready["fresh"]
         lines = (await screen.read(b"done")).split(b"\r\n")
@@ -131,20 +145,33 @@ async def test_somebody_who_was_away_too_long_begins_afresh_on_a_whole_line(shel
 
 async def test_terminals_are_listed_and_ended(shells: House) -> None:
     opened_one = await shells.call(
-        "POST", "/api/terminals", {"command": "shell", "cols": 50, "rows": 5}, scope="terminal"
+        "POST",
+        "/api/terminals",
+        {"command": "shell", "cols": 50, "rows": 5},
+        scope="terminal",
     )
     overview = await shells.call("GET", "/api/terminals", scope="terminal")
     assert overview["available"]
     assert [one["id"] for one in overview["terminals"]] == [opened_one["id"]]
     assert (await shells.ask("GET", "/api/terminals", scope="chat")).status_code == 403
-    async with shells.socket(f"/api/pty?id={opened_one['id']}", scope="terminal") as socket:
+    async with shells.socket(
+        f"/api/pty?id={opened_one['id']}", scope="terminal"
+    ) as socket:
         screen = await _open(socket)
         assert (screen.ready["cols"], screen.ready["rows"]) == (50, 5)
-        await shells.call("DELETE", f"/api/terminals/{opened_one['id']}", scope="terminal")
+        await shells.call(
+            "DELETE", f"/api/terminals/{opened_one['id']}", scope="terminal"
+        )
         with pytest.raises(ConnectionClosed):
             await screen.read(b"never")
-    assert (await shells.ask("DELETE", f"/api/terminals/{opened_one['id']}", scope="terminal")).status_code == 404
-    async with shells.socket(f"/api/pty?id={opened_one['id']}", scope="terminal") as socket:
+    assert (
+        await shells.ask(
+            "DELETE", f"/api/terminals/{opened_one['id']}", scope="terminal"
+        )
+    ).status_code == 404
+    async with shells.socket(
+        f"/api/pty?id={opened_one['id']}", scope="terminal"
+    ) as socket:
         with pytest.raises(ConnectionClosed) as closed:
             await socket.recv()
     assert closed.value.rcvd is not None
@@ -158,11 +185,19 @@ async def test_what_can_t_be_started_is_said(tmp_path: Path) -> None:
             note = msgspec.json.decode(await socket.recv())
         assert note["type"] == "pty.failed"
         assert "no-shell" in note["error"]
-        assert (await house.ask("POST", "/api/terminals", {"command": "shell"}, scope="terminal")).status_code == 400
+        assert (
+            await house.ask(
+                "POST", "/api/terminals", {"command": "shell"}, scope="terminal"
+            )
+        ).status_code == 400
 
 
-async def test_endless_output_fills_no_memory_and_holds_up_nobody(shells: House) -> None:
-    async with shells.socket("/api/pty?command=shell&window=65536", scope="terminal") as socket:
+async def test_endless_output_fills_no_memory_and_holds_up_nobody(
+    shells: House,
+) -> None:
+    async with shells.socket(
+        "/api/pty?command=shell&window=65536", scope="terminal"
+    ) as socket:
         screen = await _open(socket)
         await socket.send(b"yes\n")
         await screen.read(size=65536)
@@ -184,10 +219,14 @@ async def test_endless_output_fills_no_memory_and_holds_up_nobody(shells: House)
         async with asyncio.timeout(PATIENCE):
             while b"stopped" not in screen.data[-100:]:
                 await screen.step()
-                await socket.send(msgspec.json.encode({"op": "ack", "bytes": 10**9}).decode())
+                await socket.send(
+                    msgspec.json.encode({"op": "ack", "bytes": 10**9}).decode()
+                )
 
 
-async def test_a_flood_of_input_into_a_child_that_does_not_read_delays_nobody(shells: House) -> None:
+async def test_a_flood_of_input_into_a_child_that_does_not_read_delays_nobody(
+    shells: House,
+) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as socket:
         screen = await _open(socket)
         await socket.send(b"stty raw; echo re''ady; sleep 100\n")
@@ -206,7 +245,9 @@ async def test_a_flood_of_input_into_a_child_that_does_not_read_delays_nobody(sh
 async def test_two_pages_see_the_same_terminal(shells: House) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as first:
         one = await _open(first)
-        async with shells.socket(f"/api/pty?id={one.ready['id']}", scope="terminal") as second:
+        async with shells.socket(
+            f"/api/pty?id={one.ready['id']}", scope="terminal"
+        ) as second:
             two = await _open(second)
             await first.send(b"echo from f''irst\n")
             await two.read(b"from first")
@@ -217,24 +258,39 @@ async def test_two_pages_see_the_same_terminal(shells: House) -> None:
 async def test_whoever_changes_the_size_tells_the_others(shells: House) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as first:
         one = await _open(first)
-        async with shells.socket(f"/api/pty?id={one.ready['id']}&cols=70&rows=20", scope="terminal") as second:
+        async with shells.socket(
+            f"/api/pty?id={one.ready['id']}&cols=70&rows=20", scope="terminal"
+        ) as second:
             two = await _open(second)
             await first.send('{"op": "resize", "cols": 50, "rows": 10}')
             await two.read_note("pty.resized")
-            assert two.notes["pty.resized"] == {"type": "pty.resized", "cols": 50, "rows": 10}
+            assert two.notes["pty.resized"] == {
+                "type": "pty.resized",
+                "cols": 50,
+                "rows": 10,
+            }
             await first.send(b"echo in s''izes $(stty size)\n")
             await one.read(b"in sizes 10 50")
-            assert one.notes["pty.resized"] == {"type": "pty.resized", "cols": 70, "rows": 20}
+            assert one.notes["pty.resized"] == {
+                "type": "pty.resized",
+                "cols": 70,
+                "rows": 20,
+            }
 
 
 async def test_hermes_itself_runs_in_a_terminal(tmp_path: Path) -> None:
-    async with opened(tmp_path) as house, house.socket(f"/api/pty?cwd={tmp_path}", scope="terminal") as socket:
+    async with (
+        opened(tmp_path) as house,
+        house.socket(f"/api/pty?cwd={tmp_path}", scope="terminal") as socket,
+    ):
         screen = await _open(socket)
         assert screen.ready["command"] == "hermes"
         await screen.read(size=1)
 
 
-async def test_a_terminal_lives_on_for_half_an_hour_after_its_last_viewer(tmp_path: Path) -> None:
+async def test_a_terminal_lives_on_for_half_an_hour_after_its_last_viewer(
+    tmp_path: Path,
+) -> None:
     now = [1000.0]
     terminals = Terminals(DashboardSettings(shell="/bin/sh"), lambda: now[0])  # noqa: S604 - a setting
     one = await terminals.open(Opening(command="shell", cwd=str(tmp_path)))
@@ -268,7 +324,9 @@ async def test_last_words_are_kept_for_a_while(tmp_path: Path) -> None:
     await terminals.close()
 
 
-async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(shells: House) -> None:
+async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(
+    shells: House,
+) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as socket:
         screen = await _open(socket)
         await socket.send(b"stty raw; yes 0123456 | head -n 1000000; echo en''d\n")

@@ -26,7 +26,9 @@ KEY = "sk-test-0000000000000000"
 class House:
     """What a test sees of it."""
 
-    def __init__(self, app: App, telegram: TelegramServer, model: ModelServer, gateway: Gateway) -> None:
+    def __init__(
+        self, app: App, telegram: TelegramServer, model: ModelServer, gateway: Gateway
+    ) -> None:
         self.app = app
         self.telegram = telegram
         self.model = model
@@ -56,11 +58,28 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
 
 @asynccontextmanager
 async def opened(
-    folder: Path, model: ModelServer, telegram: TelegramServer, ids: Ids | None = None, /, **more: object
+    folder: Path,
+    model: ModelServer,
+    telegram: TelegramServer,
+    ids: Ids | None = None,
+    /,
+    **more: object,
 ) -> AsyncIterator[House]:
     """A gateway that runs in this process, over a home in `folder`."""
-    secrets = Secrets({"TELEGRAM_BOT_TOKEN": TOKEN, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}, {})
-    with build(settings_for(telegram, folder, **more), Home(folder / "home"), bus=Bus(), ids=ids) as app:
+    secrets = Secrets(
+        {
+            "TELEGRAM_BOT_TOKEN": TOKEN,
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": model.url,
+        },
+        {},
+    )
+    with build(
+        settings_for(telegram, folder, **more),
+        Home(folder / "home"),
+        bus=Bus(),
+        ids=ids,
+    ) as app:
         gateway = Gateway(app, secrets)
         await gateway.start()
         try:

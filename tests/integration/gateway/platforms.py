@@ -53,8 +53,12 @@ async def running(
     folder: Path, model: ModelServer, secrets: dict[str, str], settings: GatewaySettings
 ) -> AsyncIterator[Running]:
     """A gateway that runs in this process, over a home in `folder`; it can be run again over the same one."""
-    every = Secrets({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url, **secrets}, {})
-    gateway = msgspec.structs.replace(settings, folder=str(folder / "work"), port=0, drain_timeout=5.0)
+    every = Secrets(
+        {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url, **secrets}, {}
+    )
+    gateway = msgspec.structs.replace(
+        settings, folder=str(folder / "work"), port=0, drain_timeout=5.0
+    )
     with build(Settings(gateway=gateway), Home(folder / "home"), bus=Bus()) as app:
         opened = Gateway(app, every)
         await opened.start()

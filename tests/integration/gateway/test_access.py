@@ -31,14 +31,21 @@ def access(store: Store, clock: FakeClock, **settings: object) -> Access:
     return Access(GatewaySettings(**settings), store.people, clock)  # type: ignore[arg-type]
 
 
-def test_nobody_is_let_in_by_default_and_a_name_never_counts(store: Store, clock: FakeClock) -> None:
+def test_nobody_is_let_in_by_default_and_a_name_never_counts(
+    store: Store, clock: FakeClock
+) -> None:
     assert access(store, clock).role("telegram", ANNA) == ""
     assert access(store, clock, allow=("telegram:Anna",)).role("telegram", ANNA) == ""
     assert access(store, clock, allow=("slack:7",)).role("telegram", ANNA) == ""
-    assert access(store, clock, allow=("telegram:7*",)).role("telegram", Person("77")) == ""
+    assert (
+        access(store, clock, allow=("telegram:7*",)).role("telegram", Person("77"))
+        == ""
+    )
 
 
-def test_the_settings_let_in_by_id_and_unverified_ids_are_nobody(store: Store, clock: FakeClock) -> None:
+def test_the_settings_let_in_by_id_and_unverified_ids_are_nobody(
+    store: Store, clock: FakeClock
+) -> None:
     door = access(store, clock, owners=("telegram:7",), allow=("slack:*",))
     assert door.role("telegram", ANNA) == "owner"
     assert door.role("slack", Person("any")) == "user"
@@ -46,19 +53,25 @@ def test_the_settings_let_in_by_id_and_unverified_ids_are_nobody(store: Store, c
     assert door.role("slack", Person("")) == ""
 
 
-def test_a_blocked_person_stays_out_whatever_the_settings_say(store: Store, clock: FakeClock) -> None:
+def test_a_blocked_person_stays_out_whatever_the_settings_say(
+    store: Store, clock: FakeClock
+) -> None:
     store.people.put(Known("telegram", "7", "Anna", "blocked", 0.0))
     door = access(store, clock, owners=("telegram:7",), allow=("telegram:*",))
     assert door.role("telegram", ANNA) == ""
     assert door.request("telegram", ANNA) == ""
 
 
-def test_a_code_ends_after_an_hour_and_is_kept_only_as_a_hash(store: Store, clock: FakeClock, tmp_path: Path) -> None:
+def test_a_code_ends_after_an_hour_and_is_kept_only_as_a_hash(
+    store: Store, clock: FakeClock, tmp_path: Path
+) -> None:
     door = access(store, clock)
     code = door.request("telegram", ANNA)
     assert len(code) == 8
     assert door.request("telegram", ANNA) == ""  # one at a time
-    assert code.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    assert code.encode() not in b"".join(
+        path.read_bytes() for path in tmp_path.iterdir() if path.is_file()
+    )
     clock.advance(CODE_SECONDS + 1)
     with pytest.raises(UsageError):
         door.approve(code)

@@ -55,14 +55,18 @@ def plugin(home: Path, name: str, code: str) -> Path:
     return folder / "gateway" / "adapter.py"
 
 
-async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(tmp_path: Path) -> None:
+async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(
+    tmp_path: Path,
+) -> None:
     plugin(tmp_path, "files-chat", _ADAPTER)
     (tmp_path / "said.txt").write_text("hello")
     home = Home(tmp_path)
     text = "a reply that is longer than forty characters, so that it comes in pieces"
     async with ModelServer(text) as model:
         secrets = Secrets({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}, {})
-        settings = Settings(gateway=GatewaySettings(owners=("files:me",), folder=str(tmp_path / "work")))
+        settings = Settings(
+            gateway=GatewaySettings(owners=("files:me",), folder=str(tmp_path / "work"))
+        )
         assert wanted(settings, secrets, home) == []
         Catalogue(home).enable("files-chat")
         assert wanted(settings, secrets, home) == ["files"]
@@ -71,15 +75,21 @@ async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(tmp_pat
             gateway = Gateway(app, secrets)
             await gateway.start()
             try:
-                await until(lambda: answers.exists() and "pieces" in answers.read_text())
+                await until(
+                    lambda: answers.exists() and "pieces" in answers.read_text()
+                )
             finally:
                 await asyncio.wait_for(gateway.stop(), PATIENCE)
-        pieces = [piece.strip() for piece in answers.read_text().split("===") if piece.strip()]
+        pieces = [
+            piece.strip() for piece in answers.read_text().split("===") if piece.strip()
+        ]
     assert " ".join(pieces) == text
     assert all(len(piece) <= 40 for piece in pieces)
 
 
-def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(tmp_path: Path) -> None:
+def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(
+    tmp_path: Path,
+) -> None:
     """All plugins are looked at, then the first of them changes the second."""
     home, ran = Home(tmp_path), tmp_path / "ran"
     second = plugin(tmp_path, "b", "ADAPTERS = {'agreed': None}")
@@ -92,11 +102,17 @@ def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(tmp_path: P
     assert not ran.exists()
 
 
-async def _transcribe(heard: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _transcribe(
+    heard: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     """One request of an OpenAI-compatible service."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = int(
-        next(line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+        next(
+            line.split(b":")[1]
+            for line in head.lower().split(b"\r\n")
+            if line.startswith(b"content-length")
+        )
     )
     heard.append(head + await reader.readexactly(length))
     body = b'{"text": "buy some milk"}'
@@ -105,18 +121,26 @@ async def _transcribe(heard: list[bytes], reader: asyncio.StreamReader, writer: 
     writer.close()
 
 
-async def test_a_voice_note_is_written_down_when_a_service_is_named(tmp_path: Path) -> None:
+async def test_a_voice_note_is_written_down_when_a_service_is_named(
+    tmp_path: Path,
+) -> None:
     heard: list[bytes] = []
-    server = await asyncio.start_server(lambda r, w: _transcribe(heard, r, w), "127.0.0.1", 0)
+    server = await asyncio.start_server(
+        lambda r, w: _transcribe(heard, r, w), "127.0.0.1", 0
+    )
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     async with (
         server,
         TelegramServer() as telegram,
         ModelServer("noted") as model,
-        opened(tmp_path, model, telegram, voice_model="whisper-1", voice_url=url) as house,
+        opened(
+            tmp_path, model, telegram, voice_model="whisper-1", voice_url=url
+        ) as house,
     ):
         telegram.files["note"] = b"OggS-a-voice"
-        telegram.say("", voice={"file_id": "note", "mime_type": "audio/ogg", "file_size": 12})
+        telegram.say(
+            "", voice={"file_id": "note", "mime_type": "audio/ogg", "file_size": 12}
+        )
         await telegram.sees("noted")
         said = house.app.store.log.messages(house.session)[0].text
     assert said == "[voice note] buy some milk"
@@ -138,7 +162,9 @@ async def test_a_voice_note_without_a_service_is_a_file(tmp_path: Path) -> None:
     assert said.startswith("[voice: ")
 
 
-async def test_a_platform_that_can_not_be_made_is_shown_and_stops_no_other(tmp_path: Path) -> None:
+async def test_a_platform_that_can_not_be_made_is_shown_and_stops_no_other(
+    tmp_path: Path,
+) -> None:
     async with (
         TelegramServer() as telegram,
         ModelServer("hello") as model,

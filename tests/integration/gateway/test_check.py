@@ -13,17 +13,24 @@ from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
 
 def told(folder: Path, *secrets: tuple[str, str]) -> dict[str, str]:
-    return {one.text: one.mark for one in findings(Home(folder), {"HOME": str(folder), **dict(secrets)})}
+    return {
+        one.text: one.mark
+        for one in findings(Home(folder), {"HOME": str(folder), **dict(secrets)})
+    }
 
 
 def test_nothing_is_said_where_nothing_is_set_up(tmp_path: Path) -> None:
     assert told(tmp_path) == {}
 
 
-def test_half_a_platform_and_a_missing_part_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_platform_and_a_missing_part_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     half = told(tmp_path, ("SLACK_BOT_TOKEN", "xoxb-1"))
     assert half == {"slack does not run: SLACK_APP_TOKEN is not set": WARN}
-    (tmp_path / "config.yaml").write_text("gateway: {platforms: [telegram, discord], allow: ['discord:*']}\n")
+    (tmp_path / "config.yaml").write_text(
+        "gateway: {platforms: [telegram, discord], allow: ['discord:*']}\n"
+    )
     monkeypatch.setitem(check._NEEDED, "discord", "a_module_that_is_not_there")
     found = told(tmp_path, ("DISCORD_BOT_TOKEN", "1.2.3"))
     assert found["telegram can't connect: TELEGRAM_BOT_TOKEN is not set"] == FAIL
@@ -32,11 +39,19 @@ def test_half_a_platform_and_a_missing_part_are_said(tmp_path: Path, monkeypatch
 
 
 def test_how_it_runs_is_said(tmp_path: Path) -> None:
-    assert told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))["the gateway does not run"] == WARN
-    part = PartStatus("telegram", "failed", error="Telegram does not know this bot's token.")
+    assert (
+        told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))["the gateway does not run"]
+        == WARN
+    )
+    part = PartStatus(
+        "telegram", "failed", error="Telegram does not know this bot's token."
+    )
     status = Status(this_process(), 0.0, 1e12, state="running", parts=[part])
     write_status(Home(tmp_path), status)
     found = told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))
     assert found["telegram is set up"] == OK
-    assert found["telegram is not connected: Telegram does not know this bot's token."] == WARN
+    assert (
+        found["telegram is not connected: Telegram does not know this bot's token."]
+        == WARN
+    )
     assert any(text.startswith("the gateway is running") for text in found)

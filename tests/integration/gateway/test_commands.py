@@ -30,7 +30,9 @@ async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) ->
             telegram.say("again")
             await telegram.sees("two")
         assert first != second
-        assert [one["role"] for one in msgspec.json.decode(model.posts[1].body)["messages"]] == ["system", "user"]
+        assert [
+            one["role"] for one in msgspec.json.decode(model.posts[1].body)["messages"]
+        ] == ["system", "user"]
 
 
 async def test_status_and_model_name_the_engine(tmp_path: Path) -> None:
@@ -58,7 +60,9 @@ async def test_stop_ends_a_turn_that_hangs(tmp_path: Path) -> None:
         await telegram.sees("Stopped.")
 
 
-async def test_that_a_conversation_was_shortened_by_itself_is_said(tmp_path: Path) -> None:
+async def test_that_a_conversation_was_shortened_by_itself_is_said(
+    tmp_path: Path,
+) -> None:
     async with (
         TelegramServer() as telegram,
         ModelServer(Served(text="x", fault=Fault(hang="body"))) as model,
@@ -66,10 +70,16 @@ async def test_that_a_conversation_was_shortened_by_itself_is_said(tmp_path: Pat
     ):
         telegram.say("hi")
         await model.hanging.wait()
-        row = SessionCompacted(summary="notes", head=0, tail=1, before=90_000, after=20_000)
-        house.app.record(house.session, row, CompactionFailed(detail="nobody wrote a summary"))
+        row = SessionCompacted(
+            summary="notes", head=0, tail=1, before=90_000, after=20_000
+        )
+        house.app.record(
+            house.session, row, CompactionFailed(detail="nobody wrote a summary")
+        )
         telegram.say("/stop")
-        await telegram.sees("its middle was summarized: about 90,000 tokens became 20,000.")
+        await telegram.sees(
+            "its middle was summarized: about 90,000 tokens became 20,000."
+        )
         await telegram.sees("could not be shortened: nobody wrote a summary.")
         await telegram.sees("Stopped.")
 
@@ -91,12 +101,18 @@ async def test_retry_undo_and_usage(tmp_path: Path) -> None:
 
 
 async def test_an_unknown_command_is_no_message(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer() as model, opened(tmp_path, model, telegram):
+    async with (
+        TelegramServer() as telegram,
+        ModelServer() as model,
+        opened(tmp_path, model, telegram),
+    ):
         telegram.say("/nonsense at all")
         await telegram.sees("There is no command /nonsense")
 
 
-async def test_what_is_said_in_a_terminal_shows_up_in_the_chat_and_is_answered_there(tmp_path: Path) -> None:
+async def test_what_is_said_in_a_terminal_shows_up_in_the_chat_and_is_answered_there(
+    tmp_path: Path,
+) -> None:
     async with (
         TelegramServer() as telegram,
         ModelServer("from the chat", "from the terminal") as model,
@@ -105,21 +121,33 @@ async def test_what_is_said_in_a_terminal_shows_up_in_the_chat_and_is_answered_t
         telegram.say("hi")
         await telegram.sees("from the chat")
         await until(lambda: house.app.store.leases.holder(house.session) is None)
-        secrets = Secrets({"OPENAI_API_KEY": "sk-test-0000000000000000", "OPENAI_BASE_URL": model.url}, {})
+        secrets = Secrets(
+            {
+                "OPENAI_API_KEY": "sk-test-0000000000000000",
+                "OPENAI_BASE_URL": model.url,
+            },
+            {},
+        )
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
             terminal = Agent(app, secrets)
             await terminal.service.submit(house.session, "and from here?")
             await terminal.service.idle(house.session)
             await terminal.close()
         await telegram.sees("from the terminal")
-        assert telegram.texts() == ["from the chat", "💻\nand from here?", "from the terminal"]
+        assert telegram.texts() == [
+            "from the chat",
+            "💻\nand from here?",
+            "from the terminal",
+        ]
 
 
 async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
     seen: list[str] = []
     async with TelegramServer() as telegram, ModelServer("hello") as model:
         async with opened(tmp_path, model, telegram) as house:
-            house.app.bus.subscribe("gateway.**", lambda event: seen.append(event["type"]))
+            house.app.bus.subscribe(
+                "gateway.**", lambda event: seen.append(event["type"])
+            )
             telegram.say("hi")
             await telegram.sees("hello")
             telegram.say("/status")
@@ -128,7 +156,9 @@ async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
             telegram.say("/new")
             await telegram.sees("A new session")
             await until(lambda: seen.count("gateway.session.start") == 2)
-        assert [kind.removeprefix("gateway.") for kind in seen if not kind.endswith("end")] == [
+        assert [
+            kind.removeprefix("gateway.") for kind in seen if not kind.endswith("end")
+        ] == [
             "session.start",
             "agent.start",
             "agent.step",
@@ -152,14 +182,25 @@ async def test_a_session_can_be_taken_over_from_elsewhere(tmp_path: Path) -> Non
             telegram.say("still there?")
             await telegram.sees("two")
         assert b'"one"' in model.posts[1].body or b"one" in model.posts[1].body
-        assert msgspec.json.decode(model.posts[1].body)["messages"][-1]["content"] == "still there?"
+        assert (
+            msgspec.json.decode(model.posts[1].body)["messages"][-1]["content"]
+            == "still there?"
+        )
 
 
-async def test_a_turn_whose_process_died_elsewhere_is_ended_and_the_chat_is_told(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer("one") as model, opened(tmp_path, model, telegram) as house:
+async def test_a_turn_whose_process_died_elsewhere_is_ended_and_the_chat_is_told(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("one") as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
         telegram.say("hi")
         await telegram.sees("one")
         await until(lambda: house.gateway.resting)
-        house.app.record(house.session, TurnStarted(), turn="of a terminal that was killed")
+        house.app.record(
+            house.session, TurnStarted(), turn="of a terminal that was killed"
+        )
         await telegram.sees("Hermes was restarted in the middle of this.")
         assert not house.app.store.log.has_open_turn(house.session)

@@ -19,12 +19,20 @@ from hermes.testing.discord_server import CHANNEL, ME, TOKEN, DiscordServer
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.served import Served, ServedCall
 
-pytestmark = pytest.mark.filterwarnings("ignore:'audioop' is deprecated:DeprecationWarning")  # of discord.py
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:'audioop' is deprecated:DeprecationWarning"
+)  # of discord.py
 
 
 @asynccontextmanager
 async def opened(
-    folder: Path, model: ModelServer, server: DiscordServer, *, connects: bool = True, token: str = TOKEN, **more: Any
+    folder: Path,
+    model: ModelServer,
+    server: DiscordServer,
+    *,
+    connects: bool = True,
+    token: str = TOKEN,
+    **more: Any,
 ) -> AsyncIterator[Running]:
     discord = Discord(api_url=server.api, channels=more.pop("channels", ()))
     settings = Gateway(platforms=("discord",), owners=("discord:1",), discord=discord)
@@ -35,13 +43,21 @@ async def opened(
         yield house
 
 
-async def test_a_message_is_answered_in_its_chat(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_message_is_answered_in_its_chat(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("DEBUG")
-    async with DiscordServer() as server, ModelServer("Hello **you** @everyone") as model:
+    async with (
+        DiscordServer() as server,
+        ModelServer("Hello **you** @everyone") as model,
+    ):
         async with opened(tmp_path, model, server) as house:
             server.say("hi")
             await server.sees("Hello **you**", "1")
-            assert [message.text for message in house.said("discord/1")] == ["hi", "Hello **you** @everyone"]
+            assert [message.text for message in house.said("discord/1")] == [
+                "hi",
+                "Hello **you** @everyone",
+            ]
             assert house.status.identity == "@hermes"
         sent = next(fields for name, fields in server.calls if name == "send")
         assert sent["allowed_mentions"] == {"parse": []}
@@ -52,16 +68,26 @@ async def test_a_message_is_answered_in_its_chat(tmp_path: Path, caplog: pytest.
 
 async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> None:
     text = "word " * 900
-    async with DiscordServer() as server, ModelServer(Served(text=text, chunk=500, delay=0.2)) as model:
+    async with (
+        DiscordServer() as server,
+        ModelServer(Served(text=text, chunk=500, delay=0.2)) as model,
+    ):
         async with opened(tmp_path, model, server):
             server.say("tell me")
-            await server.until(lambda: len(server.texts("1")) == 3 and "▌" not in "".join(server.texts("1")))
+            await server.until(
+                lambda: (
+                    len(server.texts("1")) == 3
+                    and "▌" not in "".join(server.texts("1"))
+                )
+            )
         assert "".join("".join(server.texts("1")).split()) == "word" * 900
         assert any(one.changes for one in server.messages)
         assert server.typed
 
 
-async def test_rate_limits_and_failures_are_waited_out_and_nothing_is_doubled(tmp_path: Path) -> None:
+async def test_rate_limits_and_failures_are_waited_out_and_nothing_is_doubled(
+    tmp_path: Path,
+) -> None:
     async with DiscordServer() as server, ModelServer("the answer") as model:
         server.failures["send"] = [Failure(429, "You are being rate limited.", 0.3)]
         server.failures["send after"] = [Failure(503, "it was sent, and nobody knows")]
@@ -84,7 +110,9 @@ async def test_a_chat_that_refuses_is_given_up_and_counted(tmp_path: Path) -> No
         assert server.texts("1") == ["two"]
 
 
-async def test_in_a_channel_only_what_is_meant_for_hermes_counts(tmp_path: Path) -> None:
+async def test_in_a_channel_only_what_is_meant_for_hermes_counts(
+    tmp_path: Path,
+) -> None:
     async with (
         DiscordServer() as server,
         ModelServer("for one", "for two", "for three") as model,
@@ -95,15 +123,26 @@ async def test_in_a_channel_only_what_is_meant_for_hermes_counts(tmp_path: Path)
         await server.sees("for one", CHANNEL)
         server.say(f"hey <@!{ME}>", sender="2", channel=CHANNEL)
         await server.sees("for two", CHANNEL)
-        server.say("a reply", channel=CHANNEL, type=19, **_replying(server.messages[0].raw))
+        server.say(
+            "a reply", channel=CHANNEL, type=19, **_replying(server.messages[0].raw)
+        )
         await server.sees("for three", CHANNEL)
         told = [message.text for message in house.said(f"discord/{CHANNEL}//@1")]
-        assert told == ["[person1] hello @person2", "for one", "[person1] a reply", "for three"]
+        assert told == [
+            "[person1] hello @person2",
+            "for one",
+            "[person1] a reply",
+            "for three",
+        ]
         assert house.said(f"discord/{CHANNEL}//@2")[0].text == "[person2] hey"
 
 
 def _replying(message: dict[str, Any]) -> dict[str, Any]:
-    reference = {"message_id": message["id"], "channel_id": message["channel_id"], "type": 0}
+    reference = {
+        "message_id": message["id"],
+        "channel_id": message["channel_id"],
+        "type": 0,
+    }
     return {"message_reference": reference, "referenced_message": message}
 
 
@@ -117,8 +156,13 @@ async def test_in_a_chosen_channel_nobody_need_be_mentioned(tmp_path: Path) -> N
         await server.sees("at once", CHANNEL)
 
 
-async def test_a_thread_is_one_conversation_and_goes_on_without_mentions(tmp_path: Path) -> None:
-    async with DiscordServer() as server, ModelServer("in the thread", "still there") as model:
+async def test_a_thread_is_one_conversation_and_goes_on_without_mentions(
+    tmp_path: Path,
+) -> None:
+    async with (
+        DiscordServer() as server,
+        ModelServer("in the thread", "still there") as model,
+    ):
         server.threads["700"] = CHANNEL
         async with opened(tmp_path, model, server, allow=("discord:2",)) as house:
             server.say("nothing to do with it", channel="700")
@@ -127,14 +171,21 @@ async def test_a_thread_is_one_conversation_and_goes_on_without_mentions(tmp_pat
             server.say("and I?", sender="2", channel="700")
             await server.sees("still there", "700")
             texts = [message.text for message in house.said(f"discord/{CHANNEL}/700")]
-        assert texts == ["[person1] hi", "in the thread", "[person2] and I?", "still there"]
+        assert texts == [
+            "[person1] hi",
+            "in the thread",
+            "[person2] and I?",
+            "still there",
+        ]
 
 
 async def test_bots_and_strangers_are_not_listened_to(tmp_path: Path) -> None:
     async with DiscordServer() as server, ModelServer("for the owner") as model:
         async with opened(tmp_path, model, server, allow=("discord:3",)) as house:
             bot = server.say("I am a bot", sender="3", quietly=True)
-            server.tell("MESSAGE_CREATE", bot | {"author": bot["author"] | {"bot": True}})
+            server.tell(
+                "MESSAGE_CREATE", bot | {"author": bot["author"] | {"bot": True}}
+            )
             server.say("who are you?", sender="4")
             await server.sees("hermes gateway pair approve", "4")
             server.say("hi")
@@ -143,9 +194,13 @@ async def test_bots_and_strangers_are_not_listened_to(tmp_path: Path) -> None:
         assert len(model.posts) == 1
 
 
-async def test_an_approval_has_buttons_and_is_settled_for_everybody(tmp_path: Path) -> None:
+async def test_an_approval_has_buttons_and_is_settled_for_everybody(
+    tmp_path: Path,
+) -> None:
     target = tmp_path / "elsewhere.txt"
-    arguments = msgspec.json.encode({"path": str(target), "content": "written"}).decode()
+    arguments = msgspec.json.encode(
+        {"path": str(target), "content": "written"}
+    ).decode()
     call = Served(calls=(ServedCall(name="write_file", arguments=arguments),))
     async with DiscordServer() as server, ModelServer(call, "it is written") as model:
         async with opened(tmp_path, model, server, allow=("discord:2",)):
@@ -161,7 +216,11 @@ async def test_an_approval_has_buttons_and_is_settled_for_everybody(tmp_path: Pa
 
 
 async def test_a_slash_command_is_confirmed_and_run(tmp_path: Path) -> None:
-    async with DiscordServer() as server, ModelServer() as model, opened(tmp_path, model, server):
+    async with (
+        DiscordServer() as server,
+        ModelServer() as model,
+        opened(tmp_path, model, server),
+    ):
         server.command("status")
         await server.sees("You are: owner", "1")
         answers = [fields for name, fields in server.calls if name == "callback"]
@@ -177,16 +236,26 @@ async def test_files_come_in_and_go_out(tmp_path: Path) -> None:
         server.files["pic.png"] = PNG
         async with opened(tmp_path, model, server) as house:
             url = f"{server.url}/cdn/pic.png"
-            about = {"id": "1", "filename": "pic.png", "size": len(PNG), "url": url, "proxy_url": url}
+            about = {
+                "id": "1",
+                "filename": "pic.png",
+                "size": len(PNG),
+                "url": url,
+                "proxy_url": url,
+            }
             server.say("look", attachments=[about | {"content_type": "image/png"}])
             await server.until(lambda: any(one.file for one in server.messages))
             said = house.said("discord/1")[0]
             assert isinstance(said, UserMessage)
             assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
-        assert [(one.name, one.file) for one in server.messages if one.file] == [("report.txt", b"a report")]
+        assert [(one.name, one.file) for one in server.messages if one.file] == [
+            ("report.txt", b"a report")
+        ]
 
 
-async def test_a_cut_connection_is_resumed_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+async def test_a_cut_connection_is_resumed_and_nothing_is_lost_or_doubled(
+    tmp_path: Path,
+) -> None:
     async with DiscordServer() as server, ModelServer("one", "two", "three") as model:
         async with opened(tmp_path, model, server) as house:
             server.say("first")
@@ -205,12 +274,16 @@ async def test_a_cut_connection_is_resumed_and_nothing_is_lost_or_doubled(tmp_pa
         assert server.texts("1") == ["one", "two", "three"]
 
 
-async def test_a_connection_that_stays_lost_is_shown_and_begun_anew(tmp_path: Path) -> None:
+async def test_a_connection_that_stays_lost_is_shown_and_begun_anew(
+    tmp_path: Path,
+) -> None:
     async with DiscordServer() as server, ModelServer("back again") as model:
         async with opened(tmp_path, model, server, connect_timeout=1.0) as house:
             server.hang = True
             await server.cut()
-            await until(lambda: "did not come back within 1 seconds" in house.status.error)
+            await until(
+                lambda: "did not come back within 1 seconds" in house.status.error
+            )
             server.hang = False
             await until(lambda: house.status.state == "connected")
             server.say("hi")
@@ -218,15 +291,22 @@ async def test_a_connection_that_stays_lost_is_shown_and_begun_anew(tmp_path: Pa
         assert len(server.identified) == 2
 
 
-async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(tmp_path: Path) -> None:
-    async with DiscordServer() as server, ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model:
+async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(
+    tmp_path: Path,
+) -> None:
+    async with (
+        DiscordServer() as server,
+        ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model,
+    ):
         async with opened(tmp_path, model, server):
             server.say("hi")
             await until(lambda: model.posts)
         assert server.texts("1") == ["to the very end"]
 
 
-async def test_what_was_said_while_hermes_was_away_is_answered_once(tmp_path: Path) -> None:
+async def test_what_was_said_while_hermes_was_away_is_answered_once(
+    tmp_path: Path,
+) -> None:
     async with DiscordServer() as server, ModelServer("one", "two") as model:
         async with opened(tmp_path, model, server):
             server.say("first")
@@ -238,9 +318,17 @@ async def test_what_was_said_while_hermes_was_away_is_answered_once(tmp_path: Pa
         assert server.texts("1") == ["one", "two"]
 
 
-async def test_a_wrong_token_and_a_missing_intent_say_what_to_do(tmp_path: Path) -> None:
+async def test_a_wrong_token_and_a_missing_intent_say_what_to_do(
+    tmp_path: Path,
+) -> None:
     async with DiscordServer() as server, ModelServer() as model:
-        async with opened(tmp_path, model, server, token="wrong.token.of-nobody", connects=False) as house:  # noqa: S106
+        async with opened(
+            tmp_path,
+            model,
+            server,
+            token="wrong.token.of-nobody",  # noqa: S106
+            connects=False,  # noqa: RUF100, S106
+        ) as house:
             await until(lambda: house.status.state == "failed")
             assert "hermes config set DISCORD_BOT_TOKEN" in house.status.error
             assert "of-nobody" not in house.status.error
@@ -253,7 +341,9 @@ async def test_a_wrong_token_and_a_missing_intent_say_what_to_do(tmp_path: Path)
 async def test_a_connect_that_hangs_is_cut_and_tried_again(tmp_path: Path) -> None:
     async with DiscordServer() as server, ModelServer("at last") as model:
         server.hang = True
-        async with opened(tmp_path, model, server, connect_timeout=0.3, connects=False) as house:
+        async with opened(
+            tmp_path, model, server, connect_timeout=0.3, connects=False
+        ) as house:
             await until(lambda: "did not connect within" in house.status.error)
             server.hang = False
             await until(lambda: house.status.state == "connected")
@@ -269,18 +359,33 @@ async def test_sessions_that_are_used_up_are_waited_for(tmp_path: Path) -> None:
         assert not server.identified
 
 
-@pytest.mark.parametrize(("platform", "library"), [("discord", "discord"), ("slack", "slack_sdk")])
+@pytest.mark.parametrize(
+    ("platform", "library"), [("discord", "discord"), ("slack", "slack_sdk")]
+)
 async def test_a_library_that_is_missing_is_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, library: str
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == library]:
         monkeypatch.delitem(sys.modules, name)
-    for name in [name for name in sys.modules if name.startswith(f"hermes.surfaces.gateway.adapters.{platform}")]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(f"hermes.surfaces.gateway.adapters.{platform}")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    secrets = {"DISCORD_BOT_TOKEN": TOKEN, "SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
-    async with ModelServer() as model, running(tmp_path, model, secrets, Gateway(platforms=(platform,))) as house:
+    secrets = {
+        "DISCORD_BOT_TOKEN": TOKEN,
+        "SLACK_BOT_TOKEN": "xoxb-1",
+        "SLACK_APP_TOKEN": "xapp-1",
+    }
+    async with (
+        ModelServer() as model,
+        running(tmp_path, model, secrets, Gateway(platforms=(platform,))) as house,
+    ):
         await until(lambda: house.status.state == "failed")
-        assert house.status.error.startswith(f"{platform} needs a part that is not installed ({library}")
+        assert house.status.error.startswith(
+            f"{platform} needs a part that is not installed ({library}"
+        )
         assert install_hint(platform) in house.status.error
         assert "\n" not in house.status.error

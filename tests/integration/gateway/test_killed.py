@@ -23,7 +23,11 @@ _STEP = 0.012  # seconds between two moments, counted from when the message can 
 
 
 def _respond(request: Recorded) -> Served:
-    return Served(text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}", chunk=4, delay=0.02)
+    return Served(
+        text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}",
+        chunk=4,
+        delay=0.02,
+    )
 
 
 def _unnoted(home: Home) -> Counter[str]:
@@ -45,14 +49,20 @@ def _unnoted(home: Home) -> Counter[str]:
 
 
 @pytest.mark.timeout(300)
-async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_path: Path) -> None:
+async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer(respond=_respond) as model:
         service = Service(tmp_path, telegram, model, while_busy="queue")
         unnoted: Counter[str] = Counter()
         for moment in range(_MOMENTS):
             async with service.running() as process:
-                await until(lambda: f":{process.pid}:" in service.status().get("owner", ""))
-                await service.until_platform(lambda one: one.get("state") == "connected")
+                await until(
+                    lambda: f":{process.pid}:" in service.status().get("owner", "")
+                )
+                await service.until_platform(
+                    lambda one: one.get("state") == "connected"
+                )
                 telegram.say(f"message {moment}.")
                 await asyncio.sleep(moment * _STEP)
                 process.kill()
@@ -65,13 +75,34 @@ async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(tmp_pa
             binding = app.store.chats.find(f"telegram/{OWNER}")
             assert binding is not None
             rows = list(app.store.log.every_event(binding.session))
-    said = {row.seq: row.event.text for row in rows if isinstance(row.event, UserMessage)}
-    assert sorted(said.values()) == sorted([*(f"message {one}." for one in range(_MOMENTS)), "the last one."])
-    taken = [seq for row in rows if isinstance(row.event, TurnStarted) for seq in row.event.inputs]
+    said = {
+        row.seq: row.event.text for row in rows if isinstance(row.event, UserMessage)
+    }
+    assert sorted(said.values()) == sorted(
+        [*(f"message {one}." for one in range(_MOMENTS)), "the last one."]
+    )
+    taken = [
+        seq
+        for row in rows
+        if isinstance(row.event, TurnStarted)
+        for seq in row.event.inputs
+    ]
     assert sorted(taken) == sorted(said)
     seen = telegram.texts()
-    replies = Counter(row.event.text for row in rows if isinstance(row.event, AssistantMessage))
-    for text, times in replies.items():  # of replies that were cut off, several may read the same
+    replies = Counter(
+        row.event.text for row in rows if isinstance(row.event, AssistantMessage)
+    )
+    for (
+        text,
+        times,
+    ) in replies.items():  # of replies that were cut off, several may read the same
         assert times <= seen.count(text) <= times + unnoted[text], seen
-    crashed = sum(isinstance(row.event, TurnEnded) and row.event.reason == "crashed" for row in rows)
-    assert crashed <= sum(_RESTARTED in text for text in seen) <= crashed + unnoted[_RESTARTED], seen
+    crashed = sum(
+        isinstance(row.event, TurnEnded) and row.event.reason == "crashed"
+        for row in rows
+    )
+    assert (
+        crashed
+        <= sum(_RESTARTED in text for text in seen)
+        <= crashed + unnoted[_RESTARTED]
+    ), seen

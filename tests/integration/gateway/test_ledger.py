@@ -16,10 +16,14 @@ KEY = "telegram/1"
 
 def bound(store: Store, session: str = "s1", key: str = KEY) -> None:
     store.log.create(session, SessionCreated(surface="telegram"))
-    store.chats.bind(Binding(key, session, '{"platform":"telegram","id":"1"}', "1", 1)).result()
+    store.chats.bind(
+        Binding(key, session, '{"platform":"telegram","id":"1"}', "1", 1)
+    ).result()
 
 
-def test_the_same_message_is_taken_in_once_also_after_it_was_dealt_with(tmp_path: Path) -> None:
+def test_the_same_message_is_taken_in_once_also_after_it_was_dealt_with(
+    tmp_path: Path,
+) -> None:
     with open_store(tmp_path / "state.db") as store:
         bound(store)
         assert store.chats.accept("telegram", "7", "words", KEY).result()
@@ -92,7 +96,9 @@ def test_people_and_chats_survive_a_rebuilding(tmp_path: Path) -> None:
         store.people.put(Known("telegram", "1", "Anna", "owner", 1.0))
     with closing(apsw.Connection(str(path))) as raw:
         size = int(raw.execute("PRAGMA page_size").get)
-        page = int(raw.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'leases'").get)
+        page = int(
+            raw.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'leases'").get
+        )
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)

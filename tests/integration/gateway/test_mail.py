@@ -24,7 +24,9 @@ ANNA = "anna@example.test"
 
 
 @asynccontextmanager
-async def opened(folder: Path, model: ModelServer, mail: MailServer, **more: object) -> AsyncIterator[Gateway]:
+async def opened(
+    folder: Path, model: ModelServer, mail: MailServer, **more: object
+) -> AsyncIterator[Gateway]:
     box = Email(
         address="hermes@loopback.test",
         imap_host="127.0.0.1",
@@ -42,7 +44,14 @@ async def opened(folder: Path, model: ModelServer, mail: MailServer, **more: obj
         email=msgspec.structs.replace(box, **more),
     )
     password = "mail-password-of-a-test"  # noqa: S105
-    secrets = Secrets({"EMAIL_PASSWORD": password, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url}, {})
+    secrets = Secrets(
+        {
+            "EMAIL_PASSWORD": password,
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": model.url,
+        },
+        {},
+    )
     with build(Settings(gateway=settings), Home(folder / "home"), bus=Bus()) as app:
         gateway = Gateway(app, secrets)
         await gateway.start()
@@ -53,8 +62,14 @@ async def opened(folder: Path, model: ModelServer, mail: MailServer, **more: obj
 
 
 @pytest.mark.parametrize("idle", [True, False])
-async def test_a_mail_is_answered_in_its_thread_and_the_thread_is_one_session(tmp_path: Path, idle: bool) -> None:
-    async with MailServer(idle=idle) as mail, ModelServer("the answer", "more") as model, opened(tmp_path, model, mail):
+async def test_a_mail_is_answered_in_its_thread_and_the_thread_is_one_session(
+    tmp_path: Path, idle: bool
+) -> None:
+    async with (
+        MailServer(idle=idle) as mail,
+        ModelServer("the answer", "more") as model,
+        opened(tmp_path, model, mail),
+    ):
         first = mail.receive("What is this?", sender=ANNA, Subject="A question")
         await mail.until(lambda server: len(server.sent) == 1 and server.seen == {1})
         reply = mail.sent[0]
@@ -71,15 +86,26 @@ async def test_a_mail_is_answered_in_its_thread_and_the_thread_is_one_session(tm
             References=f"{first['Message-ID']} {reply['Message-ID']}",
         )
         await mail.until(lambda server: len(server.sent) == 2)
-        contents = [one["content"] for one in msgspec.json.decode(model.posts[1].body)["messages"][1:]]
+        contents = [
+            one["content"]
+            for one in msgspec.json.decode(model.posts[1].body)["messages"][1:]
+        ]
         assert contents == ["A question\n\nWhat is this?", "the answer", "And that?"]
 
 
-async def test_a_mail_whose_sender_is_not_verified_is_from_nobody(tmp_path: Path) -> None:
-    async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail) as gateway:
+async def test_a_mail_whose_sender_is_not_verified_is_from_nobody(
+    tmp_path: Path,
+) -> None:
+    async with (
+        MailServer() as mail,
+        ModelServer() as model,
+        opened(tmp_path, model, mail) as gateway,
+    ):
         mail.receive("do it", sender=ANNA, verified=False)
         forged = f"evil.test; dmarc=pass header.from={ANNA}"
-        mail.receive("do it", sender=ANNA, verified=False, Authentication_Results=forged)
+        mail.receive(
+            "do it", sender=ANNA, verified=False, Authentication_Results=forged
+        )
         other = f"{AUTHSERV}; dkim=pass header.d=evil.test; dmarc=fail"
         mail.receive("do it", sender=ANNA, verified=False, Authentication_Results=other)
         await mail.until(lambda server: server.seen == {1, 2, 3})
@@ -88,8 +114,14 @@ async def test_a_mail_whose_sender_is_not_verified_is_from_nobody(tmp_path: Path
         assert model.posts == []
 
 
-async def test_a_mail_in_an_odd_charset_without_a_subject_is_answered(tmp_path: Path) -> None:
-    async with MailServer() as mail, ModelServer("the answer") as model, opened(tmp_path, model, mail):
+async def test_a_mail_in_an_odd_charset_without_a_subject_is_answered(
+    tmp_path: Path,
+) -> None:
+    async with (
+        MailServer() as mail,
+        ModelServer("the answer") as model,
+        opened(tmp_path, model, mail),
+    ):
         letter = mail.receive("hello", sender=ANNA)
         mail.inbox.clear()
         letter.set_param("charset", "x-klingon")
@@ -100,7 +132,11 @@ async def test_a_mail_in_an_odd_charset_without_a_subject_is_answered(tmp_path: 
 
 
 async def test_a_mail_with_nothing_to_read_is_told_so(tmp_path: Path) -> None:
-    async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail):
+    async with (
+        MailServer() as mail,
+        ModelServer() as model,
+        opened(tmp_path, model, mail),
+    ):
         mail.receive("> only what you wrote\n", sender=ANNA)
         await mail.until(lambda server: len(server.sent) == 1)
         assert "no text that I can read" in mail.sent[0].get_content()
@@ -108,7 +144,11 @@ async def test_a_mail_with_nothing_to_read_is_told_so(tmp_path: Path) -> None:
 
 
 async def test_machines_are_not_answered(tmp_path: Path) -> None:
-    async with MailServer() as mail, ModelServer() as model, opened(tmp_path, model, mail):
+    async with (
+        MailServer() as mail,
+        ModelServer() as model,
+        opened(tmp_path, model, mail),
+    ):
         mail.receive("I am away", sender=ANNA, Auto_Submitted="auto-replied")
         mail.receive("news", sender=ANNA, List_Id="<news.example.test>")
         mail.receive("from myself", sender="hermes@loopback.test")
@@ -116,7 +156,9 @@ async def test_machines_are_not_answered(tmp_path: Path) -> None:
         assert model.posts == []
 
 
-async def test_a_mail_that_is_not_taken_is_sent_again_under_the_same_id(tmp_path: Path) -> None:
+async def test_a_mail_that_is_not_taken_is_sent_again_under_the_same_id(
+    tmp_path: Path,
+) -> None:
     async with MailServer() as mail, ModelServer("the answer") as model:
         mail.refuse = 1
         async with opened(tmp_path, model, mail) as gateway:
@@ -126,18 +168,30 @@ async def test_a_mail_that_is_not_taken_is_sent_again_under_the_same_id(tmp_path
 
 
 async def test_an_attachment_is_where_the_model_can_read_it(tmp_path: Path) -> None:
-    async with MailServer() as mail, ModelServer("I have it") as model, opened(tmp_path, model, mail):
+    async with (
+        MailServer() as mail,
+        ModelServer("I have it") as model,
+        opened(tmp_path, model, mail),
+    ):
         letter = mail.receive("look", sender=ANNA)
         mail.inbox.clear()
-        letter.add_attachment(b"a,b\n1,2\n", maintype="text", subtype="csv", filename="table.csv")
+        letter.add_attachment(
+            b"a,b\n1,2\n", maintype="text", subtype="csv", filename="table.csv"
+        )
         mail.deliver(letter)
         await mail.until(lambda server: len(server.sent) == 1)
         found = list((tmp_path / "work" / "inbox").glob("*-table.csv"))
         assert [one.read_bytes() for one in found] == [b"a,b\n1,2\n"]
 
 
-async def test_a_picture_that_the_model_does_not_get_is_said_with_the_answer(tmp_path: Path) -> None:
-    async with MailServer() as mail, ModelServer("I can't see it") as model, opened(tmp_path, model, mail):
+async def test_a_picture_that_the_model_does_not_get_is_said_with_the_answer(
+    tmp_path: Path,
+) -> None:
+    async with (
+        MailServer() as mail,
+        ModelServer("I can't see it") as model,
+        opened(tmp_path, model, mail),
+    ):
         letter = mail.receive("look", sender=ANNA)
         mail.inbox.clear()
         dot = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -157,7 +211,9 @@ async def test_a_wrong_password_is_said(tmp_path: Path) -> None:
         ModelServer() as model,
         opened(tmp_path, model, mail) as gateway,
     ):
-        await until(lambda: gateway.status.parts and gateway.status.parts[0].state == "failed")
+        await until(
+            lambda: gateway.status.parts and gateway.status.parts[0].state == "failed"
+        )
         assert "does not take the password" in gateway.status.parts[0].error
 
 
@@ -177,7 +233,9 @@ async def test_a_mail_that_is_too_large_is_answered_and_one_that_can_not_be_read
         monkeypatch.setattr(mail_text, "body_of", fails)
         async with opened(tmp_path, model, mail):
             mail.receive("never read " * 10, sender=ANNA, Subject="My film")
-            await mail.until(lambda server: len(server.sent) == 1 and server.seen == {1, 2})
+            await mail.until(
+                lambda server: len(server.sent) == 1 and server.seen == {1, 2}
+            )
         said = msgspec.json.decode(model.posts[0].body)["messages"][-1]["content"]
         assert said.startswith("My film\n\n[This mail has more than 30,000,000 bytes.")
         assert "never read" not in said

@@ -12,13 +12,28 @@ from hermes.testing.telegram_server import TelegramServer
 
 def remembers(text: str) -> Served:
     edits = [{"file": "user", "action": "add", "text": text}]
-    return Served(calls=(ServedCall(name="memory", arguments=msgspec.json.encode({"edits": edits}).decode()),))
+    return Served(
+        calls=(
+            ServedCall(
+                name="memory", arguments=msgspec.json.encode({"edits": edits}).decode()
+            ),
+        )
+    )
 
 
-async def test_what_a_user_tells_is_in_their_own_memory_and_the_owners_stays_apart(tmp_path: Path) -> None:
+async def test_what_a_user_tells_is_in_their_own_memory_and_the_owners_stays_apart(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "home" / "memories").mkdir(parents=True)
-    (tmp_path / "home" / "memories" / "USER.md").write_text("The owner is called Olivia.\n")
-    script = (remembers("The user is called Ulla."), "noted", "hello again", "hello owner")
+    (tmp_path / "home" / "memories" / "USER.md").write_text(
+        "The owner is called Olivia.\n"
+    )
+    script = (
+        remembers("The user is called Ulla."),
+        "noted",
+        "hello again",
+        "hello owner",
+    )
     async with (
         TelegramServer() as telegram,
         ModelServer(*script) as model,
@@ -37,10 +52,14 @@ async def test_what_a_user_tells_is_in_their_own_memory_and_the_owners_stays_apa
     assert b"Olivia" not in users
     assert b"Olivia" in owners
     assert b"Ulla" not in owners
-    assert (tmp_path / "home" / "memories" / "USER.md").read_text() == "The owner is called Olivia.\n"
+    assert (
+        tmp_path / "home" / "memories" / "USER.md"
+    ).read_text() == "The owner is called Olivia.\n"
 
 
-async def test_a_user_can_not_look_into_past_sessions_or_change_skills(tmp_path: Path) -> None:
+async def test_a_user_can_not_look_into_past_sessions_or_change_skills(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer("a", "b") as model:
         async with opened(tmp_path, model, telegram, allow=("telegram:2",)):
             telegram.say("hi", sender=1)
@@ -48,7 +67,11 @@ async def test_a_user_can_not_look_into_past_sessions_or_change_skills(tmp_path:
             telegram.say("hi", sender=2)
             await telegram.sees("b", chat=2)
         owners, users = (
-            {tool["function"]["name"] for tool in msgspec.json.decode(post.body)["tools"]} for post in model.posts
+            {
+                tool["function"]["name"]
+                for tool in msgspec.json.decode(post.body)["tools"]
+            }
+            for post in model.posts
         )
         assert owners - users >= {"session_search", "skill_manage"}
         assert {"memory", "skill_view"} <= users

@@ -40,16 +40,24 @@ async def test_without_pairing_a_stranger_hears_nothing(tmp_path: Path) -> None:
         assert telegram.messages == []
 
 
-async def test_a_code_lets_its_holder_in_and_the_first_one_is_the_owner(tmp_path: Path) -> None:
+async def test_a_code_lets_its_holder_in_and_the_first_one_is_the_owner(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer("welcome") as model:
         async with opened(tmp_path, model, telegram, owners=()) as house:
             telegram.say("hello", sender=STRANGER)
             shown = await telegram.sees("pair approve", chat=STRANGER)
             found = re.search(r"approve ([A-Z0-9]{8})", shown.text)
             assert found
-            access = Access(house.app.settings.gateway, house.app.store.people, house.app.clock)
+            access = Access(
+                house.app.settings.gateway, house.app.store.people, house.app.clock
+            )
             known = access.approve(found[1].lower())
-            assert (known.platform, known.id, known.role) == ("telegram", str(STRANGER), "owner")
+            assert (known.platform, known.id, known.role) == (
+                "telegram",
+                str(STRANGER),
+                "owner",
+            )
             with pytest.raises(UsageError):
                 access.approve(found[1])  # it is good once
             telegram.say("hello again", sender=STRANGER)
@@ -61,12 +69,18 @@ async def test_a_code_lets_its_holder_in_and_the_first_one_is_the_owner(tmp_path
 
 
 async def test_wrong_codes_lock_pairing_even_for_a_right_one(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer() as model, opened(tmp_path, model, telegram) as house:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer() as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
         telegram.say("hello", sender=STRANGER)
         shown = await telegram.sees("pair approve", chat=STRANGER)
         found = re.search(r"approve ([A-Z0-9]{8})", shown.text)
         assert found
-        access = Access(house.app.settings.gateway, house.app.store.people, house.app.clock)
+        access = Access(
+            house.app.settings.gateway, house.app.store.people, house.app.clock
+        )
         for _ in range(5):
             with pytest.raises(UsageError):
                 access.approve("WRONGONE")
@@ -80,7 +94,9 @@ async def test_only_so_many_strangers_can_wait_at_a_time(tmp_path: Path) -> None
         async with opened(tmp_path, model, telegram) as house:
             for number in range(10):
                 telegram.say("hello", sender=1000 + number)
-            await until(lambda: house.gateway.posts["telegram"].counters.strangers == 10)
+            await until(
+                lambda: house.gateway.posts["telegram"].counters.strangers == 10
+            )
             await telegram.until(lambda server: len(server.messages) == 3)
         assert len(telegram.messages) == 3
 
@@ -94,7 +110,9 @@ async def test_a_user_can_not_use_what_is_the_owners(tmp_path: Path) -> None:
         for command in ("/model gpt-9", "/approvals full", "/restart", "/resume last"):
             telegram.say(command, sender=2)
         await telegram.until(lambda server: len(server.texts(2)) == 4)
-        assert all(text.startswith("Only an owner can use /") for text in telegram.texts(2))
+        assert all(
+            text.startswith("Only an owner can use /") for text in telegram.texts(2)
+        )
         binding = house.app.store.chats.find("telegram/2")
         assert binding is not None
         assert binding.model == ""
@@ -103,14 +121,27 @@ async def test_a_user_can_not_use_what_is_the_owners(tmp_path: Path) -> None:
 async def test_an_anonymous_administrator_is_nobody(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer() as model:
         async with opened(tmp_path, model, telegram) as house:
-            telegram.say("@loopback_bot hi", sender=1, chat=-5, sender_chat={"id": -5, "type": "supergroup"})
+            telegram.say(
+                "@loopback_bot hi",
+                sender=1,
+                chat=-5,
+                sender_chat={"id": -5, "type": "supergroup"},
+            )
             await until(lambda: house.gateway.posts["telegram"].counters.strangers == 1)
         assert telegram.messages == []
 
 
-async def test_a_thread_of_several_people_has_neither_the_owners_memory_nor_folder(tmp_path: Path) -> None:
-    settings: dict[str, object] = {"allow": ("telegram:2",), "sessions": {"telegram.group": "chat"}}
-    async with TelegramServer() as telegram, ModelServer("to the owner", "to the other") as model:
+async def test_a_thread_of_several_people_has_neither_the_owners_memory_nor_folder(
+    tmp_path: Path,
+) -> None:
+    settings: dict[str, object] = {
+        "allow": ("telegram:2",),
+        "sessions": {"telegram.group": "chat"},
+    }
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("to the owner", "to the other") as model,
+    ):
         async with opened(tmp_path, model, telegram, **settings) as house:
             telegram.say("@loopback_bot hi", chat=-5)
             await telegram.sees("to the owner", chat=-5)
@@ -121,12 +152,19 @@ async def test_a_thread_of_several_people_has_neither_the_owners_memory_nor_fold
             binding = house.app.store.chats.find("telegram/-5")
             assert binding is not None
             assert house.app.person(binding.session) == "telegram:room--5"
-            assert house.app.store.sessions.find(binding.session).cwd.startswith(str(tmp_path / "work" / "people"))
+            assert house.app.store.sessions.find(binding.session).cwd.startswith(
+                str(tmp_path / "work" / "people")
+            )
         assert len(model.posts) == 2
 
 
-async def test_an_owner_who_becomes_a_user_leaves_the_owners_session(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer("as the owner", "as a user") as model:
+async def test_an_owner_who_becomes_a_user_leaves_the_owners_session(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("as the owner", "as a user") as model,
+    ):
         async with opened(tmp_path, model, telegram) as house:
             people = house.app.store.people
             people.put(Known("telegram", "2", "Anna", "owner", 0.0))
@@ -141,16 +179,23 @@ async def test_an_owner_who_becomes_a_user_leaves_the_owners_session(tmp_path: P
         assert b"as the owner" not in model.posts[1].body
 
 
-async def test_a_user_reads_the_owners_files_only_if_the_owner_allows_it(tmp_path: Path) -> None:
+async def test_a_user_reads_the_owners_files_only_if_the_owner_allows_it(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "diary.txt").write_text("what the owner thinks")
     arguments = msgspec.json.encode({"path": str(tmp_path / "diary.txt")}).decode()
     read = Served(calls=(ServedCall(name="read_file", arguments=arguments),))
-    async with TelegramServer() as telegram, ModelServer("hi owner", read, "so be it") as model:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("hi owner", read, "so be it") as model,
+    ):
         async with opened(tmp_path, model, telegram, allow=("telegram:2",)):
             telegram.say("hello")
             await telegram.sees("hi owner")
             telegram.say("what does the owner think?", sender=2)
-            telegram.press(await telegram.sees("diary.txt is outside the folder", chat=1), "Deny")
+            telegram.press(
+                await telegram.sees("diary.txt is outside the folder", chat=1), "Deny"
+            )
             await telegram.sees("so be it", chat=2)
         assert b"what the owner thinks" not in model.posts[2].body
 

@@ -24,7 +24,9 @@ _PATIENCE = 30.0
 class Service:
     """The installed gateway over one home; it can be started again and again."""
 
-    def __init__(self, folder: Path, telegram: TelegramServer, model: ModelServer, **more: object) -> None:
+    def __init__(
+        self, folder: Path, telegram: TelegramServer, model: ModelServer, **more: object
+    ) -> None:
         self.hermes = InstalledHermes(folder, model.url)
         self.hermes.home.mkdir()
         gateway: dict[str, object] = {
@@ -57,19 +59,32 @@ class Service:
 
     def status(self) -> dict[str, Any]:
         try:
-            return msgspec.json.decode((self.hermes.home / "gateway" / "status.json").read_bytes())
+            return msgspec.json.decode(
+                (self.hermes.home / "gateway" / "status.json").read_bytes()
+            )
         except FileNotFoundError:
             return {}
 
     def platform(self) -> dict[str, Any]:
-        return next((one for one in self.status().get("parts", ()) if one["name"] == "telegram"), {})
+        return next(
+            (
+                one
+                for one in self.status().get("parts", ())
+                if one["name"] == "telegram"
+            ),
+            {},
+        )
 
     async def noted(self, piece: int) -> None:
         """Waits until the ledger knows that a message has arrived."""
         with build(Settings(), Home(self.hermes.home)) as app:
-            await until(lambda: (found := app.store.chats.piece(piece)) and found[1].message)
+            await until(
+                lambda: (found := app.store.chats.piece(piece)) and found[1].message
+            )
 
-    async def until_platform(self, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    async def until_platform(
+        self, holds: Callable[[dict[str, Any]], object]
+    ) -> dict[str, Any]:
         await until(lambda: holds(self.platform()))
         return self.platform()
 
@@ -78,13 +93,21 @@ def is_about(request: Recorded, text: str) -> bool:
     return msgspec.json.decode(request.body)["messages"][-1]["content"] == text
 
 
-async def test_a_gateway_that_is_killed_in_the_middle_of_a_turn_loses_and_doubles_nothing(tmp_path: Path) -> None:
+async def test_a_gateway_that_is_killed_in_the_middle_of_a_turn_loses_and_doubles_nothing(
+    tmp_path: Path,
+) -> None:
     killed = False
 
     def respond(request: Recorded) -> Served:
         if is_about(request, "slow one") and not killed:
-            return Served(text="half of an answer that never ends " * 5, chunk=10, fault=Fault(hang="middle"))
-        return Served(text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}")
+            return Served(
+                text="half of an answer that never ends " * 5,
+                chunk=10,
+                fault=Fault(hang="middle"),
+            )
+        return Served(
+            text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}"
+        )
 
     async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
         service = Service(tmp_path, telegram, model, while_busy="queue")
@@ -104,16 +127,27 @@ async def test_a_gateway_that_is_killed_in_the_middle_of_a_turn_loses_and_double
             await telegram.sees("answer to waiting one")
             await telegram.sees("answer to sent while it was down")
             await telegram.sees("restarted in the middle")
-            assert draft.text.startswith("half of an answer that never ends half of")  # what was seen stays
+            assert draft.text.startswith(
+                "half of an answer that never ends half of"
+            )  # what was seen stays
             process.send_signal(signal.SIGTERM)
             assert await asyncio.wait_for(process.wait(), _PATIENCE) == 0
         seen = telegram.texts()
-        for text in ("answer to first", draft.text, "answer to waiting one", "answer to sent while it was down"):
+        for text in (
+            "answer to first",
+            draft.text,
+            "answer to waiting one",
+            "answer to sent while it was down",
+        ):
             assert seen.count(text) == 1, seen
 
 
-async def test_a_question_survives_a_kill_and_its_old_button_still_works(tmp_path: Path) -> None:
-    arguments = msgspec.json.encode({"path": str(tmp_path / "elsewhere.txt"), "content": "written"}).decode()
+async def test_a_question_survives_a_kill_and_its_old_button_still_works(
+    tmp_path: Path,
+) -> None:
+    arguments = msgspec.json.encode(
+        {"path": str(tmp_path / "elsewhere.txt"), "content": "written"}
+    ).decode()
 
     def respond(request: Recorded) -> Served:
         if is_about(request, "write it"):
@@ -133,13 +167,17 @@ async def test_a_question_survives_a_kill_and_its_old_button_still_works(tmp_pat
             await telegram.sees("it is written")
             await telegram.until(lambda _: "Allowed" in question.text)
         assert (tmp_path / "elsewhere.txt").read_text() == "written"
-        assert len([text for text in telegram.texts() if "Approval needed" in text]) == 1
+        assert (
+            len([text for text in telegram.texts() if "Approval needed" in text]) == 1
+        )
 
 
 async def test_a_stop_does_not_wait_for_an_answer_and_the_next_start_says_that_it_is_still_wanted(
     tmp_path: Path,
 ) -> None:
-    arguments = msgspec.json.encode({"path": str(tmp_path / "elsewhere.txt"), "content": "written"}).decode()
+    arguments = msgspec.json.encode(
+        {"path": str(tmp_path / "elsewhere.txt"), "content": "written"}
+    ).decode()
 
     def respond(request: Recorded) -> Served:
         if is_about(request, "write it"):
@@ -162,7 +200,9 @@ async def test_a_stop_does_not_wait_for_an_answer_and_the_next_start_says_that_i
         assert not [text for text in telegram.texts() if "/retry" in text]
 
 
-async def test_a_connect_that_hangs_is_cut_and_shown_and_tried_again(tmp_path: Path) -> None:
+async def test_a_connect_that_hangs_is_cut_and_shown_and_tried_again(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer("here") as model:
         telegram.hang = True
         service = Service(tmp_path, telegram, model, connect_timeout=0.5)
@@ -187,17 +227,23 @@ def _trusted_hook(home: Path, tmp_path: Path) -> Path:
     folder, out = home / "hooks" / "late", tmp_path / "told"
     folder.mkdir(parents=True)
     (folder / "HOOK.yaml").write_text("name: late\nevents: [agent:end]\n")
-    (folder / "handler.py").write_text(f"def handle(event_type, context):\n    open({str(out)!r}, 'w').close()\n")
+    (folder / "handler.py").write_text(
+        f"def handle(event_type, context):\n    open({str(out)!r}, 'w').close()\n"
+    )
     Hooks(Home(home)).trust("late")
     return out
 
 
-async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(tmp_path: Path) -> None:
+async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer("hello") as model:
         service = Service(tmp_path, telegram, model)
         service.token("1:wrong-token-of-a-test")
         async with service.running() as process:
-            shown = await service.until_platform(lambda one: one.get("state") == "failed")
+            shown = await service.until_platform(
+                lambda one: one.get("state") == "failed"
+            )
             assert "does not know this bot's token" in shown["error"]
             service.token(TOKEN)
             process.send_signal(signal.SIGHUP)
@@ -209,7 +255,9 @@ async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(tmp_path
             await until(out.exists)
             (service.hermes.home / "config.yaml").write_text("gateway: [broken")
             process.send_signal(signal.SIGHUP)
-            await until(lambda: "were not reloaded" in service.status().get("problem", ""))
+            await until(
+                lambda: "were not reloaded" in service.status().get("problem", "")
+            )
             assert service.platform()["state"] == "connected"
         log = (service.hermes.home / "logs" / "hermes.log").read_text()
         assert "wrong-token-of-a-test" not in log
@@ -218,7 +266,9 @@ async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(tmp_path
 
 async def test_whoever_started_it_sees_how_platforms_are(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer() as model:
-        service = Service(tmp_path, telegram, model, platforms=["telegram", "telepathy"])
+        service = Service(
+            tmp_path, telegram, model, platforms=["telegram", "telepathy"]
+        )
         service.token("1:wrong-token-of-a-test")
         async with service.running() as process:
             assert process.stdout is not None
@@ -232,10 +282,15 @@ async def test_whoever_started_it_sees_how_platforms_are(tmp_path: Path) -> None
             service.token(TOKEN)
             process.send_signal(signal.SIGHUP)
             async with asyncio.timeout(_PATIENCE):
-                assert b"telegram is connected as @loopback_bot." in await process.stdout.readline()
+                assert (
+                    b"telegram is connected as @loopback_bot."
+                    in await process.stdout.readline()
+                )
 
 
-async def test_there_is_one_gateway_of_a_home_and_the_status_tells_the_truth_about_a_dead_one(tmp_path: Path) -> None:
+async def test_there_is_one_gateway_of_a_home_and_the_status_tells_the_truth_about_a_dead_one(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer() as model:
         service = Service(tmp_path, telegram, model)
         assert (await service.hermes.run("gateway", "status")).code == 1
@@ -260,7 +315,9 @@ async def test_sigterm_lets_a_turn_end(tmp_path: Path) -> None:
             await until(lambda: model.posts)
             process.send_signal(signal.SIGTERM)
             assert await asyncio.wait_for(process.wait(), _PATIENCE) == 0
-        assert [text.strip() for text in telegram.texts()] == [("a reply in pieces " * 10).strip()]
+        assert [text.strip() for text in telegram.texts()] == [
+            ("a reply in pieces " * 10).strip()
+        ]
         assert service.status() == {}
 
 

@@ -20,8 +20,12 @@ from hermes.testing.telegram_server import Shown, TelegramServer
 
 def asks(folder: Path, name: str = "elsewhere.txt") -> Served:
     """A call that needs a person's word: a file outside the session's folder."""
-    arguments = msgspec.json.encode({"path": str(folder / name), "content": "written"}).decode()
-    return Served(calls=(ServedCall(id=f"call-{name}", name="write_file", arguments=arguments),))
+    arguments = msgspec.json.encode(
+        {"path": str(folder / name), "content": "written"}
+    ).decode()
+    return Served(
+        calls=(ServedCall(id=f"call-{name}", name="write_file", arguments=arguments),)
+    )
 
 
 def answers(house: House) -> list[ApprovalAnswered]:
@@ -29,23 +33,37 @@ def answers(house: House) -> list[ApprovalAnswered]:
     return [row.event for row in rows if isinstance(row.event, ApprovalAnswered)]
 
 
-async def test_a_button_allows_a_call_and_the_message_says_who_did(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "written down") as model:
+async def test_a_button_allows_a_call_and_the_message_says_who_did(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "written down") as model,
+    ):
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
             assert not (tmp_path / "elsewhere.txt").exists()
             telegram.press(question, "Allow")
             await telegram.sees("written down")
-            await telegram.until(lambda server: "Allowed · telegram (Person1)" in question.text and server.notes)
+            await telegram.until(
+                lambda server: (
+                    "Allowed · telegram (Person1)" in question.text and server.notes
+                )
+            )
             assert question.buttons == []
             assert telegram.notes == ["Done."]
-            assert [(one.answer, one.by) for one in answers(house)] == [("once", "telegram (Person1)")]
+            assert [(one.answer, one.by) for one in answers(house)] == [
+                ("once", "telegram (Person1)")
+            ]
         assert (tmp_path / "elsewhere.txt").read_text() == "written"
 
 
 async def test_a_denied_call_does_not_run(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "as you wish") as model:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "as you wish") as model,
+    ):
         async with opened(tmp_path, model, telegram):
             telegram.say("write it")
             telegram.press(await telegram.sees("Approval needed"), "Deny")
@@ -53,8 +71,13 @@ async def test_a_denied_call_does_not_run(tmp_path: Path) -> None:
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
-async def test_a_denial_takes_its_reason_to_the_model_and_everybody_sees_it(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "as you wish") as model:
+async def test_a_denial_takes_its_reason_to_the_model_and_everybody_sees_it(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "as you wish") as model,
+    ):
         async with opened(tmp_path, model, telegram):
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
@@ -65,8 +88,16 @@ async def test_a_denial_takes_its_reason_to_the_model_and_everybody_sees_it(tmp_
         assert b"the user said no: port 8080 is taken" in model.posts[1].body
 
 
-async def test_another_mode_answers_a_request_that_it_does_not_ask_about(tmp_path: Path) -> None:
-    inside = Served(calls=(ServedCall(id="c", name="write_file", arguments='{"path": "a.txt", "content": "x"}'),))
+async def test_another_mode_answers_a_request_that_it_does_not_ask_about(
+    tmp_path: Path,
+) -> None:
+    inside = Served(
+        calls=(
+            ServedCall(
+                id="c", name="write_file", arguments='{"path": "a.txt", "content": "x"}'
+            ),
+        )
+    )
     async with (
         TelegramServer() as telegram,
         ModelServer(inside, "written down") as model,
@@ -78,7 +109,9 @@ async def test_another_mode_answers_a_request_that_it_does_not_ask_about(tmp_pat
         await telegram.sees("written down")
 
 
-async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(tmp_path: Path) -> None:
+async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(
+    tmp_path: Path,
+) -> None:
     async with (
         TelegramServer() as telegram,
         ModelServer("hi owner", asks(tmp_path), "done for two") as model,
@@ -91,27 +124,46 @@ async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(tmp_
         question = await telegram.sees("Approval needed", chat=1)
         assert theirs.buttons == []
         telegram.press(question, "Allow", sender=2)  # a press can be made up
-        await telegram.until(lambda server: server.notes == ["Only an owner can answer this."])
+        await telegram.until(
+            lambda server: server.notes == ["Only an owner can answer this."]
+        )
         assert not (tmp_path / "elsewhere.txt").exists()
         telegram.press(question, "Allow", sender=1)
         await telegram.sees("done for two", chat=2)
-        await telegram.until(lambda _: "Allowed" in theirs.text and "Allowed" in question.text)
+        await telegram.until(
+            lambda _: "Allowed" in theirs.text and "Allowed" in question.text
+        )
         assert house.gateway.posts["telegram"].counters.strangers == 0
 
 
-async def test_the_first_answer_counts_between_telegram_and_another_process(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "denied then") as model:
+async def test_the_first_answer_counts_between_telegram_and_another_process(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "denied then") as model,
+    ):
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:  # as a terminal or dashboard does
+            with build(
+                Settings(), Home(tmp_path / "home"), bus=Bus()
+            ) as app:  # as a terminal or dashboard does
                 elsewhere = Agent(app, Secrets({}, {}))
                 (asked,) = await elsewhere.service.pending(house.session)
-                assert await elsewhere.service.answer(house.session, asked.call_id, "deny", by="dashboard")
+                assert await elsewhere.service.answer(
+                    house.session, asked.call_id, "deny", by="dashboard"
+                )
             await telegram.sees("denied then")
-            await telegram.until(lambda _: "Denied · dashboard" in question.text and not question.buttons)
+            await telegram.until(
+                lambda _: "Denied · dashboard" in question.text and not question.buttons
+            )
             telegram.press(
-                msgspec.structs.replace(question, buttons=[[{"text": "Allow", "callback_data": "ask:1:once"}]]), "Allow"
+                msgspec.structs.replace(
+                    question,
+                    buttons=[[{"text": "Allow", "callback_data": "ask:1:once"}]],
+                ),
+                "Allow",
             )
             await telegram.until(lambda server: bool(server.notes))
             assert "Done." not in telegram.notes
@@ -119,20 +171,29 @@ async def test_the_first_answer_counts_between_telegram_and_another_process(tmp_
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
-async def test_a_button_does_not_allow_what_its_message_did_not_show(tmp_path: Path) -> None:
+async def test_a_button_does_not_allow_what_its_message_did_not_show(
+    tmp_path: Path,
+) -> None:
     """After a crash a call is asked about once more, and by then it may do something else."""
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "denied then") as model:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "denied then") as model,
+    ):
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            (asked,) = await house.gateway.staff.service(house.session).pending(house.session)
+            (asked,) = await house.gateway.staff.service(house.session).pending(
+                house.session
+            )
             assert isinstance(asked, ApprovalRequested)
             changed = msgspec.structs.replace(asked, summary="overwrite another file")
             house.app.record(house.session, changed)
             second = await telegram.sees("overwrite another file")
             telegram.press(question, "Allow")
             await telegram.until(lambda server: bool(server.notes))
-            assert telegram.notes[0].startswith("The request that is waiting is not the one that was shown.")
+            assert telegram.notes[0].startswith(
+                "The request that is waiting is not the one that was shown."
+            )
             assert number_of(house.session, asked) not in second.text
             assert answers(house) == []
             telegram.press(question, "Deny")
@@ -154,8 +215,13 @@ async def test_a_request_that_nobody_answers_expires_loudly(tmp_path: Path) -> N
         assert [one.by for one in answers(house)] == ["expired"]
 
 
-async def test_where_there_is_no_owner_a_request_is_denied_at_once(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "not allowed") as model:
+async def test_where_there_is_no_owner_a_request_is_denied_at_once(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "not allowed") as model,
+    ):
         async with opened(tmp_path, model, telegram, owners=(), allow=("telegram:2",)):
             telegram.say("write it", sender=2)
             await telegram.sees("there is nobody to ask", chat=2)
@@ -163,9 +229,13 @@ async def test_where_there_is_no_owner_a_request_is_denied_at_once(tmp_path: Pat
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
-async def test_a_question_of_a_tool_is_answered_by_a_button_or_by_words(tmp_path: Path) -> None:
+async def test_a_question_of_a_tool_is_answered_by_a_button_or_by_words(
+    tmp_path: Path,
+) -> None:
     def question(text: str, *options: str) -> Served:
-        arguments = msgspec.json.encode({"question": text, "options": list(options)}).decode()
+        arguments = msgspec.json.encode(
+            {"question": text, "options": list(options)}
+        ).decode()
         return Served(calls=(ServedCall(name="ask_user", arguments=arguments),))
 
     script = (question("Which colour?", "red", "blue"), question("Why?"), "I see")
@@ -181,7 +251,10 @@ async def test_a_question_of_a_tool_is_answered_by_a_button_or_by_words(tmp_path
 
 
 async def test_words_can_answer_where_there_are_no_buttons(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "written down") as model:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "written down") as model,
+    ):
         async with opened(tmp_path, model, telegram):
             telegram.say("write it")
             await telegram.sees("Approval needed")
@@ -190,14 +263,20 @@ async def test_words_can_answer_where_there_are_no_buttons(tmp_path: Path) -> No
         assert (tmp_path / "elsewhere.txt").exists()
 
 
-async def test_of_several_requests_only_the_one_that_is_named_is_answered(tmp_path: Path) -> None:
+async def test_of_several_requests_only_the_one_that_is_named_is_answered(
+    tmp_path: Path,
+) -> None:
     paths = [tmp_path / name for name in ("first.txt", "second.txt")]
-    both = Served(calls=tuple(call for path in paths for call in asks(tmp_path, path.name).calls))
+    both = Served(
+        calls=tuple(call for path in paths for call in asks(tmp_path, path.name).calls)
+    )
     async with TelegramServer() as telegram, ModelServer(both, "half of it") as model:
         async with opened(tmp_path, model, telegram, FakeIds()) as house:
             telegram.say("write them")
             await telegram.until(lambda server: len(_requests(server)) == 2)
-            questions = sorted(_requests(telegram), key=lambda one: "second.txt" in one.text)
+            questions = sorted(
+                _requests(telegram), key=lambda one: "second.txt" in one.text
+            )
             numbers = [_number(question) for question in questions]
             assert len(set(numbers)) == 2
             telegram.say("/approve")
@@ -207,14 +286,18 @@ async def test_of_several_requests_only_the_one_that_is_named_is_answered(tmp_pa
             await telegram.sees("No request 7 waits here")
             assert answers(house) == []
             telegram.say(f"/approve {numbers[1]} session")
-            await telegram.until(lambda _: "Allowed for this session" in questions[1].text)
+            await telegram.until(
+                lambda _: "Allowed for this session" in questions[1].text
+            )
             telegram.say("/no")
             await telegram.sees("half of it")
             assert [one.answer for one in answers(house)] == ["session", "deny"]
         assert [path.exists() for path in paths] == [False, True]
 
 
-async def test_two_sessions_whose_requests_are_shown_in_one_chat_are_told_apart(tmp_path: Path) -> None:
+async def test_two_sessions_whose_requests_are_shown_in_one_chat_are_told_apart(
+    tmp_path: Path,
+) -> None:
     script = ("hi owner", asks(tmp_path), asks(tmp_path), "done for two")
     async with (
         TelegramServer() as telegram,
@@ -234,7 +317,11 @@ async def test_two_sessions_whose_requests_are_shown_in_one_chat_are_told_apart(
 
 
 def _requests(server: TelegramServer) -> list[Shown]:
-    return [one for one in server.messages if one.chat == "1" and "Approval needed" in one.text]
+    return [
+        one
+        for one in server.messages
+        if one.chat == "1" and "Approval needed" in one.text
+    ]
 
 
 def _number(question: Shown) -> str:
@@ -244,34 +331,55 @@ def _number(question: Shown) -> str:
 
 
 async def test_a_made_up_press_answers_nobody_elses_question(tmp_path: Path) -> None:
-    arguments = msgspec.json.encode({"question": "Which colour?", "options": ["red", "blue"]}).decode()
-    script = (Served(calls=(ServedCall(name="ask_user", arguments=arguments),)), "I see")
+    arguments = msgspec.json.encode(
+        {"question": "Which colour?", "options": ["red", "blue"]}
+    ).decode()
+    script = (
+        Served(calls=(ServedCall(name="ask_user", arguments=arguments),)),
+        "I see",
+    )
     async with TelegramServer() as telegram, ModelServer(*script) as model:
         async with opened(tmp_path, model, telegram, allow=("telegram:2",)):
             telegram.say("paint it")
             question = await telegram.sees("Which colour?")
             elsewhere = msgspec.structs.replace(question, chat="2", id=999)
             telegram.press(elsewhere, "red", sender=2)
-            await telegram.until(lambda server: server.notes == ["This is not yours to answer."])
+            await telegram.until(
+                lambda server: server.notes == ["This is not yours to answer."]
+            )
             telegram.press(question, "blue")
             await telegram.sees("I see")
         assert b"blue" in model.posts[1].body
 
 
-async def test_where_users_may_approve_it_counts_only_in_the_chat_that_was_asked(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer(asks(tmp_path), "denied then") as model:
-        async with opened(tmp_path, model, telegram, allow=("telegram:2",), approvers="user"):
+async def test_where_users_may_approve_it_counts_only_in_the_chat_that_was_asked(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(asks(tmp_path), "denied then") as model,
+    ):
+        async with opened(
+            tmp_path, model, telegram, allow=("telegram:2",), approvers="user"
+        ):
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            telegram.press(msgspec.structs.replace(question, chat="2"), "Allow", sender=2)
-            await telegram.until(lambda server: server.notes == ["This is not yours to answer."])
+            telegram.press(
+                msgspec.structs.replace(question, chat="2"), "Allow", sender=2
+            )
+            await telegram.until(
+                lambda server: server.notes == ["This is not yours to answer."]
+            )
             telegram.press(question, "Deny")
             await telegram.sees("denied then")
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
 async def test_an_owner_answers_a_users_request_with_words_too(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, ModelServer("hi owner", asks(tmp_path), "done for two") as model:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("hi owner", asks(tmp_path), "done for two") as model,
+    ):
         async with opened(tmp_path, model, telegram, allow=("telegram:2",)):
             telegram.say("hello")
             await telegram.sees("hi owner")
@@ -299,7 +407,10 @@ async def test_an_owner_is_found_among_many_chats_and_one_without_a_chat_is_not_
             assert owner is not None
             for number in range(100, 160):
                 other = msgspec.structs.replace(
-                    owner, key=f"telegram/{number}", session=f"s{number}", person=f"{number}"
+                    owner,
+                    key=f"telegram/{number}",
+                    session=f"s{number}",
+                    person=f"{number}",
                 )
                 chats.bind(other).result()
             telegram.say("/stop", sender=2)

@@ -28,6 +28,9 @@ async def test_a_platform_that_is_taken_away_leaves_nothing_and_what_was_said_me
         await service.submit(house.session, "go on")
         await service.idle(house.session)
         await until(lambda: gateway.resting)
-        await gateway.reload(settings_for(telegram, tmp_path), Secrets({**model_only, "TELEGRAM_BOT_TOKEN": TOKEN}, {}))
+        await gateway.reload(
+            settings_for(telegram, tmp_path),
+            Secrets({**model_only, "TELEGRAM_BOT_TOKEN": TOKEN}, {}),
+        )
         await telegram.sees("said meanwhile")
         await until(lambda: gateway.resting)

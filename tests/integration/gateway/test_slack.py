@@ -28,7 +28,13 @@ from hermes.testing.slack_server import APP_TOKEN, BOT_TOKEN, CHANNEL, ME, Slack
 
 @asynccontextmanager
 async def opened(
-    folder: Path, model: ModelServer, server: SlackServer, *, connects: bool = True, token: str = BOT_TOKEN, **more: Any
+    folder: Path,
+    model: ModelServer,
+    server: SlackServer,
+    *,
+    connects: bool = True,
+    token: str = BOT_TOKEN,
+    **more: Any,
 ) -> AsyncIterator[Running]:
     slack = Slack(api_url=server.api, channels=more.pop("channels", ()))
     settings = Gateway(platforms=("slack",), owners=("slack:U1",), slack=slack)
@@ -40,7 +46,9 @@ async def opened(
         yield house
 
 
-async def test_a_message_is_answered_in_its_chat(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_message_is_answered_in_its_chat(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("DEBUG")
     async with (
         SlackServer() as server,
@@ -55,7 +63,9 @@ async def test_a_message_is_answered_in_its_chat(tmp_path: Path, caplog: pytest.
         assert said == ["hi & this (https://example.org)", "Hello **you** <!everyone>"]
         assert house.status.identity == "@hermes in Loopback"
         assert "slack is connected" in caplog.text
-        assert not any(secret in caplog.text for secret in (BOT_TOKEN, APP_TOKEN, "ticket="))
+        assert not any(
+            secret in caplog.text for secret in (BOT_TOKEN, APP_TOKEN, "ticket=")
+        )
 
 
 class Door(Inlet):
@@ -80,14 +90,23 @@ class Door(Inlet):
         assert not why
 
 
-async def test_an_envelope_is_acknowledged_only_after_its_message_was_taken_in(tmp_path: Path) -> None:
+async def test_an_envelope_is_acknowledged_only_after_its_message_was_taken_in(
+    tmp_path: Path,
+) -> None:
     async with SlackServer() as server:
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
-            adapter = SlackAdapter((BOT_TOKEN, APP_TOKEN), Slack(api_url=server.api), Known(app, "slack"), 5.0)
+            adapter = SlackAdapter(
+                (BOT_TOKEN, APP_TOKEN),
+                Slack(api_url=server.api),
+                Known(app, "slack"),
+                5.0,
+            )
             door = Door()
             task = asyncio.create_task(adapter.run(door))
             name = server.tell("events_api", {"event": {"type": "reaction_added"}})
-            await server.until(lambda: name in server.acknowledged)  # nothing that anybody said
+            await server.until(
+                lambda: name in server.acknowledged
+            )  # nothing that anybody said
             server.say("keep this")
             await asyncio.wait_for(door.waiting.wait(), PATIENCE)
             assert len(server.unacknowledged) == 1
@@ -103,17 +122,30 @@ async def test_an_envelope_is_acknowledged_only_after_its_message_was_taken_in(t
 
 async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> None:
     text = "word & " * 1200
-    async with SlackServer() as server, ModelServer(Served(text=text, chunk=1000, delay=0.2)) as model:
+    async with (
+        SlackServer() as server,
+        ModelServer(Served(text=text, chunk=1000, delay=0.2)) as model,
+    ):
         async with opened(tmp_path, model, server):
             server.say("tell me")
-            await server.until(lambda: len(server.texts("D1")) == 4 and "▌" not in "".join(server.texts("D1")))
+            await server.until(
+                lambda: (
+                    len(server.texts("D1")) == 4
+                    and "▌" not in "".join(server.texts("D1"))
+                )
+            )
         assert "".join("".join(server.texts("D1")).split()) == "word&amp;" * 1200
         assert any(one.changes for one in server.messages)
 
 
-async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(
+    tmp_path: Path,
+) -> None:
     async with SlackServer() as server, ModelServer("the answer") as model:
-        server.failures["chat.postMessage"] = [Failure(429, "ratelimited", 1), Failure(503, "service_unavailable")]
+        server.failures["chat.postMessage"] = [
+            Failure(429, "ratelimited", 1),
+            Failure(503, "service_unavailable"),
+        ]
         async with opened(tmp_path, model, server) as house:
             server.say("hi")
             await server.sees("the answer", "D1")
@@ -121,7 +153,9 @@ async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(tmp_pat
         assert server.texts("D1") == ["the answer"]
 
 
-async def test_a_mention_begins_a_thread_that_is_one_conversation(tmp_path: Path) -> None:
+async def test_a_mention_begins_a_thread_that_is_one_conversation(
+    tmp_path: Path,
+) -> None:
     async with (
         SlackServer() as server,
         ModelServer("in the thread", "still there") as model,
@@ -133,7 +167,12 @@ async def test_a_mention_begins_a_thread_that_is_one_conversation(tmp_path: Path
         server.say("and I?", sender="U2", channel=CHANNEL, thread_ts=begun)
         assert (await server.sees("still there", CHANNEL)).thread == begun
         texts = [message.text for message in house.said(f"slack/{CHANNEL}/{begun}")]
-        assert texts == ["[Person 1] hello", "in the thread", "[Person 2] and I?", "still there"]
+        assert texts == [
+            "[Person 1] hello",
+            "in the thread",
+            "[Person 2] and I?",
+            "still there",
+        ]
         await server.until(lambda: not server.unacknowledged)
         assert house.counters.repeated == 1  # it came as a message and as a mention
 
@@ -163,9 +202,13 @@ async def test_bots_changes_and_strangers_are_not_listened_to(tmp_path: Path) ->
         assert len(model.posts) == 1
 
 
-async def test_an_approval_has_buttons_and_is_settled_for_everybody(tmp_path: Path) -> None:
+async def test_an_approval_has_buttons_and_is_settled_for_everybody(
+    tmp_path: Path,
+) -> None:
     target = tmp_path / "elsewhere.txt"
-    arguments = msgspec.json.encode({"path": str(target), "content": "written"}).decode()
+    arguments = msgspec.json.encode(
+        {"path": str(target), "content": "written"}
+    ).decode()
     call = Served(calls=(ServedCall(name="write_file", arguments=arguments),))
     async with SlackServer() as server, ModelServer(call, "it is written") as model:
         async with opened(tmp_path, model, server, allow=("slack:U2",)):
@@ -180,32 +223,52 @@ async def test_an_approval_has_buttons_and_is_settled_for_everybody(tmp_path: Pa
         assert target.read_text() == "written"
 
 
-async def test_commands_have_an_exclamation_mark_or_follow_the_slash_command(tmp_path: Path) -> None:
-    async with SlackServer() as server, ModelServer() as model, opened(tmp_path, model, server):
+async def test_commands_have_an_exclamation_mark_or_follow_the_slash_command(
+    tmp_path: Path,
+) -> None:
+    async with (
+        SlackServer() as server,
+        ModelServer() as model,
+        opened(tmp_path, model, server),
+    ):
         server.say("!status")
         await server.sees("You are: owner", "D1")
         server.command("stop")
         await server.sees("Nothing is running.", "D1")
 
 
-async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(tmp_path: Path) -> None:
+async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
+    tmp_path: Path,
+) -> None:
     def respond(request: Recorded) -> Served:
         (tmp_path / "work" / "report.txt").write_text("a report")
         return Served(text="Here: [report](report.txt)")
 
-    async with SlackServer() as server, SlackServer() as elsewhere, ModelServer(respond=respond) as model:
+    async with (
+        SlackServer() as server,
+        SlackServer() as elsewhere,
+        ModelServer(respond=respond) as model,
+    ):
         server.files["pic.png"] = elsewhere.files["bad.png"] = PNG
         async with opened(tmp_path, model, server) as house:
             about = {"name": "pic.png", "mimetype": "image/png", "size": len(PNG)}
             ours = about | {"url_private_download": f"{server.url}/files/pic.png"}
-            theirs = about | {"name": "bad.png", "url_private": f"{elsewhere.url}/files/bad.png"}
+            theirs = about | {
+                "name": "bad.png",
+                "url_private": f"{elsewhere.url}/files/bad.png",
+            }
             server.say("look", subtype="file_share", files=[ours, theirs])
             await server.until(lambda: any(one.file for one in server.messages))
             said = house.said("slack/D1")[0]
             assert isinstance(said, UserMessage)
             assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
-            assert "[A file did not arrive: bad.png. It lies outside of Slack.]" in said.text
-        assert [(one.name, one.file) for one in server.messages if one.file] == [("report.txt", b"a report")]
+            assert (
+                "[A file did not arrive: bad.png. It lies outside of Slack.]"
+                in said.text
+            )
+        assert [(one.name, one.file) for one in server.messages if one.file] == [
+            ("report.txt", b"a report")
+        ]
 
 
 async def test_new_and_cut_connections_lose_and_double_nothing(tmp_path: Path) -> None:
@@ -220,23 +283,35 @@ async def test_new_and_cut_connections_lose_and_double_nothing(tmp_path: Path) -
             server.hang = True
             await server.cut()
             server.say("said while it was cut")
-            await until(lambda: "did not come back within 1 seconds" in house.status.error)
+            await until(
+                lambda: "did not come back within 1 seconds" in house.status.error
+            )
             server.hang = False
             await server.sees("three", "D1")
             assert len(house.said("slack/D1")) == 6
         assert server.texts("D1") == ["one", "two", "three"]
 
 
-async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(tmp_path: Path) -> None:
-    async with SlackServer() as server, ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model:
+async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(
+    tmp_path: Path,
+) -> None:
+    async with (
+        SlackServer() as server,
+        ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model,
+    ):
         async with opened(tmp_path, model, server):
             server.say("hi")
             await until(lambda: model.posts)
         assert server.texts("D1") == ["to the very end"]
 
 
-async def test_what_was_said_while_hermes_was_away_is_answered_once(tmp_path: Path) -> None:
-    async with SlackServer() as server, ModelServer("one", "two", "three", "four") as model:
+async def test_what_was_said_while_hermes_was_away_is_answered_once(
+    tmp_path: Path,
+) -> None:
+    async with (
+        SlackServer() as server,
+        ModelServer("one", "two", "three", "four") as model,
+    ):
         async with opened(tmp_path, model, server):
             server.say("first")
             await server.sees("one", "D1")
@@ -254,7 +329,13 @@ async def test_what_was_said_while_hermes_was_away_is_answered_once(tmp_path: Pa
 
 async def test_wrong_tokens_and_missing_scopes_say_what_to_do(tmp_path: Path) -> None:
     async with SlackServer() as server, ModelServer() as model:
-        async with opened(tmp_path, model, server, token="xoxb-wrong-token", connects=False) as house:  # noqa: S106
+        async with opened(
+            tmp_path,
+            model,
+            server,
+            token="xoxb-wrong-token",  # noqa: S106
+            connects=False,  # noqa: RUF100, S106
+        ) as house:
             await until(lambda: house.status.state == "failed")
             assert "hermes config set SLACK_BOT_TOKEN" in house.status.error
             assert "xoxb-wrong" not in house.status.error
@@ -267,7 +348,9 @@ async def test_wrong_tokens_and_missing_scopes_say_what_to_do(tmp_path: Path) ->
 async def test_a_connect_that_hangs_is_cut_and_tried_again(tmp_path: Path) -> None:
     async with SlackServer() as server, ModelServer("at last") as model:
         server.hang = True
-        async with opened(tmp_path, model, server, connect_timeout=0.3, connects=False) as house:
+        async with opened(
+            tmp_path, model, server, connect_timeout=0.3, connects=False
+        ) as house:
             await until(lambda: "did not connect within" in house.status.error)
             server.hang = False
             await until(lambda: house.status.state == "connected")

@@ -34,15 +34,24 @@ async def test_a_message_is_answered_in_its_chat(tmp_path: Path) -> None:
 
 async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> None:
     text = "word " * 2500
-    async with TelegramServer() as telegram, ModelServer(Served(text=text, chunk=500, delay=0.15)) as model:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(Served(text=text, chunk=500, delay=0.15)) as model,
+    ):
         async with opened(tmp_path, model, telegram):
             telegram.say("tell me")
-            await telegram.until(lambda server: "▌" not in " ".join(server.texts()) and len(server.texts()) == 4)
+            await telegram.until(
+                lambda server: (
+                    "▌" not in " ".join(server.texts()) and len(server.texts()) == 4
+                )
+            )
         assert "".join("".join(telegram.texts()).split()) == "word" * 2500
         assert any(one.changes > 1 for one in telegram.messages)
 
 
-async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer("the answer") as model:
         telegram.failures["sendMessage"] = [
             Failure(429, "Too Many Requests: retry after 1", 1),
@@ -69,9 +78,13 @@ async def test_the_same_update_is_acted_on_once(tmp_path: Path) -> None:
         assert len(model.posts) == 1
 
 
-async def test_a_text_that_telegram_cannot_read_arrives_as_it_is(tmp_path: Path) -> None:
+async def test_a_text_that_telegram_cannot_read_arrives_as_it_is(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer("**a**") as model:
-        telegram.failures["sendMessage"] = [Failure(400, "Bad Request: can't parse entities: unsupported start tag")]
+        telegram.failures["sendMessage"] = [
+            Failure(400, "Bad Request: can't parse entities: unsupported start tag")
+        ]
         async with opened(tmp_path, model, telegram):
             telegram.say("hi")
             assert (await telegram.sees("**a**")).text == "**a**"
@@ -79,7 +92,9 @@ async def test_a_text_that_telegram_cannot_read_arrives_as_it_is(tmp_path: Path)
 
 async def test_a_chat_that_blocked_us_is_given_up_and_counted(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("one", "two") as model:
-        telegram.failures["sendMessage"] = [Failure(403, "Forbidden: bot was blocked by the user")]
+        telegram.failures["sendMessage"] = [
+            Failure(403, "Forbidden: bot was blocked by the user")
+        ]
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("first")
             post = house.gateway.posts["telegram"]
@@ -93,14 +108,24 @@ async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
     def respond(request: Recorded) -> Served:
         (tmp_path / "work" / "report.txt").write_text("a report")
         (tmp_path / "work" / ".env").write_text("KEY=1")
-        return Served(text="Here: [report](report.txt), [not this](.env), [nor this](../secret.txt)")
+        return Served(
+            text="Here: [report](report.txt), [not this](.env), [nor this](../secret.txt)"
+        )
 
     (tmp_path / "secret.txt").write_text("secret")
     async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
         telegram.files["pic"] = PNG
         async with opened(tmp_path, model, telegram) as house:
-            telegram.say("", caption="look", photo=[{"file_id": "pic", "width": 1, "height": 1, "file_size": len(PNG)}])
-            await telegram.until(lambda server: any(one.kind == "document" for one in server.messages))
+            telegram.say(
+                "",
+                caption="look",
+                photo=[
+                    {"file_id": "pic", "width": 1, "height": 1, "file_size": len(PNG)}
+                ],
+            )
+            await telegram.until(
+                lambda server: any(one.kind == "document" for one in server.messages)
+            )
             said = house.app.store.log.messages(house.session)[0]
             assert isinstance(said, UserMessage)
             source = Path(said.images[0].source)
@@ -115,7 +140,9 @@ async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("I see") as model:
         telegram.files["big"] = b"x" * 2000
         async with opened(tmp_path, model, telegram, file_bytes=1000) as house:
-            telegram.say("take it", document={"file_id": "big", "file_name": "../../big.bin"})
+            telegram.say(
+                "take it", document={"file_id": "big", "file_name": "../../big.bin"}
+            )
             await telegram.sees("I see")
             said = house.app.store.log.messages(house.session)[0]
             assert "[A file did not arrive: ../../big.bin." in said.text
@@ -124,7 +151,9 @@ async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
 
 async def test_what_is_neither_words_nor_a_file_is_answered_too(tmp_path: Path) -> None:
     def respond(request: Recorded) -> Served:
-        return Served(text=f"read: {msgspec.json.decode(request.body)['messages'][-1]['content']}")
+        return Served(
+            text=f"read: {msgspec.json.decode(request.body)['messages'][-1]['content']}"
+        )
 
     sent: dict[str, dict[str, Any]] = {
         "🙂": {"sticker": {"file_id": "s", "emoji": "🙂"}},
@@ -132,13 +161,19 @@ async def test_what_is_neither_words_nor_a_file_is_answered_too(tmp_path: Path) 
         "[contact: Ada, +1]": {"contact": {"first_name": "Ada", "phone_number": "+1"}},
         "[poll: Lunch?]": {"poll": {"question": "Lunch?"}},
     }
-    async with TelegramServer() as telegram, ModelServer(respond=respond) as model, opened(tmp_path, model, telegram):
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(respond=respond) as model,
+        opened(tmp_path, model, telegram),
+    ):
         for words, content in sent.items():
             telegram.say("", **content)
             await telegram.sees(f"read: {words}")
 
 
-async def test_in_a_group_only_what_is_meant_for_hermes_counts_and_each_has_a_session(tmp_path: Path) -> None:
+async def test_in_a_group_only_what_is_meant_for_hermes_counts_and_each_has_a_session(
+    tmp_path: Path,
+) -> None:
     async with (
         TelegramServer() as telegram,
         ModelServer("for one", "for two") as model,
@@ -154,39 +189,65 @@ async def test_in_a_group_only_what_is_meant_for_hermes_counts_and_each_has_a_se
         assert first
         assert second
         assert first.session != second.session
-        assert [message.text for message in house.app.store.log.messages(first.session)] == [
+        assert [
+            message.text for message in house.app.store.log.messages(first.session)
+        ] == [
             "[Person1] hello",
             "for one",
         ]
 
 
-async def test_a_topic_of_a_forum_is_one_conversation_and_answered_there(tmp_path: Path) -> None:
+async def test_a_topic_of_a_forum_is_one_conversation_and_answered_there(
+    tmp_path: Path,
+) -> None:
     async with (
         TelegramServer() as telegram,
         ModelServer("in the topic") as model,
         opened(tmp_path, model, telegram) as house,
     ):
-        telegram.say("@loopback_bot hi", chat=-7, is_topic_message=True, message_thread_id=33)
+        telegram.say(
+            "@loopback_bot hi", chat=-7, is_topic_message=True, message_thread_id=33
+        )
         assert (await telegram.sees("in the topic", chat=-7)).thread == 33
         assert house.app.store.chats.find("telegram/-7/33") is not None
 
 
-async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_once(tmp_path: Path) -> None:
+async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_once(
+    tmp_path: Path,
+) -> None:
     async with TelegramServer() as telegram, ModelServer("by webhook") as model:
         settings = TelegramSettings(
-            api_url=telegram.url, webhook_url="https://example.test/telegram", per_second=1000.0
+            api_url=telegram.url,
+            webhook_url="https://example.test/telegram",
+            per_second=1000.0,
         )
         async with opened(tmp_path, model, telegram, telegram=settings) as house:
-            await until(lambda: house.gateway.status.url and house.gateway.status.parts[0].state == "connected")
-            told = next(fields for method, fields in telegram.calls if method == "setWebhook")
+            await until(
+                lambda: (
+                    house.gateway.status.url
+                    and house.gateway.status.parts[0].state == "connected"
+                )
+            )
+            told = next(
+                fields for method, fields in telegram.calls if method == "setWebhook"
+            )
             assert told["url"] == "https://example.test/telegram"
             telegram.say("hi")
             update = msgspec.json.encode(telegram.unacknowledged[0])
             url = f"{house.gateway.status.url}/telegram"
             async with httpx2.AsyncClient(trust_env=False) as client:
                 answers = [
-                    await client.post(url, content=update, headers={"x-telegram-bot-api-secret-token": secret})
-                    for secret in ("", "guessed", told["secret_token"], told["secret_token"])
+                    await client.post(
+                        url,
+                        content=update,
+                        headers={"x-telegram-bot-api-secret-token": secret},
+                    )
+                    for secret in (
+                        "",
+                        "guessed",
+                        told["secret_token"],
+                        told["secret_token"],
+                    )
                 ]
             assert [one.status_code for one in answers] == [403, 403, 200, 200]
             await telegram.sees("by webhook")

@@ -18,4 +18,6 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def learning(tmp_path: Path, clock: FakeClock) -> Learning:
-    return open_learning(Home(tmp_path / "home").ensure(), LearningSettings(), os.environ, clock=clock)
+    return open_learning(
+        Home(tmp_path / "home").ensure(), LearningSettings(), os.environ, clock=clock
+    )

@@ -30,7 +30,9 @@ class Stuck:
 
 
 async def main() -> None:
-    async with world(Path(sys.argv[1]), Stuck(), LearningSettings(mode="auto", turns=1)) as place:
+    async with world(
+        Path(sys.argv[1]), Stuck(), LearningSettings(mode="auto", turns=1)
+    ) as place:
         place.say("one")
         await asyncio.Event().wait()
 

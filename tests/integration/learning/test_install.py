@@ -36,7 +36,9 @@ def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
     return data.getvalue()
 
 
-def test_a_folder_is_installed_with_its_hash(learning: Learning, tmp_path: Path) -> None:
+def test_a_folder_is_installed_with_its_hash(
+    learning: Learning, tmp_path: Path
+) -> None:
     folder = tmp_path / "brew-tea"
     (folder / "data").mkdir(parents=True)
     (folder / "SKILL.md").write_bytes(SKILL)
@@ -53,9 +55,16 @@ def test_a_folder_is_installed_with_its_hash(learning: Learning, tmp_path: Path)
     assert altered(learning.skills, "brew-tea")
 
 
-def test_installing_again_shows_what_would_change(learning: Learning, tmp_path: Path) -> None:
-    install(learning.skills, plan(learning.skills, Parcel({"SKILL.md": SKILL, "old.txt": b"x\n"}, "a")))
-    newer = plan(learning.skills, Parcel({"SKILL.md": SKILL.replace(b"Boil", b"Heat")}, "b"))
+def test_installing_again_shows_what_would_change(
+    learning: Learning, tmp_path: Path
+) -> None:
+    install(
+        learning.skills,
+        plan(learning.skills, Parcel({"SKILL.md": SKILL, "old.txt": b"x\n"}, "a")),
+    )
+    newer = plan(
+        learning.skills, Parcel({"SKILL.md": SKILL.replace(b"Boil", b"Heat")}, "b")
+    )
     assert newer.replaces
     assert "-1. Boil water." in newer.diff
     assert "+1. Heat water." in newer.diff
@@ -85,7 +94,9 @@ def test_a_dangerous_skill_needs_a_clear_word(learning: Learning) -> None:
 
 
 def test_archives_are_read(tmp_path: Path) -> None:
-    (tmp_path / "a.zip").write_bytes(zipped(("brew-tea-main/SKILL.md", SKILL), ("brew-tea-main/a/b.txt", b"1")))
+    (tmp_path / "a.zip").write_bytes(
+        zipped(("brew-tea-main/SKILL.md", SKILL), ("brew-tea-main/a/b.txt", b"1"))
+    )
     assert set(open_parcel(str(tmp_path / "a.zip")).files) == {"SKILL.md", "a/b.txt"}
     (tmp_path / "a.tgz").write_bytes(tarred((tarfile.TarInfo("./SKILL.md"), SKILL)))
     assert set(open_parcel(str(tmp_path / "a.tgz")).files) == {"SKILL.md"}
@@ -93,13 +104,23 @@ def test_archives_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../evil", "a/../../evil", "/etc/evil", "..\\evil", "C:evil", "a/./../../evil", "\\\\host\\evil"],
+    [
+        "../evil",
+        "a/../../evil",
+        "/etc/evil",
+        "..\\evil",
+        "C:evil",
+        "a/./../../evil",
+        "\\\\host\\evil",
+    ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(name: str) -> None:
     with pytest.raises(LearningError):
         unpacked(zipped(("SKILL.md", SKILL), (name, b"x")))
     with pytest.raises(LearningError):
-        unpacked(tarred((tarfile.TarInfo("SKILL.md"), SKILL), (tarfile.TarInfo(name), b"x")))
+        unpacked(
+            tarred((tarfile.TarInfo("SKILL.md"), SKILL), (tarfile.TarInfo(name), b"x"))
+        )
 
 
 def test_links_and_devices_are_refused() -> None:
@@ -133,7 +154,12 @@ def test_a_bomb_is_stopped_by_what_comes_out() -> None:
 
 def test_the_same_name_twice_is_refused() -> None:
     with pytest.raises(LearningError, match="twice"):
-        unpacked(tarred((tarfile.TarInfo("SKILL.md"), SKILL), (tarfile.TarInfo("skill.md"), b"other")))
+        unpacked(
+            tarred(
+                (tarfile.TarInfo("SKILL.md"), SKILL),
+                (tarfile.TarInfo("skill.md"), b"other"),
+            )
+        )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +177,9 @@ def repository(folder: Path) -> Path:
     (folder / "skills" / "brew-tea").mkdir(parents=True)
     (folder / "skills" / "brew-tea" / "SKILL.md").write_bytes(SKILL)
     (folder / "skills" / "other").mkdir()
-    (folder / "skills" / "other" / "SKILL.md").write_bytes(SKILL.replace(b"brew-tea", b"other"))
+    (folder / "skills" / "other" / "SKILL.md").write_bytes(
+        SKILL.replace(b"brew-tea", b"other")
+    )
     (folder / ".gitattributes").write_text("*.md filter=evil\n")
     environment = {
         **os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b",
@@ -166,22 +194,35 @@ def test_a_git_address_is_fetched_without_running_anything(
     learning: Learning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = repository(tmp_path / "repo")
-    (tmp_path / "gitconfig").write_text(f'[filter "evil"]\n\tsmudge = touch {tmp_path}/ran\n\trequired = true\n')
+    (tmp_path / "gitconfig").write_text(
+        f'[filter "evil"]\n\tsmudge = touch {tmp_path}/ran\n\trequired = true\n'
+    )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     git = find_git(os.environ)
     parcel = open_parcel(f"file://{source}", git=git, environment=os.environ)
     with pytest.raises(LearningError, match="2 skills"):
         plan(learning.skills, parcel)
     assert plan(learning.skills, parcel, skill="other").name == "other"
-    below = open_parcel(f"file://{source}#skills/brew-tea", git=git, environment=os.environ)
+    below = open_parcel(
+        f"file://{source}#skills/brew-tea", git=git, environment=os.environ
+    )
     assert plan(learning.skills, below).name == "brew-tea"
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("address", ["ext::sh -c touch% x", "https://127.0.0.1:9/none", "-oProxyCommand=x://y"])
-def test_an_address_that_is_a_trick_or_leads_nowhere_is_said(address: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "address",
+    ["ext::sh -c touch% x", "https://127.0.0.1:9/none", "-oProxyCommand=x://y"],
+)
+def test_an_address_that_is_a_trick_or_leads_nowhere_is_said(
+    address: str, tmp_path: Path
+) -> None:
     with pytest.raises(LearningError):
-        open_parcel(address if "://" in address else f"{address}://", git=find_git(os.environ), environment=os.environ)
+        open_parcel(
+            address if "://" in address else f"{address}://",
+            git=find_git(os.environ),
+            environment=os.environ,
+        )
 
 
 def test_folders_and_hidden_files_count_too() -> None:
@@ -200,13 +241,22 @@ def test_folders_and_hidden_files_count_too() -> None:
 def test_a_repository_that_unfolds_to_too_much_is_refused(tmp_path: Path) -> None:
     source = repository(tmp_path / "repo")
     (source / "zeros").write_bytes(b"\0" * 45_000_000)
-    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "big"]):
+    for command in (
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "big"],
+    ):
         subprocess.run(["git", *command], cwd=source, check=True)
     with pytest.raises(LearningError, match="more than a skill may have"):
-        open_parcel(f"file://{source}", git=find_git(os.environ), environment=os.environ)
+        open_parcel(
+            f"file://{source}", git=find_git(os.environ), environment=os.environ
+        )
 
 
 def test_a_token_in_an_address_is_not_kept(tmp_path: Path) -> None:
     source = repository(tmp_path / "repo")
-    parcel = open_parcel(f"file://me:token-123@{source}", git=find_git(os.environ), environment=os.environ)
+    parcel = open_parcel(
+        f"file://me:token-123@{source}",
+        git=find_git(os.environ),
+        environment=os.environ,
+    )
     assert parcel.source == f"file://{source}"

@@ -15,9 +15,18 @@ SETTINGS = LearningSettings(memory_limit=50_000, user_limit=50_000)
 
 
 def _kill_while_writing(home: Path, number: int, said: int) -> None:
-    command = [sys.executable, "-m", "tests.integration.learning.writing", str(home), str(number)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.integration.learning.writing",
+        str(home),
+        str(number),
+    ]
     with subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout
         for _ in range(said):
@@ -30,9 +39,19 @@ def test_nothing_is_torn_and_the_next_one_goes_on(tmp_path: Path) -> None:
     for number in range(6):
         _kill_while_writing(home.root, number, 1 + number % 3)
         learning = open_learning(home, SETTINGS, os.environ)
-        learning.apply(MemoryChange((MemoryEdit("add", f"after {number}"),)), Provenance("user"))
-        memory = [line for line in learning.memory.read("memory").splitlines() if line.startswith("- n")]
-        user = [line for line in learning.memory.read("user").splitlines() if line.startswith("- n")]
+        learning.apply(
+            MemoryChange((MemoryEdit("add", f"after {number}"),)), Provenance("user")
+        )
+        memory = [
+            line
+            for line in learning.memory.read("memory").splitlines()
+            if line.startswith("- n")
+        ]
+        user = [
+            line
+            for line in learning.memory.read("user").splitlines()
+            if line.startswith("- n")
+        ]
         assert memory == user
         for skill in learning.skills.all():
             if skill.origin == "agent":

@@ -4,7 +4,14 @@ import os
 
 import pytest
 
-from hermes.learning.change import FileChange, LearningError, MemoryChange, MemoryEdit, Provenance, SkillChange
+from hermes.learning.change import (
+    FileChange,
+    LearningError,
+    MemoryChange,
+    MemoryEdit,
+    Provenance,
+    SkillChange,
+)
 from hermes.learning.learning import Learning, open_learning
 from hermes.settings.sections import Learning as LearningSettings
 
@@ -52,7 +59,9 @@ def test_a_skill_that_changed_meanwhile_is_not_overwritten(learning: Learning) -
     folder = learning.home.skills / "tidy"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(TEXT)
-    change = SkillChange("tidy", (FileChange("SKILL.md", TEXT, TEXT.replace("1. Tidy.", "1. Wait.")),))
+    change = SkillChange(
+        "tidy", (FileChange("SKILL.md", TEXT, TEXT.replace("1. Tidy.", "1. Wait.")),)
+    )
     proposal = learning.propose(change, REVIEW)
     (folder / "SKILL.md").write_text(TEXT.replace("1. Tidy.", "1. Tidy by hand."))
     with pytest.raises(LearningError, match="not what it was"):

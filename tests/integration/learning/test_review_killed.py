@@ -30,7 +30,9 @@ async def test_nothing_is_left_of_a_review_that_was_killed(tmp_path: Path) -> No
         await process.wait()
     learning = open_learning(Home(tmp_path), LearningSettings(), os.environ)
     assert learning.memory.read("memory") == ""
-    assert [skill.name for skill in learning.skills.all() if skill.origin != "bundled"] == []
+    assert [
+        skill.name for skill in learning.skills.all() if skill.origin != "bundled"
+    ] == []
     assert learning.proposals.all() == []
     assert learning.history.log("memories") == []
     with lease(tmp_path / "learning") as alone:

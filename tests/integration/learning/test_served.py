@@ -25,8 +25,12 @@ def respond(request: Recorded) -> Served:
 @asynccontextmanager
 async def staff(root: Path, place: Place) -> AsyncIterator[tuple[App, Staff]]:
     async with ModelServer(respond=respond) as server:
-        with build(Settings(learning=Learning(turns=1)), Home(root / "home"), bus=Bus()) as app:
-            secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
+        with build(
+            Settings(learning=Learning(turns=1)), Home(root / "home"), bus=Bus()
+        ) as app:
+            secrets = Secrets(
+                {}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+            )
             made = Staff(app, secrets, "dashboard", lambda _: place)
             try:
                 yield app, made
@@ -35,7 +39,10 @@ async def staff(root: Path, place: Place) -> AsyncIterator[tuple[App, Staff]]:
 
 
 def reviews(app: App, session: str) -> int:
-    return sum(isinstance(row.event, LearningReviewed) for row in app.store.log.every_event(session))
+    return sum(
+        isinstance(row.event, LearningReviewed)
+        for row in app.store.log.every_event(session)
+    )
 
 
 @pytest.mark.parametrize(("attended", "wanted"), [(True, 1), (False, 0)])
@@ -44,7 +51,9 @@ async def test_a_conversation_is_reviewed_once_where_somebody_is_there(
 ) -> None:
     async with staff(tmp_path, Place(attended=attended)) as (app, made):
         other = made.agent()  # hears of the same turns
-        session = app.begin(SessionCreated(surface="dashboard", cwd=str(tmp_path))).session
+        session = app.begin(
+            SessionCreated(surface="dashboard", cwd=str(tmp_path))
+        ).session
         agent = made.agent(session)
         await agent.service.submit(session, "hello")
         async with asyncio.timeout(20):
@@ -55,7 +64,9 @@ async def test_a_conversation_is_reviewed_once_where_somebody_is_there(
         assert reviews(app, session) == wanted
 
 
-async def test_what_another_process_ran_is_that_processs_business(tmp_path: Path) -> None:
+async def test_what_another_process_ran_is_that_processs_business(
+    tmp_path: Path,
+) -> None:
     async with staff(tmp_path, Place()) as (app, made):
         session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
         agent = made.agent(session)

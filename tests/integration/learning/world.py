@@ -13,7 +13,14 @@ from hermes.app.learning_review import Circle
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Model, Tool, ToolContext
 from hermes.events import Bus
-from hermes.schema.events import SessionCreated, SessionKind, SessionPrompted, ToolStarted, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    SessionCreated,
+    SessionKind,
+    SessionPrompted,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.schema.tools import ToolResult
@@ -29,7 +36,9 @@ def remember(text: str, file: str = "memory") -> Reply:
 
 def write_skill(name: str, body: str = "1. Do it.", file: str = "SKILL.md") -> Reply:
     text = f"---\nname: {name}\ndescription: Does {name}. Use it for {name}.\n---\n{body}\n"
-    return call("skill_manage", {"action": "write", "name": name, "file": file, "text": text})
+    return call(
+        "skill_manage", {"action": "write", "name": name, "file": file, "text": text}
+    )
 
 
 def call(name: str, arguments: object) -> Reply:
@@ -76,34 +85,61 @@ class Agent:
 class World:
     """One home at work. `say` adds a finished turn to the conversation."""
 
-    def __init__(self, root: Path, model: Model, settings: LearningSettings | None = None) -> None:
+    def __init__(
+        self, root: Path, model: Model, settings: LearningSettings | None = None
+    ) -> None:
         chosen = Settings(learning=settings or LearningSettings(turns=2))
         self.app: App = build(chosen, Home(root), bus=Bus())
         plain = Learner(self.app)
         self.circle = agent = Agent(plain.tools(), model)
-        self.learner = Learner(self.app, Circle(agent.model, agent.tools, agent.room, agent.price))
+        self.learner = Learner(
+            self.app, Circle(agent.model, agent.tools, agent.room, agent.price)
+        )
         self.learning = self.learner.learning
         self._turns = itertools.count(1)
         self.session = self.begin()
 
     def begin(self, kind: SessionKind = "root", parent: str = "") -> str:
-        session = self.app.begin(SessionCreated(kind=kind, parent=parent, surface="test")).session
+        session = self.app.begin(
+            SessionCreated(kind=kind, parent=parent, surface="test")
+        ).session
         specs = tuple(one.spec for one in self.circle.tools(session).values())
-        self.app.record(session, SessionPrompted(system=("stable", "circumstances"), tools=specs))
+        self.app.record(
+            session, SessionPrompted(system=("stable", "circumstances"), tools=specs)
+        )
         return session
 
     def say(
-        self, text: str, *, answer: str = "fine", results: Mapping[str, str] | None = None, session: str = ""
+        self,
+        text: str,
+        *,
+        answer: str = "fine",
+        results: Mapping[str, str] | None = None,
+        session: str = "",
     ) -> None:
         session, turn = session or self.session, f"turn-{next(self._turns)}"
         (row,) = self.app.record(session, UserMessage(text=text))
         self.app.record(session, TurnStarted(inputs=(row.seq,)), turn=turn)
         for name, result in (results or {}).items():
             made = ToolCall(id=f"{turn}-{name}", name=name, arguments="{}")
-            self.app.record(session, AssistantMessage(tool_calls=(made,), finish="tool_calls"), turn=turn)
-            self.app.record(session, ToolStarted(call_id=made.id, name=name, arguments="{}"), turn=turn)
-            self.app.record(session, ToolFinished(call_id=made.id, name=name, text=result), turn=turn)
-        self.app.record(session, AssistantMessage(text=answer), TurnEnded(reason="done"), turn=turn)
+            self.app.record(
+                session,
+                AssistantMessage(tool_calls=(made,), finish="tool_calls"),
+                turn=turn,
+            )
+            self.app.record(
+                session,
+                ToolStarted(call_id=made.id, name=name, arguments="{}"),
+                turn=turn,
+            )
+            self.app.record(
+                session,
+                ToolFinished(call_id=made.id, name=name, text=result),
+                turn=turn,
+            )
+        self.app.record(
+            session, AssistantMessage(text=answer), TurnEnded(reason="done"), turn=turn
+        )
 
     def reviews(self, session: str = "") -> list[LearningReviewed]:
         rows = self.app.store.log.every_event(session or self.session)
@@ -114,7 +150,9 @@ class World:
 
 
 @asynccontextmanager
-async def world(root: Path, model: Model, settings: LearningSettings | None = None) -> AsyncIterator[World]:
+async def world(
+    root: Path, model: Model, settings: LearningSettings | None = None
+) -> AsyncIterator[World]:
     """A world that watches for what is due, until the end of the test."""
     place = World(root, model, settings)
     place.learner.start()

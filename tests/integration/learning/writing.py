@@ -5,7 +5,13 @@ import os
 import sys
 from pathlib import Path
 
-from hermes.learning.change import FileChange, MemoryChange, MemoryEdit, Provenance, SkillChange
+from hermes.learning.change import (
+    FileChange,
+    MemoryChange,
+    MemoryEdit,
+    Provenance,
+    SkillChange,
+)
 from hermes.learning.learning import open_learning
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
@@ -21,7 +27,10 @@ def main() -> None:
         edits = (MemoryEdit("add", name), MemoryEdit("add", name, file="user"))
         learning.apply(MemoryChange(edits), MODEL)
         text = f"---\nname: {name}\ndescription: Does {name}. Use it.\n---\n1. Read notes.md.\n"
-        files = (FileChange("SKILL.md", None, text), FileChange("notes.md", None, "whole\n"))
+        files = (
+            FileChange("SKILL.md", None, text),
+            FileChange("notes.md", None, "whole\n"),
+        )
         learning.apply(SkillChange(name, files), MODEL)
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()

@@ -30,7 +30,11 @@ class Bench:
         self.notes = folder / "notes"
         self.go = folder / "go"
         self.secrets: dict[str, str] = {}
-        self.environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "OPENAI_API_KEY": "sk-of-the-user"}
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "OPENAI_API_KEY": "sk-of-the-user",
+        }
         self.answers: list[str] = []
         self.questions: list[str] = []
         self.options: list[tuple[str, ...]] = []
@@ -42,12 +46,19 @@ class Bench:
         """The settings of a server that behaves as `options` say."""
         env = {"NOTES": str(self.notes), "GO": str(self.go), **more.pop("env", {})}
         fast: dict[str, Any] = {"timeout": 20.0, "connect_timeout": 20.0, **more}
-        return McpServer(command=sys.executable, args=("-I", "-S", str(PROGRAM), *options), env=env, **fast)
+        return McpServer(
+            command=sys.executable,
+            args=("-I", "-S", str(PROGRAM), *options),
+            env=env,
+            **fast,
+        )
 
     def servers(self, **settings: McpServer) -> Servers:
         """Servers that are closed when the test ends."""
         secrets = Secrets(self.secrets, {})
-        made = Servers(settings, self.home, secrets, self.environment, on_change=self.told.append)
+        made = Servers(
+            settings, self.home, secrets, self.environment, on_change=self.told.append
+        )
         self._made.append(made)
         return made
 
@@ -62,7 +73,9 @@ class Bench:
         return await servers.tools()[f"mcp.fake.{name}"].run(arguments, self.context())
 
     def context(self) -> ToolContext:
-        return ToolContext("call-1", "session-1", self.folder, self.shown.append, ask=self.ask)
+        return ToolContext(
+            "call-1", "session-1", self.folder, self.shown.append, ask=self.ask
+        )
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """The user: answers from the list; nobody when it is empty."""
@@ -104,7 +117,10 @@ def content(path: str) -> bytes:
 def is_running(pid: int) -> bool:
     """Whether a process is there and not just a zombie."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            not in "ZX"
+        )
     except OSError:
         return False
 

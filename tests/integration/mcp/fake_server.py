@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 OPTIONS = set(sys.argv[1:])
 NOTES = Path(os.environ.get("NOTES", os.devnull))
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-GRANDCHILD = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+GRANDCHILD = (
+    "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+)
 
 
 class State:
@@ -57,7 +59,20 @@ def tool(name: str, description: str = "", **properties: Any) -> dict[str, Any]:
 
 
 TOOLS = (
-    *("env", "die", "big", "garbage", "noise", "flood", "complain", "progress", "hang", "daemon", "form", "address"),
+    *(
+        "env",
+        "die",
+        "big",
+        "garbage",
+        "noise",
+        "flood",
+        "complain",
+        "progress",
+        "hang",
+        "daemon",
+        "form",
+        "address",
+    ),
     *(
         "pair",
         "picture",
@@ -78,10 +93,18 @@ TOOLS = (
 
 
 def tools() -> list[dict[str, Any]]:
-    listed = [tool("echo", State.description, text={"type": "string"}), *map(tool, TOOLS)]
+    listed = [
+        tool("echo", State.description, text={"type": "string"}),
+        *map(tool, TOOLS),
+    ]
     listed.append({**tool("look"), "annotations": {"readOnlyHint": True}})
     if "shadow" in OPTIONS:
-        listed += [tool("terminal", "Runs a command."), tool("read_file"), tool("bad name!"), tool("echo", "again")]
+        listed += [
+            tool("terminal", "Runs a command."),
+            tool("read_file"),
+            tool("bad name!"),
+            tool("echo", "again"),
+        ]
     return listed
 
 
@@ -100,7 +123,9 @@ def call(number: int, params: dict[str, Any]) -> None:
             send({"id": number, "result": result})
 
 
-def run(name: str, arguments: dict[str, Any], params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C901, PLR0911, PLR0912, PLR0915
+def run(  # noqa: C901, PLR0911, PLR0912, PLR0915
+    name: str, arguments: dict[str, Any], params: dict[str, Any]
+) -> dict[str, Any] | None:
     match name:
         case "echo":
             return text(arguments.get("text", ""))
@@ -118,59 +143,111 @@ def run(name: str, arguments: dict[str, Any], params: dict[str, Any]) -> dict[st
             return text("after the garbage")
         case "mangled":
             number = params["_meta"]["progressToken"]
-            os.write(1, b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\\ud800"}]}}\n' % number)
+            os.write(
+                1,
+                b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\\ud800"}]}}\n'
+                % number,
+            )
             return None
         case "noise":
             os.write(1, b"this is no JSON\n" * 500)
         case "flood":
             for _ in range(20_000):
-                send({"method": "notifications/message", "params": {"level": "info", "data": "x" * 100}})
-                send({"method": "notifications/progress", "params": progress(params, 1)})
+                send(
+                    {
+                        "method": "notifications/message",
+                        "params": {"level": "info", "data": "x" * 100},
+                    }
+                )
+                send(
+                    {"method": "notifications/progress", "params": progress(params, 1)}
+                )
             return text("after the flood")
         case "complain":
             os.write(2, b"complaint " * 200_000)
             return text("after the complaint")
         case "progress":
             for step in (1, 2):
-                send({"method": "notifications/progress", "params": progress(params, step)})
+                send(
+                    {
+                        "method": "notifications/progress",
+                        "params": progress(params, step),
+                    }
+                )
             return text("after the progress")
         case "slow":
             for step in range(12):
                 time.sleep(0.2)
-                send({"method": "notifications/progress", "params": progress(params, step)})
+                send(
+                    {
+                        "method": "notifications/progress",
+                        "params": progress(params, step),
+                    }
+                )
             return text("slow but sure")
         case "hang":
             note("hanging")
             return None
         case "daemon":
-            child = subprocess.Popen([sys.executable, "-c", GRANDCHILD], start_new_session=True)
+            child = subprocess.Popen(
+                [sys.executable, "-c", GRANDCHILD], start_new_session=True
+            )
             return text(str(child.pid))
         case "form":
             return text(json.dumps(ask("elicitation/create", FORM)))
         case "pair":
             answers: list[Any] = []
-            asking = [threading.Thread(target=lambda: answers.append(ask("elicitation/create", YES))) for _ in "12"]
+            asking = [
+                threading.Thread(
+                    target=lambda: answers.append(ask("elicitation/create", YES))
+                )
+                for _ in "12"
+            ]
             for thread in asking:
                 thread.start()
             for thread in asking:
                 thread.join()
             return text(json.dumps(answers))
         case "address":
-            params = {"mode": "url", "elicitationId": "1", "message": "Sign in.", "url": arguments["url"]}
+            params = {
+                "mode": "url",
+                "elicitationId": "1",
+                "message": "Sign in.",
+                "url": arguments["url"],
+            }
             return text(json.dumps(ask("elicitation/create", params)))
         case "sample":
-            asked = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
+            asked = {
+                "messages": [
+                    {"role": "user", "content": {"type": "text", "text": "hi"}}
+                ],
+                "maxTokens": 5,
+            }
             return text(json.dumps(ask("sampling/createMessage", asked)))
         case "picture":
-            return {"content": [{"type": "image", "data": PICTURE, "mimeType": "image/png"}]}
+            return {
+                "content": [{"type": "image", "data": PICTURE, "mimeType": "image/png"}]
+            }
         case "structured":
             return {"content": [], "structuredContent": {"degrees": 21}}
         case "link":
-            link = {"type": "resource_link", "uri": "file:///notes.txt", "name": "notes", "mimeType": "text/plain"}
-            inside = {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "inside"}}
+            link = {
+                "type": "resource_link",
+                "uri": "file:///notes.txt",
+                "name": "notes",
+                "mimeType": "text/plain",
+            }
+            inside = {
+                "type": "resource",
+                "resource": {"uri": "file:///a.txt", "text": "inside"},
+            }
             return {"content": [link, inside]}
         case "blob":
-            return {"content": [{"type": "audio", "data": "AAECAw==", "mimeType": "audio/wav"}]}
+            return {
+                "content": [
+                    {"type": "audio", "data": "AAECAw==", "mimeType": "audio/wav"}
+                ]
+            }
         case "fail":
             return text("it did not work", isError=True)
         case "refuse":
@@ -203,17 +280,28 @@ FORM = {
 }
 
 
-YES: dict[str, Any] = {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}
+YES: dict[str, Any] = {
+    "message": "Sure?",
+    "requestedSchema": {"type": "object", "properties": {}},
+}
 
 
 def progress(params: dict[str, Any], step: int) -> dict[str, Any]:
-    return {"progressToken": params["_meta"]["progressToken"], "progress": step, "total": 8, "message": "cutting"}
+    return {
+        "progressToken": params["_meta"]["progressToken"],
+        "progress": step,
+        "total": 8,
+        "message": "cutting",
+    }
 
 
 def big() -> None:
     """An answer of 1 GB on one line."""
     piece = b"x" * 1_000_000
-    os.write(1, b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "')
+    os.write(
+        1,
+        b'{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "',
+    )
     try:
         for _ in range(1000):
             os.write(1, piece)
@@ -226,15 +314,34 @@ def modern_call(params: dict[str, Any]) -> dict[str, Any]:
     """Wants to know something before it answers."""
     given = params.get("inputResponses")
     if given:
-        return {"result": {**text(json.dumps([given, params.get("requestState")])), "resultType": "complete"}}
-    asked = {"table": {"method": "elicitation/create", "params": {**FORM, "mode": "form"}}}
-    return {"result": {"resultType": "input_required", "inputRequests": asked, "requestState": "kept"}}
+        return {
+            "result": {
+                **text(json.dumps([given, params.get("requestState")])),
+                "resultType": "complete",
+            }
+        }
+    asked = {
+        "table": {"method": "elicitation/create", "params": {**FORM, "mode": "form"}}
+    }
+    return {
+        "result": {
+            "resultType": "input_required",
+            "inputRequests": asked,
+            "requestState": "kept",
+        }
+    }
 
 
 CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-DISCOVERED = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **CACHED}
+DISCOVERED = {
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    **CACHED,
+}
 MODERN: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "initialize": lambda _: {"error": {"code": -32601, "message": "I speak only the new protocol"}},
+    "initialize": lambda _: {
+        "error": {"code": -32601, "message": "I speak only the new protocol"}
+    },
     "server/discover": lambda _: {"result": DISCOVERED},
     "tools/list": lambda _: {"result": {"tools": tools(), **CACHED}},
     "tools/call": modern_call,
@@ -253,7 +360,16 @@ def receive(message: dict[str, Any]) -> None:
         info = {"name": "fake", "version": "1"}
         capabilities = {"tools": {"listChanged": True}}
         version = message["params"]["protocolVersion"]
-        send({"id": number, "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}})
+        send(
+            {
+                "id": number,
+                "result": {
+                    "protocolVersion": version,
+                    "capabilities": capabilities,
+                    "serverInfo": info,
+                },
+            }
+        )
     elif method == "tools/list":
         note("listed")
         send({"id": number, "result": {"tools": tools()}})
@@ -261,7 +377,9 @@ def receive(message: dict[str, Any]) -> None:
         note("deaf")
         time.sleep(600)
     elif method == "tools/call":
-        threading.Thread(target=call, args=(number, message["params"]), daemon=True).start()
+        threading.Thread(
+            target=call, args=(number, message["params"]), daemon=True
+        ).start()
     elif method == "notifications/cancelled":
         note(f"cancelled: {message['params'].get('reason', '')}")
     elif number is not None:

@@ -21,40 +21,66 @@ async def test_a_server_that_dies_is_reported_and_started_again(bench: "Bench") 
     servers = await bench.prepared()
     with pytest.raises(ToolFailed, match=r"ended by itself \(exit code 3\)") as failed:
         await bench.call(servers, "die")
-    assert "last words" not in failed.value.message, "the model gets no words of the server as ours"
+    assert "last words" not in failed.value.message, (
+        "the model gets no words of the server as ours"
+    )
     assert "may or may not have taken effect" in failed.value.hint
     status = servers.status()[0]
-    assert (status.state, status.detail) == ("failed", "it ended by itself (exit code 3): the last words")
+    assert (status.state, status.detail) == (
+        "failed",
+        "it ended by itself (exit code 3): the last words",
+    )
     assert (await bench.call(servers, "echo", text="again")).text == "again"
     assert servers.status()[0].state == "connected"
 
 
-async def test_a_server_that_can_not_start_says_why_and_is_tried_less_and_less_often(bench: "Bench") -> None:
+async def test_a_server_that_can_not_start_says_why_and_is_tried_less_and_less_often(
+    bench: "Bench",
+) -> None:
     servers = await bench.prepared("die")
     status = servers.status()[0]
-    assert (status.state, status.detail) == ("failed", "it ended by itself (exit code 4): no such database")
+    assert (status.state, status.detail) == (
+        "failed",
+        "it ended by itself (exit code 4): no such database",
+    )
     assert not servers.tools()
     waits: list[float] = []
     for _ in range(3):
         await servers.prepare(20)
         waits.append(servers.status()[0].retry_in)
     assert 0 < waits[0] <= 1
-    assert len([line for line in bench.noted() if line.startswith("started")]) == 2, "within the wait it is left alone"
+    assert len([line for line in bench.noted() if line.startswith("started")]) == 2, (
+        "within the wait it is left alone"
+    )
 
 
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
         (McpServer(command="no-such-program"), "there is no program 'no-such-program'"),
-        (McpServer(command="sh", cwd="/no/such/folder"), "there is no folder /no/such/folder"),
+        (
+            McpServer(command="sh", cwd="/no/such/folder"),
+            "there is no folder /no/such/folder",
+        ),
         (McpServer(), "it needs either a command or a url"),
-        (McpServer(command="sh", url="http://127.0.0.1:1/mcp"), "it needs either a command or a url"),
+        (
+            McpServer(command="sh", url="http://127.0.0.1:1/mcp"),
+            "it needs either a command or a url",
+        ),
         (McpServer(url="ftp://example.org"), "its url can't be called"),
-        (McpServer(url="http://example.org/mcp", headers={"X-Key": "1"}), "its headers would be sent unencrypted"),
-        (McpServer(url="http://127.0.0.1:1/mcp"), "it can't be reached: All connection attempts failed"),
+        (
+            McpServer(url="http://example.org/mcp", headers={"X-Key": "1"}),
+            "its headers would be sent unencrypted",
+        ),
+        (
+            McpServer(url="http://127.0.0.1:1/mcp"),
+            "it can't be reached: All connection attempts failed",
+        ),
     ],
 )
-async def test_settings_that_can_not_work_are_explained(bench: "Bench", settings: McpServer, why: str) -> None:
+async def test_settings_that_can_not_work_are_explained(
+    bench: "Bench", settings: McpServer, why: str
+) -> None:
     servers = bench.servers(fake=settings)
     await servers.prepare(20)
     assert (servers.status()[0].state, servers.status()[0].detail) == ("failed", why)
@@ -68,19 +94,25 @@ async def test_a_name_that_could_leave_its_folder_is_not_used(bench: "Bench") ->
     assert not bench.noted()
 
 
-async def test_a_server_that_never_answers_is_given_up_and_gone(bench: "Bench", running: Any) -> None:
+async def test_a_server_that_never_answers_is_given_up_and_gone(
+    bench: "Bench", running: Any
+) -> None:
     servers = await bench.prepared("mute", connect_timeout=2.0)
     assert servers.status()[0].detail == "it did not answer within 2 s"
     pid = int(bench.noted()[0].split()[1])
     assert not running(pid)
 
 
-async def test_a_call_that_hangs_ends_and_a_second_one_restarts_the_server(bench: "Bench", wait_until: Any) -> None:
+async def test_a_call_that_hangs_ends_and_a_second_one_restarts_the_server(
+    bench: "Bench", wait_until: Any
+) -> None:
     servers = await bench.prepared(timeout=1.5)
     pid = servers.status()[0].pid
     with pytest.raises(ToolFailed, match=r"did not answer within 1\.5 s"):
         await bench.call(servers, "hang")
-    await wait_until(lambda: any(line.startswith("cancelled") for line in bench.noted()))
+    await wait_until(
+        lambda: any(line.startswith("cancelled") for line in bench.noted())
+    )
     assert servers.status()[0].pid == pid
     with pytest.raises(ToolFailed, match="did not answer"):
         await bench.call(servers, "hang")
@@ -89,7 +121,9 @@ async def test_a_call_that_hangs_ends_and_a_second_one_restarts_the_server(bench
     assert servers.status()[0].pid != pid
 
 
-async def test_an_answer_of_a_gigabyte_is_not_read(bench: "Bench", wait_until: Any) -> None:
+async def test_an_answer_of_a_gigabyte_is_not_read(
+    bench: "Bench", wait_until: Any
+) -> None:
     servers = await bench.prepared()
     with pytest.raises(ToolFailed, match="a message of more than 8 MiB"):
         await bench.call(servers, "big")
@@ -97,7 +131,9 @@ async def test_an_answer_of_a_gigabyte_is_not_read(bench: "Bench", wait_until: A
 
 
 async def test_lines_that_are_no_messages_are_passed_over(bench: "Bench") -> None:
-    assert (await bench.call(await bench.prepared(), "garbage")).text == "after the garbage"
+    assert (
+        await bench.call(await bench.prepared(), "garbage")
+    ).text == "after the garbage"
 
 
 async def test_an_answer_that_can_not_be_read_is_an_answer(bench: "Bench") -> None:
@@ -118,7 +154,9 @@ async def test_a_flood_of_notifications_is_dropped_and_counted(bench: "Bench") -
     assert "messages dropped" in servers.status()[0].detail
 
 
-async def test_a_flood_on_stderr_is_kept_within_bounds(bench: "Bench", wait_until: Any) -> None:
+async def test_a_flood_on_stderr_is_kept_within_bounds(
+    bench: "Bench", wait_until: Any
+) -> None:
     servers = await bench.prepared()
     assert (await bench.call(servers, "complain")).text == "after the complaint"
     folder = bench.home.logs / "mcp"
@@ -128,7 +166,9 @@ async def test_a_flood_on_stderr_is_kept_within_bounds(bench: "Bench", wait_unti
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
 
 
-async def test_closing_ends_everything_a_server_started(bench: "Bench", running: Any) -> None:
+async def test_closing_ends_everything_a_server_started(
+    bench: "Bench", running: Any
+) -> None:
     servers = await bench.prepared("stubborn")
     daemon = int((await bench.call(servers, "daemon")).text)
     supervisor, server = servers.status()[0].pid, int(bench.noted()[0].split()[1])
@@ -138,7 +178,9 @@ async def test_closing_ends_everything_a_server_started(bench: "Bench", running:
     assert str(supervisor) not in os.listdir("/proc"), "no zombie is left"  # noqa: PTH208
 
 
-async def test_a_server_that_ends_takes_its_daemons_along(bench: "Bench", running: Any, wait_until: Any) -> None:
+async def test_a_server_that_ends_takes_its_daemons_along(
+    bench: "Bench", running: Any, wait_until: Any
+) -> None:
     servers = await bench.prepared()
     daemon = int((await bench.call(servers, "daemon")).text)
     with pytest.raises(ToolFailed):
@@ -151,11 +193,16 @@ def _unread(connection: Any) -> int:
     return connection._child._child._writer.transport.get_write_buffer_size()
 
 
-async def test_a_server_that_does_not_read_does_not_hold_up_an_interrupt(bench: "Bench", wait_until: Any) -> None:
+async def test_a_server_that_does_not_read_does_not_hold_up_an_interrupt(
+    bench: "Bench", wait_until: Any
+) -> None:
     servers = await bench.prepared()
     calls = [asyncio.ensure_future(bench.call(servers, "deaf"))]
     await wait_until(lambda: "deaf" in bench.noted())
-    calls += [asyncio.ensure_future(bench.call(servers, "echo", text="x" * 1_000_000)) for _ in range(3)]
+    calls += [
+        asyncio.ensure_future(bench.call(servers, "echo", text="x" * 1_000_000))
+        for _ in range(3)
+    ]
     connection = servers._servers["fake"]._connection
     assert connection is not None
     await wait_until(lambda: _unread(connection) > 500_000)
@@ -204,10 +251,17 @@ asyncio.run(main())
 """
 
 
-async def test_killing_hermes_ends_its_servers(bench: "Bench", running: Any, wait_until: Any) -> None:
+async def test_killing_hermes_ends_its_servers(
+    bench: "Bench", running: Any, wait_until: Any
+) -> None:
     settings = msgspec.json.encode(bench.program("stubborn")).decode()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", HERMES, str(bench.home.root), settings, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-c",
+        HERMES,
+        str(bench.home.root),
+        settings,
+        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     supervisor, daemon = map(int, (await process.stdout.readline()).split())
@@ -218,14 +272,20 @@ async def test_killing_hermes_ends_its_servers(bench: "Bench", running: Any, wai
     await wait_until(lambda: not any(map(running, (supervisor, daemon, server))))
 
 
-async def test_stopping_the_supervisor_ends_everything(bench: "Bench", running: Any, wait_until: Any) -> None:
+async def test_stopping_the_supervisor_ends_everything(
+    bench: "Bench", running: Any, wait_until: Any
+) -> None:
     servers = await bench.prepared("stubborn")
     daemon = int((await bench.call(servers, "daemon")).text)
     os.kill(servers.status()[0].pid, signal.SIGTERM)
-    await wait_until(lambda: not running(daemon) and servers.status()[0].state == "failed")
+    await wait_until(
+        lambda: not running(daemon) and servers.status()[0].state == "failed"
+    )
 
 
-async def test_killing_the_supervisor_ends_the_server(bench: "Bench", running: Any, wait_until: Any) -> None:
+async def test_killing_the_supervisor_ends_the_server(
+    bench: "Bench", running: Any, wait_until: Any
+) -> None:
     servers = await bench.prepared()
     server = int(bench.noted()[0].split()[1])
     os.kill(servers.status()[0].pid, signal.SIGKILL)
@@ -234,7 +294,9 @@ async def test_killing_the_supervisor_ends_the_server(bench: "Bench", running: A
     assert (await bench.call(servers, "echo", text="again")).text == "again"
 
 
-async def test_closing_while_a_call_runs_ends_the_call(bench: "Bench", wait_until: Any) -> None:
+async def test_closing_while_a_call_runs_ends_the_call(
+    bench: "Bench", wait_until: Any
+) -> None:
     servers = await bench.prepared()
     call = asyncio.ensure_future(bench.call(servers, "hang"))
     await wait_until(lambda: "hanging" in bench.noted())
@@ -259,7 +321,11 @@ print(servers.status()[0].detail, servers.status()[0].hint)
 
 async def test_a_missing_library_is_named(bench: "Bench") -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", WITHOUT, str(bench.home.root), stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-c",
+        WITHOUT,
+        str(bench.home.root),
+        stdout=asyncio.subprocess.PIPE,
     )
     out, _ = await process.communicate()
     assert f"not installed {install_hint('mcp')}".encode() in out

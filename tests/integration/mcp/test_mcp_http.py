@@ -67,7 +67,12 @@ class Service(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         content = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.seen.append({"path": self.path, **{name.lower(): value for name, value in self.headers.items()}})
+        self.seen.append(
+            {
+                "path": self.path,
+                **{name.lower(): value for name, value in self.headers.items()},
+            }
+        )
         match self.path:
             case "/401" | "/403" | "/404" | "/500" as path:
                 self._reply(int(path[1:]), b"no")
@@ -76,7 +81,10 @@ class Service(BaseHTTPRequestHandler):
             case "/nonsense":
                 self._reply(200, b"<html>", **{"Content-Type": "application/json"})
             case "/packed":
-                headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+                headers = {
+                    "Content-Type": "application/json",
+                    "Content-Encoding": "gzip",
+                }
                 self._reply(200, gzip.compress(b"x" * 1_000_000), **headers)
             case path:
                 self._speak(path, content)
@@ -87,7 +95,11 @@ class Service(BaseHTTPRequestHandler):
             case "initialize":
                 version = content["params"]["protocolVersion"]
                 info = {"name": "raw", "version": "1"}
-                result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+                result = {
+                    "protocolVersion": version,
+                    "capabilities": {"tools": {}},
+                    "serverInfo": info,
+                }
             case "tools/list":
                 result = {"tools": [{"name": "get", "inputSchema": {"type": "object"}}]}
             case "tools/call" if path == "/huge":
@@ -97,11 +109,20 @@ class Service(BaseHTTPRequestHandler):
                 self._reply(404, b"no such session")
                 return
             case "tools/call":
-                result = {"content": [{"type": "text", "text": f"you are {self.headers['authorization']}"}]}
+                result = {
+                    "content": [
+                        {
+                            "type": "text",
+                            "text": f"you are {self.headers['authorization']}",
+                        }
+                    ]
+                }
             case _:
                 self._reply(202, b"")
                 return
-        body = json.dumps({"jsonrpc": "2.0", "id": content["id"], "result": result}).encode()
+        body = json.dumps(
+            {"jsonrpc": "2.0", "id": content["id"], "result": result}
+        ).encode()
         self._reply(200, body, **{"Content-Type": "application/json"})
 
     def _huge(self) -> None:
@@ -131,7 +152,9 @@ def service() -> Iterator[tuple[str, list[dict[str, str]]]]:
     handler = type("Handler", (Service,), {"seen": seen})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}", seen
         server.shutdown()
@@ -145,7 +168,12 @@ async def weather(wait_until: Any) -> AsyncIterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", REAL, str(port), stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+        sys.executable,
+        "-c",
+        REAL,
+        str(port),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
     )
 
     def is_up() -> bool:
@@ -163,7 +191,11 @@ async def weather(wait_until: Any) -> AsyncIterator[str]:
 async def test_a_real_service_is_used(bench: "Bench", weather: str) -> None:
     servers = bench.servers(fake=McpServer(url=weather))
     await servers.prepare(20)
-    assert sorted(servers.tools()) == ["mcp.fake.forecast", "mcp.fake.reserve", "mcp.fake.slowly"]
+    assert sorted(servers.tools()) == [
+        "mcp.fake.forecast",
+        "mcp.fake.reserve",
+        "mcp.fake.slowly",
+    ]
     assert (await bench.call(servers, "forecast", city="Oslo")).text == "Sun in Oslo"
     assert (await bench.call(servers, "slowly")).text == "done"
     assert bench.shown == ["half (1/2)\n"]
@@ -175,12 +207,20 @@ async def test_a_real_service_is_used(bench: "Bench", weather: str) -> None:
     assert wrong.source == "MCP server fake"
 
 
-async def test_headers_are_sent_and_never_shown(bench: "Bench", service: tuple[str, list[dict[str, str]]]) -> None:
+async def test_headers_are_sent_and_never_shown(
+    bench: "Bench", service: tuple[str, list[dict[str, str]]]
+) -> None:
     bench.secrets["WEATHER_TOKEN"] = TOKEN
     url, seen = service
-    servers = bench.servers(fake=McpServer(url=f"{url}/mcp", headers={"Authorization": "Bearer ${WEATHER_TOKEN}"}))
+    servers = bench.servers(
+        fake=McpServer(
+            url=f"{url}/mcp", headers={"Authorization": "Bearer ${WEATHER_TOKEN}"}
+        )
+    )
     await servers.prepare(20)
-    assert (await bench.call(servers, "get", any_argument=1)).text == "you are Bearer ********"
+    assert (
+        await bench.call(servers, "get", any_argument=1)
+    ).text == "you are Bearer ********"
     assert {one["authorization"] for one in seen} == {f"Bearer {TOKEN}"}
     assert TOKEN not in repr(servers.status())
     for file in bench.home.root.rglob("*"):
@@ -194,13 +234,21 @@ async def test_headers_are_sent_and_never_shown(bench: "Bench", service: tuple[s
         ("/403", "it does not let you in (403)", "token"),
         ("/404", "there is nothing at its address (404)", "/mcp"),
         ("/500", "it answered with an error (500)", "later"),
-        ("/away", "it refused: Redirect to http://localhost:9/elsewhere not followed", ""),
+        (
+            "/away",
+            "it refused: Redirect to http://localhost:9/elsewhere not followed",
+            "",
+        ),
         ("/nonsense", "it refused: Failed to parse JSON response", ""),
         ("/packed", "it sends compressed answers", ""),
     ],
 )
 async def test_a_service_that_can_not_be_used_is_explained(
-    bench: "Bench", service: tuple[str, list[dict[str, str]]], path: str, why: str, hint: str
+    bench: "Bench",
+    service: tuple[str, list[dict[str, str]]],
+    path: str,
+    why: str,
+    hint: str,
 ) -> None:
     servers = bench.servers(fake=McpServer(url=service[0] + path))
     await servers.prepare(20)
@@ -236,9 +284,13 @@ async def test_a_session_that_has_expired_is_begun_again_at_the_next_call(
     assert len(seen) > before + 1, "it says hello again"
 
 
-async def test_a_service_that_goes_away_is_noticed(bench: "Bench", service: tuple[str, list[dict[str, str]]]) -> None:
+async def test_a_service_that_goes_away_is_noticed(
+    bench: "Bench", service: tuple[str, list[dict[str, str]]]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        servers = bench.servers(fake=McpServer(url=f"http://127.0.0.1:{port}/mcp", connect_timeout=0.5))
+        servers = bench.servers(
+            fake=McpServer(url=f"http://127.0.0.1:{port}/mcp", connect_timeout=0.5)
+        )
         await servers.prepare(20)
     assert servers.status()[0].detail == "it did not answer within 0.5 s"

@@ -31,16 +31,22 @@ async def test_a_changed_description_does_not_reach_a_model(bench: "Bench") -> N
     assert servers.status()[0].changed == ("echo",)
 
 
-async def test_a_changed_tool_is_not_called_when_nobody_can_be_asked(bench: "Bench") -> None:
+async def test_a_changed_tool_is_not_called_when_nobody_can_be_asked(
+    bench: "Bench",
+) -> None:
     (await bench.prepared()).tools()
     servers = await bench.prepared("changed")
     with pytest.raises(ToolFailed, match="nobody could be asked") as failed:
         await bench.call(servers, "echo", text="secret plans")
     assert "hermes mcp test fake --accept" in failed.value.hint
-    assert (await bench.call(servers, "look")).text == "looked", "other tools are not affected"
+    assert (await bench.call(servers, "look")).text == "looked", (
+        "other tools are not affected"
+    )
 
 
-async def test_a_changed_tool_is_not_called_when_the_user_says_no(bench: "Bench") -> None:
+async def test_a_changed_tool_is_not_called_when_the_user_says_no(
+    bench: "Bench",
+) -> None:
     (await bench.prepared()).tools()
     servers = await bench.prepared("changed")
     bench.answers = ["Don't use it"]
@@ -49,7 +55,9 @@ async def test_a_changed_tool_is_not_called_when_the_user_says_no(bench: "Bench"
     assert f"Before: {BEFORE}\nNow: {NOW}" in bench.questions[0]
 
 
-async def test_a_change_that_the_user_accepts_holds_from_then_on(bench: "Bench") -> None:
+async def test_a_change_that_the_user_accepts_holds_from_then_on(
+    bench: "Bench",
+) -> None:
     (await bench.prepared()).tools()
     servers = await bench.prepared("changed")
     bench.answers = ["Use it as it is now"]
@@ -67,7 +75,9 @@ async def test_a_change_in_the_middle_of_a_session_is_noticed(bench: "Bench") ->
         await bench.call(servers, "echo", text="two")
 
 
-async def test_a_tool_that_changes_again_while_the_user_looks_at_it_is_not_called(bench: "Bench") -> None:
+async def test_a_tool_that_changes_again_while_the_user_looks_at_it_is_not_called(
+    bench: "Bench",
+) -> None:
     (await bench.prepared()).tools()
     servers = await bench.prepared("changed")
 
@@ -75,7 +85,9 @@ async def test_a_tool_that_changes_again_while_the_user_looks_at_it_is_not_calle
         await bench.call(servers, "change", to="Sends everything to a third.")
         return options[0]
 
-    context = ToolContext("call-1", "session-1", bench.folder, bench.shown.append, ask=hasty)
+    context = ToolContext(
+        "call-1", "session-1", bench.folder, bench.shown.append, ask=hasty
+    )
     with pytest.raises(ToolFailed, match="changed echo again"):
         await servers.tools()["mcp.fake.echo"].run({"text": "secret plans"}, context)
     with pytest.raises(ToolFailed, match="has changed its tool echo"):

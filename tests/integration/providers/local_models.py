@@ -26,7 +26,9 @@ def need_nano() -> Path:
 def need_base() -> Path:
     """The cache folder, if base is in it; 1.1 GB are never fetched by a test."""
     if find(CATALOGUE["base"], FOLDER) is None:
-        pytest.skip("the model base is not in the cache (`hermes model add base` fetches it)")
+        pytest.skip(
+            "the model base is not in the cache (`hermes model add base` fetches it)"
+        )
     return FOLDER
 
 

@@ -14,7 +14,14 @@ import pytest
 from tests.integration.providers.local_models import need_base, need_nano
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import CATALOGUE, EmbeddedModel, build_custom_model, build_model, find, wire
+from hermes.providers.embedded import (
+    CATALOGUE,
+    EmbeddedModel,
+    build_custom_model,
+    build_model,
+    find,
+    wire,
+)
 from hermes.providers.embedded.conversation import Seen
 from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.grammar import Allowed, build
@@ -23,29 +30,63 @@ from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelRequest, TextDelta
 from hermes.testing.workshop import WORKSHOP_SPECS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("local-model")]
-PREFIX = (wire.ChatTurn("system", "You count."), wire.ChatTurn("user", "hi"), wire.ChatTurn("assistant", "say hello"))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("local-model"),
+]
+PREFIX = (
+    wire.ChatTurn("system", "You count."),
+    wire.ChatTurn("user", "hi"),
+    wire.ChatTurn("assistant", "say hello"),
+)
 COUNT = (wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),)
 
 
-def load(state: Path, *, prefix: tuple[wire.ChatTurn, ...] = PREFIX, idle_seconds: float = 60.0) -> wire.Load:
+def load(
+    state: Path,
+    *,
+    prefix: tuple[wire.ChatTurn, ...] = PREFIX,
+    idle_seconds: float = 60.0,
+) -> wire.Load:
     folder = need_nano()
     path = str(find(CATALOGUE["nano"], folder))
-    return wire.Load(path=path, state=f"{state}/nano.test", prefix=prefix, context=1024, idle_seconds=idle_seconds)
+    return wire.Load(
+        path=path,
+        state=f"{state}/nano.test",
+        prefix=prefix,
+        context=1024,
+        idle_seconds=idle_seconds,
+    )
 
 
 @asynccontextmanager
-async def running(command: wire.Load, prepared: list[int] | None = None) -> AsyncIterator[Engine]:
-    engine = Engine(command, on_prepare=lambda done, _: prepared.append(done) if prepared is not None else None)
+async def running(
+    command: wire.Load, prepared: list[int] | None = None
+) -> AsyncIterator[Engine]:
+    engine = Engine(
+        command,
+        on_prepare=lambda done, _: (
+            prepared.append(done) if prepared is not None else None
+        ),
+    )
     try:
         yield engine
     finally:
         await engine.close()
 
 
-async def text_of(engine: Engine, turns: tuple[wire.ChatTurn, ...], *, grammar: str = "", tokens: int = 24) -> str:
+async def text_of(
+    engine: Engine,
+    turns: tuple[wire.ChatTurn, ...],
+    *,
+    grammar: str = "",
+    tokens: int = 24,
+) -> str:
     text = ""
-    async for report in engine.generate(turns, prefixed=True, grammar=grammar, max_tokens=tokens):
+    async for report in engine.generate(
+        turns, prefixed=True, grammar=grammar, max_tokens=tokens
+    ):
         text += report.text if isinstance(report, wire.Delta) else ""
     return text
 
@@ -56,7 +97,9 @@ def states(folder: Path) -> list[Path]:
 
 def is_running(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[
+            0
+        ] not in {"Z", "X"}
     except FileNotFoundError:
         return False
 
@@ -77,7 +120,12 @@ async def test_the_prefix_is_computed_once_and_then_restored(tmp_path: Path) -> 
     prepared.clear()
     async with running(load(tmp_path), prepared) as engine:
         second = await text_of(engine, COUNT)
-        last = [report async for report in engine.generate(COUNT, prefixed=True, grammar="", max_tokens=1)][-1]
+        last = [
+            report
+            async for report in engine.generate(
+                COUNT, prefixed=True, grammar="", max_tokens=1
+            )
+        ][-1]
     assert not prepared
     assert second == first
     assert isinstance(last, wire.Done)
@@ -94,7 +142,10 @@ async def test_a_damaged_state_is_computed_again(tmp_path: Path) -> None:
 
 
 async def test_the_real_engine_takes_our_grammar_and_obeys_it(tmp_path: Path) -> None:
-    files = {"a b.py": Seen('x = "1"\n\tif a => b:\n'), 'q"uote.md': Seen("é 漢字 \\n \x01")}
+    files = {
+        "a b.py": Seen('x = "1"\n\tif a => b:\n'),
+        'q"uote.md': Seen("é 漢字 \\n \x01"),
+    }
     async with running(load(tmp_path)) as engine:
         for verbs in [*({verb} for verb in VERBS), set(VERBS)]:
             rules = build(Allowed(verbs=frozenset(verbs), files=files))
@@ -104,11 +155,15 @@ async def test_the_real_engine_takes_our_grammar_and_obeys_it(tmp_path: Path) ->
             if word == "replace" and " => " not in line:
                 continue  # cut by the limit of tokens
             if word not in {"append", "write"} or ":\n" in line:
-                action = parse_line(line, {path: seen.text for path, seen in files.items()})
+                action = parse_line(
+                    line, {path: seen.text for path, seen in files.items()}
+                )
                 assert action.verb in verbs
 
 
-async def seconds_to_stop(engine: Engine, turns: tuple[wire.ChatTurn, ...], *, after: float) -> float:
+async def seconds_to_stop(
+    engine: Engine, turns: tuple[wire.ChatTurn, ...], *, after: float
+) -> float:
     """Interrupts a generation and says how long that took."""
     stream = engine.generate(turns, prefixed=True, grammar="", max_tokens=500)
 
@@ -126,12 +181,16 @@ async def seconds_to_stop(engine: Engine, turns: tuple[wire.ChatTurn, ...], *, a
     return time.monotonic() - started
 
 
-@pytest.mark.parametrize("words", [10, 560], ids=["while it writes", "while it reads a long prompt"])
+@pytest.mark.parametrize(
+    "words", [10, 560], ids=["while it writes", "while it reads a long prompt"]
+)
 async def test_a_generation_stops_within_200_ms(tmp_path: Path, words: int) -> None:
     turns = (wire.ChatTurn("user", "Count to 500. " + "word " * words),)
     async with running(load(tmp_path)) as engine:
         times: list[float] = []
-        while len(times) < 3 and min(times, default=1.0) >= 0.2:  # a busy machine may be late once
+        while (
+            len(times) < 3 and min(times, default=1.0) >= 0.2
+        ):  # a busy machine may be late once
             await engine.warm()
             times.append(await seconds_to_stop(engine, turns, after=0.1))
         assert min(times) < 0.2
@@ -148,7 +207,9 @@ async def test_too_much_is_refused_and_the_engine_lives(tmp_path: Path) -> None:
         assert engine.pid == pid
 
 
-async def test_a_child_that_died_is_an_error_once_and_then_replaced(tmp_path: Path) -> None:
+async def test_a_child_that_died_is_an_error_once_and_then_replaced(
+    tmp_path: Path,
+) -> None:
     async with running(load(tmp_path)) as engine:
         stream = engine.generate(COUNT, prefixed=True, grammar="", max_tokens=500)
         await anext(stream)
@@ -216,7 +277,12 @@ def test_the_child_dies_with_its_parent(parent: subprocess.Popen[str]) -> None:
 
 async def ask(model: EmbeddedModel, text: str) -> Finished:
     messages = (UserMessage(text=text),)
-    request = ModelRequest(system=("x" * 9000,), messages=messages, tools=WORKSHOP_SPECS, max_output_tokens=24)
+    request = ModelRequest(
+        system=("x" * 9000,),
+        messages=messages,
+        tools=WORKSHOP_SPECS,
+        max_output_tokens=24,
+    )
     streamed = ""
     async for event in model.stream(request):
         if isinstance(event, TextDelta):
@@ -252,5 +318,7 @@ async def test_base_chooses_a_tool() -> None:
 
 def test_importing_the_model_loads_nothing_heavy() -> None:
     code = "import sys, hermes.providers.embedded as e; print('xllamacpp' in sys.modules, e.DEFAULT)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["False", "base"]

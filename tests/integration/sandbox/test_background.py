@@ -24,11 +24,19 @@ async def test_a_command_runs_on_while_others_run(machine: Machine) -> None:
     assert f"[{handle} runs, for " in text
     assert (await machine.run("echo beside")).text == "beside\n[exit code 0]"
     written = await machine.type_in(handle, "hello\n")
-    waited = written.text if "got hello" in written.text else (await machine.process_tool("poll", handle)).text
+    waited = (
+        written.text
+        if "got hello" in written.text
+        else (await machine.process_tool("poll", handle)).text
+    )
     assert waited.startswith("got hello\n")
-    assert "got" not in (await machine.process_tool("poll", handle)).text, "output is shown once"
+    assert "got" not in (await machine.process_tool("poll", handle)).text, (
+        "output is shown once"
+    )
     await machine.type_in(handle, "\n")
-    assert (await machine.process_tool("wait", handle)).text == f"[{handle} ended with exit code 0]"
+    assert (
+        await machine.process_tool("wait", handle)
+    ).text == f"[{handle} ended with exit code 0]"
 
 
 async def test_a_command_that_fails_at_once_says_so_at_once(machine: Machine) -> None:
@@ -45,7 +53,10 @@ async def test_waiting_ends_when_time_is_up(machine: Machine) -> None:
 
 
 async def test_killing_ends_the_whole_tree(machine: Machine) -> None:
-    handle, _ = await begin(machine, "setsid sleep 600 & trap '' TERM; echo up; while :; do sleep 0.01; done")
+    handle, _ = await begin(
+        machine,
+        "setsid sleep 600 & trap '' TERM; echo up; while :; do sleep 0.01; done",
+    )
     result = await machine.process_tool("kill", handle)
     assert f"[{handle} killed]" in result.text
     assert (await machine.process_tool("poll", handle)).text == f"[{handle} killed]"
@@ -67,14 +78,19 @@ async def test_a_flood_is_capped_and_kept(machine: Machine) -> None:
     await machine.type_in(handle, "\n")
     text = (await machine.process_tool("wait", handle)).text
     assert len(text) < 21_000
-    assert text.endswith(f"50000\n[{handle} ended with exit code 0]") or text == f"[{handle} ended with exit code 0]"
+    assert (
+        text.endswith(f"50000\n[{handle} ended with exit code 0]")
+        or text == f"[{handle} ended with exit code 0]"
+    )
     (kept,) = (machine.root / "outputs").iterdir()
     assert kept.read_text().endswith("\n49999\n50000\n")
 
 
 async def test_a_background_command_is_confined_too(machine: Machine) -> None:
     await machine.prove()
-    handle, _ = await begin(machine, f"rm -rf {machine.home}/projects; cat {machine.home}/.ssh/id_ed25519")
+    handle, _ = await begin(
+        machine, f"rm -rf {machine.home}/projects; cat {machine.home}/.ssh/id_ed25519"
+    )
     assert not (await machine.process_tool("wait", handle)).ok
     machine.assert_untouched()
 
@@ -91,7 +107,10 @@ async def test_what_it_changed_of_what_runs_later_is_undone(machine: Machine) ->
     handle, _ = await begin(machine, PLANT)
     await planted(machine, handle, "AGENTS.md")
     text = (await machine.process_tool("kill", handle)).text
-    assert f"undone, as it can run something later: {machine.workspace}/.vscode, {machine.workspace}/AGENTS.md" in text
+    assert (
+        f"undone, as it can run something later: {machine.workspace}/.vscode, {machine.workspace}/AGENTS.md"
+        in text
+    )
     assert [path.name for path in machine.workspace.iterdir()] == ["keep.txt"]
 
 
@@ -107,8 +126,18 @@ async def test_what_the_file_tools_changed_meanwhile_stays(machine: Machine) -> 
     (machine.workspace / "CLAUDE.md").write_text("evil")
     (machine.workspace / "plain.txt").write_text("changed")
     await machine.process_tool("kill", handle)
-    left = {str(path.relative_to(machine.workspace)) for path in machine.workspace.rglob("*") if path.is_file()}
-    assert left == {"keep.txt", "AGENTS.md", ".vscode/settings.json", "CLAUDE.md", "plain.txt"}
+    left = {
+        str(path.relative_to(machine.workspace))
+        for path in machine.workspace.rglob("*")
+        if path.is_file()
+    }
+    assert left == {
+        "keep.txt",
+        "AGENTS.md",
+        ".vscode/settings.json",
+        "CLAUDE.md",
+        "plain.txt",
+    }
     assert (machine.workspace / "AGENTS.md").read_text() == "mine"
     assert (machine.workspace / "CLAUDE.md").read_text() == "mine"
     assert (machine.workspace / "plain.txt").read_text() == "changed"
@@ -122,8 +151,12 @@ async def test_what_runs_outside_the_sandbox_takes_no_input(machine: Machine) ->
     assert not isinstance(machine.sandbox, NoSandbox)
 
 
-@pytest.mark.parametrize(("action", "handle"), [("poll", "p9"), ("kill", ""), ("wait", "../p1")])
-async def test_a_process_that_does_not_exist_is_told(machine: Machine, action: str, handle: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "handle"), [("poll", "p9"), ("kill", ""), ("wait", "../p1")]
+)
+async def test_a_process_that_does_not_exist_is_told(
+    machine: Machine, action: str, handle: str
+) -> None:
     with pytest.raises(ToolFailed, match="There is no process"):
         await machine.process_tool(action, handle)
     with pytest.raises(ToolFailed, match="There is no process"):
@@ -146,7 +179,10 @@ async def test_a_process_that_ended_takes_no_input(machine: Machine) -> None:
 
 async def test_typing_is_an_effect_and_looking_is_not(machine: Machine) -> None:
     processes = machine.terminal.processes
-    assert (processes.process.effect, processes.process_write.effect) == ("read", "other")
+    assert (processes.process.effect, processes.process_write.effect) == (
+        "read",
+        "other",
+    )
     with pytest.raises(ToolFailed, match="action"):
         await machine.process_tool("write", "p1", text="x")
 
@@ -170,12 +206,16 @@ async def test_a_line_typed_in_pieces_is_known_until_it_ends(machine: Machine) -
     assert processes.typed(handle) == "x" * 4000
 
 
-async def test_nothing_is_known_of_a_process_that_is_not_there(machine: Machine) -> None:
+async def test_nothing_is_known_of_a_process_that_is_not_there(
+    machine: Machine,
+) -> None:
     assert machine.terminal.processes.typed("p9") == ""
     assert machine.terminal.processes.about("p9") == ("workspace", "")
 
 
-async def test_what_a_command_with_the_network_says_may_be_anybodys_words(machine: Machine) -> None:
+async def test_what_a_command_with_the_network_says_may_be_anybodys_words(
+    machine: Machine,
+) -> None:
     assert (await machine.run("echo hi", reach="network")).source == "network"
     assert not (await machine.run("echo hi")).source
     await machine.run("cat", reach="network", background=True)
@@ -183,7 +223,9 @@ async def test_what_a_command_with_the_network_says_may_be_anybodys_words(machin
     assert (await machine.process_tool("poll", "p1")).source == "network"
 
 
-async def test_long_output_from_the_network_stays_marked_in_its_file(machine: Machine) -> None:
+async def test_long_output_from_the_network_stays_marked_in_its_file(
+    machine: Machine,
+) -> None:
     text = (await machine.run("seq 1 20000", reach="network")).text
     (kept,) = (machine.root / "outputs").iterdir()
     assert str(kept) in text

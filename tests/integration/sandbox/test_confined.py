@@ -28,14 +28,20 @@ async def test_folders_with_spaces_in_their_names_are_as_safe_as_others(
     try:
         inside = 'set -e; echo one > "$TMPDIR/x"; cat "$TMPDIR/x"; mkdir "a b"; echo two > "a b/c d"; cat "a b/c d"'
         assert (await machine.run(inside)).text == "one\ntwo\n[exit code 0]"
-        text = (await machine.run(f'cat "$HOME/.ssh/id_ed25519"; rm -rf "$HOME/projects" "{machine.outside}"')).text
+        text = (
+            await machine.run(
+                f'cat "$HOME/.ssh/id_ed25519"; rm -rf "$HOME/projects" "{machine.outside}"'
+            )
+        ).text
         assert SECRET not in text
         assert machine.fingerprint() == machine.before
     finally:
         await machine.close()
 
 
-async def test_the_workspace_and_the_temporary_folder_can_be_written(machine: Machine) -> None:
+async def test_the_workspace_and_the_temporary_folder_can_be_written(
+    machine: Machine,
+) -> None:
     script = (
         "set -e; mkdir -p a/b; echo one > a/b/f; mv a/b/f a/g; cp a/g a/h; ln a/g a/hard; ln -s g a/soft; rm a/h\n"
         "chmod 750 a; chmod +x a/g; touch -d '2001-02-03 00:00:00' a/g; stat -c '%a %Y' a/g; stat -c %a a\n"
@@ -57,12 +63,22 @@ async def test_programs_work_as_they_do_outside(machine: Machine) -> None:
     )
     result = await machine.run(script)
     assert result.ok, result.text
-    assert result.text.split("\n") == ["1", "two", "minereadable", "three", "[exit code 0]"]
+    assert result.text.split("\n") == [
+        "1",
+        "two",
+        "minereadable",
+        "three",
+        "[exit code 0]",
+    ]
 
 
-async def test_temporary_files_stay_for_the_session_and_go_with_it(machine: Machine) -> None:
+async def test_temporary_files_stay_for_the_session_and_go_with_it(
+    machine: Machine,
+) -> None:
     await machine.run("echo kept > $TMPDIR/file")
-    assert (await machine.run("cat $TMPDIR/file; dirname $TMPDIR")).text.startswith(f"kept\n{machine.root}/temporary\n")
+    assert (await machine.run("cat $TMPDIR/file; dirname $TMPDIR")).text.startswith(
+        f"kept\n{machine.root}/temporary\n"
+    )
     await machine.terminal.close()
     assert list((machine.root / "temporary").iterdir()) == []
 
@@ -71,26 +87,37 @@ async def test_slash_tmp_is_the_sessions_own_with_bubblewrap(machine: Machine) -
     if machine.sandbox.kind != "bubblewrap":
         pytest.skip("only a view of its own can be another")
     with tempfile.NamedTemporaryFile(dir="/tmp") as of_the_machine:
-        text = (await machine.run(f"cat {of_the_machine.name} || echo x > /tmp/mine; cat $TMPDIR/mine")).text
+        text = (
+            await machine.run(
+                f"cat {of_the_machine.name} || echo x > /tmp/mine; cat $TMPDIR/mine"
+            )
+        ).text
     assert text.endswith("x\n[exit code 0]")
     assert not os.path.exists("/tmp/mine")  # noqa: S108, PTH110, ASYNC240 - that is the point
 
 
-async def test_a_server_of_its_own_can_be_reached_with_bubblewrap(machine: Machine) -> None:
+async def test_a_server_of_its_own_can_be_reached_with_bubblewrap(
+    machine: Machine,
+) -> None:
     if machine.sandbox.kind != "bubblewrap":
         pytest.skip("Landlock has no network of its own to give")
     script = (
         "import socket; s = socket.create_server(('127.0.0.1', 0)); "
         "c = socket.create_connection(s.getsockname()); c.send(b'hello'); print(s.accept()[0].recv(9))"
     )
-    assert (await machine.run(f'python3 -c "{script}"')).text == "b'hello'\n[exit code 0]"
+    assert (
+        await machine.run(f'python3 -c "{script}"')
+    ).text == "b'hello'\n[exit code 0]"
 
 
-async def test_reach_network_opens_the_network_and_nothing_else(machine: Machine) -> None:
+async def test_reach_network_opens_the_network_and_nothing_else(
+    machine: Machine,
+) -> None:
     await machine.prove()
     connect = f"exec 3<>/dev/tcp/127.0.0.1/{machine.listener.port} && echo connected"
     result = await machine.run(
-        f"{connect}; rm -rf {machine.home}/projects; cat {machine.home}/.ssh/id_ed25519", "network"
+        f"{connect}; rm -rf {machine.home}/projects; cat {machine.home}/.ssh/id_ed25519",
+        "network",
     )
     assert "connected" in result.text
     assert SECRET not in result.text
@@ -102,14 +129,17 @@ async def test_reach_network_opens_the_network_and_nothing_else(machine: Machine
 
 
 async def test_reach_machine_is_not_confined(machine: Machine) -> None:
-    result = await machine.run(f"touch {machine.outside}/new && cat {machine.home}/notes.txt", "machine")
+    result = await machine.run(
+        f"touch {machine.outside}/new && cat {machine.home}/notes.txt", "machine"
+    )
     assert result.text == "readable\n[exit code 0]"
     assert (machine.outside / "new").exists()
 
 
 async def test_a_wider_reach_than_was_granted_is_told(machine: Machine) -> None:
     result = await machine.terminal.terminal.run(
-        {"command": f"touch {machine.outside}/new", "reach": "machine"}, machine.context("workspace")
+        {"command": f"touch {machine.outside}/new", "reach": "machine"},
+        machine.context("workspace"),
     )
     assert "reach was workspace, not machine" in result.text
     assert not (machine.outside / "new").exists()
@@ -119,14 +149,20 @@ async def test_a_wider_reach_than_was_granted_is_told(machine: Machine) -> None:
     "command",
     ["touch {out}/x", "cat {out}/home/.ssh/id_ed25519", "echo > /dev/tcp/192.0.2.1/80"],
 )
-async def test_what_the_sandbox_stopped_is_said_last(machine: Machine, command: str) -> None:
+async def test_what_the_sandbox_stopped_is_said_last(
+    machine: Machine, command: str
+) -> None:
     text = (await machine.run(command.format(out=machine.outside))).text
     assert HINT in text.splitlines()[-1]
     assert "reach: network or machine" in text.splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", ["false", "touch {out}/x || true", "echo 'Permission denied'"])
-async def test_other_failures_are_not_put_down_to_the_sandbox(machine: Machine, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["false", "touch {out}/x || true", "echo 'Permission denied'"]
+)
+async def test_other_failures_are_not_put_down_to_the_sandbox(
+    machine: Machine, command: str
+) -> None:
     assert HINT not in (await machine.run(command.format(out=machine.outside))).text
 
 
@@ -175,13 +211,17 @@ def later(workspace: Path) -> dict[str, bytes]:
         data = ".git" in inside.parts and "hooks" not in inside.parts
         names = [name for name in all_names if name == "config" or not data]
         if not {".g", "objects", "refs"} & set(inside.parts):
-            found |= {str(inside / name): Path(place, name).read_bytes() for name in names}
+            found |= {
+                str(inside / name): Path(place, name).read_bytes() for name in names
+            }
     return found
 
 
 async def test_what_was_undone_is_kept_and_said(machine: Machine) -> None:
     text = (await machine.run("mkdir .vscode && echo mine > .vscode/tasks.json")).text
-    assert f"undone, as it can run something later: {machine.workspace}/.vscode (" in text
+    assert (
+        f"undone, as it can run something later: {machine.workspace}/.vscode (" in text
+    )
     aside = text.partition("(what was written is in ")[2].partition(")")[0]
     assert (await machine.run(f"cat {aside}/*/*")).text.startswith("mine\n")
     assert not (machine.workspace / ".vscode").exists()
@@ -198,7 +238,9 @@ TRAPS = {
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-async def test_undoing_follows_nothing_a_command_prepared(machine: Machine, trap: str) -> None:
+async def test_undoing_follows_nothing_a_command_prepared(
+    machine: Machine, trap: str
+) -> None:
     await machine.prove()
     make_repositories(machine.workspace)
     before = later(machine.workspace)
@@ -210,8 +252,14 @@ async def test_undoing_follows_nothing_a_command_prepared(machine: Machine, trap
 async def test_no_command_writes_where_things_are_moved_aside(machine: Machine) -> None:
     text = (await machine.run("echo mine > .bashrc")).text
     aside = text.partition("(what was written is in ")[2].partition(")")[0]
-    assert not (await machine.run(f"touch {aside}/x || ln -s / {aside}/y || mv {aside} {aside}2")).ok
-    assert (await machine.run(f"cat {aside}/*; ls {aside} | wc -l")).text.startswith("mine\n1\n")
+    assert not (
+        await machine.run(
+            f"touch {aside}/x || ln -s / {aside}/y || mv {aside} {aside}2"
+        )
+    ).ok
+    assert (await machine.run(f"cat {aside}/*; ls {aside} | wc -l")).text.startswith(
+        "mine\n1\n"
+    )
 
 
 async def test_a_new_repository_is_no_offence(machine: Machine) -> None:
@@ -227,7 +275,10 @@ async def test_a_new_repository_keeps_what_runs_nothing(machine: Machine) -> Non
 
 
 EXECUTING = {
-    "a hook": ("mkdir -p {0}/.git/hooks; echo evil > {0}/.git/hooks/pre-commit", "hooks/pre-commit"),
+    "a hook": (
+        "mkdir -p {0}/.git/hooks; echo evil > {0}/.git/hooks/pre-commit",
+        "hooks/pre-commit",
+    ),
     "a watcher": ("git -C {0} config core.fsmonitor ./evil", "config"),
     "an alias": ("git -C {0} config alias.st '!evil'", "config"),
     "a filter": ("git -C {0} config filter.x.clean evil", "config"),
@@ -237,7 +288,9 @@ EXECUTING = {
 
 @pytest.mark.parametrize("folder", [".", "below"])
 @pytest.mark.parametrize("name", EXECUTING)
-async def test_a_new_repository_runs_nothing(machine: Machine, name: str, folder: str) -> None:
+async def test_a_new_repository_runs_nothing(
+    machine: Machine, name: str, folder: str
+) -> None:
     command, file = EXECUTING[name]
     text = (await machine.run(f"git init -q {folder}; {command.format(folder)}")).text
     assert "undone, as it can run something later" in text
@@ -246,13 +299,22 @@ async def test_a_new_repository_runs_nothing(machine: Machine, name: str, folder
 
 
 HIDDEN = {
-    "a deep repository": ("git init -q p/q/r; git -C p/q/r config core.fsmonitor ./evil", "p/q/r/.git/config"),
-    "a deep hook": ("git init -q p/q/r; echo evil > p/q/r/.git/hooks/pre-commit", "p/q/r/.git/hooks/pre-commit"),
+    "a deep repository": (
+        "git init -q p/q/r; git -C p/q/r config core.fsmonitor ./evil",
+        "p/q/r/.git/config",
+    ),
+    "a deep hook": (
+        "git init -q p/q/r; echo evil > p/q/r/.git/hooks/pre-commit",
+        "p/q/r/.git/hooks/pre-commit",
+    ),
     "a git folder without that name": (
         "git init -q --bare x; mv x/HEAD x/config x/objects x/refs .; git config -f config core.fsmonitor ./evil",
         "config",
     ),
-    "settings elsewhere": ("git init -q r; git init -q --bare c; echo ../../c > r/.git/commondir", "r/.git/commondir"),
+    "settings elsewhere": (
+        "git init -q r; git init -q --bare c; echo ../../c > r/.git/commondir",
+        "r/.git/commondir",
+    ),
     "settings of a working tree": (
         (
             "git init -q r; git -C r config extensions.worktreeConfig true"
@@ -278,10 +340,26 @@ async def test_no_new_repository_is_overlooked(machine: Machine, name: str) -> N
     assert not (machine.workspace / file).exists()
 
 
-async def test_a_deep_repository_stays_as_it_was_and_can_be_deleted(machine: Machine) -> None:
-    assert "undone" not in (await machine.run("git init -q p/q/r; git init -q --bare b/c; git -C p/q/r status")).text
+async def test_a_deep_repository_stays_as_it_was_and_can_be_deleted(
+    machine: Machine,
+) -> None:
+    assert (
+        "undone"
+        not in (
+            await machine.run(
+                "git init -q p/q/r; git init -q --bare b/c; git -C p/q/r status"
+            )
+        ).text
+    )
     before = (machine.workspace / "p/q/r/.git/config").read_text()
-    assert "undone" in (await machine.run("git -C p/q/r config core.fsmonitor ./evil; git -C b/c config a.b ./x")).text
+    assert (
+        "undone"
+        in (
+            await machine.run(
+                "git -C p/q/r config core.fsmonitor ./evil; git -C b/c config a.b ./x"
+            )
+        ).text
+    )
     assert (machine.workspace / "p/q/r/.git/config").read_text() == before
     result = await machine.run("rm -rf p b")
     assert result.text == "(no output) [exit code 0]"
@@ -290,7 +368,11 @@ async def test_a_deep_repository_stays_as_it_was_and_can_be_deleted(machine: Mac
 
 async def test_a_new_working_tree_stays(machine: Machine) -> None:
     commit = "git -C r -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
-    text = (await machine.run(f"git init -q r; {commit}; git -C r worktree add -q ../tree; git -C tree status")).text
+    text = (
+        await machine.run(
+            f"git init -q r; {commit}; git -C r worktree add -q ../tree; git -C tree status"
+        )
+    ).text
     assert "undone" not in text
     assert (machine.workspace / "tree/.git").exists()
 
@@ -305,7 +387,9 @@ POINTERS = [
 
 @pytest.mark.parametrize("command", POINTERS)
 @pytest.mark.parametrize("top", [True, False])
-async def test_where_a_repository_is_stays_as_it_was(machine: Machine, command: str, top: bool) -> None:
+async def test_where_a_repository_is_stays_as_it_was(
+    machine: Machine, command: str, top: bool
+) -> None:
     git = machine.workspace / (".git" if not top else "real")
     for folder in (git, git / "modules/lib"):
         (folder / "hooks").mkdir(parents=True)
@@ -321,14 +405,20 @@ async def test_where_a_repository_is_stays_as_it_was(machine: Machine, command: 
 
 
 def pointers(workspace: Path) -> dict[str, str]:
-    found = [workspace / ".git", workspace / "sub/.git", *workspace.glob(".git/modules/lib/**/*")]
+    found = [
+        workspace / ".git",
+        workspace / "sub/.git",
+        *workspace.glob(".git/modules/lib/**/*"),
+    ]
     return {str(path): path.read_text() for path in found if path.is_file()}
 
 
 async def test_a_home_as_the_workspace_keeps_its_secrets(machine: Machine) -> None:
     machine.workspace = machine.home
     text = (
-        await machine.run("cat .ssh/id_ed25519 .netrc .hermes/.env .config/gh/hosts.yml; echo x >> .bashrc; true")
+        await machine.run(
+            "cat .ssh/id_ed25519 .netrc .hermes/.env .config/gh/hosts.yml; echo x >> .bashrc; true"
+        )
     ).text
     assert SECRET not in text
     assert (machine.home / ".bashrc").read_text() == "# start"
@@ -340,14 +430,20 @@ async def test_the_system_is_no_workspace(machine: Machine) -> None:
     assert not (machine.root / "x").exists()
 
 
-async def test_long_output_can_be_searched_by_the_next_command(machine: Machine) -> None:
+async def test_long_output_can_be_searched_by_the_next_command(
+    machine: Machine,
+) -> None:
     text = (await machine.run("seq 1 20000")).text
     kept = text.partition("all of it is in ")[2].partition("]")[0]
     assert (await machine.run(f"wc -l < {kept}")).text.startswith("20000\n")
 
 
 async def test_no_new_privileges_and_no_terminal(machine: Machine) -> None:
-    text = (await machine.run("grep NoNewPrivs /proc/self/status; tty; (: < /dev/tty) 2>&1; true")).text
+    text = (
+        await machine.run(
+            "grep NoNewPrivs /proc/self/status; tty; (: < /dev/tty) 2>&1; true"
+        )
+    ).text
     assert "NoNewPrivs:\t1" in text
     assert "not a tty" in text
     assert "/dev/tty: " in text
@@ -372,10 +468,15 @@ async def test_older_landlocks_hold_too(place: Path, abi: int) -> None:
 
 async def test_an_older_landlock_says_what_it_cannot_do() -> None:
     assert "emptying files" in make_sandbox("landlock-2").why
-    assert make_sandbox("landlock-3").why == "A project's own secret files are not hidden from commands."
+    assert (
+        make_sandbox("landlock-3").why
+        == "A project's own secret files are not hidden from commands."
+    )
 
 
-def test_the_sandbox_of_this_machine_is_found_once_and_really_works(bubblewrap: Path) -> None:
+def test_the_sandbox_of_this_machine_is_found_once_and_really_works(
+    bubblewrap: Path,
+) -> None:
     found = find_sandbox(str(bubblewrap.parent), Path.home())
     assert (found.kind, found.why) == ("bubblewrap", "")
     assert find_sandbox(str(bubblewrap.parent), Path.home()) is found
@@ -395,16 +496,22 @@ def test_a_bubblewrap_that_fails_is_not_trusted(tmp_path: Path) -> None:
     assert find_bubblewrap("relative", tmp_path) is None
 
 
-async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(place: Path, bubblewrap: Path) -> None:
+async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(
+    place: Path, bubblewrap: Path
+) -> None:
     """What it was to cover may be gone by then: it is tried again, and then given up."""
     fails = place / "bwrap"
     enough = f"[ $(wc -l < {place}/tries) -gt $(cat {place}/most) ]"
-    fails.write_text(f'#!/bin/sh\necho >> {place}/tries\n{enough} && exec {bubblewrap} "$@"\necho no; exit 1\n')
+    fails.write_text(
+        f'#!/bin/sh\necho >> {place}/tries\n{enough} && exec {bubblewrap} "$@"\necho no; exit 1\n'
+    )
     fails.chmod(0o755)
     (place / "most").write_text("2")
     machine = Machine(place, make_sandbox("bubblewrap", fails), Limits())
     try:
-        assert (await machine.run("echo once >> ran; cat ran")).text == "once\n[exit code 0]"
+        assert (
+            await machine.run("echo once >> ran; cat ran")
+        ).text == "once\n[exit code 0]"
         (place / "most").write_text("1000")
         with pytest.raises(ToolFailed, match="The sandbox could not be made: no"):
             await machine.run("echo again >> ran")
@@ -413,7 +520,9 @@ async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(place: Pat
         await machine.close()
 
 
-def test_a_hermes_that_runs_from_the_workspace_is_not_changed_there(tmp_path: Path) -> None:
+def test_a_hermes_that_runs_from_the_workspace_is_not_changed_there(
+    tmp_path: Path,
+) -> None:
     program = find_bubblewrap(os.environ["PATH"], Path.home())
     package = Path(hermes.__file__).resolve().parent
     workspace = package.parents[1]
@@ -421,8 +530,16 @@ def test_a_hermes_that_runs_from_the_workspace_is_not_changed_there(tmp_path: Pa
         pytest.skip("bubblewrap is not here, or Hermes lies in a folder of the system")
     script = f"touch '{package}/planted.py' '{workspace}/planted' 2>&1; rm '{workspace}/planted' && echo removed"
     with (tmp_path / "output").open("w+") as output:
-        launch = Launch(["/bin/sh", "-c", script], workspace, {}, subprocess.DEVNULL, output.fileno())
-        started = make_sandbox("bubblewrap", program).start(launch, Fence(workspace, tmp_path))
+        launch = Launch(
+            ["/bin/sh", "-c", script],
+            workspace,
+            {},
+            subprocess.DEVNULL,
+            output.fileno(),
+        )
+        started = make_sandbox("bubblewrap", program).start(
+            launch, Fence(workspace, tmp_path)
+        )
         assert started.process.wait(30) == 0
         output.seek(0)
         said = output.read()

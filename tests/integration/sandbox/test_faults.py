@@ -33,7 +33,11 @@ time.sleep(600)
 def carrying(session: str) -> list[int]:
     """The processes that carry a mark of a session."""
     wanted = new_mark(session) >> 24
-    return [pid for pid in processes() if any(mark >> 24 == wanted for mark in marks_of(pid))]
+    return [
+        pid
+        for pid in processes()
+        if any(mark >> 24 == wanted for mark in marks_of(pid))
+    ]
 
 
 @pytest.fixture(params=["bubblewrap", "landlock", "none"])
@@ -41,7 +45,9 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Whatever confines, or does not, a command ends whole."""
     if request.param == "none":
         return NoSandbox("a test")
-    program = request.getfixturevalue("bubblewrap") if request.param == "bubblewrap" else None
+    program = (
+        request.getfixturevalue("bubblewrap") if request.param == "bubblewrap" else None
+    )
     return make_sandbox(request.param, program)
 
 
@@ -59,15 +65,21 @@ async def test_a_command_that_ignores_every_signal_ends(machine: Machine) -> Non
 
 async def test_a_command_can_say_goodbye(machine: Machine) -> None:
     """SIGTERM comes first, and there is time to act on it."""
-    await machine.run("trap 'echo bye > said; exit' TERM; while :; do sleep 0.01; done", timeout=1)
+    await machine.run(
+        "trap 'echo bye > said; exit' TERM; while :; do sleep 0.01; done", timeout=1
+    )
     assert (machine.workspace / "said").read_text() == "bye\n"
 
 
-@pytest.mark.parametrize("start", ["{}", "env -i {}", "(setsid env -i {} </dev/null >/dev/null 2>&1 &)"])
+@pytest.mark.parametrize(
+    "start", ["{}", "env -i {}", "(setsid env -i {} </dev/null >/dev/null 2>&1 &)"]
+)
 async def test_a_daemon_is_named_and_ends(machine: Machine, start: str) -> None:
     (machine.workspace / "daemon.py").write_text(DAEMON)
     command = start.format(f"{PYTHON} daemon.py up")
-    result = await machine.run(f"{command}\nuntil [ -s up ]; do sleep 0.01; done", timeout=30)
+    result = await machine.run(
+        f"{command}\nuntil [ -s up ]; do sleep 0.01; done", timeout=30
+    )
     assert "exit code 0; stopped what it left running: python" in result.text
     assert machine.carrying() == []
 
@@ -108,17 +120,23 @@ async def test_a_daemon_that_drops_its_marks_ends_too(machine: Machine) -> None:
 async def test_bounds_are_for_good(machine: Machine) -> None:
     if machine.sandbox.kind == "none":
         pytest.skip("nothing would hold it")
-    text = (await machine.run("ulimit -H -x; ulimit -S -x; ulimit -n 100; ulimit -n")).text.splitlines()
+    text = (
+        await machine.run("ulimit -H -x; ulimit -S -x; ulimit -n 100; ulimit -n")
+    ).text.splitlines()
     assert text[0] == text[1] != "unlimited"
     assert text[2] == "100"
     if machine.sandbox.kind == "landlock":
-        assert (await machine.run("ulimit -S -x 5; ulimit -x 5; ulimit -S -x")).text.splitlines()[-2] != "5"
+        assert (
+            await machine.run("ulimit -S -x 5; ulimit -x 5; ulimit -S -x")
+        ).text.splitlines()[-2] != "5"
 
 
 async def test_an_interrupt_ends_what_ignores_it(machine: Machine) -> None:
     for _ in range(3):
         machine.seen.clear()
-        stubborn = "trap '' TERM; echo up; setsid sleep 600 & while :; do sleep 0.01; done"
+        stubborn = (
+            "trap '' TERM; echo up; setsid sleep 600 & while :; do sleep 0.01; done"
+        )
         task = asyncio.create_task(machine.run(stubborn))
         await asyncio.wait_for(machine.seen.wait(), 20)
         task.cancel()
@@ -128,14 +146,22 @@ async def test_an_interrupt_ends_what_ignores_it(machine: Machine) -> None:
 
 
 async def test_binary_and_one_line_of_100_mb(machine: Machine) -> None:
-    assert "binary output, 9 bytes" in (await machine.run(r"printf '\0\1\2\377\376abcd'")).text
+    assert (
+        "binary output, 9 bytes"
+        in (await machine.run(r"printf '\0\1\2\377\376abcd'")).text
+    )
     text = (await machine.run("head -c 100000000 /dev/zero | tr '\\0' x")).text
     assert "of 100,000,000 bytes left out here" in text
     assert len(text) < 31_000
 
 
 @pytest.mark.parametrize(
-    "attack", ["kill -9 $PPID", "kill -9 {hermes}", "kill -9 -- -$(ps -o pgid= {hermes} | tr -d ' ')"]
+    "attack",
+    [
+        "kill -9 $PPID",
+        "kill -9 {hermes}",
+        "kill -9 -- -$(ps -o pgid= {hermes} | tr -d ' ')",
+    ],
 )
 async def test_a_command_cannot_kill_hermes(machine: Machine, attack: str) -> None:
     if machine.sandbox.kind == "none":
@@ -151,7 +177,9 @@ async def test_killall_ends_only_its_own(machine: Machine) -> None:
     if machine.sandbox.kind == "none":
         pytest.skip("nothing would hold it")
     await machine.prove()
-    await machine.run("for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p != $$ ] && kill -9 $p; done 2>/dev/null; true")
+    await machine.run(
+        "for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p != $$ ] && kill -9 $p; done 2>/dev/null; true"
+    )
     machine.assert_untouched()
 
 
@@ -164,7 +192,10 @@ async def test_a_fork_bomb_is_stopped(place: Path, sandbox: Sandbox) -> None:
         bomb = "for i in $(seq 2000); do (sleep 300) & done; wait"
         result = await machine.run(bomb, timeout=60)
         assert not result.ok
-        assert "stopped: it had started more than 100 processes" in result.text or "fork" in result.text
+        assert (
+            "stopped: it had started more than 100 processes" in result.text
+            or "fork" in result.text
+        )
         assert machine.carrying() == []
     finally:
         await machine.close()
@@ -176,7 +207,9 @@ async def test_a_bomb_that_doubles_is_stopped(place: Path, sandbox: Sandbox) -> 
     machine = Machine(place, sandbox, Limits(processes=100))
     try:
         # doubles at most ten times: 1,024 in all, if nothing stopped it
-        bomb = "b() { [ $1 -lt 10 ] && { b $(($1+1)) & b $(($1+1)) & }; sleep 300; }; b 0"
+        bomb = (
+            "b() { [ $1 -lt 10 ] && { b $(($1+1)) & b $(($1+1)) & }; sleep 300; }; b 0"
+        )
         result = await machine.run(bomb, timeout=60)
         assert not result.ok
         assert machine.carrying() == []
@@ -184,16 +217,23 @@ async def test_a_bomb_that_doubles_is_stopped(place: Path, sandbox: Sandbox) -> 
         await machine.close()
 
 
-async def test_a_full_temporary_folder_stops_the_command_and_is_emptied(machine: Machine) -> None:
+async def test_a_full_temporary_folder_stops_the_command_and_is_emptied(
+    machine: Machine,
+) -> None:
     fill = "i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $TMPDIR/$i; sleep 0.02; done"
     if machine.sandbox.kind == "none":
         pytest.skip("it has the machine's own")
     result = await machine.run(fill, timeout=60)
-    assert "stopped: its temporary files took more than 8 MiB, and were deleted" in result.text
+    assert (
+        "stopped: its temporary files took more than 8 MiB, and were deleted"
+        in result.text
+    )
     assert list(machine.temporary().iterdir()) == []
 
 
-async def test_a_disk_that_runs_full_stops_the_command(place: Path, sandbox: Sandbox) -> None:
+async def test_a_disk_that_runs_full_stops_the_command(
+    place: Path, sandbox: Sandbox
+) -> None:
     free = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
     machine = Machine(place, sandbox, Limits(free=free - 50_000_000))
     try:
@@ -223,10 +263,19 @@ VICTIM = """
 """
 
 
-def start_victim(place: Path, sandbox: Sandbox, program: Path) -> "subprocess.Popen[bytes]":
+def start_victim(
+    place: Path, sandbox: Sandbox, program: Path
+) -> "subprocess.Popen[bytes]":
     """Another Hermes with a command that runs, and has hidden a part of itself."""
     victim = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(VICTIM), str(place), sandbox.kind, str(program)],
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(VICTIM),
+            str(place),
+            sandbox.kind,
+            str(program),
+        ],
         stdout=subprocess.PIPE,
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -245,7 +294,9 @@ def gone(session: str, seconds: float = 10) -> bool:
     return False
 
 
-def test_commands_end_when_hermes_is_killed(place: Path, sandbox: Sandbox, bubblewrap: Path) -> None:
+def test_commands_end_when_hermes_is_killed(
+    place: Path, sandbox: Sandbox, bubblewrap: Path
+) -> None:
     victim = start_victim(place, sandbox, bubblewrap)
     with victim:
         assert carrying(f"victim of {place}")
@@ -254,19 +305,27 @@ def test_commands_end_when_hermes_is_killed(place: Path, sandbox: Sandbox, bubbl
     end_decoys(place)
 
 
-def test_leftovers_of_a_killed_hermes_are_ended_later(place: Path, bubblewrap: Path) -> None:
+def test_leftovers_of_a_killed_hermes_are_ended_later(
+    place: Path, bubblewrap: Path
+) -> None:
     """Even when whoever would have ended them was killed too."""
     victim = start_victim(place, NoSandbox("a test"), bubblewrap)
     with victim:
         wardens = subprocess.run(
-            ["pgrep", "-P", str(victim.pid), "-x", "sh"], capture_output=True, text=True, check=True
+            ["pgrep", "-P", str(victim.pid), "-x", "sh"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         for pid in wardens.stdout.split():
             os.kill(int(pid), signal.SIGKILL)
         victim.kill()
     assert len(carrying(f"victim of {place}")) >= 2
     assert end_leftovers("another") == []
-    assert sorted(set(end_leftovers(f"victim of {place}"))) in (["bash", "sleep"], ["sleep"])
+    assert sorted(set(end_leftovers(f"victim of {place}"))) in (
+        ["bash", "sleep"],
+        ["sleep"],
+    )
     assert carrying(f"victim of {place}") == []
     end_decoys(place)
 

@@ -136,20 +136,37 @@ async def test_no_secret_is_read(machine: Machine, name: str) -> None:
     machine.assert_untouched()
 
 
-ALWAYS_HELD = ("ssh key", "ssh key by dd", "own settings", "own log", "kill", "stop", "setfattr", "socket")
+ALWAYS_HELD = (
+    "ssh key",
+    "ssh key by dd",
+    "own settings",
+    "own log",
+    "kill",
+    "stop",
+    "setfattr",
+    "socket",
+)
 
 
-@pytest.mark.parametrize("name", [name for name in DESTRUCTIVE if not name.startswith(ALWAYS_HELD)])
+@pytest.mark.parametrize(
+    "name", [name for name in DESTRUCTIVE if not name.startswith(ALWAYS_HELD)]
+)
 async def test_the_damage_is_real(machine: Machine, name: str) -> None:
     """The negative twin: inside a fence that is wide enough, the same command does reach the decoys."""
     if name == "chown" and os.geteuid() != 0:
         pytest.skip("only root can give files away")
     if machine.sandbox.kind == "landlock":
-        pytest.skip("a workspace that holds a home is not whole with Landlock; the commands are the same")
+        pytest.skip(
+            "a workspace that holds a home is not whole with Landlock; the commands are the same"
+        )
     await machine.prove()
     command = f"cd {machine.workspace}; {filled(DESTRUCTIVE[name], machine)}"
     machine.workspace = machine.root
-    await machine.run(command, reach="network" if name.startswith(("connect", "datagram")) else "workspace", timeout=20)
+    await machine.run(
+        command,
+        reach="network" if name.startswith(("connect", "datagram")) else "workspace",
+        timeout=20,
+    )
     async with asyncio.timeout(20):
         while not _was_touched(machine):  # noqa: ASYNC110 - the listener notes a connection a moment after it was made
             await asyncio.sleep(0.01)

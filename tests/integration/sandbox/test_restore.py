@@ -37,7 +37,9 @@ def other_disk(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_nothing_is_written_where_the_old_could_not_be_moved_away(workspace: Path, aside: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_where_the_old_could_not_be_moved_away(
+    workspace: Path, aside: Path, tmp_path: Path
+) -> None:
     protection = Protection(workspace, held=False)
     (workspace / ".bashrc").write_text("evil")
     aside.rmdir()
@@ -49,9 +51,19 @@ def test_nothing_is_written_where_the_old_could_not_be_moved_away(workspace: Pat
 
 @pytest.mark.parametrize(
     "name",
-    [".npmrc", ".yarnrc.yml", ".pnpmfile.cjs", ".cargo/config.toml", ".mise.toml", ".githooks/x", "lefthook.yml"],
+    [
+        ".npmrc",
+        ".yarnrc.yml",
+        ".pnpmfile.cjs",
+        ".cargo/config.toml",
+        ".mise.toml",
+        ".githooks/x",
+        "lefthook.yml",
+    ],
 )
-def test_what_says_where_programs_come_from_does_not_appear(workspace: Path, aside: Path, name: str) -> None:
+def test_what_says_where_programs_come_from_does_not_appear(
+    workspace: Path, aside: Path, name: str
+) -> None:
     protection = Protection(workspace, held=True)
     (workspace / name).parent.mkdir(exist_ok=True)
     (workspace / name).write_text("registry=https://evil.example/")
@@ -60,7 +72,9 @@ def test_what_says_where_programs_come_from_does_not_appear(workspace: Path, asi
     assert not (workspace / name).exists()
 
 
-def test_nothing_is_written_through_a_link_that_stays(workspace: Path, aside: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link_that_stays(
+    workspace: Path, aside: Path, tmp_path: Path
+) -> None:
     protection = Protection(workspace, held=False)
     (tmp_path / "victim").write_text("precious")
     (workspace / ".bashrc").unlink()
@@ -78,7 +92,9 @@ def test_what_is_too_large_to_be_kept_is_told(workspace: Path, aside: Path) -> N
     assert protection.undo(aside) == ([], [workspace / ".bashrc"])
 
 
-def test_things_are_moved_to_another_disk_too(workspace: Path, other_disk: Path, tmp_path: Path) -> None:
+def test_things_are_moved_to_another_disk_too(
+    workspace: Path, other_disk: Path, tmp_path: Path
+) -> None:
     (tmp_path / "victim").write_text("precious")
     protection = Protection(workspace, held=False)
     (workspace / ".bashrc").unlink()
@@ -112,8 +128,16 @@ def test_many_new_files_keep_nothing_out_of_sight(workspace: Path, aside: Path) 
     (workspace / "CLAUDE.md").mkdir()
     done, left = protection.undo(aside)
     assert left == []
-    assert {workspace / ".vscode", workspace / "AGENTS.md", workspace / "CLAUDE.md"} <= set(done)
-    assert sorted(path.name for path in workspace.rglob("*")) == [".bashrc", ".claude", "mine"]
+    assert {
+        workspace / ".vscode",
+        workspace / "AGENTS.md",
+        workspace / "CLAUDE.md",
+    } <= set(done)
+    assert sorted(path.name for path in workspace.rglob("*")) == [
+        ".bashrc",
+        ".claude",
+        "mine",
+    ]
     assert (workspace / ".claude/mine").read_text() == "mine"
     assert protection.changed() == []
 
@@ -126,7 +150,9 @@ def test_a_workspace_with_too_many_folders_is_told(workspace: Path) -> None:
     assert (protection.changed(), protection.is_cut) == ([], True)
 
 
-def test_a_repository_is_found_in_a_folder_whose_time_was_set_back(workspace: Path, aside: Path) -> None:
+def test_a_repository_is_found_in_a_folder_whose_time_was_set_back(
+    workspace: Path, aside: Path
+) -> None:
     folder = workspace / "a/b"
     folder.mkdir(parents=True)
     protection = Protection(workspace, held=False)

@@ -13,11 +13,20 @@ from hermes.tools.limits import Limits
 from hermes.tools.sandbox.index import tracked
 from hermes.tools.sandbox.secrets import workspace_secrets
 
-_FILES = (".env", ".env.local", "deploy/server.pem", "app/config/id_ed25519", ".aws/credentials", "a b/[x].key")
+_FILES = (
+    ".env",
+    ".env.local",
+    "deploy/server.pem",
+    "app/config/id_ed25519",
+    ".aws/credentials",
+    "a b/[x].key",
+)
 
 
 @pytest.fixture
-async def wrapped(place: Path, bubblewrap: Path, limits: Limits) -> AsyncIterator[Machine]:
+async def wrapped(
+    place: Path, bubblewrap: Path, limits: Limits
+) -> AsyncIterator[Machine]:
     """Only bubblewrap can hide single files."""
     made = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
     for name in _FILES:
@@ -36,14 +45,21 @@ def git(machine: Machine, *arguments: str) -> None:
 
 @pytest.mark.parametrize("reach", ["workspace", "network"])
 @pytest.mark.parametrize("name", _FILES)
-async def test_a_secret_file_of_the_project_cannot_be_read(wrapped: Machine, name: str, reach: Reach) -> None:
-    result = await wrapped.run(f"cat '{name}'; cp '{name}' copy; mv '{name}' moved; cat copy moved", reach=reach)
+async def test_a_secret_file_of_the_project_cannot_be_read(
+    wrapped: Machine, name: str, reach: Reach
+) -> None:
+    result = await wrapped.run(
+        f"cat '{name}'; cp '{name}' copy; mv '{name}' moved; cat copy moved",
+        reach=reach,
+    )
     assert SECRET not in result.text
     assert (wrapped.workspace / name).read_text() == SECRET, "it stays as it is"
     assert "KEY=" in (await wrapped.run("cat .env.example", reach=reach)).text
 
 
-async def test_a_secret_that_came_between_two_commands_is_hidden_too(wrapped: Machine) -> None:
+async def test_a_secret_that_came_between_two_commands_is_hidden_too(
+    wrapped: Machine,
+) -> None:
     await wrapped.run("mkdir -p new/folder")
     (wrapped.workspace / "new/folder/.env").write_text(SECRET)
     assert SECRET not in (await wrapped.run("cat new/folder/.env")).text
@@ -62,7 +78,9 @@ async def test_what_git_tracks_is_no_secret(wrapped: Machine) -> None:
     git(wrapped, "add", "-f", "deploy", ".env")
     assert SECRET in (await wrapped.run("cat deploy/server.pem")).text
     assert SECRET not in (await wrapped.run("cat .env.local")).text
-    assert (await wrapped.run("git status --porcelain deploy")).text.startswith("A  deploy/server.pem")
+    assert (await wrapped.run("git status --porcelain deploy")).text.startswith(
+        "A  deploy/server.pem"
+    )
     git(wrapped, "rm", "-q", "--cached", ".env")
     assert SECRET not in (await wrapped.run("cat .env")).text
 
@@ -79,7 +97,9 @@ git config remote.origin.uploadpack "id > PWNED; :"; echo secret > .env; echo ma
 """
 
 
-async def test_looking_for_secrets_runs_nothing_of_a_repository(wrapped: Machine) -> None:
+async def test_looking_for_secrets_runs_nothing_of_a_repository(
+    wrapped: Machine,
+) -> None:
     command = LAZY_REPOSITORY.replace("PWNED", f"{wrapped.outside}/pwned")
     assert "made" in (await wrapped.run(command)).text
     assert (await wrapped.run("echo second")).text == "second\n[exit code 0]"
@@ -90,13 +110,20 @@ async def test_a_command_cannot_show_a_secret_by_tracking_it(wrapped: Machine) -
     git(wrapped, "init", "-q", ".")
     await wrapped.run("mv deploy moved; H=$(echo x | git hash-object -w --stdin)")
     forge = "for f in .env moved/server.pem; do git update-index --add --cacheinfo 100644,$H,$f; done; git ls-files"
-    assert "moved/server.pem" in (await wrapped.run(f"H=$(echo x | git hash-object -w --stdin); {forge}")).text
+    assert (
+        "moved/server.pem"
+        in (
+            await wrapped.run(f"H=$(echo x | git hash-object -w --stdin); {forge}")
+        ).text
+    )
     assert SECRET not in (await wrapped.run("cat .env moved/server.pem")).text
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
 @pytest.mark.parametrize("kind", ["sha1", "sha256"])
-def test_an_index_of_every_version_is_read(tmp_path: Path, version: int, kind: str) -> None:
+def test_an_index_of_every_version_is_read(
+    tmp_path: Path, version: int, kind: str
+) -> None:
     names = ["a", "deep/er/name.pem", "deep/er/other", "x" * 200 + ".key", "ünïcode"]
     names += [f"many/{number}" for number in range(200)]
     for name in names:
@@ -121,13 +148,23 @@ def test_the_index_of_a_second_working_tree_is_found(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "main"], cwd=tmp_path, check=True)
     (tmp_path / "main/f").write_text("x")
     who = ["-c", "user.name=x", "-c", "user.email=x@y"]
-    for arguments in (["add", "f"], [*who, "commit", "-qm", "x"], ["worktree", "add", "-q", "../second"]):
+    for arguments in (
+        ["add", "f"],
+        [*who, "commit", "-qm", "x"],
+        ["worktree", "add", "-q", "../second"],
+    ):
         subprocess.run(["git", "-C", "main", *arguments], cwd=tmp_path, check=True)
     assert tracked(str(tmp_path / "second")) == {"f"}
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"DIRC", b"DIRC\0\0\0\2\xff\xff\xff\xff", b"DIRC\0\0\0\4\0\0\0\1" + b"\xff" * 90]
+    "damage",
+    [
+        b"",
+        b"DIRC",
+        b"DIRC\0\0\0\2\xff\xff\xff\xff",
+        b"DIRC\0\0\0\4\0\0\0\1" + b"\xff" * 90,
+    ],
 )
 def test_of_a_damaged_index_nothing_is_tracked(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / ".git").mkdir()
@@ -145,10 +182,18 @@ async def test_work_beside_a_secret_goes_on(wrapped: Machine) -> None:
     assert result.text == "1\n2\n[exit code 0]"
 
 
-@pytest.mark.parametrize("command", ["cat .env", "echo 'KeyError: DATABASE_URL'; exit 1", "echo 'no API key'; false"])
-async def test_a_failure_says_what_is_hidden_and_how_to_show_it(wrapped: Machine, command: str) -> None:
+@pytest.mark.parametrize(
+    "command",
+    ["cat .env", "echo 'KeyError: DATABASE_URL'; exit 1", "echo 'no API key'; false"],
+)
+async def test_a_failure_says_what_is_hidden_and_how_to_show_it(
+    wrapped: Machine, command: str
+) -> None:
     text = (await wrapped.run(command)).text
-    assert "Hidden from commands, as they may hold secrets: .aws, .env, .env.local and " in text
+    assert (
+        "Hidden from commands, as they may hold secrets: .aws, .env, .env.local and "
+        in text
+    )
     assert "reach: machine" in text
     assert "sandbox.hide_secrets: false" in text
 
@@ -161,15 +206,27 @@ async def test_with_the_users_word_a_command_reads_them(wrapped: Machine) -> Non
     assert SECRET in (await wrapped.run("cat .env", reach="machine")).text
 
 
-async def test_the_setting_shows_them_to_all_commands(place: Path, bubblewrap: Path, limits: Limits) -> None:
-    machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits, hide_secrets=False)
+async def test_the_setting_shows_them_to_all_commands(
+    place: Path, bubblewrap: Path, limits: Limits
+) -> None:
+    machine = Machine(
+        place, make_sandbox("bubblewrap", bubblewrap), limits, hide_secrets=False
+    )
     (machine.workspace / ".env").write_text(SECRET)
     assert SECRET in (await machine.run("cat .env")).text
     await machine.close()
 
 
 def test_what_builds_make_and_git_has_is_not_looked_into(tmp_path: Path) -> None:
-    for name in ("node_modules/x/key.pem", ".venv/lib/certifi/cacert.pem", ".git/x.pem", "build/out.key", "src/ok.pem"):
+    for name in (
+        "node_modules/x/key.pem",
+        ".venv/lib/certifi/cacert.pem",
+        ".git/x.pem",
+        "build/out.key",
+        "src/ok.pem",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert workspace_secrets(tmp_path).files == (f"{os.path.realpath(tmp_path)}/src/ok.pem",)
+    assert workspace_secrets(tmp_path).files == (
+        f"{os.path.realpath(tmp_path)}/src/ok.pem",
+    )

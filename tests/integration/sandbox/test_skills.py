@@ -38,12 +38,18 @@ def fill(home: Home) -> Path:
     return home.skills / "greet"
 
 
-@pytest.mark.parametrize("where", ["in the user's home", "elsewhere", "among what is temporary"])
+@pytest.mark.parametrize(
+    "where", ["in the user's home", "elsewhere", "among what is temporary"]
+)
 async def test_a_skills_program_runs_and_nothing_else_of_the_home_is_seen(
     place: Path, sandbox: Sandbox, limits: Limits, where: str, tmp_path: Path
 ) -> None:
     user_home = place / "user"
-    above = {"in the user's home": user_home, "elsewhere": place, "among what is temporary": tmp_path}[where]
+    above = {
+        "in the user's home": user_home,
+        "elsewhere": place,
+        "among what is temporary": tmp_path,
+    }[where]
     home = Home(above / ".hermes")
     skill, work = fill(home), place / "work"
     work.mkdir()
@@ -55,7 +61,11 @@ async def test_a_skills_program_runs_and_nothing_else_of_the_home_is_seen(
     def find(path: str, home: Path) -> Sandbox:
         return sandbox
 
-    environment = {"PATH": os.environ["PATH"], "HOME": str(user_home), "LANG": "C.UTF-8"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(user_home),
+        "LANG": "C.UTF-8",
+    }
     around = msgspec.structs.replace(
         needs.surroundings,
         environment=environment,
@@ -70,14 +80,30 @@ async def test_a_skills_program_runs_and_nothing_else_of_the_home_is_seen(
         return (await terminal.terminal.run({"command": command}, context)).text
 
     try:
-        assert (await run(f"sh {skill}/scripts/greet.sh")).startswith("hello from the skill\n")
-        assert (await run(f"cat {home.root}/cache/outputs/long.txt")).startswith("a kept output\n")
-        names = ("memories/USER.md", "learning/usage.json", ".env", "state.db", "skills/greet/leak")
+        assert (await run(f"sh {skill}/scripts/greet.sh")).startswith(
+            "hello from the skill\n"
+        )
+        assert (await run(f"cat {home.root}/cache/outputs/long.txt")).startswith(
+            "a kept output\n"
+        )
+        names = (
+            "memories/USER.md",
+            "learning/usage.json",
+            ".env",
+            "state.db",
+            "skills/greet/leak",
+        )
         for name in names:
             assert SECRET not in await run(f"cat {home.root}/{name}")
         assert "state.db" not in await run(f"ls -a {home.root}")
-        await run(f"echo changed > {skill}/SKILL.md; touch {skill}/new; rm -rf {skill}/scripts; mkdir {home.root}/x")
-        assert sorted(path.name for path in skill.iterdir()) == ["SKILL.md", "leak", "scripts"]
+        await run(
+            f"echo changed > {skill}/SKILL.md; touch {skill}/new; rm -rf {skill}/scripts; mkdir {home.root}/x"
+        )
+        assert sorted(path.name for path in skill.iterdir()) == [
+            "SKILL.md",
+            "leak",
+            "scripts",
+        ]
         assert "changed" not in (skill / "SKILL.md").read_text()
         assert not (home.root / "x").exists()
     finally:

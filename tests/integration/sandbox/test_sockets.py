@@ -78,7 +78,9 @@ def test_nothing_is_searched_again_while_nothing_changed(work: Workspace) -> Non
     assert listed == []
 
 
-def test_a_socket_that_moved_is_found_though_the_times_of_its_folder_were_set_back(work: Workspace) -> None:
+def test_a_socket_that_moved_is_found_though_the_times_of_its_folder_were_set_back(
+    work: Workspace,
+) -> None:
     work.bind("a")
     before = work.folder.stat()
     work.found()

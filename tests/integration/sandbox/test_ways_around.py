@@ -62,11 +62,15 @@ async def test_the_kernels_settings_cannot_be_written(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("reach", ["workspace", "network"])
-async def test_no_socket_without_a_connection_reaches_others(machine: Machine, reach: Reach) -> None:
+async def test_no_socket_without_a_connection_reaches_others(
+    machine: Machine, reach: Reach
+) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(machine.root / "datagrams"))
         listener.setblocking(False)
-        text = (await machine.run(f"{probe(machine, RAW)} {machine.root}/datagrams", reach)).text
+        text = (
+            await machine.run(f"{probe(machine, RAW)} {machine.root}/datagrams", reach)
+        ).text
         assert "[exit code 0]" in text
         with pytest.raises(BlockingIOError):
             listener.recv(100)
@@ -85,7 +89,10 @@ async def test_no_signal_takes_another_way(place: Path, abi: int) -> None:
 @pytest.mark.parametrize("call", ODD)
 async def test_a_call_with_odd_numbers_is_answered(machine: Machine, call: str) -> None:
     """Nobody waits for an answer that never comes, and what comes next is answered too."""
-    result = await machine.run(f"{probe(machine, f'import os; {call}')}; chmod 600 keep.txt && echo on", timeout=30)
+    result = await machine.run(
+        f"{probe(machine, f'import os; {call}')}; chmod 600 keep.txt && echo on",
+        timeout=30,
+    )
     assert "on\n[exit code 0]" in result.text
 
 
@@ -93,31 +100,51 @@ async def test_no_file_runs_as_its_owner(machine: Machine) -> None:
     assert "[exit code 0]" in (await machine.run(probe(machine, SET_ID))).text
     made = {path.name: path.stat().st_mode for path in machine.workspace.iterdir()}
     assert "a" in made
-    assert not [name for name, mode in made.items() if mode & (stat.S_ISUID | stat.S_ISGID)]
+    assert not [
+        name for name, mode in made.items() if mode & (stat.S_ISUID | stat.S_ISGID)
+    ]
 
 
 async def test_folders_in_memory_are_bounded(machine: Machine) -> None:
     if machine.sandbox.kind != "bubblewrap":
         pytest.skip("only bubblewrap makes them")
-    sizes = (await machine.run("df -B1 --output=size /run /var/tmp /dev/shm | tail -n +2; touch /dev/x")).text
+    sizes = (
+        await machine.run(
+            "df -B1 --output=size /run /var/tmp /dev/shm | tail -n +2; touch /dev/x"
+        )
+    ).text
     assert [line.strip() for line in sizes.splitlines()[:3]] == [str(256 * 1024**2)] * 3
     assert "/dev/x" in sizes
-    assert (await machine.run("touch /dev/shm/x /run/x /var/tmp/x && echo y > /dev/null")).ok
+    assert (
+        await machine.run("touch /dev/shm/x /run/x /var/tmp/x && echo y > /dev/null")
+    ).ok
 
 
-async def test_an_older_bubblewrap_leaves_them_read_only(place: Path, bubblewrap: Path) -> None:
+async def test_an_older_bubblewrap_leaves_them_read_only(
+    place: Path, bubblewrap: Path
+) -> None:
     from hermes.tools.sandbox.bubblewrap import Bubblewrap
 
-    machine = Machine(place, Bubblewrap(bubblewrap, None, administrator=os.geteuid() == 0, sizes=False), Limits())
+    machine = Machine(
+        place,
+        Bubblewrap(bubblewrap, None, administrator=os.geteuid() == 0, sizes=False),
+        Limits(),
+    )
     try:
-        text = (await machine.run("touch /run/x; touch /var/tmp/x; echo $TMPDIR > $TMPDIR/x && cat $TMPDIR/x")).text
+        text = (
+            await machine.run(
+                "touch /run/x; touch /var/tmp/x; echo $TMPDIR > $TMPDIR/x && cat $TMPDIR/x"
+            )
+        ).text
         assert text.count("Read-only file system") == 2
         assert "[exit code 0]" in text
     finally:
         await machine.close()
 
 
-@pytest.mark.parametrize("how", ["absolute", "relative", "renamed", "linked", "with a line end"])
+@pytest.mark.parametrize(
+    "how", ["absolute", "relative", "renamed", "linked", "with a line end"]
+)
 async def test_a_programs_socket_in_the_workspace_cannot_be_reached(
     place: Path, bubblewrap: Path, limits: Limits, how: str
 ) -> None:
@@ -129,7 +156,11 @@ async def test_a_programs_socket_in_the_workspace_cannot_be_reached(
     with socket.socket(socket.AF_UNIX) as listener:
         try:
             os.chdir(folder)
-            listener.bind({"relative": "server", "renamed": "old", "linked": f"{place}/s"}.get(how, str(path)))
+            listener.bind(
+                {"relative": "server", "renamed": "old", "linked": f"{place}/s"}.get(
+                    how, str(path)
+                )
+            )
         finally:
             os.chdir(before)
         if how == "renamed":
@@ -145,7 +176,9 @@ async def test_a_programs_socket_in_the_workspace_cannot_be_reached(
     await machine.close()
 
 
-async def test_commands_still_reach_each_others_sockets(place: Path, bubblewrap: Path, limits: Limits) -> None:
+async def test_commands_still_reach_each_others_sockets(
+    place: Path, bubblewrap: Path, limits: Limits
+) -> None:
     machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
     code = "from socket import AF_UNIX, socket; s = socket(AF_UNIX); s.bind('own'); s.listen(); c = socket(AF_UNIX)"
     code += "; c.connect('own'); print('connected')"

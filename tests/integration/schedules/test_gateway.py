@@ -11,8 +11,14 @@ from hermes.testing.telegram_server import TelegramServer
 ADD = '{"action": "add", "when": "every weekday at 9:00", "task": "tell the news"}'
 
 
-async def test_a_job_is_made_in_a_chat_and_its_result_is_delivered_there(tmp_path: Path) -> None:
-    replies = (Served(calls=(ServedCall("schedule", ADD),)), "It is planned.", "Nothing is new today.")
+async def test_a_job_is_made_in_a_chat_and_its_result_is_delivered_there(
+    tmp_path: Path,
+) -> None:
+    replies = (
+        Served(calls=(ServedCall("schedule", ADD),)),
+        "It is planned.",
+        "Nothing is new today.",
+    )
     async with (
         TelegramServer() as telegram,
         ModelServer(*replies) as model,
@@ -28,7 +34,9 @@ async def test_a_job_is_made_in_a_chat_and_its_result_is_delivered_there(tmp_pat
         (planned,) = schedules.planned()
         assert planned.due > house.app.clock.now()
         now = house.app.clock.now()
-        schedules.plan(type(planned)(job.id, now, now, "hand"))  # as if it were nine o'clock
+        schedules.plan(
+            type(planned)(job.id, now, now, "hand")
+        )  # as if it were nine o'clock
         await telegram.sees("Nothing is new today.")
         await until(lambda: schedules.history(job.id)[0].delivery == job.deliver)
         assert telegram.texts().count("Nothing is new today.") == 1

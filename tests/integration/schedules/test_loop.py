@@ -40,7 +40,9 @@ class Bench:
         self.app = app
         self.clock = clock
         self.server = server
-        self.secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
+        self.secrets = Secrets(
+            {}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+        )
         self.book = JobBook(app)
         self.delivered: list[tuple[str, str]] = []
         self.told: list[dict[str, Any]] = []
@@ -55,7 +57,9 @@ class Bench:
     def job(self, schedule: str = "every day at 9:00", **more: Any) -> Job:
         number = len(self.book.store.jobs()) + 1
         name = "something" if number == 1 else f"something {number}"
-        return self.book.add(Draft(schedule=schedule, prompt="tell me something", name=name, **more))[0]
+        return self.book.add(
+            Draft(schedule=schedule, prompt="tell me something", name=name, **more)
+        )[0]
 
     async def until_idle(self) -> None:
         """Looks until nothing is due and nothing runs."""
@@ -78,12 +82,18 @@ class Bench:
     def history(self) -> list[tuple[str, float, str]]:
         """State, hour of that Monday, and cause, the oldest first."""
         rows = self.app.store.schedules.history(limit=1000)
-        return [(one.state, round((one.due - MONDAY) / HOUR + 8, 2), one.cause) for one in reversed(rows)]
+        return [
+            (one.state, round((one.due - MONDAY) / HOUR + 8, 2), one.cause)
+            for one in reversed(rows)
+        ]
 
 
 @asynccontextmanager
 async def bench(
-    tmp_path: Path, *replies: Served | str, settings: Settings | None = None, clock: FakeClock | None = None
+    tmp_path: Path,
+    *replies: Served | str,
+    settings: Settings | None = None,
+    clock: FakeClock | None = None,
 ) -> AsyncIterator[Bench]:
     clock = clock or FakeClock(MONDAY)
     section = Section(timezone="Europe/Berlin")
@@ -95,7 +105,9 @@ async def bench(
             await made.loop.close()
 
 
-async def test_a_due_job_runs_as_a_session_of_its_own_and_the_next_instant_is_planned(tmp_path: Path) -> None:
+async def test_a_due_job_runs_as_a_session_of_its_own_and_the_next_instant_is_planned(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         job = b.job()
         await b.at(8.9)
@@ -111,12 +123,18 @@ async def test_a_due_job_runs_as_a_session_of_its_own_and_the_next_instant_is_pl
         assert "tell me something" in str(said)
         (planned,) = b.app.store.schedules.planned()
         assert planned.due == MONDAY + HOUR + DAY
-        assert [event["type"] for event in b.told] == ["schedule.changed", "schedule.started", "schedule.ended"]
+        assert [event["type"] for event in b.told] == [
+            "schedule.changed",
+            "schedule.started",
+            "schedule.ended",
+        ]
         assert b.told[-1]["session"] == done.session
         assert b.told[0]["job"] == job.id
 
 
-async def test_what_was_missed_is_caught_up_on_by_the_policy_of_the_job(tmp_path: Path) -> None:
+async def test_what_was_missed_is_caught_up_on_by_the_policy_of_the_job(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         for policy in ("skip", "once", "all"):
             b.job("every hour", catch_up=policy)
@@ -124,7 +142,9 @@ async def test_what_was_missed_is_caught_up_on_by_the_policy_of_the_job(tmp_path
         await b.at(11.5)  # 9:00, 10:00 and 11:00 went by
         by_job = {job.id: job.catch_up for job in b.book.store.jobs()}
         found = {
-            policy: sorted((one.due, one.state, one.cause) for one in b.book.store.history(job))
+            policy: sorted(
+                (one.due, one.state, one.cause) for one in b.book.store.history(job)
+            )
             for job, policy in by_job.items()
         }
         hours = [MONDAY + HOUR * number for number in (1, 2, 3)]
@@ -132,14 +152,18 @@ async def test_what_was_missed_is_caught_up_on_by_the_policy_of_the_job(tmp_path
         done = [(hour, "done", "catch-up") for hour in hours]
         assert found == {"skip": missed, "once": [*missed[:2], done[2]], "all": done}
         assert {one.due for one in b.book.store.planned()} == {MONDAY + 4 * HOUR}
-        reasons = {one.reason for one in b.book.store.history() if one.state == "missed"}
+        reasons = {
+            one.reason for one in b.book.store.history() if one.state == "missed"
+        }
         assert reasons == {
             "nothing ran the schedules at that time; later ones are caught up on",
             "nothing ran the schedules at that time; catch-up is off for this job",
         }
 
 
-async def test_a_long_absence_becomes_one_row_that_counts_and_catching_up_is_bounded(tmp_path: Path) -> None:
+async def test_a_long_absence_becomes_one_row_that_counts_and_catching_up_is_bounded(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         job = b.job("*/5 * * * *", catch_up="all")
         await b.at(8 + 24)
@@ -157,7 +181,9 @@ async def test_a_little_late_is_on_time(tmp_path: Path) -> None:
         assert b.history() == [("done", 9, "schedule")]
 
 
-async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_is_skipped(tmp_path: Path) -> None:
+async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_is_skipped(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
         b.job("every hour", timeout=3.0)
         b.clock.advance(HOUR)
@@ -172,8 +198,14 @@ async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_i
         assert ("skipped", 10.0, "schedule") in b.history()
         await b.until_idle()
         states = {one.due: (one.state, one.reason) for one in b.book.store.history()}
-        assert states[MONDAY + HOUR] == ("failed", "stopped: it took longer than 3 seconds")
-        assert states[MONDAY + 2 * HOUR] == ("skipped", "the run before it had not ended")
+        assert states[MONDAY + HOUR] == (
+            "failed",
+            "stopped: it took longer than 3 seconds",
+        )
+        assert states[MONDAY + 2 * HOUR] == (
+            "skipped",
+            "the run before it had not ended",
+        )
         assert b.book.store.planned()[0].due == MONDAY + 3 * HOUR
 
 
@@ -192,7 +224,9 @@ async def test_of_two_loops_one_runs_an_instant(tmp_path: Path) -> None:
             await other.close()
 
 
-async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(tmp_path: Path) -> None:
+async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         job = b.job("every hour")
         dead = Table(b.app.store._db, b.clock, owner="elsewhere:1:unknown")
@@ -201,16 +235,22 @@ async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(tmp_p
         coming = Instant(job.id, instant.due + HOUR, instant.due + HOUR, "schedule")
         assert dead.claim(instant, lambda found: (found, coming))
         await b.until_idle()
-        assert [one[0] for one in b.history()] == ["running"]  # its heartbeat may still come
+        assert [one[0] for one in b.history()] == [
+            "running"
+        ]  # its heartbeat may still come
         b.clock.advance(TTL + 1)
         await b.until_idle()
-        assert [(one.state, one.reason) for one in b.book.store.history()] == [("failed", CUT_OFF)]
+        assert [(one.state, one.reason) for one in b.book.store.history()] == [
+            ("failed", CUT_OFF)
+        ]
         assert not dead.end(instant, "done")
         assert b.server.posts == []
         assert b.told[-1]["reason"] == CUT_OFF
 
 
-async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on(tmp_path: Path) -> None:
+async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on(
+    tmp_path: Path,
+) -> None:
     refusals = iter([1, 1])
 
     def refuse(connection: apsw.Connection) -> None:
@@ -227,7 +267,9 @@ async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on
         assert b.history() == [("done", 9.0, "schedule"), ("done", 10.0, "schedule")]
 
 
-async def test_a_machine_that_sleeps_does_not_end_its_running_job(tmp_path: Path) -> None:
+async def test_a_machine_that_sleeps_does_not_end_its_running_job(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
         b.job("every hour")
         b.clock.advance(HOUR)
@@ -238,18 +280,27 @@ async def test_a_machine_that_sleeps_does_not_end_its_running_job(tmp_path: Path
             await b.loop.step()
             assert [one.state for one in b.book.store.running()] == ["running"]
         assert b.loop.running == 1
-        assert not any("the process ended" in event.get("reason", "") for event in b.told)
+        assert not any(
+            "the process ended" in event.get("reason", "") for event in b.told
+        )
 
 
-async def test_what_needs_approval_is_not_done_as_nobody_is_there(tmp_path: Path) -> None:
+async def test_what_needs_approval_is_not_done_as_nobody_is_there(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "work").mkdir()
     call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
     async with bench(tmp_path, Served(calls=(call,)), "I could not write it.") as b:
         b.job("every hour", cwd=str(tmp_path / "work"), deliver="telegram:42")
         await b.at(9)
         (done,) = b.book.store.history()
-        assert (done.state, done.reason) == ("done", "1 call was not made: nobody was there to approve it")
-        assert b.delivered == [("telegram:42", f"I could not write it.\n\n({done.reason}.)")]
+        assert (done.state, done.reason) == (
+            "done",
+            "1 call was not made: nobody was there to approve it",
+        )
+        assert b.delivered == [
+            ("telegram:42", f"I could not write it.\n\n({done.reason}.)")
+        ]
         assert not (tmp_path / "work" / "new.txt").exists()
 
 
@@ -267,7 +318,10 @@ async def test_only_the_toolsets_of_the_job_are_offered(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         b.job("every hour", toolsets=("web",))
         await b.at(9)
-        tools = {one["function"]["name"] for one in msgspec.json.decode(b.server.posts[0].body)["tools"]}
+        tools = {
+            one["function"]["name"]
+            for one in msgspec.json.decode(b.server.posts[0].body)["tools"]
+        }
         assert tools == {"web_search", "web_fetch"}
 
 
@@ -283,19 +337,31 @@ async def test_results_go_to_a_file_a_session_or_a_chat(tmp_path: Path) -> None:
         b.app.store.sessions.delete(gone)
         await b.at(9)
         assert (tmp_path / "out" / "result.md").read_text() == "Something.\n"
-        words = [row.event.text for row in b.app.store.log.every_event(other) if isinstance(row.event, UserMessage)]
+        words = [
+            row.event.text
+            for row in b.app.store.log.every_event(other)
+            if isinstance(row.event, UserMessage)
+        ]
         assert words == ["[Scheduled: something 2]\n\nSomething."]
         assert b.delivered == [("telegram:42", "Something.")]
-        by_target = {job.deliver: b.book.store.history(job.id)[0] for job in b.book.store.jobs()}
+        by_target = {
+            job.deliver: b.book.store.history(job.id)[0] for job in b.book.store.jobs()
+        }
         assert {one.state for one in by_target.values()} == {"done"}
         assert by_target["telegram:42"].delivery == "telegram:42"
-        assert by_target["email:nobody"].delivery == "not delivered: there is no such chat"
-        assert by_target[f"session:{gone}"].delivery.startswith("not delivered: there is no session")
+        assert (
+            by_target["email:nobody"].delivery == "not delivered: there is no such chat"
+        )
+        assert by_target[f"session:{gone}"].delivery.startswith(
+            "not delivered: there is no session"
+        )
         await b.until_idle()
         assert len(b.delivered) == 1
 
 
-async def test_a_result_waits_for_somebody_who_can_take_it_to_its_chat(tmp_path: Path) -> None:
+async def test_a_result_waits_for_somebody_who_can_take_it_to_its_chat(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         b.job("every hour", deliver="telegram:42")
         alone = ScheduleLoop(b.app, b.secrets)
@@ -308,8 +374,13 @@ async def test_a_result_waits_for_somebody_who_can_take_it_to_its_chat(tmp_path:
         assert b.book.store.undelivered() == []
 
 
-async def test_a_job_with_nothing_to_tell_delivers_nothing_and_a_failure_is_told(tmp_path: Path) -> None:
-    silent, refused = Served(text="[SILENT]"), Served(fault=Fault(status=401, message="no key"))
+async def test_a_job_with_nothing_to_tell_delivers_nothing_and_a_failure_is_told(
+    tmp_path: Path,
+) -> None:
+    silent, refused = (
+        Served(text="[SILENT]"),
+        Served(fault=Fault(status=401, message="no key")),
+    )
     async with bench(tmp_path, silent, refused) as b:
         b.job("every hour", deliver="telegram:42")
         await b.at(9)
@@ -334,12 +405,16 @@ async def test_a_job_that_runs_so_many_times_ends(tmp_path: Path) -> None:
 async def test_a_job_that_has_lost_its_plan_gets_another(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         b.job("every hour")
-        b.app.store._db.write(lambda connection: connection.execute("DELETE FROM instants").fetchall())
+        b.app.store._db.write(
+            lambda connection: connection.execute("DELETE FROM instants").fetchall()
+        )
         await b.at(8)
         assert [one.due for one in b.book.store.planned()] == [MONDAY + HOUR]
 
 
-async def test_pausing_editing_and_removing_end_what_was_planned_with_a_reason(tmp_path: Path) -> None:
+async def test_pausing_editing_and_removing_end_what_was_planned_with_a_reason(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         job = b.job("every hour")
         b.book.pause("something")
@@ -359,13 +434,17 @@ async def test_pausing_editing_and_removing_end_what_was_planned_with_a_reason(t
         assert b.server.posts == []
 
 
-async def test_a_run_by_hand_is_done_also_while_paused_and_leaves_the_plan_alone(tmp_path: Path) -> None:
+async def test_a_run_by_hand_is_done_also_while_paused_and_leaves_the_plan_alone(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         job = b.job("every day at 9:00")
         b.book.pause(job.id)
         b.book.store.plan(b.book.by_hand(job.id)[1])
         await b.until_idle()
-        assert [one[::2] for one in b.history() if one[0] == "done"] == [("done", "hand")]
+        assert [one[::2] for one in b.history() if one[0] == "done"] == [
+            ("done", "hand")
+        ]
         assert b.book.store.planned() == []
 
 
@@ -383,11 +462,15 @@ async def test_a_loop_that_is_stopped_says_so_of_what_ran(tmp_path: Path) -> Non
         ]
 
 
-async def test_the_loop_notices_a_job_that_another_process_makes(tmp_path: Path) -> None:
+async def test_the_loop_notices_a_job_that_another_process_makes(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         stop = asyncio.Event()
         ended: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        b.app.bus.subscribe("schedule.ended", lambda event: ended.put_nowait(dict(event)))
+        b.app.bus.subscribe(
+            "schedule.ended", lambda event: ended.put_nowait(dict(event))
+        )
         running = asyncio.ensure_future(b.loop.run(stop))
         await asyncio.sleep(0)
         b.job("every hour")
@@ -397,7 +480,9 @@ async def test_the_loop_notices_a_job_that_another_process_makes(tmp_path: Path)
         await asyncio.wait_for(running, 20)
 
 
-async def test_at_most_so_many_jobs_run_side_by_side_and_none_is_lost(tmp_path: Path) -> None:
+async def test_at_most_so_many_jobs_run_side_by_side_and_none_is_lost(
+    tmp_path: Path,
+) -> None:
     seen: list[int] = []
     loops: list[ScheduleLoop] = []
 
@@ -452,7 +537,9 @@ async def test_a_platform_that_does_not_answer_holds_up_no_job(tmp_path: Path) -
         ({"schedule": "now and then"}, "can't be read"),
     ],
 )
-async def test_a_job_that_can_not_be_kept_is_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+async def test_a_job_that_can_not_be_kept_is_refused(
+    tmp_path: Path, change: dict[str, Any], words: str
+) -> None:
     async with bench(tmp_path) as b:
         made: Callable[..., Any] = b.job
         with pytest.raises(HermesError, match=words):
@@ -463,17 +550,26 @@ async def test_a_job_that_can_not_be_kept_is_refused(tmp_path: Path, change: dic
 async def test_a_name_belongs_to_one_job(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         first = b.job()
-        with pytest.raises(HermesError, match="There is already a job called 'Something'"):
+        with pytest.raises(
+            HermesError, match="There is already a job called 'Something'"
+        ):
             b.book.add(Draft(schedule="every hour", prompt="x", name="Something"))
         second = b.job()
-        with pytest.raises(HermesError, match="There is already a job called 'something'"):
+        with pytest.raises(
+            HermesError, match="There is already a job called 'something'"
+        ):
             b.book.edit(second.id, name="something")
         b.book.edit(first.id, name="something", prompt="the same name")
-        unnamed = [b.book.add(Draft(schedule="every hour", prompt="look"))[0].name for _ in range(3)]
+        unnamed = [
+            b.book.add(Draft(schedule="every hour", prompt="look"))[0].name
+            for _ in range(3)
+        ]
         assert unnamed == ["look", "look (2)", "look (3)"]
 
 
-async def test_a_change_of_the_job_while_it_is_claimed_is_not_lost(tmp_path: Path) -> None:
+async def test_a_change_of_the_job_while_it_is_claimed_is_not_lost(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         seen = b.job("every hour", times=1)
         b.clock.advance(HOUR)
@@ -499,7 +595,9 @@ class _Interrupted(FakeClock):
         return super().now()
 
 
-async def test_a_run_that_begins_while_the_job_is_changed_counts(tmp_path: Path) -> None:
+async def test_a_run_that_begins_while_the_job_is_changed_counts(
+    tmp_path: Path,
+) -> None:
     clock = _Interrupted(MONDAY)
     async with bench(tmp_path, clock=clock) as b:
         seen = b.job("every hour", times=4)
@@ -512,7 +610,9 @@ async def test_a_run_that_begins_while_the_job_is_changed_counts(tmp_path: Path)
         for left, change in zip((3, 2, 1, 1), changes, strict=True):
             clock.advance(2 * HOUR)
             planned = b.book.store.planned()
-            clock.meanwhile = lambda planned=planned: [b.loop.claim(seen, one) for one in planned]
+            clock.meanwhile = lambda planned=planned: [
+                b.loop.claim(seen, one) for one in planned
+            ]
             change(seen.id)
             for one in b.book.store.running():
                 b.book.store.end(one, "done")
@@ -522,7 +622,9 @@ async def test_a_run_that_begins_while_the_job_is_changed_counts(tmp_path: Path)
         assert (job.paused, job.schedule) == ("", "every 2 hours")
 
 
-async def test_a_job_that_is_removed_while_it_is_changed_stays_removed(tmp_path: Path) -> None:
+async def test_a_job_that_is_removed_while_it_is_changed_stays_removed(
+    tmp_path: Path,
+) -> None:
     clock = _Interrupted(MONDAY)
     async with bench(tmp_path, clock=clock) as b:
         job = b.job("every hour")
@@ -533,10 +635,15 @@ async def test_a_job_that_is_removed_while_it_is_changed_stays_removed(tmp_path:
         assert b.book.store.planned() == []
 
 
-async def test_an_instant_is_claimed_once_and_a_job_runs_once_at_a_time(tmp_path: Path) -> None:
+async def test_an_instant_is_claimed_once_and_a_job_runs_once_at_a_time(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         job, store = b.job("every hour"), b.book.store
-        first, second = (Instant(job.id, MONDAY + number, MONDAY + number, "catch-up") for number in (1.0, 2.0))
+        first, second = (
+            Instant(job.id, MONDAY + number, MONDAY + number, "catch-up")
+            for number in (1.0, 2.0)
+        )
         store.plan(first, second)
         taken = store.claim(first)
         assert taken is not None
@@ -549,7 +656,9 @@ async def test_an_instant_is_claimed_once_and_a_job_runs_once_at_a_time(tmp_path
 
 async def test_a_job_that_has_to_wait_for_others_is_not_missed(tmp_path: Path) -> None:
     settings = Settings(schedules=Section(timezone="UTC", at_once=1))
-    async with bench(tmp_path, Served(fault=Fault(hang="body")), "Fine.", settings=settings) as b:
+    async with bench(
+        tmp_path, Served(fault=Fault(hang="body")), "Fine.", settings=settings
+    ) as b:
         for _ in range(2):
             b.job("every hour", catch_up="skip")
         b.clock.advance(HOUR)
@@ -567,12 +676,16 @@ async def test_a_job_that_has_to_wait_for_others_is_not_missed(tmp_path: Path) -
         assert sorted(one[0] for one in b.history()) == ["done", "failed"]
 
 
-async def test_a_job_whose_time_zone_is_gone_rests_and_holds_up_no_other(tmp_path: Path) -> None:
+async def test_a_job_whose_time_zone_is_gone_rests_and_holds_up_no_other(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         lost, fine = b.job(), b.job()
         gone = msgspec.structs.replace(lost, zone="Atlantis/Capital")
         (planned, _) = b.app.store.schedules.planned()
-        b.app.store.schedules.put(gone, dropped="", following=msgspec.structs.replace(planned, job=lost.id))
+        b.app.store.schedules.put(
+            gone, dropped="", following=msgspec.structs.replace(planned, job=lost.id)
+        )
         await b.at(9)
         assert [one.state for one in b.app.store.schedules.history(fine.id)] == ["done"]
         (ended,) = b.app.store.schedules.history(lost.id)
@@ -580,7 +693,9 @@ async def test_a_job_whose_time_zone_is_gone_rests_and_holds_up_no_other(tmp_pat
         assert "Atlantis/Capital" in b.app.store.schedules.find(lost.id).paused
 
 
-async def test_a_clock_that_was_ahead_and_is_set_back_keeps_no_job_from_running(tmp_path: Path) -> None:
+async def test_a_clock_that_was_ahead_and_is_set_back_keeps_no_job_from_running(
+    tmp_path: Path,
+) -> None:
     async with bench(tmp_path) as b:
         b.job()
         await b.at(9)
@@ -590,11 +705,15 @@ async def test_a_clock_that_was_ahead_and_is_set_back_keeps_no_job_from_running(
         (planned,) = b.app.store.schedules.planned()
         assert planned.due == MONDAY + HOUR + DAY
         await b.at(9 + 24)
-        assert [one.due for one in b.app.store.schedules.history() if one.state == "done"].count(planned.due) == 1
+        assert [
+            one.due for one in b.app.store.schedules.history() if one.state == "done"
+        ].count(planned.due) == 1
 
 
 @pytest.mark.parametrize("back", [6.0, 5.5, 24 * 365])
-async def test_an_interval_goes_on_after_the_clock_is_set_back(tmp_path: Path, back: float) -> None:
+async def test_an_interval_goes_on_after_the_clock_is_set_back(
+    tmp_path: Path, back: float
+) -> None:
     async with bench(tmp_path) as b:
         b.job("every hour")
         for hour in range(9, 15):
@@ -607,8 +726,12 @@ async def test_an_interval_goes_on_after_the_clock_is_set_back(tmp_path: Path, b
         assert {state for state, *_ in b.history()} <= {"done", "skipped"}
 
 
-@pytest.mark.parametrize("schedule", ["every hour", "every day at 9:00", "every 2 days at 9:00"])
-async def test_a_job_that_was_made_while_the_clock_was_ahead_runs(tmp_path: Path, schedule: str) -> None:
+@pytest.mark.parametrize(
+    "schedule", ["every hour", "every day at 9:00", "every 2 days at 9:00"]
+)
+async def test_a_job_that_was_made_while_the_clock_was_ahead_runs(
+    tmp_path: Path, schedule: str
+) -> None:
     async with bench(tmp_path) as b:
         b.clock.advance(365 * DAY)
         b.job(schedule)
@@ -624,4 +747,6 @@ async def test_an_hour_that_comes_twice_runs_nothing_twice(tmp_path: Path) -> No
         await b.at(8.9)
         await b.at(9.1)
         assert [state for state, *_ in b.history()] == ["done"]
-        assert [one.due for one in b.app.store.schedules.planned()] == [MONDAY + HOUR + DAY]
+        assert [one.due for one in b.app.store.schedules.planned()] == [
+            MONDAY + HOUR + DAY
+        ]

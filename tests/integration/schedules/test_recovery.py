@@ -18,11 +18,21 @@ def fill(path: Path) -> dict[str, int]:
         for number in range(200):
             store.log.append("s", UserMessage(text=f"word{number} " * 20))
         for number in range(3):
-            job = Job(id=f"job{number}", name="n", prompt="p", schedule="s", rule=Every(60, 0), zone="UTC", created=0)
+            job = Job(
+                id=f"job{number}",
+                name="n",
+                prompt="p",
+                schedule="s",
+                rule=Every(60, 0),
+                zone="UTC",
+                created=0,
+            )
             planned = Instant(job.id, 60.0, 60.0, "schedule")
             store.schedules.put(job, dropped="", following=planned)
     connection = connect(path, busy_timeout=1)
-    pages = dict(connection.execute("SELECT name, rootpage FROM sqlite_schema").fetchall())
+    pages = dict(
+        connection.execute("SELECT name, rootpage FROM sqlite_schema").fetchall()
+    )
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
     return pages

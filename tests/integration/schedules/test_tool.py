@@ -26,78 +26,119 @@ def secrets(server: ModelServer) -> Secrets:
 
 
 def offered(request: Recorded) -> set[str]:
-    return {one["function"]["name"] for one in msgspec.json.decode(request.body)["tools"]}
+    return {
+        one["function"]["name"] for one in msgspec.json.decode(request.body)["tools"]
+    }
 
 
 async def test_the_tools_are_offered_only_where_they_are_of_use(tmp_path: Path) -> None:
     async with ModelServer("ok", repeat=True) as server:
-        with build(Settings(schedules=Schedules(timezone="UTC")), Home(tmp_path), bus=Bus()) as app:
+        with build(
+            Settings(schedules=Schedules(timezone="UTC")), Home(tmp_path), bus=Bus()
+        ) as app:
             agent = Agent(app, secrets(server))
             seen: dict[str, bool] = {}
             for surface in ("cli", "telegram", "cron"):
-                session = app.begin(SessionCreated(surface=surface, cwd=str(tmp_path))).session
+                session = app.begin(
+                    SessionCreated(surface=surface, cwd=str(tmp_path))
+                ).session
                 await agent.service.submit(session, "hello")
                 await agent.service.idle(session)
                 seen[surface] = "schedule" in offered(server.posts[-1])
             assert seen == {"cli": False, "telegram": True, "cron": False}
             JobBook(app).add(Draft(schedule="every hour", prompt="x"))
-            session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
+            session = app.begin(
+                SessionCreated(surface="cli", cwd=str(tmp_path))
+            ).session
             await agent.service.submit(session, "hello")
             await agent.service.idle(session)
             assert {"schedule", "schedules"} <= offered(server.posts[-1])
             await agent.close()
 
 
-async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(tmp_path: Path) -> None:
+async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(
+    tmp_path: Path,
+) -> None:
     call = ServedCall("schedule", ADD)
-    settings = Settings(schedules=Schedules(tool="on", timezone="Europe/Berlin", budget="$0.20"))
-    async with ModelServer(Served(calls=(call,)), "made", Served(calls=(call,)), "not made") as server:
+    settings = Settings(
+        schedules=Schedules(tool="on", timezone="Europe/Berlin", budget="$0.20")
+    )
+    async with ModelServer(
+        Served(calls=(call,)), "made", Served(calls=(call,)), "not made"
+    ) as server:
         bus = Bus()
         with build(settings, Home(tmp_path), bus=bus) as app:
             agent = Agent(app, secrets(server))
             asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-            bus.subscribe("agent.approval.requested", lambda event: asked.put_nowait(dict(event)))
-            session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
+            bus.subscribe(
+                "agent.approval.requested", lambda event: asked.put_nowait(dict(event))
+            )
+            session = app.begin(
+                SessionCreated(surface="cli", cwd=str(tmp_path))
+            ).session
             with agent.desk.attached("test"):
                 for answer in ("once", "deny"):
                     await agent.service.submit(session, "every weekday, please")
                     question = await asyncio.wait_for(asked.get(), 20)
-                    assert "a job, every weekday at 9:00; the first run is on" in question["summary"]
+                    assert (
+                        "a job, every weekday at 9:00; the first run is on"
+                        in question["summary"]
+                    )
                     assert "09:00 (Europe/Berlin); at most $0.20" in question["summary"]
                     shown = approval_hash(question)
-                    await agent.service.answer(session, question["call_id"], answer, by="test", shown=shown)  # type: ignore[arg-type]
+                    await agent.service.answer(
+                        session, question["call_id"], answer, by="test", shown=shown
+                    )  # type: ignore[arg-type]
                     await agent.service.idle(session)
             (job,) = app.store.schedules.jobs()
-            assert (job.by, job.deliver, job.prompt) == (session, f"session:{session}", "tell the news")
+            assert (job.by, job.deliver, job.prompt) == (
+                session,
+                f"session:{session}",
+                "tell the news",
+            )
             assert "is made" in server.posts[1].body.decode()
             await agent.close()
 
 
 async def test_nobody_to_ask_means_no_job(tmp_path: Path) -> None:
     settings = Settings(schedules=Schedules(tool="on"))
-    async with ModelServer(Served(calls=(ServedCall("schedule", ADD),)), "well") as server:
+    async with ModelServer(
+        Served(calls=(ServedCall("schedule", ADD),)), "well"
+    ) as server:
         with build(settings, Home(tmp_path), bus=Bus()) as app:
             agent = Agent(app, secrets(server))
-            session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
+            session = app.begin(
+                SessionCreated(surface="cli", cwd=str(tmp_path))
+            ).session
             await agent.service.submit(session, "every weekday, please")
             await agent.service.idle(session)
             assert app.store.schedules.jobs() == []
             await agent.close()
 
 
-async def test_jobs_are_listed_paused_resumed_and_removed_and_mistakes_are_explained(tmp_path: Path) -> None:
+async def test_jobs_are_listed_paused_resumed_and_removed_and_mistakes_are_explained(
+    tmp_path: Path,
+) -> None:
     settings = Settings(schedules=Schedules(tool="on", timezone="UTC"))
     with build(settings, Home(tmp_path), bus=Bus()) as app:
-        job, _ = JobBook(app).add(Draft(schedule="every hour", prompt="look", name="looking"))
+        job, _ = JobBook(app).add(
+            Draft(schedule="every hour", prompt="look", name="looking")
+        )
         calls = [
             ServedCall("schedule", f'{{"action": "{action}", "job": "{job.id}"}}')
             for action in ("pause", "resume", "remove")
         ]
-        calls += [ServedCall("schedule", '{"action": "add", "when": "now and then", "task": "x"}')]
+        calls += [
+            ServedCall(
+                "schedule", '{"action": "add", "when": "now and then", "task": "x"}'
+            )
+        ]
         script = [Served(calls=(call,)) for call in (ServedCall("schedules"), *calls)]
         async with ModelServer(*script, "well") as server:
             agent = Agent(app, secrets(server), approvals="full")
-            session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
+            session = app.begin(
+                SessionCreated(surface="cli", cwd=str(tmp_path))
+            ).session
             await agent.service.submit(session, "tidy up")
             await agent.service.idle(session)
             await agent.close()

@@ -31,7 +31,11 @@ class Bench:
         self.cwd.mkdir(parents=True, exist_ok=True)
         self.clock = FakeClock(1_000_000.0)
         self.shadows = Shadows(
-            self.home, environment={"PATH": path}, user_home=base / "user", clock=self.clock, limits=limits
+            self.home,
+            environment={"PATH": path},
+            user_home=base / "user",
+            clock=self.clock,
+            limits=limits,
         )
         self.keeper = ShadowKeeper(self.shadows)
         self.shown: list[str] = []
@@ -44,7 +48,9 @@ class Bench:
     def context(self, turn: str, session: str = "s") -> ToolContext:
         return ToolContext("c", session, self.cwd, self.shown.append, turn)
 
-    async def turn(self, name: str, work: Callable[[], object], *paths: Path, session: str = "s") -> None:
+    async def turn(
+        self, name: str, work: Callable[[], object], *paths: Path, session: str = "s"
+    ) -> None:
         """A whole turn: keeps, works, and ends."""
         await self.keeper.keep(self.context(name, session), paths)
         work()
@@ -57,10 +63,14 @@ class Bench:
 
     def undo(self, *turns: str, force: bool = False) -> Outcome:
         self._undos += 1
-        return self.shadow.undo(turns, session="s", undo=f"undo-{self._undos}", force=force)
+        return self.shadow.undo(
+            turns, session="s", undo=f"undo-{self._undos}", force=force
+        )
 
     def shell(self, command: str) -> None:
-        subprocess.run(["sh", "-euc", command], cwd=self.cwd, check=True, capture_output=True)
+        subprocess.run(
+            ["sh", "-euc", command], cwd=self.cwd, check=True, capture_output=True
+        )
 
 
 def everything(folder: Path) -> dict[str, tuple[str, str]]:

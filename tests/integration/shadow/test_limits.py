@@ -17,7 +17,9 @@ from hermes.tools.shadow.sweep import KEPT_DAYS, sweep
 from hermes.tools.shadow.tree import Limits
 
 
-async def test_a_file_that_is_too_large_is_named_when_it_changed(tmp_path: Path) -> None:
+async def test_a_file_that_is_too_large_is_named_when_it_changed(
+    tmp_path: Path,
+) -> None:
     bench = Bench(tmp_path)
     for name in ("big", "still"):
         (bench.cwd / name).write_bytes(b"0" * (BIGGEST + 1))
@@ -32,7 +34,9 @@ async def test_a_file_that_is_too_large_is_named_when_it_changed(tmp_path: Path)
     assert (bench.cwd / "grows").read_bytes() == b"small"
 
 
-async def test_a_large_file_that_a_tool_names_is_not_kept_and_that_is_said(tmp_path: Path) -> None:
+async def test_a_large_file_that_a_tool_names_is_not_kept_and_that_is_said(
+    tmp_path: Path,
+) -> None:
     bench = Bench(tmp_path)
     big = bench.cwd / "big"
     big.write_bytes(b"0" * (BIGGEST + 1))
@@ -44,7 +48,9 @@ async def test_a_large_file_that_a_tool_names_is_not_kept_and_that_is_said(tmp_p
 
 
 @pytest.mark.parametrize("limits", [Limits(files=3), Limits(size=10)])
-async def test_a_folder_that_is_too_large_is_not_kept_but_named_files_are(tmp_path: Path, limits: Limits) -> None:
+async def test_a_folder_that_is_too_large_is_not_kept_but_named_files_are(
+    tmp_path: Path, limits: Limits
+) -> None:
     bench = Bench(tmp_path, limits=limits)
     for number in range(5):
         (bench.cwd / f"f{number}").write_text("0" * 10)
@@ -56,11 +62,15 @@ async def test_a_folder_that_is_too_large_is_not_kept_but_named_files_are(tmp_pa
     outcome = bench.undo("t")
     assert outcome.restored == ("f0",)
     assert "more than" in outcome.unkept[0][1]
-    assert any("undo will not bring it back: this folder (" in line for line in bench.shown)
+    assert any(
+        "undo will not bring it back: this folder (" in line for line in bench.shown
+    )
 
 
 @pytest.mark.parametrize("workspace", ["user", "."])
-async def test_a_home_folder_is_not_kept_as_a_whole(tmp_path: Path, workspace: str) -> None:
+async def test_a_home_folder_is_not_kept_as_a_whole(
+    tmp_path: Path, workspace: str
+) -> None:
     bench = Bench(tmp_path, workspace=workspace)
     file = bench.cwd / "file"
     file.write_text("0")
@@ -79,7 +89,9 @@ async def test_our_own_folder_inside_the_workspace_is_left_out(tmp_path: Path) -
     assert bench.undo("t").restored == ("file",)
 
 
-async def test_without_git_the_call_runs_and_the_user_is_told_once(tmp_path: Path) -> None:
+async def test_without_git_the_call_runs_and_the_user_is_told_once(
+    tmp_path: Path,
+) -> None:
     bench = Bench(tmp_path, path=str(tmp_path))
     file = bench.cwd / "file"
     for turn in ("one", "two"):
@@ -89,17 +101,23 @@ async def test_without_git_the_call_runs_and_the_user_is_told_once(tmp_path: Pat
     assert bench.undo("one").restored == ()
 
 
-async def test_old_turns_are_dropped_and_counted_and_newer_ones_still_work(tmp_path: Path) -> None:
+async def test_old_turns_are_dropped_and_counted_and_newer_ones_still_work(
+    tmp_path: Path,
+) -> None:
     bench = Bench(tmp_path)
     (bench.cwd / "file").write_text("0")
     await bench.turn("old", lambda: (bench.cwd / "file").write_text("1" * 1000))
     record = next(bench.shadows.folder.glob("*/turns/*"))
     bench.clock.advance((KEPT_DAYS + 1) * 86_400.0)
     await bench.turn("new", lambda: bench.shell("printf '2' > file; printf 'n' > new"))
-    for file in bench.shadows.folder.glob("*/turns/*"):  # the files' own times come from the real clock
+    for file in bench.shadows.folder.glob(
+        "*/turns/*"
+    ):  # the files' own times come from the real clock
         age = 1_000_000.0 if file == record else bench.clock.now()
         os.utime(file, (age, age))
-    assert sweep(bench.shadows, always=True).startswith("1 turns can no longer be undone")
+    assert sweep(bench.shadows, always=True).startswith(
+        "1 turns can no longer be undone"
+    )
     assert sweep(bench.shadows) == ""
     await bench.turn("last", lambda: (bench.cwd / "file").write_text("3"))
     bench.undo("last", "new")
@@ -124,11 +142,20 @@ async def test_a_file_that_only_dropped_turns_had_is_kept_anew(tmp_path: Path) -
 async def test_the_oldest_turns_go_when_there_is_too_much(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     for number in range(8):
-        await bench.turn(f"t{number}", lambda: (bench.cwd / "noise").write_bytes(os.urandom(100_000)))
-        newest = max(bench.shadows.folder.glob("*/turns/*"), key=lambda file: file.stat().st_mtime_ns)
+        await bench.turn(
+            f"t{number}", lambda: (bench.cwd / "noise").write_bytes(os.urandom(100_000))
+        )
+        newest = max(
+            bench.shadows.folder.glob("*/turns/*"),
+            key=lambda file: file.stat().st_mtime_ns,
+        )
         os.utime(newest, (bench.clock.now(), bench.clock.now()))
     assert sweep(bench.shadows, most_bytes=400_000, always=True)
-    size = sum(file.stat().st_size for file in bench.shadows.folder.rglob("*") if file.is_file())
+    size = sum(
+        file.stat().st_size
+        for file in bench.shadows.folder.rglob("*")
+        if file.is_file()
+    )
     assert size <= 400_000
     assert bench.undo("t7").restored == ("noise",)
     assert bench.undo("t0").restored == ()
@@ -154,10 +181,23 @@ else:
 """
 
 
-def _killed_at(folder: Path, what: str, event: str, count: int, path: str = os.environ["PATH"]) -> None:
+def _killed_at(
+    folder: Path, what: str, event: str, count: int, path: str = os.environ["PATH"]
+) -> None:
     """Keeps or restores in a process of its own, which is killed just before it does something for the nth time."""
-    command = [sys.executable, "-c", _KILLED, str(folder), what, path, event, str(count)]
-    assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
+    command = [
+        sys.executable,
+        "-c",
+        _KILLED,
+        str(folder),
+        what,
+        path,
+        event,
+        str(count),
+    ]
+    assert (
+        subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
+    )
 
 
 def _many_files(bench: Bench) -> None:
@@ -190,15 +230,24 @@ def test_a_git_that_outlives_its_hermes_is_waited_for(tmp_path: Path) -> None:
     wrapper.chmod(0o755)
     _killed_at(tmp_path, "keep", "never", 1, path=str(wrapper.parent))
     with ThreadPoolExecutor(1) as pool:
-        turn = pool.submit(lambda: asyncio.run(bench.turn("next", lambda: bench.shell("rm f1*; printf 'x' > f2"))))
+        turn = pool.submit(
+            lambda: asyncio.run(
+                bench.turn("next", lambda: bench.shell("rm f1*; printf 'x' > f2"))
+            )
+        )
         gate.write_text("go\n")  # opens only when the orphan has come to its gate
         turn.result(60)
     assert not bench.undo("next").conflicts
     assert everything(bench.cwd) == before
 
 
-@pytest.mark.parametrize(("event", "count"), [("os.rename", 1), ("os.rename", 40), ("os.remove", 3), ("os.rmdir", 1)])
-def test_a_kill_while_restoring_can_be_gone_on_with_or_taken_back(tmp_path: Path, event: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("event", "count"),
+    [("os.rename", 1), ("os.rename", 40), ("os.remove", 3), ("os.rmdir", 1)],
+)
+def test_a_kill_while_restoring_can_be_gone_on_with_or_taken_back(
+    tmp_path: Path, event: str, count: int
+) -> None:
     bench = Bench(tmp_path)
     _many_files(bench)
     before = everything(bench.cwd)
@@ -218,7 +267,9 @@ def test_a_leftover_lock_of_git_is_removed(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     (bench.cwd / "file").write_text("0")
     asyncio.run(bench.turn("one", lambda: (bench.cwd / "file").write_text("1")))
-    (index,) = (file for file in bench.shadows.folder.glob("*/indexes/*") if not file.suffix)
+    (index,) = (
+        file for file in bench.shadows.folder.glob("*/indexes/*") if not file.suffix
+    )
     index.with_name(index.name + ".lock").write_bytes(b"")
     asyncio.run(bench.turn("two", lambda: (bench.cwd / "file").write_text("2")))
     assert bench.undo("two").restored == ("file",)

@@ -39,7 +39,9 @@ _WORK = {
 
 
 @pytest.mark.parametrize("work", _WORK.values(), ids=_WORK.keys())
-async def test_what_a_command_did_is_undone_and_redone(tmp_path: Path, work: str) -> None:
+async def test_what_a_command_did_is_undone_and_redone(
+    tmp_path: Path, work: str
+) -> None:
     bench = Bench(tmp_path, workspace="a folder/mit Ümläut")
     bench.shell(_START)
     before = everything(bench.cwd)
@@ -57,11 +59,15 @@ async def test_what_a_command_did_is_undone_and_redone(tmp_path: Path, work: str
 
 
 @pytest.mark.parametrize("work", _WORK.values(), ids=_WORK.keys())
-async def test_the_second_turn_keeps_what_the_first_left(tmp_path: Path, work: str) -> None:
+async def test_the_second_turn_keeps_what_the_first_left(
+    tmp_path: Path, work: str
+) -> None:
     bench = Bench(tmp_path)
     bench.shell(_START)
     before = everything(bench.cwd)
-    await bench.turn("one", lambda: bench.shell("printf 'first\\n' >> src/a.txt; printf 'n' > first"))
+    await bench.turn(
+        "one", lambda: bench.shell("printf 'first\\n' >> src/a.txt; printf 'n' > first")
+    )
     middle = everything(bench.cwd)
     await bench.turn("two", lambda: bench.shell(work))
     bench.undo("two")
@@ -84,9 +90,15 @@ async def test_several_turns_are_taken_back_at_once(tmp_path: Path) -> None:
     assert everything(bench.cwd) == after
 
 
-async def test_files_that_a_tool_names_are_kept_before_the_first_change_of_the_turn(tmp_path: Path) -> None:
+async def test_files_that_a_tool_names_are_kept_before_the_first_change_of_the_turn(
+    tmp_path: Path,
+) -> None:
     bench = Bench(tmp_path)
-    file, new, outside = bench.cwd / "a.txt", bench.cwd / "x" / "y" / "new.txt", tmp_path / "elsewhere" / "b.txt"
+    file, new, outside = (
+        bench.cwd / "a.txt",
+        bench.cwd / "x" / "y" / "new.txt",
+        tmp_path / "elsewhere" / "b.txt",
+    )
     file.write_text("one")
     file.chmod(0o640)
     before = everything(tmp_path / "work")
@@ -106,13 +118,17 @@ async def test_files_that_a_tool_names_are_kept_before_the_first_change_of_the_t
 async def test_a_named_file_and_a_command_in_one_turn(tmp_path: Path) -> None:
     """Whichever comes first, the state before the turn is what counts."""
     bench = Bench(tmp_path)
-    bench.shell("printf 'ignored\\n' > .gitignore; printf 'i0' > ignored; printf 'a0' > a; printf 'b0' > b")
+    bench.shell(
+        "printf 'ignored\\n' > .gitignore; printf 'i0' > ignored; printf 'a0' > a; printf 'b0' > b"
+    )
     before = everything(bench.cwd)
     await bench.keeper.keep(bench.context("t"), (bench.cwd / "a",))
     (bench.cwd / "a").write_text("a1")
     await bench.keeper.keep(bench.context("t"), ())
     bench.shell("printf 'a2' > a; printf 'b1' > b; printf 'c1' > c")
-    await bench.keeper.keep(bench.context("t"), tuple(bench.cwd / name for name in ("b", "c", "ignored")))
+    await bench.keeper.keep(
+        bench.context("t"), tuple(bench.cwd / name for name in ("b", "c", "ignored"))
+    )
     for name in ("b", "c", "ignored"):
         (bench.cwd / name).write_text("last")
     await bench.end("t")
@@ -153,7 +169,9 @@ async def test_a_turn_that_crashed_is_undone_as_far_as_it_came(tmp_path: Path) -
 
 async def test_through_a_link_the_file_it_leads_to_is_kept(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.shell("mkdir real; printf 'r' > real/file; ln -s real/file link; ln -s real folder")
+    bench.shell(
+        "mkdir real; printf 'r' > real/file; ln -s real/file link; ln -s real folder"
+    )
     before = everything(bench.cwd)
     paths = (bench.cwd / "link", bench.cwd / "real/file", bench.cwd / "folder/file")
     await bench.turn("t", lambda: (bench.cwd / "link").write_text("changed"), *paths)

@@ -60,7 +60,9 @@ def test_running_out_of_file_handles_is_said_once_and_survived() -> None:
 
         with ExitStack() as visits:
             for _ in range(100):
-                visits.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+                visits.enter_context(
+                    socket.create_connection(("127.0.0.1", port), timeout=20)
+                )
             while ask("how")[0] < 3:
                 pass  # each pause is longer than the one before, so that this takes a moment
         with socket.create_connection(("127.0.0.1", port), timeout=20) as visit:

@@ -47,7 +47,9 @@ async def _said(url: str, *pieces: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def _listening(requests: type[HastyRequests]) -> AsyncIterator[tuple[str, asyncio.Event]]:
+async def _listening(
+    requests: type[HastyRequests],
+) -> AsyncIterator[tuple[str, asyncio.Event]]:
     """Reads a body once it is told to, and gives it back."""
     go = asyncio.Event()
 
@@ -65,7 +67,16 @@ async def _listening(requests: type[HastyRequests]) -> AsyncIterator[tuple[str, 
         await listener.close()
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", _HEAD, _HEAD + b"12345"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+        _HEAD,
+        _HEAD + b"12345",
+    ],
+)
 async def test_a_request_that_does_not_come_is_not_waited_for(sent: bytes) -> None:
     async with _listening(_Quick) as (url, go):
         go.set()
@@ -73,7 +84,9 @@ async def test_a_request_that_does_not_come_is_not_waited_for(sent: bytes) -> No
 
 
 @pytest.mark.parametrize("size", [10, 300_000])
-async def test_an_answer_takes_as_long_as_it_likes_and_so_do_we_in_reading(size: int) -> None:
+async def test_an_answer_takes_as_long_as_it_likes_and_so_do_we_in_reading(
+    size: int,
+) -> None:
     head = _HEAD.replace(b"10", f"{size}\r\nConnection: close".encode())
     async with _listening(_Unhurried) as (url, go):
         asking = asyncio.create_task(_said(url, head + b"x" * size))
@@ -90,7 +103,13 @@ async def test_the_api_server_waits_for_nobody_either(tmp_path: Path) -> None:
         server.requests = _Quick
         serving = asyncio.create_task(server.run(ready.set_result))
         try:
-            assert await _said(await asyncio.wait_for(ready, _PATIENCE), b"GET /v1/models HTTP/1.1\r\nHost: ") == b""
+            assert (
+                await _said(
+                    await asyncio.wait_for(ready, _PATIENCE),
+                    b"GET /v1/models HTTP/1.1\r\nHost: ",
+                )
+                == b""
+            )
         finally:
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)

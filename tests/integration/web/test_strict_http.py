@@ -31,7 +31,9 @@ def test_every_listener_speaks_the_same_http() -> None:
         ("X-Folded: one\n\ttwo\n", b"400"),
     ],
 )
-async def test_what_can_be_read_in_two_ways_is_refused(lines: str, status: bytes) -> None:
+async def test_what_can_be_read_in_two_ways_is_refused(
+    lines: str, status: bytes
+) -> None:
     async def application(_: dict[str, Any], receive: Any, send: Any) -> None:
         await read_body(receive, 100)
         await answer(send, 200, b"ok")
@@ -42,8 +44,12 @@ async def test_what_can_be_read_in_two_ways_is_refused(lines: str, status: bytes
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
         body = "0\r\n\r\n" if "chunked" in lines else "ok"
-        writer.write(f"POST /hook HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}\r\n{body}".encode())
-        assert (await asyncio.wait_for(reader.read(), _PATIENCE)).split(b" ")[1] == status
+        writer.write(
+            f"POST /hook HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}\r\n{body}".encode()
+        )
+        assert (await asyncio.wait_for(reader.read(), _PATIENCE)).split(b" ")[
+            1
+        ] == status
     finally:
         writer.close()
         await listener.close()

@@ -16,7 +16,9 @@ class Writer:
         self._seq = count(1)
 
     def __call__(self) -> tuple[Row, ...]:
-        return tuple(Row(0, "s", next(self._seq), 1, 0.0, "t", None, "", "{}") for _ in range(2))
+        return tuple(
+            Row(0, "s", next(self._seq), 1, 0.0, "t", None, "", "{}") for _ in range(2)
+        )
 
 
 def test_rows_are_published_once_in_order_and_come_back() -> None:

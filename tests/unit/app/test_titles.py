@@ -10,7 +10,14 @@ from hermes.schema.messages import AssistantMessage, UserMessage
 
 def conversation(text: str) -> History:
     history = History()
-    for seq, event in enumerate((UserMessage(text=text), TurnStarted(inputs=(1,)), AssistantMessage(text="Sure.")), 1):
+    for seq, event in enumerate(
+        (
+            UserMessage(text=text),
+            TurnStarted(inputs=(1,)),
+            AssistantMessage(text="Sure."),
+        ),
+        1,
+    ):
         history.add(seq, event)
     return history
 
@@ -21,7 +28,10 @@ def conversation(text: str) -> History:
         ("fix the\n  tests", "fix the tests"),
         ("", ""),
         ("word " * 40, "word " * 10 + "word…"),
-        ('/brew-tea for two\n\n<skill name="brew-tea">\nBoil.\n</skill>', "/brew-tea for two"),
+        (
+            '/brew-tea for two\n\n<skill name="brew-tea">\nBoil.\n</skill>',
+            "/brew-tea for two",
+        ),
     ],
 )
 def test_the_first_words_are_a_title_of_one_short_line(text: str, title: str) -> None:
@@ -37,4 +47,7 @@ def test_a_model_is_asked_apart_from_the_conversation() -> None:
 
 
 def test_a_long_title_is_cut_between_words() -> None:
-    assert shortened("a title\nof " + "many " * 20) == "a title of " + "many " * 8 + "many…"
+    assert (
+        shortened("a title\nof " + "many " * 20)
+        == "a title of " + "many " * 8 + "many…"
+    )

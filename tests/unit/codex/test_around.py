@@ -7,12 +7,23 @@ import pytest
 from hermes.codex import litter
 from hermes.codex.binary import parse_version, version_warning
 from hermes.codex.continuity import as_items, handover, knowledge
-from hermes.codex.environment import child_environment, codex_home, named_variables, permission_profile
+from hermes.codex.environment import (
+    child_environment,
+    codex_home,
+    named_variables,
+    permission_profile,
+)
 from hermes.codex.failures import explain, is_signed_out
 from hermes.codex.items import Change, changes_in_words, shown_command
 from hermes.core.history import Beginning
 from hermes.schema.events import CodexThread
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +39,9 @@ def test_versions(text: str, version: tuple[int, ...]) -> None:
 
 
 def test_versions_that_are_not_tested_are_warned_about() -> None:
-    assert [version_warning(version) for version in ((0, 130, 0), (0, 150, 1), (0, 166, 9))] == ["", "", ""]
+    assert [
+        version_warning(version) for version in ((0, 130, 0), (0, 150, 1), (0, 166, 9))
+    ] == ["", "", ""]
     assert "older" in version_warning((0, 129, 0))
     assert "newer" in version_warning((1, 0, 0))
     assert "does not report" in version_warning(())
@@ -37,7 +50,10 @@ def test_versions_that_are_not_tested_are_warned_about() -> None:
 @pytest.mark.parametrize(
     ("message", "info"),
     [
-        ("unexpected status 401 Unauthorized: Missing bearer", {"httpConnectionFailed": {"httpStatusCode": 401}}),
+        (
+            "unexpected status 401 Unauthorized: Missing bearer",
+            {"httpConnectionFailed": {"httpStatusCode": 401}},
+        ),
         ("x", "unauthorized"),
         ("Your refresh token was revoked. Please log in again.", "other"),
         ("token refresh failed", None),
@@ -61,7 +77,9 @@ def test_other_failures_keep_their_words() -> None:
         "Codex could not finish: Missing environment variable: `X`."
         " To switch back to Hermes: /codex-runtime off, or `hermes codex off`."
     )
-    assert not is_signed_out("exceeded retry limit, last status: 429", {"x": {"httpStatusCode": 429}})
+    assert not is_signed_out(
+        "exceeded retry limit, last status: 429", {"x": {"httpStatusCode": 429}}
+    )
 
 
 def test_the_environment_has_what_codex_needs_and_no_other_keys() -> None:
@@ -75,10 +93,25 @@ def test_the_environment_has_what_codex_needs_and_no_other_keys() -> None:
         "HTTPS_PROXY": "https://me:pw@proxy",
         "LD_PRELOAD": "x",
     }
-    given = child_environment(environ, named=("MY_KEY", "STORED_KEY"), secret={"STORED_KEY": "s", "OTHER": "x"}.get)
-    assert given == {"HOME": "/home/me", "PATH": "/bin", "LC_ALL": "C", "MY_KEY": "m", "STORED_KEY": "s"}
-    assert child_environment(environ, codex_home="/elsewhere")["CODEX_HOME"] == "/elsewhere"
-    assert child_environment({**environ, "CODEX_HOME": "/mine"})["CODEX_HOME"] == "/mine"
+    given = child_environment(
+        environ,
+        named=("MY_KEY", "STORED_KEY"),
+        secret={"STORED_KEY": "s", "OTHER": "x"}.get,
+    )
+    assert given == {
+        "HOME": "/home/me",
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "MY_KEY": "m",
+        "STORED_KEY": "s",
+    }
+    assert (
+        child_environment(environ, codex_home="/elsewhere")["CODEX_HOME"]
+        == "/elsewhere"
+    )
+    assert (
+        child_environment({**environ, "CODEX_HOME": "/mine"})["CODEX_HOME"] == "/mine"
+    )
 
 
 CODEX_CONFIG = """
@@ -116,7 +149,9 @@ MINE, OTHER = {"MINE_KEY", "MINE_HEADER"}, {"OTHER_KEY", "OTHER_HEADER"}
         ("model_provider = 3", set()),
     ],
 )
-def test_only_what_codex_uses_now_is_named(tmp_path: Path, head: str, provider: set[str]) -> None:
+def test_only_what_codex_uses_now_is_named(
+    tmp_path: Path, head: str, provider: set[str]
+) -> None:
     config = tmp_path / "config.toml"
     config.write_text(CODEX_CONFIG.format(head=head))
     assert named_variables(config) == provider | {"ON_TOKEN", "ON_VAR"}
@@ -125,7 +160,9 @@ def test_only_what_codex_uses_now_is_named(tmp_path: Path, head: str, provider: 
 def test_where_codex_keeps_its_files() -> None:
     assert codex_home({"HOME": "/home/me"}) == Path("/home/me/.codex")
     assert codex_home({"HOME": "/home/me", "CODEX_HOME": "/mine"}) == Path("/mine")
-    assert codex_home({"HOME": "/home/me", "CODEX_HOME": "/mine"}, "/own") == Path("/own")
+    assert codex_home({"HOME": "/home/me", "CODEX_HOME": "/mine"}, "/own") == Path(
+        "/own"
+    )
 
 
 SAID: list[Message] = [
@@ -137,7 +174,12 @@ SAID: list[Message] = [
 
 
 def thread(known: list[Message], **more: str) -> CodexThread:
-    return CodexThread(thread="t", owner=more.get("owner", "s"), known=knowledge(known), turn=more.get("turn", ""))
+    return CodexThread(
+        thread="t",
+        owner=more.get("owner", "s"),
+        known=knowledge(known),
+        turn=more.get("turn", ""),
+    )
 
 
 def test_a_thread_goes_on_where_it_fits_and_is_told_what_it_missed() -> None:
@@ -156,7 +198,11 @@ def test_a_thread_that_knows_another_conversation_is_left() -> None:
 
 
 def test_what_a_turn_did_that_was_cut_off_is_known_to_its_thread() -> None:
-    turns = [Beginning(1, "a", 0, frozenset()), Beginning(9, "b", 2, frozenset()), Beginning(20, "c", 4, frozenset())]
+    turns = [
+        Beginning(1, "a", 0, frozenset()),
+        Beginning(9, "b", 2, frozenset()),
+        Beginning(20, "c", 4, frozenset()),
+    ]
     way = handover(thread(SAID[:2], turn="b"), "s", SAID, turns)
     assert (way.thread, way.missing) == ("t", ())
 
@@ -169,7 +215,9 @@ def test_earlier_calls_are_told_in_words() -> None:
     ]
     first, second = as_items(messages)
     assert first["role"] == "assistant"
-    assert first["content"][0]["text"] == 'I look.\n\n[called read_file with {"path":"a"}]'
+    assert (
+        first["content"][0]["text"] == 'I look.\n\n[called read_file with {"path":"a"}]'
+    )
     assert second["role"] == "user"
     assert "[... shortened ...]" in second["content"][0]["text"]
 
@@ -181,7 +229,10 @@ def test_a_patch_in_words() -> None:
         Change("/x/c.py", {"type": "update", "move_path": "/w/d.py"}),
     ]
     assert changes_in_words(changes[:2], "/w") == "1 add, 1 update: a.py, b.py"
-    assert changes_in_words(changes, "/w") == "1 add, 2 update: a.py, b.py, /x/c.py -> d.py"
+    assert (
+        changes_in_words(changes, "/w")
+        == "1 add, 2 update: a.py, b.py, /x/c.py -> d.py"
+    )
     many = [Change(f"/w/{name}.py", "update") for name in "abcdef"]
     assert changes_in_words(many, "/w") == "6 update: a.py, b.py, c.py, +3 more"
     assert changes_in_words(many[:3], "/w") == "3 update: a.py, b.py, c.py"
@@ -199,7 +250,9 @@ def test_a_patch_in_words() -> None:
         ("unrestrictd", ":read-only"),
     ],
 )
-def test_the_permission_profile_follows_the_security_mode(mode: str, profile: str) -> None:
+def test_the_permission_profile_follows_the_security_mode(
+    mode: str, profile: str
+) -> None:
     assert permission_profile({"HERMES_TERMINAL_SECURITY_MODE": mode}) == profile
 
 
@@ -209,7 +262,10 @@ def test_the_permission_profile_follows_the_security_mode(mode: str, profile: st
         ("/bin/bash -lc 'echo \"a b\"'", 'echo "a b"'),
         ("/usr/bin/zsh -c ls", "ls"),
         ("bash -lc 'ls -la'", "ls -la"),
-        ("/ws/node_modules/.bin/bash -lc 'ls -la'", "/ws/node_modules/.bin/bash -lc 'ls -la'"),
+        (
+            "/ws/node_modules/.bin/bash -lc 'ls -la'",
+            "/ws/node_modules/.bin/bash -lc 'ls -la'",
+        ),
         ("./sh -c ls", "./sh -c ls"),
         ("/bin/../ws/bash -c ls", "/bin/../ws/bash -c ls"),
         ("python -c 'print(1)'", "python -c 'print(1)'"),

@@ -13,24 +13,37 @@ from hermes.errors import SettingsError
 from hermes.settings.sections import McpServer, McpTools
 
 names = st.text("abcdefgh_-", min_size=1, max_size=6)
-texts = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\r"), max_size=12)
+texts = st.text(
+    st.characters(blacklist_categories=("Cs",), blacklist_characters="\r"), max_size=12
+)
 
 
 def quoted(text: str) -> str:
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}" for sign in plain) + '"'
+    return (
+        '"'
+        + "".join(
+            sign if sign >= " " and sign != "\x7f" else f"\\u{ord(sign):04x}"
+            for sign in plain
+        )
+        + '"'
+    )
 
 
 scalars = st.one_of(
     st.integers(-999, 999).map(str),
     st.booleans().map(lambda value: str(value).lower()),
     texts.map(quoted),
-    st.just('"""\n[not.a.table]\n# >>> hermes: written by Hermes, changes in here are overwritten >>>\n"""'),
+    st.just(
+        '"""\n[not.a.table]\n# >>> hermes: written by Hermes, changes in here are overwritten >>>\n"""'
+    ),
     st.just("[\n  [1, 2],\n  [3],\n]"),
     st.just("'''\n[also] = \"not\"\n'''"),
     st.just('{ a = 1, "b c" = "[x]" }'),
 )
-gaps = st.sampled_from(["", "\n", "# a comment\n", "  # [indented.comment]\n", "\n\n# two\n# lines\n"])
+gaps = st.sampled_from(
+    ["", "\n", "# a comment\n", "  # [indented.comment]\n", "\n\n# two\n# lines\n"]
+)
 
 
 @st.composite
@@ -41,7 +54,11 @@ def files(draw: st.DrawFn) -> str:
     cut = draw(st.integers(0, len(taken)))
     lines = [f"{draw(gaps)}{key} = {draw(scalars)}\n" for key in taken[:cut]]
     for table in taken[cut:]:
-        head = draw(st.sampled_from([f"[{table}]", f"  [ {table} ]", f"[[{table}]]", f"[{table}.inner]"]))
+        head = draw(
+            st.sampled_from(
+                [f"[{table}]", f"  [ {table} ]", f"[[{table}]]", f"[{table}.inner]"]
+            )
+        )
         lines.append(f"{draw(gaps)}{head} # {draw(names)}\nkey = {draw(scalars)}\n")
     text = "".join(lines) + draw(gaps)
     if draw(st.booleans()):
@@ -70,9 +87,17 @@ def lines_for(text: str, wanted: Wanted) -> tuple[block.Parts, list[str]]:
     return parts, list(_Writer(block.data(parts)).lines(wanted))
 
 
-@given(files(), servers, st.lists(names.map(lambda name: f"{name}@curated"), max_size=2))
-def test_the_block_goes_in_and_out_without_a_trace(text: str, configured: Any, plugins: list[str]) -> None:
-    wanted = Wanted(servers=configured, tool_server=("/opt/hermes", "mcp", "serve-tools"), plugins=tuple(plugins))
+@given(
+    files(), servers, st.lists(names.map(lambda name: f"{name}@curated"), max_size=2)
+)
+def test_the_block_goes_in_and_out_without_a_trace(
+    text: str, configured: Any, plugins: list[str]
+) -> None:
+    wanted = Wanted(
+        servers=configured,
+        tool_server=("/opt/hermes", "mcp", "serve-tools"),
+        plugins=tuple(plugins),
+    )
     parts, lines = lines_for(text, wanted)
     assert parts.above + parts.below == text
     once = block.join(parts, lines)
@@ -80,7 +105,10 @@ def test_the_block_goes_in_and_out_without_a_trace(text: str, configured: Any, p
     assert again.above + again.below == text
     assert block.join(again, lines) == once
     assert block.join(again, []) == text
-    before, after = tomllib.loads(text.removeprefix("\ufeff")), tomllib.loads(once.removeprefix("\ufeff"))
+    before, after = (
+        tomllib.loads(text.removeprefix("\ufeff")),
+        tomllib.loads(once.removeprefix("\ufeff")),
+    )
     assert {key: after[key] for key in before} == before
     assert after["default_permissions"] == ":workspace"
     assert after["mcp_servers"]["hermes"]["command"] == "/opt/hermes"
@@ -92,7 +120,9 @@ def test_the_block_goes_in_and_out_without_a_trace(text: str, configured: Any, p
 
 
 @given(files(), servers, servers)
-def test_another_block_takes_the_place_of_the_one_before(text: str, first: Any, second: Any) -> None:
+def test_another_block_takes_the_place_of_the_one_before(
+    text: str, first: Any, second: Any
+) -> None:
     parts, lines = lines_for(text, Wanted(servers=first))
     _, other = lines_for(text, Wanted(servers=second))
     once = block.join(parts, lines)
@@ -102,7 +132,10 @@ def test_another_block_takes_the_place_of_the_one_before(text: str, first: Any, 
 def test_what_the_user_wrote_wins_and_is_reported() -> None:
     text = 'sandbox_mode = "read-only"\n[mcp_servers.git]\ncommand = "mine"\n[plugins."a@b"]\nenabled = false\n'
     writer = _Writer(block.data(block.split(text)))
-    wanted = Wanted(servers={"git": McpServer(command="ours"), "new": McpServer(command="x")}, plugins=("a@b", "c@d"))
+    wanted = Wanted(
+        servers={"git": McpServer(command="ours"), "new": McpServer(command="x")},
+        plugins=("a@b", "c@d"),
+    )
     lines = list(writer.lines(wanted))
     after = tomllib.loads(block.join(block.split(text), lines))
     assert after["mcp_servers"]["git"] == {"command": "mine"}
@@ -127,7 +160,12 @@ def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
     )
     remote = McpServer(
         url="https://example.org/mcp",
-        headers={"Authorization": "Bearer ${WEATHER_KEY}", "X-Api": "${API_KEY}", "X-Plain": "1", "X-Odd": "a ${B}"},
+        headers={
+            "Authorization": "Bearer ${WEATHER_KEY}",
+            "X-Api": "${API_KEY}",
+            "X-Plain": "1",
+            "X-Odd": "a ${B}",
+        },
         enabled=False,
         trusted=True,
     )
@@ -155,11 +193,19 @@ def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
         "enabled": False,
     }
     reported = "\n".join(writer.unmapped)
-    for part in ("env.OTHER", "tools.exclude", "local.idle_timeout", "headers.X-Odd", "remote.trusted"):
+    for part in (
+        "env.OTHER",
+        "tools.exclude",
+        "local.idle_timeout",
+        "headers.X-Odd",
+        "remote.trusted",
+    ):
         assert part in reported
 
 
-@pytest.mark.parametrize("text", ["\ufeff[a]\nb = 1\n", "\ufeff", "\ufeffx = 1\n[a]\n", "\ufeff# c\n[a]\n"])
+@pytest.mark.parametrize(
+    "text", ["\ufeff[a]\nb = 1\n", "\ufeff", "\ufeffx = 1\n[a]\n", "\ufeff# c\n[a]\n"]
+)
 def test_a_byte_order_mark_stays_in_front(text: str) -> None:
     parts, lines = lines_for(text, Wanted())
     once = block.join(parts, lines)
@@ -189,15 +235,25 @@ def test_a_file_that_can_not_be_changed_safely_is_refused(text: str) -> None:
     assert refused.value.hint.startswith("Nothing was changed.")
 
 
-@pytest.mark.parametrize("servers_line", ["mcp_servers = {}", 'mcp_servers = { a = { command = "x" } }'])
+@pytest.mark.parametrize(
+    "servers_line", ["mcp_servers = {}", 'mcp_servers = { a = { command = "x" } }']
+)
 @pytest.mark.parametrize("table", ["", '[projects."/a"]\ntrust_level = "trusted"\n'])
-def test_what_is_written_in_one_line_stays_and_is_reported(servers_line: str, table: str) -> None:
+def test_what_is_written_in_one_line_stays_and_is_reported(
+    servers_line: str, table: str
+) -> None:
     text = f"{servers_line}\nplugins = {{}}\n{table}"
     parts = block.split(text)
     writer = _Writer(block.data(parts), block.closed(parts, ("mcp_servers", "plugins")))
-    wanted = Wanted(servers={"b": McpServer(command="y")}, tool_server=("/opt/hermes",), plugins=("a@b",))
+    wanted = Wanted(
+        servers={"b": McpServer(command="y")},
+        tool_server=("/opt/hermes",),
+        plugins=("a@b",),
+    )
     after = block.join(parts, list(writer.lines(wanted)))
-    assert tomllib.loads(after) == tomllib.loads(text) | {"default_permissions": ":workspace"}
+    assert tomllib.loads(after) == tomllib.loads(text) | {
+        "default_permissions": ":workspace"
+    }
     assert block.join(block.split(after), []) == text
     reported = "\n".join(writer.unmapped)
     assert "mcp_servers is written in one line" in reported
@@ -213,11 +269,29 @@ def test_tables_that_can_be_added_to_are_open() -> None:
 
 def test_values_that_are_written_as_they_are_are_reported() -> None:
     writer = _Writer({})
-    local = McpServer(command="x", env={"API_KEY": "sk-literal", "GIT_TOKEN": "${GIT_TOKEN}"})
-    remote = McpServer(url="https://me:pw@example.org", headers={"Authorization": "Bearer literal"})
-    list(writer.lines(Wanted(servers={"l": local, "r": remote, "none": McpServer(command="z", args=("-y",))})))
+    local = McpServer(
+        command="x", env={"API_KEY": "sk-literal", "GIT_TOKEN": "${GIT_TOKEN}"}
+    )
+    remote = McpServer(
+        url="https://me:pw@example.org", headers={"Authorization": "Bearer literal"}
+    )
+    list(
+        writer.lines(
+            Wanted(
+                servers={
+                    "l": local,
+                    "r": remote,
+                    "none": McpServer(command="z", args=("-y",)),
+                }
+            )
+        )
+    )
     reported = "\n".join(writer.unmapped)
-    for where in ("mcp_servers.l.env.API_KEY", "mcp_servers.r.url", "mcp_servers.r.headers.Authorization"):
+    for where in (
+        "mcp_servers.l.env.API_KEY",
+        "mcp_servers.r.url",
+        "mcp_servers.r.headers.Authorization",
+    ):
         assert f"{where} is written as it is" in reported
     assert writer.private
     assert "literal" not in reported
@@ -227,6 +301,10 @@ def test_values_that_are_written_as_they_are_are_reported() -> None:
 
 def test_a_file_without_literal_values_is_not_private() -> None:
     writer = _Writer({})
-    list(writer.lines(Wanted(servers={"l": McpServer(command="x", env={"A_TOKEN": "${A_TOKEN}"})})))
+    list(
+        writer.lines(
+            Wanted(servers={"l": McpServer(command="x", env={"A_TOKEN": "${A_TOKEN}"})})
+        )
+    )
     assert not writer.private
     assert writer.unmapped == []

@@ -18,7 +18,15 @@ from hermes.core.budget import (
     parse_amount,
     request_tokens,
 )
-from hermes.schema.messages import AssistantMessage, Image, Message, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.schema.model import Finished, ModelEvent, ModelRequest, Retrying, TextDelta
 from hermes.schema.tools import ToolSpec
 
@@ -34,7 +42,9 @@ from hermes.schema.tools import ToolSpec
         ("1.5M", ("tokens", 1_500_000)),
     ],
 )
-def test_amounts_are_read_as_people_write_them(text: str, amount: tuple[Unit, float]) -> None:
+def test_amounts_are_read_as_people_write_them(
+    text: str, amount: tuple[Unit, float]
+) -> None:
     assert parse_amount(text) == amount
 
 
@@ -51,7 +61,9 @@ def test_without_caps_there_is_no_limit() -> None:
 def test_a_call_that_could_pass_a_cap_is_not_made() -> None:
     budget = Budget([Cap("turn", "tokens", 1000)])
     budget.spend(Usage(input_tokens=600, output_tokens=300))
-    with pytest.raises(BudgetSpent, match="needs about 106 tokens; 100 of 1,000 are left"):
+    with pytest.raises(
+        BudgetSpent, match="needs about 106 tokens; 100 of 1,000 are left"
+    ):
         budget.room(90)
 
 
@@ -77,7 +89,9 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
     inputs=st.lists(st.integers(1, 500), min_size=1, max_size=30),
     unit=st.sampled_from(["tokens", "usd"]),
 )
-def test_a_cap_is_never_passed_by_a_model_that_keeps_to_its_room(limit: int, inputs: list[int], unit: Unit) -> None:
+def test_a_cap_is_never_passed_by_a_model_that_keeps_to_its_room(
+    limit: int, inputs: list[int], unit: Unit
+) -> None:
     price = Price(0.001, 0.002)
     cap = Cap("turn", unit, limit if unit == "tokens" else limit / 1000)
     budget = Budget([cap], price)
@@ -87,13 +101,21 @@ def test_a_cap_is_never_passed_by_a_model_that_keeps_to_its_room(limit: int, inp
         except BudgetSpent:
             break
         assert room is not None
-        budget.spend(Usage(input_tokens=size, output_tokens=room, cost_usd=size * price.input + room * price.output))
+        budget.spend(
+            Usage(
+                input_tokens=size,
+                output_tokens=room,
+                cost_usd=size * price.input + room * price.output,
+            )
+        )
     assert cap.used <= cap.limit + 1e-9
 
 
 def test_what_is_used_is_looked_up_before_each_call() -> None:
     elsewhere = [100.0]
-    budget = Budget([Cap("day", "tokens", 1000)], refresh=lambda cap: (elsewhere[0], 0.0))
+    budget = Budget(
+        [Cap("day", "tokens", 1000)], refresh=lambda cap: (elsewhere[0], 0.0)
+    )
     assert budget.room(10) == 890
     elsewhere[0] = 990
     with pytest.raises(BudgetSpent, match="10 of 1,000 are left"):
@@ -108,18 +130,24 @@ def test_what_this_turn_spent_counts_before_the_log_has_it() -> None:
 
 
 def test_an_input_that_is_too_large_by_itself_is_said_with_its_size() -> None:
-    with pytest.raises(BudgetSpent, match=r"needs about 9,016 tokens; 8,000 of 8,000 are left"):
+    with pytest.raises(
+        BudgetSpent, match=r"needs about 9,016 tokens; 8,000 of 8,000 are left"
+    ):
         Budget([Cap("turn", "tokens", 8000)]).room(9000)
 
 
 def test_an_input_that_costs_too_much_is_refused_also_when_the_output_is_free() -> None:
-    with pytest.raises(BudgetSpent, match=r"needs about \$10.0000; \$5.0000 of \$5 are left"):
+    with pytest.raises(
+        BudgetSpent, match=r"needs about \$10.0000; \$5.0000 of \$5 are left"
+    ):
         Budget([Cap("day", "usd", 5)], Price(0.01, 0)).room(1000)
 
 
 def test_a_count_without_a_cost_is_priced_towards_a_cap_in_dollars() -> None:
     cap = Cap("turn", "usd", 5)
-    Budget([cap], Price(0.001, 0.002)).spend(Usage(input_tokens=1000, output_tokens=500))
+    Budget([cap], Price(0.001, 0.002)).spend(
+        Usage(input_tokens=1000, output_tokens=500)
+    )
     assert cap.used == pytest.approx(2)
 
 
@@ -128,7 +156,9 @@ def _request(*messages: Message, tools: tuple[ToolSpec, ...] = ()) -> ModelReque
 
 
 def test_letters_signs_and_half_characters_are_estimated() -> None:
-    assert [estimate_tokens(text) for text in ("", "a" * 300, "\u597d" * 100, "\ud800")] == [0, 100, 100, 1]
+    assert [
+        estimate_tokens(text) for text in ("", "a" * 300, "\u597d" * 100, "\ud800")
+    ] == [0, 100, 100, 1]
 
 
 def test_tools_arguments_and_pictures_count_as_input() -> None:
@@ -137,13 +167,26 @@ def test_tools_arguments_and_pictures_count_as_input() -> None:
     picture = Image(source="/x.png", media_type="image/png")
     assert request_tokens(_request(tools=(tool,))) > 1100
     assert request_tokens(_request(AssistantMessage(tool_calls=(call,)))) > 1000
-    assert request_tokens(_request(UserMessage(text="", images=(picture, picture)))) == 3000
-    assert request_tokens(_request(ToolFinished(call_id="c", name="t", images=(picture,)))) == 1500
+    assert (
+        request_tokens(_request(UserMessage(text="", images=(picture, picture))))
+        == 3000
+    )
+    assert (
+        request_tokens(_request(ToolFinished(call_id="c", name="t", images=(picture,))))
+        == 1500
+    )
 
 
 def test_what_a_provider_counted_replaces_the_estimate() -> None:
-    counted = AssistantMessage(text="x" * 999, usage=Usage(input_tokens=7, output_tokens=3))
-    assert request_tokens(_request(UserMessage(text="x" * 999), counted, UserMessage(text="abc"))) == 11
+    counted = AssistantMessage(
+        text="x" * 999, usage=Usage(input_tokens=7, output_tokens=3)
+    )
+    assert (
+        request_tokens(
+            _request(UserMessage(text="x" * 999), counted, UserMessage(text="abc"))
+        )
+        == 11
+    )
 
 
 class Streams:
@@ -171,8 +214,21 @@ _RETRY = Retrying("server", "500", 2, 0.1, "p", "m")
     [
         ([Finished(AssistantMessage(text="a" * 30))], [(100, 10)]),
         ([Finished(AssistantMessage())], [(100, 1)]),
-        ([TextDelta("a" * 30), Finished(AssistantMessage(text="a" * 30, usage=Usage(output_tokens=9)))], []),
-        ([TextDelta("a" * 30), _RETRY, Finished(AssistantMessage(usage=Usage(output_tokens=9)))], [(100, 10)]),
+        (
+            [
+                TextDelta("a" * 30),
+                Finished(AssistantMessage(text="a" * 30, usage=Usage(output_tokens=9))),
+            ],
+            [],
+        ),
+        (
+            [
+                TextDelta("a" * 30),
+                _RETRY,
+                Finished(AssistantMessage(usage=Usage(output_tokens=9))),
+            ],
+            [(100, 10)],
+        ),
         ([TextDelta("a" * 30)], [(100, 10)]),
         ([], []),
     ],

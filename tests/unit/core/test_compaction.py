@@ -6,15 +6,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.compaction import MARK, Cut, NotCompacted, choose_cut, compact, compacted
+from hermes.core.compaction import (
+    MARK,
+    Cut,
+    NotCompacted,
+    choose_cut,
+    compact,
+    compacted,
+)
 from hermes.core.context import measure
 from hermes.core.history import Beginning, History
 from hermes.core.prompt import PROJECT_HEAD
-from hermes.schema.events import SessionCompacted, SessionPrompted, TurnEnded, TurnStarted
-from hermes.schema.messages import AssistantMessage, Image, Message, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.events import (
+    SessionCompacted,
+    SessionPrompted,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.testing import Reply, ScriptedModel
 
-SUMMARY = "## Goal\nBuild a boat that floats, as the user asked.\n## Done\nThe keel is laid."
+SUMMARY = (
+    "## Goal\nBuild a boat that floats, as the user asked.\n## Done\nThe keel is laid."
+)
 
 
 def exchange(number: int, calls: int) -> list[Message]:
@@ -23,14 +45,26 @@ def exchange(number: int, calls: int) -> list[Message]:
     called: list[Message] = []
     if ids:
         called = [
-            AssistantMessage(tool_calls=tuple(ToolCall(id=name, name="say", arguments="{}") for name in ids)),
+            AssistantMessage(
+                tool_calls=tuple(
+                    ToolCall(id=name, name="say", arguments="{}") for name in ids
+                )
+            ),
             *(ToolFinished(call_id=name, name="say", text="x") for name in ids),
         ]
-    return [UserMessage(text=f"question {number}"), *called, AssistantMessage(text=f"answer {number}")]
+    return [
+        UserMessage(text=f"question {number}"),
+        *called,
+        AssistantMessage(text=f"answer {number}"),
+    ]
 
 
 conversations = st.lists(st.integers(0, 4), min_size=1, max_size=12).map(
-    lambda sizes: [message for number, calls in enumerate(sizes) for message in exchange(number, calls)]
+    lambda sizes: [
+        message
+        for number, calls in enumerate(sizes)
+        for message in exchange(number, calls)
+    ]
 )
 
 
@@ -42,8 +76,17 @@ def test_a_cut_never_parts_a_call_from_its_result_and_keeps_the_users_last_words
         cut = choose_cut(messages, first=first, last=last)
     except NotCompacted:
         return
-    kept = [*messages[: cut.head], *messages[cut.kept - 1 : cut.kept], *messages[len(messages) - cut.tail :]]
-    calls = [call.id for message in kept if isinstance(message, AssistantMessage) for call in message.tool_calls]
+    kept = [
+        *messages[: cut.head],
+        *messages[cut.kept - 1 : cut.kept],
+        *messages[len(messages) - cut.tail :],
+    ]
+    calls = [
+        call.id
+        for message in kept
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+    ]
     results = [message.call_id for message in kept if isinstance(message, ToolFinished)]
     assert calls == results
     assert messages[len(messages) - cut.tail] is not None
@@ -55,7 +98,9 @@ def test_a_cut_never_parts_a_call_from_its_result_and_keeps_the_users_last_words
 
 
 @pytest.mark.parametrize("before", [0, 2])
-def test_one_long_turn_is_compressed_too_and_keeps_what_the_user_asked_for(before: int) -> None:
+def test_one_long_turn_is_compressed_too_and_keeps_what_the_user_asked_for(
+    before: int,
+) -> None:
     messages = [message for number in range(before) for message in exchange(number, 0)]
     messages.append(UserMessage(text="sweep the house"))
     for number in range(100):
@@ -68,7 +113,9 @@ def test_one_long_turn_is_compressed_too_and_keeps_what_the_user_asked_for(befor
     history.turns = [Beginning(1, "t1", before * 2, frozenset())]
     history.add(1, row)
     assert len(history.messages) <= 26
-    assert [message for message in history.messages if message.text == "sweep the house"] == [messages[before * 2]]
+    assert [
+        message for message in history.messages if message.text == "sweep the house"
+    ] == [messages[before * 2]]
     assert history.messages[-20:] == messages[-20:]
     assert history.turns == []
 
@@ -111,7 +158,9 @@ def test_a_summary_that_is_none_removes_nothing(said: str) -> None:
     assert "Nothing was removed" in caught.value.hint
 
 
-def test_the_history_shows_the_summary_in_place_of_the_middle_and_forgets_old_counts() -> None:
+def test_the_history_shows_the_summary_in_place_of_the_middle_and_forgets_old_counts() -> (
+    None
+):
     history = History()
     history.add(1, SessionPrompted(system=("be brief",)))
     seq = 1
@@ -119,34 +168,56 @@ def test_the_history_shows_the_summary_in_place_of_the_middle_and_forgets_old_co
         seq += 1
         history.add(seq, UserMessage(text=f"question {number}"))
         history.add(seq + 1, TurnStarted(inputs=(seq,)), f"t{number}")
-        reply = AssistantMessage(text=f"answer {number}", usage=Usage(input_tokens=9_000 if number else 100))
+        reply = AssistantMessage(
+            text=f"answer {number}", usage=Usage(input_tokens=9_000 if number else 100)
+        )
         history.add(seq + 2, reply)
         history.add(seq + 3, TurnEnded(reason="done"))
         seq += 3
     assert measure(history, 10_000).used == 9_000
     history.add(seq + 1, SessionCompacted(summary=SUMMARY, head=2, tail=4))
     texts = [message.text for message in history.messages]
-    assert texts == ["question 0", "answer 0", MARK + SUMMARY, "question 3", "answer 3", "question 4", "answer 4"]
+    assert texts == [
+        "question 0",
+        "answer 0",
+        MARK + SUMMARY,
+        "question 3",
+        "answer 3",
+        "question 4",
+        "answer 4",
+    ]
     assert measure(history, 10_000).used < 1_000
     assert [turn.turn for turn in history.turns] == ["t3", "t4"]
     assert [turn.messages for turn in history.turns] == [3, 5]
 
 
 def test_what_is_compacted_twice_keeps_one_summary() -> None:
-    messages: list[Message] = [message for number in range(4) for message in exchange(number, 0)]
+    messages: list[Message] = [
+        message for number in range(4) for message in exchange(number, 0)
+    ]
     once = compacted(messages, SessionCompacted(summary="first", head=2, tail=4))
     twice = compacted(once, SessionCompacted(summary="second", head=2, tail=2))
-    assert [message.text for message in twice if message.text.startswith(MARK)] == [f"{MARK}second"]
+    assert [message.text for message in twice if message.text.startswith(MARK)] == [
+        f"{MARK}second"
+    ]
 
 
-def test_what_does_not_fit_the_summarising_model_is_read_in_pieces_that_bring_the_notes_up_to_date() -> None:
-    messages = [UserMessage(text=f"wish {number}: " + "a boat " * 100) for number in range(30)]
-    model = ScriptedModel(*(Reply(text=f"{SUMMARY} Part {number}.") for number in range(3)))
+def test_what_does_not_fit_the_summarising_model_is_read_in_pieces_that_bring_the_notes_up_to_date() -> (
+    None
+):
+    messages = [
+        UserMessage(text=f"wish {number}: " + "a boat " * 100) for number in range(30)
+    ]
+    model = ScriptedModel(
+        *(Reply(text=f"{SUMMARY} Part {number}.") for number in range(3))
+    )
     row = asyncio.run(compact(model, messages, Cut(0, 2), window=9_000))
     asked = [request.messages[0].text for request in model.requests]
     assert len(asked) == 3
     assert all(f"wish {number}:" in "".join(asked) for number in range(28))
-    assert [f"Part {number - 1}.\n</notes>" in text for number, text in enumerate(asked)] == [False, True, True]
+    assert [
+        f"Part {number - 1}.\n</notes>" in text for number, text in enumerate(asked)
+    ] == [False, True, True]
     assert row.summary == f"{SUMMARY} Part 2."
     assert row.usage == Usage(input_tokens=30, output_tokens=15, cost_usd=0.0)
 
@@ -159,7 +230,11 @@ def test_a_conversation_far_too_long_for_the_summarising_model_is_left_alone() -
 
 def test_keys_are_in_neither_the_question_nor_the_summary() -> None:
     key = "sk-proj-" + "a1B2c3D4" * 4
-    messages = [UserMessage(text=f"use {key} please"), *exchange(1, 0), UserMessage(text=f"{key} again")]
+    messages = [
+        UserMessage(text=f"use {key} please"),
+        *exchange(1, 0),
+        UserMessage(text=f"{key} again"),
+    ]
     model = ScriptedModel(Reply(text=f"{SUMMARY}\nThe key is {key}."))
     row = asyncio.run(compact(model, messages, Cut(0, 1)))
     assert key not in str(model.requests)

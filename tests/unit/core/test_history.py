@@ -39,7 +39,12 @@ def test_words_enter_where_a_turn_took_them_in_not_where_they_were_typed() -> No
         TurnStarted(inputs=(3,)),
         AssistantMessage(text="answer two"),
     )
-    assert [message.text for message in history.messages] == ["one", "answer one", "two", "answer two"]
+    assert [message.text for message in history.messages] == [
+        "one",
+        "answer one",
+        "two",
+        "answer two",
+    ]
     assert not history.waiting
 
 
@@ -51,7 +56,12 @@ def test_results_follow_their_call_in_the_order_of_the_calls() -> None:
         ToolFinished(call_id="a", name="echo", text="first"),
         Steered(inputs=(3,)),
     )
-    assert [message.text for message in history.messages] == ["", "first", "second", "meanwhile"]
+    assert [message.text for message in history.messages] == [
+        "",
+        "first",
+        "second",
+        "meanwhile",
+    ]
 
 
 def test_an_open_turn_and_its_started_calls_are_known_after_a_crash() -> None:
@@ -62,14 +72,22 @@ def test_an_open_turn_and_its_started_calls_are_known_after_a_crash() -> None:
         ToolStarted(call_id="a", name="echo", arguments="{}"),
     )
     assert history.open_turn == "turn"
-    texts = [(result.call_id, result.text) for result in history.unfinished("Who knows.")]
-    assert texts == [("a", "Who knows."), ("b", "Not run: the turn ended before this call began.")]
+    texts = [
+        (result.call_id, result.text) for result in history.unfinished("Who knows.")
+    ]
+    assert texts == [
+        ("a", "Who knows."),
+        ("b", "Not run: the turn ended before this call began."),
+    ]
 
 
 def test_a_call_that_another_call_made_gets_a_result_after_a_crash_too() -> None:
     history = _history(
         AssistantMessage(tool_calls=_calls("a")),
-        *(ToolStarted(call_id=name, name="echo", arguments="{}") for name in ("a", "a/1", "a/2", "a/3")),
+        *(
+            ToolStarted(call_id=name, name="echo", arguments="{}")
+            for name in ("a", "a/1", "a/2", "a/3")
+        ),
         ToolFinished(call_id="a/1", name="echo", text="done"),
         ApprovalRequested(call_id="a/3", name="echo", arguments="{}", summary="echo"),
     )
@@ -91,7 +109,9 @@ def test_a_call_that_still_waited_for_approval_did_not_run() -> None:
         ToolStarted(call_id="a", name="echo", arguments="{}"),
         ApprovalRequested(call_id="a", name="echo", arguments="{}", summary="echo"),
     )
-    assert [result.text for result in history.unfinished("It ran.")] == ["Not run: it was not approved."]
+    assert [result.text for result in history.unfinished("It ran.")] == [
+        "Not run: it was not approved."
+    ]
 
 
 def test_an_empty_reply_is_not_shown_to_the_model_again() -> None:
@@ -100,13 +120,26 @@ def test_an_empty_reply_is_not_shown_to_the_model_again() -> None:
 
 _EVENTS = st.lists(
     st.one_of(
-        st.builds(UserMessage, text=st.text(max_size=3), delivery=st.sampled_from(["queue", "steer"])),
-        st.builds(TurnStarted, inputs=st.lists(st.integers(1, 12), max_size=3).map(tuple)),
+        st.builds(
+            UserMessage,
+            text=st.text(max_size=3),
+            delivery=st.sampled_from(["queue", "steer"]),
+        ),
+        st.builds(
+            TurnStarted, inputs=st.lists(st.integers(1, 12), max_size=3).map(tuple)
+        ),
         st.builds(Steered, inputs=st.lists(st.integers(1, 12), max_size=2).map(tuple)),
         st.builds(
-            AssistantMessage, text=st.text(max_size=3), tool_calls=st.sampled_from([(), _calls("a"), _calls("b")])
+            AssistantMessage,
+            text=st.text(max_size=3),
+            tool_calls=st.sampled_from([(), _calls("a"), _calls("b")]),
         ),
-        st.builds(ToolFinished, call_id=st.sampled_from("ab"), name=st.just("echo"), text=st.text(max_size=3)),
+        st.builds(
+            ToolFinished,
+            call_id=st.sampled_from("ab"),
+            name=st.just("echo"),
+            text=st.text(max_size=3),
+        ),
     ),
     max_size=12,
 )
@@ -125,8 +158,12 @@ def test_a_new_row_only_adds_at_the_end(events: list[Event]) -> None:
 @given(_EVENTS)
 def test_no_message_is_given_to_the_model_twice(events: list[Event]) -> None:
     history = _history(*events)
-    users = [message for message in history.messages if isinstance(message, UserMessage)]
-    assert len(users) + len(history.waiting) == sum(isinstance(event, UserMessage) for event in events)
+    users = [
+        message for message in history.messages if isinstance(message, UserMessage)
+    ]
+    assert len(users) + len(history.waiting) == sum(
+        isinstance(event, UserMessage) for event in events
+    )
 
 
 class _Log:
@@ -145,7 +182,9 @@ class _Log:
         """A turn that answers what waits: `say`, `call`, `steer`, `queue` (for later), `allow`."""
         self._turns += 1
         name = f"turn{self._turns}"
-        waiting = tuple(_replayed(self.rows).waiting) or (self.add(UserMessage(text=name)),)
+        waiting = tuple(_replayed(self.rows).waiting) or (
+            self.add(UserMessage(text=name)),
+        )
         began = self.add(TurnStarted(inputs=waiting), name)
         for number, step in enumerate(steps):
             self._step(step, f"{name}.{number}", name)
@@ -159,12 +198,17 @@ class _Log:
         if step == "say":
             self.add(AssistantMessage(text=text), turn)
         elif step == "steer":
-            self.add(Steered(inputs=(self.add(UserMessage(text=text, delivery="steer")),)), turn)
+            self.add(
+                Steered(inputs=(self.add(UserMessage(text=text, delivery="steer")),)),
+                turn,
+            )
         elif step == "queue":
             self.add(UserMessage(text=text))
         else:
             self.add(AssistantMessage(tool_calls=_calls(text)), turn)
-            request = ApprovalRequested(call_id=text, name="echo", arguments="{}", summary="echo", shape=text)
+            request = ApprovalRequested(
+                call_id=text, name="echo", arguments="{}", summary="echo", shape=text
+            )
             self.add(request, turn)
             if step == "allow":
                 self.add(ApprovalAnswered(call_id=text, answer="session"), turn)
@@ -180,28 +224,57 @@ def _replayed(rows: list[tuple[int, Event, str]]) -> History:
 
 def _view(history: History) -> tuple[object, ...]:
     waiting = list(history.waiting.values())
-    return history.messages, waiting, history.allowed, history.turns, history.open_calls, history.open_turn
+    return (
+        history.messages,
+        waiting,
+        history.allowed,
+        history.turns,
+        history.open_calls,
+        history.open_turn,
+    )
 
 
-_STEPS = st.lists(st.sampled_from(["say", "call", "steer", "queue", "allow"]), max_size=5)
+_STEPS = st.lists(
+    st.sampled_from(["say", "call", "steer", "queue", "allow"]), max_size=5
+)
 
 
 @given(st.lists(_STEPS, min_size=1, max_size=4), st.integers(1, 4), st.booleans())
-def test_after_an_undo_it_is_as_if_the_turns_had_never_been(turns: list[list[str]], back: int, crashed: bool) -> None:
+def test_after_an_undo_it_is_as_if_the_turns_had_never_been(
+    turns: list[list[str]], back: int, crashed: bool
+) -> None:
     log = _Log()
-    began = [log.turn(steps, ended=not (crashed and place == len(turns) - 1)) for place, steps in enumerate(turns)]
+    began = [
+        log.turn(steps, ended=not (crashed and place == len(turns) - 1))
+        for place, steps in enumerate(turns)
+    ]
     since = began[-min(back, len(began))]
     before = [row for row in log.rows if row[0] < since]
-    inputs = next(event.inputs for seq, event, _ in log.rows if seq == since and isinstance(event, TurnStarted))
+    inputs = next(
+        event.inputs
+        for seq, event, _ in log.rows
+        if seq == since and isinstance(event, TurnStarted)
+    )
     never = [row for row in before if row[0] not in inputs]
-    taken = {seq for _, event, _ in log.rows if isinstance(event, (TurnStarted, Steered)) for seq in event.inputs}
-    waits_on = [row for row in log.rows if row[0] > since and isinstance(row[1], UserMessage) and row[0] not in taken]
+    taken = {
+        seq
+        for _, event, _ in log.rows
+        if isinstance(event, (TurnStarted, Steered))
+        for seq in event.inputs
+    }
+    waits_on = [
+        row
+        for row in log.rows
+        if row[0] > since and isinstance(row[1], UserMessage) and row[0] not in taken
+    ]
     log.add(SessionUndone(since=since))
     assert _view(_replayed(log.rows)) == _view(_replayed(never + waits_on))
 
 
 @given(st.lists(_STEPS, min_size=1, max_size=4), st.integers(1, 4))
-def test_a_redo_gives_back_what_the_undo_took(turns: list[list[str]], back: int) -> None:
+def test_a_redo_gives_back_what_the_undo_took(
+    turns: list[list[str]], back: int
+) -> None:
     log = _Log()
     began = [log.turn(steps) for steps in turns]
     before = _view(_replayed(log.rows))
@@ -220,7 +293,12 @@ def test_what_is_said_after_an_undo_can_not_be_mixed_with_what_was_taken_back() 
     messages = _replayed(log.rows).messages
     log.add(SessionRedone(undone=undone))
     assert _replayed(log.rows).messages == messages
-    assert [message.text for message in messages] == ["turn1", "turn1.0", "turn3", "turn3.0"]
+    assert [message.text for message in messages] == [
+        "turn1",
+        "turn1.0",
+        "turn3",
+        "turn3.0",
+    ]
 
 
 def test_an_undo_of_a_turn_that_is_not_there_changes_nothing() -> None:
@@ -239,7 +317,9 @@ def test_nothing_of_a_turn_that_was_taken_back_waits_for_a_person() -> None:
     assert not history.unfinished("It ran.")
 
 
-def test_a_turn_that_goes_on_with_what_a_crash_left_open_is_taken_back_with_it() -> None:
+def test_a_turn_that_goes_on_with_what_a_crash_left_open_is_taken_back_with_it() -> (
+    None
+):
     log = _Log()
     log.turn(["say"])
     crashed = log.turn(["call"], ended=False)
@@ -250,4 +330,7 @@ def test_a_turn_that_goes_on_with_what_a_crash_left_open_is_taken_back_with_it()
     last = _replayed(log.rows).turns[-1]
     assert (last.seq, last.turn, last.then) == (crashed, "turn2", ("turn3",))
     log.add(SessionUndone(since=last.seq))
-    assert [message.text for message in _replayed(log.rows).messages] == ["turn1", "turn1.0"]
+    assert [message.text for message in _replayed(log.rows).messages] == [
+        "turn1",
+        "turn1.0",
+    ]

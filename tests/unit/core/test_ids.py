@@ -13,7 +13,9 @@ def test_an_id_is_the_utc_time_and_six_hexadecimal_digits() -> None:
 
 def test_ids_of_the_same_second_differ() -> None:
     ids = SystemIds(FakeClock())
-    assert len({ids.session() for _ in range(50)} | {ids.turn() for _ in range(50)}) == 100
+    assert (
+        len({ids.session() for _ in range(50)} | {ids.turn() for _ in range(50)}) == 100
+    )
 
 
 def test_ids_sort_by_age() -> None:

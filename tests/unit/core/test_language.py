@@ -10,15 +10,27 @@ from hermes.core.language import language_of
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        ("Please build me a boat that floats, and it is not to be too expensive for the children.", "english"),
+        (
+            "Please build me a boat that floats, and it is not to be too expensive for the children.",
+            "english",
+        ),
         (
             "Bitte bau mir ein Boot, das schwimmt, und es ist nicht zu teuer für die Kinder, mit dem Kiel auf Holz.",
             "german",
         ),
-        ("Le bateau est dans le port et la quille est pour les enfants, avec une voile que nous avons.", "french"),
-        ("El barco es para los niños y no es muy caro, con una vela que se pone en las noches.", "spanish"),
+        (
+            "Le bateau est dans le port et la quille est pour les enfants, avec une voile que nous avons.",
+            "french",
+        ),
+        (
+            "El barco es para los niños y no es muy caro, con una vela que se pone en las noches.",
+            "spanish",
+        ),
         ("请帮我造一艘能漂浮的船，不要太贵，龙骨在侧面。谢谢你的帮助。", "han"),
-        ("船を作ってください。高すぎないようにしてください。キールは横です。", "japanese"),
+        (
+            "船を作ってください。高すぎないようにしてください。キールは横です。",
+            "japanese",
+        ),
         ("배를 만들어 주세요. 너무 비싸지 않게 해 주세요.", "korean"),
         ("Построй мне лодку, которая не тонет, и недорого.", "cyrillic"),
         ("fix src/main.py TypeError int str", ""),

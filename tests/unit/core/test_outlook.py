@@ -1,7 +1,13 @@
 """What making room would do, without doing it."""
 
 from hermes.core.outlook import Outlook, outlook
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
 
 
 def turn(number: int, size: int) -> list[Message]:

@@ -11,8 +11,22 @@ from hermes.core.history import History
 from hermes.core.room import Limits, Room, choose_trim, trim
 from hermes.errors import ModelError
 from hermes.schema.event import Event
-from hermes.schema.events import CompactionFailed, PictureDescribed, SessionCompacted, SessionTrimmed, TurnStarted
-from hermes.schema.messages import AssistantMessage, Image, Message, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.events import (
+    CompactionFailed,
+    PictureDescribed,
+    SessionCompacted,
+    SessionTrimmed,
+    TurnStarted,
+)
+from hermes.schema.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.schema.model import ModelRequest
 from hermes.testing import FakeClock, Reply, ScriptedModel
 
@@ -29,15 +43,24 @@ def called(name: str, result: str, tokens: int = 0) -> list[Message]:
 
 
 def talk(*parts: list[Message], tokens: int = 900) -> ModelRequest:
-    latest = [UserMessage(text="go on"), AssistantMessage(text="yes", usage=Usage(input_tokens=tokens))]
-    messages = [UserMessage(text="begin"), *(message for part in parts for message in part), *latest]
+    latest = [
+        UserMessage(text="go on"),
+        AssistantMessage(text="yes", usage=Usage(input_tokens=tokens)),
+    ]
+    messages = [
+        UserMessage(text="begin"),
+        *(message for part in parts for message in part),
+        *latest,
+    ]
     return ModelRequest(system=("s",), messages=tuple(messages))
 
 
 def room(*replies: Any, window: int = 1_000, clock: FakeClock | None = None) -> Room:
     model = ScriptedModel(*replies)
     return Room(
-        lambda session, messages, cut: compact(model, messages, cut), Limits(window, 0.8, 1, 2), clock or FakeClock()
+        lambda session, messages, cut: compact(model, messages, cut),
+        Limits(window, 0.8, 1, 2),
+        clock or FakeClock(),
     )
 
 
@@ -51,18 +74,28 @@ async def test_long_old_results_become_pointers_before_anything_is_summarised() 
     rows = await room().make("s", request)
     assert rows == [SessionTrimmed(call_ids=("a",), freed=5_000)]
     after = trim(request.messages, rows[0])  # type: ignore[arg-type]
-    assert [message.text[:9] for message in after if isinstance(message, ToolFinished)] == ["[removed ", "short"]
-    assert all(message.usage is None for message in after if isinstance(message, AssistantMessage) and message.text)
+    assert [
+        message.text[:9] for message in after if isinstance(message, ToolFinished)
+    ] == ["[removed ", "short"]
+    assert all(
+        message.usage is None
+        for message in after
+        if isinstance(message, AssistantMessage) and message.text
+    )
 
 
 async def test_when_that_is_not_enough_the_middle_is_summarised() -> None:
-    request = talk(called("a", "short"), called("b", "short too"), called("c", "and this"))
+    request = talk(
+        called("a", "short"), called("b", "short too"), called("c", "and this")
+    )
     (row,) = await room(Reply(text=SUMMARY)).make("s", request)
     assert isinstance(row, SessionCompacted)
     assert (row.head, row.tail) == (1, 2)
 
 
-async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_once() -> None:
+async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_once() -> (
+    None
+):
     clock = FakeClock()
     maker = room(Reply(text=""), Reply(text=SUMMARY), clock=clock)
     request = talk(called("a", "short"), called("b", "short too"))
@@ -77,7 +110,9 @@ async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_o
 
 
 async def test_a_provider_that_says_too_long_is_believed() -> None:
-    (row,) = await room(Reply(text=SUMMARY)).make("s", talk(called("a", "x"), called("b", "y"), tokens=10), forced=True)
+    (row,) = await room(Reply(text=SUMMARY)).make(
+        "s", talk(called("a", "x"), called("b", "y"), tokens=10), forced=True
+    )
     assert isinstance(row, SessionCompacted)
 
 
@@ -85,11 +120,18 @@ def test_a_result_that_was_repeated_later_is_kept_once() -> None:
     long = "y" * 3_000
     messages = [*called("a", long), *called("b", long)]
     assert choose_trim(messages, last=10).call_ids == ("a",)
-    assert choose_trim(trim(messages, choose_trim(messages, last=10)), last=10).call_ids == ()
+    assert (
+        choose_trim(trim(messages, choose_trim(messages, last=10)), last=10).call_ids
+        == ()
+    )
 
 
 def test_the_history_of_the_same_rows_is_the_same() -> None:
-    rows: list[Event] = [UserMessage(text="begin"), TurnStarted(inputs=(1,)), *called("a", "z" * 3_000)]
+    rows: list[Event] = [
+        UserMessage(text="begin"),
+        TurnStarted(inputs=(1,)),
+        *called("a", "z" * 3_000),
+    ]
     rows += [SessionTrimmed(call_ids=("a",), freed=3_000)]
     one, two = History(), History()
     for history in (one, two):
@@ -105,10 +147,16 @@ async def test_a_turn_asks_again_once_room_was_made(made: bool) -> None:
         def is_full(self, session: str, request: ModelRequest) -> bool:
             return False
 
-        async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
+        async def make(
+            self, session: str, request: ModelRequest, *, forced: bool = False
+        ) -> list[Event]:
             if not forced:
                 return []
-            return [SessionTrimmed(call_ids=())] if made else [CompactionFailed(detail="no")]
+            return (
+                [SessionTrimmed(call_ids=())]
+                if made
+                else [CompactionFailed(detail="no")]
+            )
 
     too_long = ModelError("too long", reason="too_long", compress=True)
     bench = Bench(ScriptedModel(Reply(error=too_long), "then this"), context=Engine())
@@ -123,12 +171,20 @@ async def test_room_is_not_made_beyond_a_cap() -> None:
         def is_full(self, session: str, request: ModelRequest) -> bool:
             return True
 
-        async def make(self, session: str, request: ModelRequest, *, forced: bool = False) -> list[Event]:
+        async def make(
+            self, session: str, request: ModelRequest, *, forced: bool = False
+        ) -> list[Event]:
             asked.append(session)
             return []
 
-    bench = Bench(ScriptedModel("never said"), context=Engine(), budget=Budget([Cap("turn", "tokens", 20)]))
-    ended = await bench.run("a question of several words, more than the cap has room for")
+    bench = Bench(
+        ScriptedModel("never said"),
+        context=Engine(),
+        budget=Budget([Cap("turn", "tokens", 20)]),
+    )
+    ended = await bench.run(
+        "a question of several words, more than the cap has room for"
+    )
     assert ended.reason == "budget"
     assert asked == []
 
@@ -137,10 +193,14 @@ PICTURE = Image(source="/p/shot.png", media_type="image/png")
 
 
 def test_old_pictures_become_pointers_and_new_ones_stay() -> None:
-    shown = ToolFinished(call_id="v", name="view_image", text="[shot.png: png, 4 x 3]", images=(PICTURE,))
+    shown = ToolFinished(
+        call_id="v", name="view_image", text="[shot.png: png, 4 x 3]", images=(PICTURE,)
+    )
     messages = [
         UserMessage(text="what is this?", images=(PICTURE,)),
-        AssistantMessage(tool_calls=(ToolCall(id="v", name="view_image", arguments="{}"),)),
+        AssistantMessage(
+            tool_calls=(ToolCall(id="v", name="view_image", arguments="{}"),)
+        ),
         shown,
         UserMessage(text="and now?", images=(PICTURE,)),
         AssistantMessage(text="the same"),
@@ -150,8 +210,13 @@ def test_old_pictures_become_pointers_and_new_ones_stay() -> None:
     assert row.freed > 5_000
     after = trim(messages, row)
     assert [len(getattr(message, "images", ())) for message in after] == [0, 0, 0, 1, 0]
-    assert after[0].text == "what is this?\n\n[pictures removed to make room: /p/shot.png]"
-    assert after[2].text == "[shot.png: png, 4 x 3]\n\n[pictures removed to make room: /p/shot.png]"
+    assert (
+        after[0].text == "what is this?\n\n[pictures removed to make room: /p/shot.png]"
+    )
+    assert (
+        after[2].text
+        == "[shot.png: png, 4 x 3]\n\n[pictures removed to make room: /p/shot.png]"
+    )
     again = choose_trim(after, last=2)
     assert (again.call_ids, again.pictures) == ((), 0)
 

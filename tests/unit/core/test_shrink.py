@@ -14,9 +14,15 @@ from hermes.installation import install_hint
 pillow = pytest.importorskip("PIL.Image")
 
 
-def picture(width: int, height: int, kind: str = "PNG", mode: str = "RGB", *, noisy: bool = True) -> bytes:
+def picture(
+    width: int, height: int, kind: str = "PNG", mode: str = "RGB", *, noisy: bool = True
+) -> bytes:
     bands = len(mode)
-    pixels = random.Random(7).randbytes(width * height * bands) if noisy else bytes(width * height * bands)
+    pixels = (
+        random.Random(7).randbytes(width * height * bands)
+        if noisy
+        else bytes(width * height * bands)
+    )
     place = io.BytesIO()
     pillow.frombytes(mode, (width, height), pixels).save(place, kind)
     return place.getvalue()
@@ -35,9 +41,12 @@ def test_a_picture_with_too_many_pixels_keeps_its_kind_and_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "mode"), [("PNG", "RGBA"), ("PNG", "RGB"), ("JPEG", "RGB"), ("WEBP", "RGB"), ("GIF", "L")]
+    ("kind", "mode"),
+    [("PNG", "RGBA"), ("PNG", "RGB"), ("JPEG", "RGB"), ("WEBP", "RGB"), ("GIF", "L")],
 )
-def test_a_picture_with_too_many_bytes_becomes_a_smaller_jpeg(kind: str, mode: str) -> None:
+def test_a_picture_with_too_many_bytes_becomes_a_smaller_jpeg(
+    kind: str, mode: str
+) -> None:
     data = picture(300, 200, kind, mode)
     small = shrunk(data, Limits(20_000, 8_000))
     assert len(small) <= 20_000 < len(data)
@@ -54,7 +63,11 @@ def test_a_picture_taken_sideways_stays_upright() -> None:
 
 
 def test_a_small_file_that_would_unfold_to_a_huge_picture_is_not_unfolded() -> None:
-    bomb = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 60_000, 60_000) + bytes(40)
+    bomb = (
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+        + struct.pack(">II", 60_000, 60_000)
+        + bytes(40)
+    )
     with pytest.raises(NotShrunk, match="60000 x 60000 pixels"):
         shrunk(bomb, Limits(1_000_000, 8_000))
 
@@ -64,7 +77,9 @@ def test_a_damaged_picture_is_said_to_be_so() -> None:
         shrunk(picture(300, 200)[:5_000], Limits(1_000, 8_000))
 
 
-def test_without_the_part_that_decodes_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_part_that_decodes_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     data = picture(300, 200)
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(NotShrunk) as caught:
@@ -72,7 +87,9 @@ def test_without_the_part_that_decodes_it_says_what_to_do(monkeypatch: pytest.Mo
     assert install_hint("images") in caught.value.hint
 
 
-def test_the_frames_of_a_gif_are_looked_at_and_not_only_what_it_says_of_itself() -> None:
+def test_the_frames_of_a_gif_are_looked_at_and_not_only_what_it_says_of_itself() -> (
+    None
+):
     frame = b",\0\0\0\0" + struct.pack("<HH", 12_000, 12_000) + b"\0\2\2D\1\0;"
     bomb = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff" + frame
     with pytest.raises(NotShrunk, match="to be made smaller here"):

@@ -29,12 +29,22 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.schema.model import Finished, ModelEvent, ModelRequest, Retrying, TextDelta
 from hermes.schema.tools import ToolResult, ToolSpec
 from hermes.testing import Reply, ScriptedModel
 
-_SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+_SCHEMA = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+}
 
 
 class MemoryJournal:
@@ -80,7 +90,9 @@ class SayTool:
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         return ()
 
-    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def run(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
         text = arguments["text"]
         self.ran.append(text)
         if text == "hang":
@@ -115,7 +127,11 @@ class FixedApprovals:
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         self.asked.append(request)
-        return ApprovalAnswered(call_id=request.call_id, answer=self._answer, by=self._by)  # type: ignore[arg-type]
+        return ApprovalAnswered(
+            call_id=request.call_id,
+            answer=self._answer,  # type: ignore[arg-type]
+            by=self._by,
+        )
 
     async def question(self, request: QuestionAsked) -> QuestionAnswered:
         return QuestionAnswered(call_id=request.call_id, text="blue", by=self._by)
@@ -125,7 +141,12 @@ class Bench:
     """A turn ready to run."""
 
     def __init__(
-        self, model: Any, *, policy: str = "allow", approvals: FixedApprovals | None = None, **options: Any
+        self,
+        model: Any,
+        *,
+        policy: str = "allow",
+        approvals: FixedApprovals | None = None,
+        **options: Any,
     ) -> None:
         self.tool = SayTool()
         self.approvals = approvals or FixedApprovals()
@@ -133,17 +154,26 @@ class Bench:
         self.budget = options.pop("budget", Budget())
         runner = CallRunner({"say": self.tool}, FixedPolicy(policy), self.approvals)
         self.runtime = NativeRuntime(
-            model, runner, max_steps=options.pop("max_steps", 50), context=options.pop("context", None)
+            model,
+            runner,
+            max_steps=options.pop("max_steps", 50),
+            context=options.pop("context", None),
         )
         self.turn = Turn(
-            session="s", cwd=Path("/"), journal=self.journal, history=self.journal.history, budget=self.budget
+            session="s",
+            cwd=Path("/"),
+            journal=self.journal,
+            history=self.journal.history,
+            budget=self.budget,
         )
 
     async def run(self, text: str = "hello") -> TurnEnded:
         await self.journal.record(UserMessage(text=text), TurnStarted(inputs=(1,)))
         async with asyncio.timeout(20):
             ended = await self.runtime.run(self.turn)
-        await self.journal.record(*self.journal.history.unfinished("Stopped while it ran."))
+        await self.journal.record(
+            *self.journal.history.unfinished("Stopped while it ran.")
+        )
         return ended
 
     @property
@@ -159,11 +189,18 @@ async def test_an_answer_ends_the_turn_and_was_streamed() -> None:
     bench = Bench(ScriptedModel("hello to you too"))
     ended = await bench.run()
     assert ended.reason == "done"
-    assert "".join(row.text for row in bench.journal.shown if isinstance(row, MessageDelta)) == "hello to you too"
+    assert (
+        "".join(
+            row.text for row in bench.journal.shown if isinstance(row, MessageDelta)
+        )
+        == "hello to you too"
+    )
     assert bench.journal.of(AssistantMessage)[0].text == "hello to you too"
 
 
-async def test_a_call_is_on_disk_before_it_runs_and_its_result_goes_back_to_the_model() -> None:
+async def test_a_call_is_on_disk_before_it_runs_and_its_result_goes_back_to_the_model() -> (
+    None
+):
     model = ScriptedModel(_say("hi"), "done")
     bench = Bench(model)
     ended = await bench.run()
@@ -183,7 +220,10 @@ async def test_results_come_in_the_order_of_the_calls() -> None:
 async def test_a_failing_tool_tells_the_model_why() -> None:
     bench = Bench(ScriptedModel(_say("fail"), _say("crash"), "done"))
     assert (await bench.run()).reason == "done"
-    assert bench.results == ["it did not work. Try again.", "The tool failed: RuntimeError: bug"]
+    assert bench.results == [
+        "it did not work. Try again.",
+        "The tool failed: RuntimeError: bug",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +235,9 @@ async def test_a_failing_tool_tells_the_model_why() -> None:
         ('{"text": "hi", "extra": 1}', "unknown argument: extra"),
     ],
 )
-async def test_a_call_with_broken_arguments_is_never_run(arguments: str, message: str) -> None:
+async def test_a_call_with_broken_arguments_is_never_run(
+    arguments: str, message: str
+) -> None:
     bench = Bench(ScriptedModel(Reply(calls=(("say", arguments),)), "sorry"))
     assert (await bench.run()).reason == "done"
     assert bench.tool.ran == []
@@ -234,7 +276,10 @@ async def test_empty_replies_are_asked_again_and_then_reported() -> None:
 
 
 async def test_a_reply_that_was_cut_off_is_continued() -> None:
-    model = Streams([Finished(AssistantMessage(text="first half and", finish="length"))], [_done("the rest.")])
+    model = Streams(
+        [Finished(AssistantMessage(text="first half and", finish="length"))],
+        [_done("the rest.")],
+    )
     bench = Bench(model)
     assert (await bench.run()).reason == "done"
     assert bench.journal.of(UserMessage)[-1].origin == "hermes"
@@ -242,7 +287,9 @@ async def test_a_reply_that_was_cut_off_is_continued() -> None:
 
 
 @pytest.mark.parametrize("ending", ["whole.", "好的。", "done 🎉", "x ^"])
-async def test_a_reply_that_hit_the_limit_at_a_natural_end_is_whole(ending: str) -> None:
+async def test_a_reply_that_hit_the_limit_at_a_natural_end_is_whole(
+    ending: str,
+) -> None:
     bench = Bench(Streams([Finished(AssistantMessage(text=ending, finish="length"))]))
     assert (await bench.run()).reason == "done"
 
@@ -257,26 +304,44 @@ async def test_a_call_that_was_cut_off_is_never_run() -> None:
 
 
 async def test_a_refusal_ends_the_turn_as_refused() -> None:
-    bench = Bench(Streams([Finished(AssistantMessage(text="I won't.", finish="refused"))]))
+    bench = Bench(
+        Streams([Finished(AssistantMessage(text="I won't.", finish="refused"))])
+    )
     assert (await bench.run()).reason == "refused"
 
 
 async def test_a_refusal_with_calls_leaves_none_open() -> None:
     call = ToolCall(id="c", name="say", arguments='{"text": "hi"}')
-    bench = Bench(Streams([Finished(AssistantMessage(text="I won't.", tool_calls=(call,), finish="refused"))]))
+    bench = Bench(
+        Streams(
+            [
+                Finished(
+                    AssistantMessage(
+                        text="I won't.", tool_calls=(call,), finish="refused"
+                    )
+                )
+            ]
+        )
+    )
     assert (await bench.run()).reason == "refused"
     assert (bench.tool.ran, len(bench.results)) == ([], 1)
 
 
 async def test_calls_with_the_same_id_or_none_each_get_their_result() -> None:
     calls = tuple(
-        ToolCall(id=name, name="say", arguments=f'{{"text": "{n}"}}') for n, name in enumerate(["x", "x", ""])
+        ToolCall(id=name, name="say", arguments=f'{{"text": "{n}"}}')
+        for n, name in enumerate(["x", "x", ""])
     )
-    model = Streams([Finished(AssistantMessage(tool_calls=calls, finish="tool_calls"))], [_done("ok.")])
+    model = Streams(
+        [Finished(AssistantMessage(tool_calls=calls, finish="tool_calls"))],
+        [_done("ok.")],
+    )
     bench = Bench(model)
     await bench.run()
     assert bench.results == ["0", "1", "2"]
-    assert len({call.id for call in bench.journal.of(AssistantMessage)[0].tool_calls}) == 3
+    assert (
+        len({call.id for call in bench.journal.of(AssistantMessage)[0].tool_calls}) == 3
+    )
 
 
 async def test_a_result_that_is_not_text_is_shown_by_its_codes() -> None:
@@ -286,7 +351,14 @@ async def test_a_result_that_is_not_text_is_shown_by_its_codes() -> None:
 
 
 async def test_a_failed_model_ends_the_turn_with_its_words() -> None:
-    bench = Bench(ScriptedModel(Reply(text="part", error=ModelError("no credit", hint="Pay.", reason="billing"))))
+    bench = Bench(
+        ScriptedModel(
+            Reply(
+                text="part",
+                error=ModelError("no credit", hint="Pay.", reason="billing"),
+            )
+        )
+    )
     ended = await bench.run()
     assert (ended.reason, ended.detail) == ("failed", "no credit. Pay.")
     assert bench.journal.of(AssistantMessage) == []
@@ -294,7 +366,9 @@ async def test_a_failed_model_ends_the_turn_with_its_words() -> None:
 
 async def test_a_retry_voids_what_was_streamed() -> None:
     retry = Retrying("server", "500", 2, 0.1, "p", "m")
-    bench = Bench(Streams([TextDelta("par"), retry, TextDelta("whole."), _done("whole.")]))
+    bench = Bench(
+        Streams([TextDelta("par"), retry, TextDelta("whole."), _done("whole.")])
+    )
     assert (await bench.run()).reason == "done"
     assert bench.journal.of(ModelRetried)[0].reason == "server"
     assert bench.journal.of(AssistantMessage)[0].text == "whole."
@@ -340,7 +414,11 @@ async def test_what_needs_approval_is_asked_and_runs_only_when_allowed() -> None
     await allowed.run()
     assert allowed.approvals.asked[0].summary == "say something"
     assert allowed.tool.ran == ["hi"]
-    denied = Bench(ScriptedModel(_say("hi"), "ok"), policy="ask", approvals=FixedApprovals("deny", "nobody"))
+    denied = Bench(
+        ScriptedModel(_say("hi"), "ok"),
+        policy="ask",
+        approvals=FixedApprovals("deny", "nobody"),
+    )
     await denied.run()
     assert denied.tool.ran == []
     assert "nobody could be asked" in denied.results[0]
@@ -355,7 +433,9 @@ async def test_what_is_forbidden_is_not_even_asked() -> None:
 
 async def test_a_cap_stops_the_turn_before_it_is_passed() -> None:
     usage = Usage(input_tokens=400, output_tokens=50)
-    replies = [Reply(calls=(("say", f'{{"text": "{n}"}}'),), usage=usage) for n in range(10)]
+    replies = [
+        Reply(calls=(("say", f'{{"text": "{n}"}}'),), usage=usage) for n in range(10)
+    ]
     bench = Bench(ScriptedModel(*replies), budget=Budget([Cap("turn", "tokens", 1000)]))
     ended = await bench.run()
     assert ended.reason == "budget"
@@ -386,9 +466,15 @@ async def test_at_the_last_step_the_model_says_what_was_done_and_what_is_left() 
 
 
 async def test_without_an_answer_at_the_last_step_the_calls_are_listed() -> None:
-    bench = Bench(ScriptedModel(_say("1"), Reply(error=ModelError("gone", reason="network"))), max_steps=1)
+    bench = Bench(
+        ScriptedModel(_say("1"), Reply(error=ModelError("gone", reason="network"))),
+        max_steps=1,
+    )
     ended = await bench.run()
-    assert ended.detail == "stopped after 1 steps (budget.max_steps). Calls made: say. Say “go on” to continue."
+    assert (
+        ended.detail
+        == "stopped after 1 steps (budget.max_steps). Calls made: say. Say “go on” to continue."
+    )
 
 
 async def test_each_request_begins_with_the_one_before() -> None:
@@ -428,10 +514,22 @@ class Streams:
 
 
 async def test_ids_that_a_service_uses_again_are_told_apart() -> None:
-    again = AssistantMessage(tool_calls=(ToolCall(id="c", name="say", arguments="{}"),) * 2)
-    assert [call.id for call in with_unique_ids(again, {"c"}).tool_calls] == ["c-1", "c-2"]
-    assert with_unique_ids(again.__class__(tool_calls=again.tool_calls[:1])).tool_calls[0].id == "c"
-    nameless = AssistantMessage(tool_calls=(ToolCall(id="", name="say", arguments="{}"),))
+    again = AssistantMessage(
+        tool_calls=(ToolCall(id="c", name="say", arguments="{}"),) * 2
+    )
+    assert [call.id for call in with_unique_ids(again, {"c"}).tool_calls] == [
+        "c-1",
+        "c-2",
+    ]
+    assert (
+        with_unique_ids(again.__class__(tool_calls=again.tool_calls[:1]))
+        .tool_calls[0]
+        .id
+        == "c"
+    )
+    nameless = AssistantMessage(
+        tool_calls=(ToolCall(id="", name="say", arguments="{}"),)
+    )
     assert with_unique_ids(nameless, {"call-1"}).tool_calls[0].id == "call-2"
 
 
@@ -439,7 +537,9 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
     class Tightening:
         verdicts: ClassVar[list[str]] = ["ask", "forbid"]
 
-        def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+        def judge(
+            self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+        ) -> Decision:
             return Decision(self.verdicts.pop(0), "say something")  # type: ignore[arg-type]
 
         def remember(self, request: ApprovalRequested) -> None:
@@ -447,19 +547,25 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
 
     bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
     bench.runtime = NativeRuntime(
-        bench.runtime._model, CallRunner({"say": bench.tool}, Tightening(), bench.approvals), max_steps=9
+        bench.runtime._model,
+        CallRunner({"say": bench.tool}, Tightening(), bench.approvals),
+        max_steps=9,
     )
     await bench.run()
     assert bench.tool.ran == []
     assert "has changed since it was approved" in bench.journal.of(ToolFinished)[0].text
 
 
-@pytest.mark.parametrize("good", [0, 1], ids=["before it is asked", "after it was approved"])
+@pytest.mark.parametrize(
+    "good", [0, 1], ids=["before it is asked", "after it was approved"]
+)
 async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> None:
     class Failing:
         verdicts: ClassVar[list[Decision]] = [Decision("ask", "say something")] * good
 
-        def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+        def judge(
+            self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+        ) -> Decision:
             return self.verdicts.pop()
 
         def remember(self, request: ApprovalRequested) -> None:
@@ -467,7 +573,9 @@ async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> N
 
     bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
     bench.runtime = NativeRuntime(
-        bench.runtime._model, CallRunner({"say": bench.tool}, Failing(), bench.approvals), max_steps=9
+        bench.runtime._model,
+        CallRunner({"say": bench.tool}, Failing(), bench.approvals),
+        max_steps=9,
     )
     assert (await bench.run()).reason == "done"
     assert bench.tool.ran == []
@@ -477,9 +585,14 @@ async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> N
 async def test_an_answer_that_cannot_be_remembered_is_for_once() -> None:
     policy = FixedPolicy("ask")
     policy._decision = msgspec.structs.replace(policy._decision, memorable=False)
-    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"), approvals=FixedApprovals("always"))
+    bench = Bench(
+        ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"),
+        approvals=FixedApprovals("always"),
+    )
     bench.runtime = NativeRuntime(
-        bench.runtime._model, CallRunner({"say": bench.tool}, policy, bench.approvals), max_steps=9
+        bench.runtime._model,
+        CallRunner({"say": bench.tool}, policy, bench.approvals),
+        max_steps=9,
     )
     await bench.run()
     assert bench.tool.ran == ["hi"]

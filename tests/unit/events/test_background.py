@@ -52,7 +52,9 @@ def callbacks(listener: AsyncCall) -> list[Callable[[Envelope], Any]]:
 
 
 @pytest.mark.parametrize("kind", range(5))
-async def test_every_kind_of_async_callback_runs_on_the_publishers_loop(bus: Bus, kind: int) -> None:
+async def test_every_kind_of_async_callback_runs_on_the_publishers_loop(
+    bus: Bus, kind: int
+) -> None:
     listener = AsyncCall()
     bus.subscribe("a", callbacks(listener)[kind])
     bus.publish("a", {"n": 1})
@@ -99,7 +101,9 @@ async def test_the_publishers_loop_comes_first(bus: Bus) -> None:
     assert threads == [elsewhere]
 
 
-def test_without_any_loop_the_event_is_dropped_with_one_warning(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_any_loop_the_event_is_dropped_with_one_warning(
+    bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
     listener, heard = Listener(), list[Envelope]()
     for _ in range(3):
         bus.subscribe("a.*", listener.hear)
@@ -165,7 +169,9 @@ async def test_an_async_callback_that_exits_does_not_end_the_program(bus: Bus) -
     await until(lambda: bus.stats().failed == 1)
 
 
-async def test_a_cancelled_callback_is_no_error(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_cancelled_callback_is_no_error(
+    bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
     tasks: list[asyncio.Task[Any] | None] = []
 
     async def wait(event: Envelope) -> None:

@@ -15,8 +15,16 @@ from hermes.events import Bus, Envelope, Subscription
 
 # Other work on the machine makes an example slow; that says nothing about the bus.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-TOPICS = st.lists(st.sampled_from(["a", "b", "c", ""]), min_size=1, max_size=5).map(".".join).filter(bool)
-PATTERNS = st.lists(st.sampled_from(["a", "b", "", "*", "**"]), min_size=1, max_size=5).map(".".join).filter(bool)
+TOPICS = (
+    st.lists(st.sampled_from(["a", "b", "c", ""]), min_size=1, max_size=5)
+    .map(".".join)
+    .filter(bool)
+)
+PATTERNS = (
+    st.lists(st.sampled_from(["a", "b", "", "*", "**"]), min_size=1, max_size=5)
+    .map(".".join)
+    .filter(bool)
+)
 
 
 def matches(pattern: list[str], topic: list[str]) -> bool:
@@ -24,8 +32,14 @@ def matches(pattern: list[str], topic: list[str]) -> bool:
     if not pattern:
         return not topic
     if pattern[0] == "**":
-        return matches(pattern[1:], topic) or (bool(topic) and matches(pattern, topic[1:]))
-    return bool(topic) and pattern[0] in ("*", topic[0]) and matches(pattern[1:], topic[1:])
+        return matches(pattern[1:], topic) or (
+            bool(topic) and matches(pattern, topic[1:])
+        )
+    return (
+        bool(topic)
+        and pattern[0] in ("*", topic[0])
+        and matches(pattern[1:], topic[1:])
+    )
 
 
 @pytest.fixture
@@ -50,7 +64,9 @@ def in_threads(*work: Callable[[], object]) -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_callbacks_run_in_the_publishers_thread_before_publish_returns(bus: Bus) -> None:
+def test_callbacks_run_in_the_publishers_thread_before_publish_returns(
+    bus: Bus,
+) -> None:
     threads: list[int] = []
     bus.subscribe("a", lambda event: threads.append(threading.get_ident()))
     bus.publish("a")
@@ -96,8 +112,12 @@ class _Equal:
         raise RuntimeError("no hash")
 
 
-@pytest.mark.parametrize("handle", [None, "a", 5, [], {}, object(), _Equal(), Bus().subscribe("a", print)])
-def test_anything_that_is_no_live_handle_of_the_bus_is_not_unsubscribed(bus: Bus, handle: Any) -> None:
+@pytest.mark.parametrize(
+    "handle", [None, "a", 5, [], {}, object(), _Equal(), Bus().subscribe("a", print)]
+)
+def test_anything_that_is_no_live_handle_of_the_bus_is_not_unsubscribed(
+    bus: Bus, handle: Any
+) -> None:
     live = bus.subscribe("a", print)
     assert bus.unsubscribe(handle) is False
     assert bus.unsubscribe(live) is True
@@ -113,7 +133,9 @@ def test_all_subscriptions_can_be_ended_at_once(bus: Bus) -> None:
 
 
 @pytest.mark.parametrize("bad", [None, 5, b"a", ["a"]])
-def test_topics_and_patterns_that_are_not_strings_are_type_errors(bus: Bus, bad: Any) -> None:
+def test_topics_and_patterns_that_are_not_strings_are_type_errors(
+    bus: Bus, bad: Any
+) -> None:
     with pytest.raises(TypeError, match="a topic must be a string"):
         bus.publish(bad)
     with pytest.raises(TypeError, match="a pattern must be a string"):
@@ -172,7 +194,9 @@ def test_a_topic_of_a_string_subclass_is_a_plain_string_in_the_event(bus: Bus) -
     assert type(events[0]["type"]) is str
 
 
-@pytest.mark.parametrize("error", [ValueError("broken"), SystemExit(3), GeneratorExit(), RecursionError()])
+@pytest.mark.parametrize(
+    "error", [ValueError("broken"), SystemExit(3), GeneratorExit(), RecursionError()]
+)
 def test_a_raising_callback_is_logged_counted_and_stops_nobody(
     bus: Bus, caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
@@ -305,7 +329,9 @@ def test_a_sync_callback_that_returns_a_coroutine_gets_it_closed_with_one_warnin
     assert bus.stats().subscriptions[0].failed == 2
 
 
-def test_other_return_values_are_ignored(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+def test_other_return_values_are_ignored(
+    bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
     bus.subscribe("a", lambda event: 5)
     bus.publish("a")
     assert not caplog.records
@@ -356,14 +382,19 @@ def test_owned_subscriptions_end_together(bus: Bus) -> None:
 
 
 @pytest.mark.usefixtures("eager_switching")
-def test_a_stable_subscription_misses_nothing_while_others_come_and_go(bus: Bus) -> None:
+def test_a_stable_subscription_misses_nothing_while_others_come_and_go(
+    bus: Bus,
+) -> None:
     stable: list[int] = []
     bus.subscribe("load.**", lambda event: stable.append(event["n"]))
     done = threading.Event()
 
     def churn() -> None:
         while not done.is_set():
-            handles = [bus.subscribe(pattern, lambda event: None) for pattern in ("load.*", "**", "load.1.x", "other")]
+            handles = [
+                bus.subscribe(pattern, lambda event: None)
+                for pattern in ("load.*", "**", "load.1.x", "other")
+            ]
             for handle in handles:
                 bus.unsubscribe(handle)
 
@@ -373,7 +404,9 @@ def test_a_stable_subscription_misses_nothing_while_others_come_and_go(bus: Bus)
 
     def publish_all() -> None:
         try:
-            in_threads(*(lambda start=start: publish(start) for start in range(0, 8000, 2000)))
+            in_threads(
+                *(lambda start=start: publish(start) for start in range(0, 8000, 2000))
+            )
         finally:
             done.set()
 
@@ -384,7 +417,9 @@ def test_a_stable_subscription_misses_nothing_while_others_come_and_go(bus: Bus)
 
 
 @pytest.mark.usefixtures("eager_switching")
-def test_counters_equal_the_truth_under_threads(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+def test_counters_equal_the_truth_under_threads(
+    bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.CRITICAL)
 
     def sometimes_broken(event: Envelope) -> None:
@@ -400,7 +435,9 @@ def test_counters_equal_the_truth_under_threads(bus: Bus, caplog: pytest.LogCapt
 
     in_threads(*[publish] * 6)
     stats = bus.stats()
-    assert [(one.delivered, one.failed) for one in stats.subscriptions] == [(12_000, 6_000)] * 3
+    assert [(one.delivered, one.failed) for one in stats.subscriptions] == [
+        (12_000, 6_000)
+    ] * 3
     assert (stats.delivered, stats.failed) == (36_000, 18_000)
 
 
@@ -409,20 +446,36 @@ def test_only_one_thread_ends_a_subscription(bus: Bus) -> None:
     for _ in range(200):
         handle = bus.subscribe("a", lambda event: None)
         results: list[bool] = []
-        in_threads(*[lambda handle=handle, results=results: results.append(bus.unsubscribe(handle))] * 4)
+        in_threads(
+            *[
+                lambda handle=handle, results=results: results.append(
+                    bus.unsubscribe(handle)
+                )
+            ]
+            * 4
+        )
         assert sorted(results) == [False, False, False, True]
 
 
 @UNHURRIED
-@given(topics=st.lists(TOPICS, min_size=1, max_size=5), patterns=st.lists(PATTERNS, max_size=5))
-def test_a_cached_route_leads_to_the_same_subscribers(topics: list[str], patterns: list[str]) -> None:
+@given(
+    topics=st.lists(TOPICS, min_size=1, max_size=5),
+    patterns=st.lists(PATTERNS, max_size=5),
+)
+def test_a_cached_route_leads_to_the_same_subscribers(
+    topics: list[str], patterns: list[str]
+) -> None:
     bus, heard = Bus(), list[int]()
     for number, pattern in enumerate(patterns):
         bus.subscribe(pattern, lambda event, number=number: heard.append(number))
     for topic in topics * 2:
         heard.clear()
         bus.publish(topic)
-        assert heard == [n for n, pattern in enumerate(patterns) if matches(pattern.split("."), topic.split("."))]
+        assert heard == [
+            n
+            for n, pattern in enumerate(patterns)
+            if matches(pattern.split("."), topic.split("."))
+        ]
 
 
 class AgainstModel(RuleBasedStateMachine):
@@ -439,7 +492,10 @@ class AgainstModel(RuleBasedStateMachine):
     @rule(pattern=PATTERNS)
     def subscribe(self, pattern: str) -> None:
         number = self.made = self.made + 1
-        self.live[number] = (pattern, self.bus.subscribe(pattern, lambda event: self.heard.append(number)))
+        self.live[number] = (
+            pattern,
+            self.bus.subscribe(pattern, lambda event: self.heard.append(number)),
+        )
 
     @precondition(lambda self: self.live)
     @rule(data=st.data())
@@ -451,7 +507,11 @@ class AgainstModel(RuleBasedStateMachine):
     def publish(self, topic: str) -> None:
         self.heard.clear()
         self.bus.publish(topic)
-        expected = [n for n, (pattern, _) in self.live.items() if matches(pattern.split("."), topic.split("."))]
+        expected = [
+            n
+            for n, (pattern, _) in self.live.items()
+            if matches(pattern.split("."), topic.split("."))
+        ]
         assert self.heard == expected
         self.delivered += len(expected)
 
@@ -459,7 +519,9 @@ class AgainstModel(RuleBasedStateMachine):
     def counts_agree(self) -> None:
         stats = self.bus.stats()
         assert stats.delivered == self.delivered
-        assert [one.pattern for one in stats.subscriptions] == [pattern for pattern, _ in self.live.values()]
+        assert [one.pattern for one in stats.subscriptions] == [
+            pattern for pattern, _ in self.live.values()
+        ]
 
 
 TestAgainstModel = AgainstModel.TestCase

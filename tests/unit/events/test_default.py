@@ -9,7 +9,9 @@ def test_the_facade_is_the_default_bus_of_the_process() -> None:
         default_bus().publish("test.default.x", {"n": 1})
         hermes_events.publish("test.default.y", {"n": 2})
         assert [event["n"] for event in events] == [1, 2]
-        assert "test.default.*" in [one.pattern for one in hermes_events.stats().subscriptions]
+        assert "test.default.*" in [
+            one.pattern for one in hermes_events.stats().subscriptions
+        ]
     finally:
         assert hermes_events.unsubscribe(handle)
 

@@ -22,8 +22,14 @@ from hermes.events.wire import WireEncoder
 # Other work on the machine makes an example slow; that says nothing about the bus.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 PAYLOADS = st.dictionaries(st.text(), JSON, max_size=6)
@@ -99,7 +105,9 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change[0]}.{change[1]}")
+@pytest.mark.parametrize(
+    "change", CHANGES, ids=lambda change: f"{change[0]}.{change[1]}"
+)
 def test_every_way_to_change_an_event_is_refused(change: tuple[Any, ...]) -> None:
     event = received({"n": 1, "items": [1, 2], "inner": {"n": 1}})
     part, method, *arguments = change
@@ -117,7 +125,11 @@ def test_the_publishers_later_changes_are_not_seen() -> None:
     payload["items"].append(2)
     payload["inner"]["n"] = 2
     payload["n"] = 2
-    assert (events[0]["items"], events[0]["inner"], events[0]["n"]) == ([1], {"n": 1}, 1)
+    assert (events[0]["items"], events[0]["inner"], events[0]["n"]) == (
+        [1],
+        {"n": 1},
+        1,
+    )
 
 
 def test_an_event_is_a_dict_with_type_time_and_source() -> None:
@@ -134,7 +146,9 @@ def test_an_event_is_a_dict_with_type_time_and_source() -> None:
 
 @pytest.mark.parametrize("extra", [{}, {"items": [1]}])
 def test_a_relay_keeps_the_original_type_time_and_source(extra: dict[str, Any]) -> None:
-    event = received({"type": "there.x", "ts": 1.5, "src": "there", **extra}, topic="here.y")
+    event = received(
+        {"type": "there.x", "ts": 1.5, "src": "there", **extra}, topic="here.y"
+    )
     assert event == {"type": "there.x", "ts": 1.5, "src": "there", **extra}
     assert received({"type": "there.x", **extra}, topic="here.y")["src"] == "here"
 
@@ -156,7 +170,11 @@ def test_copies_of_an_event_can_be_changed() -> None:
 
 def test_copy_deepcopy_and_pickle_give_an_equal_frozen_event() -> None:
     event = received({"n": 1, "items": [1, {"a": [2]}]})
-    for same in (copy.copy(event), copy.deepcopy(event), pickle.loads(pickle.dumps(event))):  # noqa: S301 - our own
+    for same in (
+        copy.copy(event),
+        copy.deepcopy(event),
+        pickle.loads(pickle.dumps(event)),  # noqa: S301
+    ):
         assert same == event
         with pytest.raises(TypeError):
             same["items"].append(1)
@@ -228,13 +246,17 @@ def test_a_value_that_json_can_not_hold_arrives_as_it_is_and_is_a_string_on_the_
 
 
 @pytest.mark.parametrize("size", [4299, 4300])
-def test_a_number_with_more_digits_than_python_reads_is_a_string_on_the_wire(size: int) -> None:
+def test_a_number_with_more_digits_than_python_reads_is_a_string_on_the_wire(
+    size: int,
+) -> None:
     event = received({"value": [10**size]})
     assert event["value"] == [10**size]
     assert on_the_wire(event)[1] == (size == 4300)
 
 
-@pytest.mark.parametrize("value", [Level.HIGH, Word("word"), 2**64, "ä€😀", -0.0, 1.5e308])
+@pytest.mark.parametrize(
+    "value", [Level.HIGH, Word("word"), 2**64, "ä€😀", -0.0, 1.5e308]
+)
 def test_kinds_of_strings_and_numbers_are_json_s_own(value: Any) -> None:
     event = received({"value": value, "list": [value]})
     assert event["list"][0] is value
@@ -243,7 +265,9 @@ def test_kinds_of_strings_and_numbers_are_json_s_own(value: Any) -> None:
 
 
 def test_tuples_stay_tuples() -> None:
-    event = received({"pair": (1, [2, {"a": 3}]), "named": Pair(1, [2]), "plain": ((), (1,))})
+    event = received(
+        {"pair": (1, [2, {"a": 3}]), "named": Pair(1, [2]), "plain": ((), (1,))}
+    )
     assert event["pair"] == (1, [2, {"a": 3}])
     assert event["plain"] == ((), (1,))
     assert event["named"].second == [2]
@@ -259,15 +283,29 @@ def test_tuples_stay_tuples() -> None:
 
 def test_other_mappings_and_sets_are_frozen_too() -> None:
     words, raw = {"b"}, bytearray(b"x")
-    event = received({"a": OrderedDict(a=[1]), "b": MappingProxyType({"a": 1}), "set": words, "raw": raw})
+    event = received(
+        {
+            "a": OrderedDict(a=[1]),
+            "b": MappingProxyType({"a": 1}),
+            "set": words,
+            "raw": raw,
+        }
+    )
     words.add("c")
     raw.append(1)
-    assert (event["a"], event["b"], event["set"], event["raw"]) == ({"a": [1]}, {"a": 1}, {"b"}, b"x")
+    assert (event["a"], event["b"], event["set"], event["raw"]) == (
+        {"a": [1]},
+        {"a": 1},
+        {"b"},
+        b"x",
+    )
     with pytest.raises(TypeError):
         event["b"]["new"] = 1
 
 
-@pytest.mark.parametrize("payload", [{1: "x"}, {"a": {None: 1}}, {"a": [{("t",): 1}]}, {"half \udc80": 1}])
+@pytest.mark.parametrize(
+    "payload", [{1: "x"}, {"a": {None: 1}}, {"a": [{("t",): 1}]}, {"half \udc80": 1}]
+)
 def test_names_that_json_does_not_have_become_strings_on_the_wire(payload: Any) -> None:
     event = received(payload)
     assert {name: event[name] for name in payload} == payload
@@ -335,7 +373,13 @@ def test_events_that_json_can_not_hold_are_counted() -> None:
     bus = Bus()
     bus.publish("a", {"x": object()})  # nobody listens, and nobody looks inside
     bus.subscribe("**", lambda event: None)
-    for payload in ({"x": 1}, {"x": [1, (2,)]}, {"x": object()}, {1: {"y": {2}}}, {"x": float("nan")}):
+    for payload in (
+        {"x": 1},
+        {"x": [1, (2,)]},
+        {"x": object()},
+        {1: {"y": {2}}},
+        {"x": float("nan")},
+    ):
         bus.publish("a", payload)  # type: ignore[arg-type]
     assert bus.stats().unencodable == 3
 

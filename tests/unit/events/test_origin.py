@@ -12,11 +12,20 @@ from hermes.events.origin import is_foreign, relay
 def test_an_event_that_is_relayed_is_foreign_and_keeps_what_it_says_of_itself() -> None:
     bus, seen = Bus(), list[tuple[bool, Mapping[str, Any]]]()
     bus.subscribe("**", lambda event: seen.append((is_foreign(event), event)))
-    relay(bus.publish, "a.b", {"type": "x.y", "ts": 3.5, "src": "x", "deep": {"list": [1]}})
+    relay(
+        bus.publish,
+        "a.b",
+        {"type": "x.y", "ts": 3.5, "src": "x", "deep": {"list": [1]}},
+    )
     relay(bus.publish, "a.b", {"ts": 4.5, "flat": 1})
     bus.publish("a.b", {})
     assert [foreign for foreign, _ in seen] == [True, True, False]
-    assert dict(seen[0][1]) == {"type": "x.y", "ts": 3.5, "src": "x", "deep": {"list": [1]}}
+    assert dict(seen[0][1]) == {
+        "type": "x.y",
+        "ts": 3.5,
+        "src": "x",
+        "deep": {"list": [1]},
+    }
     assert dict(seen[1][1]) == {"type": "a.b", "ts": 4.5, "src": "a", "flat": 1}
 
 
@@ -28,12 +37,16 @@ def test_what_is_published_in_answer_is_born_here() -> None:
             bus.publish("second", {})
 
     bus.subscribe("first", answer)
-    bus.subscribe("**", lambda event: seen.setdefault(event["type"], []).append(is_foreign(event)))
+    bus.subscribe(
+        "**", lambda event: seen.setdefault(event["type"], []).append(is_foreign(event))
+    )
     relay(bus.publish, "first", {})
     assert seen == {"first": [True], "second": [False]}
 
 
-def test_an_event_that_is_passed_on_stays_foreign_and_a_copy_of_it_is_born_here() -> None:
+def test_an_event_that_is_passed_on_stays_foreign_and_a_copy_of_it_is_born_here() -> (
+    None
+):
     bus, seen = Bus(), list[Mapping[str, Any]]()
     handle = bus.subscribe("**", seen.append)
     relay(bus.publish, "a", {"n": 1})

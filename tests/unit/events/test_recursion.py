@@ -11,7 +11,9 @@ from hermes.events import Bus, Envelope
 from hermes.schema.events import RecursionStopped
 
 
-def test_a_recursion_of_ten_thousand_is_stopped_with_an_error_event(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recursion_of_ten_thousand_is_stopped_with_an_error_event(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     bus, depths, stopped = Bus(max_depth=64), list[int](), list[Envelope]()
 
     def again(event: Envelope) -> None:
@@ -86,8 +88,15 @@ def test_the_report_of_a_recursion_may_itself_recurse() -> None:
     assert bus.stats().refused == 3
 
 
-def test_a_callback_that_publishes_two_new_topics_does_not_double_at_every_level() -> None:
-    bus, calls, stopped, numbers = Bus(), list[str](), list[Envelope](), iter(range(1000))
+def test_a_callback_that_publishes_two_new_topics_does_not_double_at_every_level() -> (
+    None
+):
+    bus, calls, stopped, numbers = (
+        Bus(),
+        list[str](),
+        list[Envelope](),
+        iter(range(1000)),
+    )
 
     def twice(event: Envelope) -> None:
         calls.append(event["type"])
@@ -120,7 +129,9 @@ def through(frames: int, last: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("frames", [20, 21, 37, 150])
-def test_a_recursion_that_ends_the_stack_first_is_stopped_with_an_error_event(frames: int) -> None:
+def test_a_recursion_that_ends_the_stack_first_is_stopped_with_an_error_event(
+    frames: int,
+) -> None:
     bus, calls, stopped = Bus(), list[str](), list[Envelope]()
 
     def again(event: Envelope) -> None:
@@ -182,7 +193,9 @@ def test_the_report_has_the_fields_that_its_schema_names() -> None:
     bus.subscribe(RecursionStopped.topic, stopped.append)
     bus.publish("a")
     (event,) = stopped
-    assert event.keys() - {"type", "ts", "src"} == set(RecursionStopped.__struct_fields__)
+    assert event.keys() - {"type", "ts", "src"} == set(
+        RecursionStopped.__struct_fields__
+    )
 
 
 def test_two_buses_that_feed_each_other_are_stopped() -> None:

@@ -19,7 +19,10 @@ async def read(stream: Stream, count: int) -> list[Any]:
     async with asyncio.timeout(10):
         while len(events) < count:
             events.append(await anext(stream))
-    return [("gap", event["dropped"]) if event["type"] == "gap" else event["n"] for event in events]
+    return [
+        ("gap", event["dropped"]) if event["type"] == "gap" else event["n"]
+        for event in events
+    ]
 
 
 def publish(bus: Bus, *numbers: int) -> None:
@@ -47,7 +50,10 @@ async def test_a_waiting_reader_is_woken(bus: Bus) -> None:
 
 async def test_events_from_many_threads_all_arrive(bus: Bus) -> None:
     async with bus.stream("a.b", maxsize=10_000) as events:
-        threads = [threading.Thread(target=publish, args=(bus, *range(n, 4000, 4))) for n in range(4)]
+        threads = [
+            threading.Thread(target=publish, args=(bus, *range(n, 4000, 4)))
+            for n in range(4)
+        ]
         for thread in threads:
             thread.start()
         numbers = await read(events, 4000)
@@ -61,7 +67,9 @@ async def test_events_from_many_threads_all_arrive(bus: Bus) -> None:
 
 async def test_every_event_from_threads_is_either_read_or_in_a_gap(bus: Bus) -> None:
     async with bus.stream("a.b", maxsize=7) as events:
-        threads = [threading.Thread(target=publish, args=(bus, *range(2000))) for _ in range(3)]
+        threads = [
+            threading.Thread(target=publish, args=(bus, *range(2000))) for _ in range(3)
+        ]
         for thread in threads:
             thread.start()
         seen = missing = 0

@@ -14,7 +14,13 @@ class Callable:
 
 def test_a_subscription_names_its_callback() -> None:
     bus = Bus()
-    for named in (callback, functools.partial(functools.partial(callback)), Callable(), Callable().method, print):
+    for named in (
+        callback,
+        functools.partial(functools.partial(callback)),
+        Callable(),
+        Callable().method,
+        print,
+    ):
         bus.subscribe("a", named)
     names = [one.callback.rsplit(".", 1)[-1] for one in bus.stats().subscriptions]
     assert names == ["callback", "callback", "Callable", "method", "print"]

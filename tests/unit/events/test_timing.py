@@ -31,7 +31,10 @@ def slowest(clocks: Clocks, *calls: Callable[[], None]) -> float:
 
 def test_the_slowest_call_is_remembered() -> None:
     clocks = Clocks()
-    assert slowest(clocks, *(lambda s=s: clocks.pass_time(s) for s in (0.1, 0.5, 0.2))) == 0.5
+    assert (
+        slowest(clocks, *(lambda s=s: clocks.pass_time(s) for s in (0.1, 0.5, 0.2)))
+        == 0.5
+    )
 
 
 def test_each_subscription_is_timed_by_itself() -> None:
@@ -40,7 +43,11 @@ def test_each_subscription_is_timed_by_itself() -> None:
     for seconds in (0.1, 0.7, 0.2):
         bus.subscribe("a", lambda event, seconds=seconds: clocks.pass_time(seconds))
     bus.publish("a")
-    assert [round(one.slowest, 6) for one in bus.stats().subscriptions] == [0.1, 0.7, 0.2]
+    assert [round(one.slowest, 6) for one in bus.stats().subscriptions] == [
+        0.1,
+        0.7,
+        0.2,
+    ]
 
 
 def test_a_failing_call_is_timed_too() -> None:
@@ -66,7 +73,10 @@ def test_a_clock_that_is_set_during_a_call_does_not_make_it_slow() -> None:
 def test_a_clock_that_was_set_before_a_slow_call_does_not_hide_it() -> None:
     for change in (3600, -3600):
         clocks = Clocks()
-        bus = Bus(clock=lambda clocks=clocks: clocks.day, steady_clock=lambda clocks=clocks: clocks.steady)
+        bus = Bus(
+            clock=lambda clocks=clocks: clocks.day,
+            steady_clock=lambda clocks=clocks: clocks.steady,
+        )
         bus.subscribe("a", lambda event, clocks=clocks: clocks.pass_time(0.4))
         clocks.day += change
         bus.publish("a")

@@ -9,7 +9,11 @@ from hermes.events.trie import Trie
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SEGMENTS = st.sampled_from(["a", "b", "c", ""])
 TOPICS = st.lists(SEGMENTS, min_size=1, max_size=6).map(".".join).filter(bool)
-PATTERNS = st.lists(st.sampled_from(["a", "b", "", "*", "**"]), min_size=1, max_size=6).map(".".join).filter(bool)
+PATTERNS = (
+    st.lists(st.sampled_from(["a", "b", "", "*", "**"]), min_size=1, max_size=6)
+    .map(".".join)
+    .filter(bool)
+)
 
 
 def matches(pattern: list[str], topic: list[str]) -> bool:
@@ -23,19 +27,30 @@ def matches(pattern: list[str], topic: list[str]) -> bool:
 
 
 @UNHURRIED
-@given(patterns=st.lists(PATTERNS, max_size=12), topics=st.lists(TOPICS, min_size=1, max_size=8))
-def test_a_topic_reaches_exactly_the_patterns_that_match_it(patterns: list[str], topics: list[str]) -> None:
+@given(
+    patterns=st.lists(PATTERNS, max_size=12),
+    topics=st.lists(TOPICS, min_size=1, max_size=8),
+)
+def test_a_topic_reaches_exactly_the_patterns_that_match_it(
+    patterns: list[str], topics: list[str]
+) -> None:
     trie: Trie[int] = Trie()
     for number, pattern in enumerate(patterns):
         trie.add(pattern, number)
     for topic in topics:
-        expected = [n for n, pattern in enumerate(patterns) if matches(pattern.split("."), topic.split("."))]
+        expected = [
+            n
+            for n, pattern in enumerate(patterns)
+            if matches(pattern.split("."), topic.split("."))
+        ]
         assert sorted(trie.match(topic)) == expected
 
 
 @UNHURRIED
 @given(patterns=st.lists(PATTERNS, max_size=12), data=st.data())
-def test_removing_values_leaves_the_others_and_in_the_end_nothing(patterns: list[str], data: st.DataObject) -> None:
+def test_removing_values_leaves_the_others_and_in_the_end_nothing(
+    patterns: list[str], data: st.DataObject
+) -> None:
     trie: Trie[int] = Trie()
     for number, pattern in enumerate(patterns):
         trie.add(pattern, number)
@@ -43,7 +58,11 @@ def test_removing_values_leaves_the_others_and_in_the_end_nothing(patterns: list
     for number in data.draw(st.permutations(range(len(patterns)))):
         trie.remove(left.pop(number), number)
         topic = data.draw(TOPICS)
-        expected = [n for n, pattern in left.items() if matches(pattern.split("."), topic.split("."))]
+        expected = [
+            n
+            for n, pattern in left.items()
+            if matches(pattern.split("."), topic.split("."))
+        ]
         assert sorted(trie.match(topic)) == expected
     assert trie.is_empty()
 

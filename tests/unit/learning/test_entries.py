@@ -46,7 +46,9 @@ def test_reading_and_writing_changes_nothing() -> None:
 def test_replacing_one_note_leaves_the_rest() -> None:
     notes = Notes(BY_HAND)
     (note,) = notes.find("two with more")
-    assert notes.replaced(note, "zwei\nund drei").text == BY_HAND.replace("* two\n  with more", "* zwei\n  und drei")
+    assert notes.replaced(note, "zwei\nund drei").text == BY_HAND.replace(
+        "* two\n  with more", "* zwei\n  und drei"
+    )
 
 
 def test_removing_leaves_no_hole() -> None:
@@ -77,7 +79,9 @@ def test_one_that_says_exactly_this_comes_alone() -> None:
     assert Notes("- a\n").find("zzz") == []
 
 
-line = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12).filter(str.strip)
+line = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12
+).filter(str.strip)
 
 
 @given(st.lists(line, min_size=1, max_size=8))
@@ -92,7 +96,9 @@ def test_what_is_added_is_found_and_can_be_removed(lines: list[str]) -> None:
     assert notes.text == ""
 
 
-@pytest.mark.parametrize("text", ["\n\n", "---\n", "<!-- open", "```\nopen", "#\n", "§\n§\n", "-\n- \n"])
+@pytest.mark.parametrize(
+    "text", ["\n\n", "---\n", "<!-- open", "```\nopen", "#\n", "§\n§\n", "-\n- \n"]
+)
 def test_odd_files_are_read(text: str) -> None:
     notes = Notes(text)
     assert notes.added("x").find("x")

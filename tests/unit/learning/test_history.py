@@ -8,7 +8,10 @@ def test_a_line_is_taken_out_from_between_newer_ones() -> None:
 
 
 def test_a_replaced_line_comes_back() -> None:
-    assert without(b"- x\n- coffee\n- y\n", b"- tea\n", b"- coffee\n") == b"- x\n- tea\n- y\n"
+    assert (
+        without(b"- x\n- coffee\n- y\n", b"- tea\n", b"- coffee\n")
+        == b"- x\n- tea\n- y\n"
+    )
 
 
 def test_a_removed_line_comes_back_behind_its_neighbour() -> None:

@@ -40,6 +40,8 @@ def test_a_review_begins_the_count_anew() -> None:
 
 def test_the_summary_is_one_line_or_nothing() -> None:
     assert Outcome().summary == ""
-    assert Outcome(("p1",), ("abc",), ("memory: add user", "skill brew: new")).summary == (
+    assert Outcome(
+        ("p1",), ("abc",), ("memory: add user", "skill brew: new")
+    ).summary == (
         "Learned: memory: add user; skill brew: new. 1 kept, 1 to approve (p1)."
     )

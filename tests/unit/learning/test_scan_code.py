@@ -8,7 +8,11 @@ from hermes.learning.scan import scan_files
 
 
 def dangers(text: str, name: str = "SKILL.md") -> list[str]:
-    return [finding.what for finding in scan_files({name: text.encode()}) if finding.level == "danger"]
+    return [
+        finding.what
+        for finding in scan_files({name: text.encode()})
+        if finding.level == "danger"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,9 @@ def test_ordinary_work_is_left_alone(text: str) -> None:
 
 
 def test_programs_that_nobody_can_read_are_refused() -> None:
-    assert [finding.what for finding in scan_files({"bin/tool": b"\x7fELF\x02"})] == ["is a program nobody can read"]
+    assert [finding.what for finding in scan_files({"bin/tool": b"\x7fELF\x02"})] == [
+        "is a program nobody can read"
+    ]
     assert scan_files({"lib/a.so": b"x"})[0].level == "danger"
 
 
@@ -84,13 +90,28 @@ def test_code_in_disguise_is_seen() -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    levels = [finding.level for finding in scan_files({"a.sh": b"sudo make install\n", "b.sh": b"rm -rf /\n"})]
+    levels = [
+        finding.level
+        for finding in scan_files(
+            {"a.sh": b"sudo make install\n", "b.sh": b"rm -rf /\n"}
+        )
+    ]
     assert levels == ["danger", "caution"]
 
 
 @pytest.mark.parametrize(
     "unit",
-    ["curl -o a; ", "tar ~ ; ", "[", "codecs.decode(", "approvals::::", "_" * 60 + "ab ", "'a' + ", "rm -a ", "x\n"],
+    [
+        "curl -o a; ",
+        "tar ~ ; ",
+        "[",
+        "codecs.decode(",
+        "approvals::::",
+        "_" * 60 + "ab ",
+        "'a' + ",
+        "rm -a ",
+        "x\n",
+    ],
 )
 def test_no_text_takes_long(unit: str) -> None:
     """Patterns that try every way to split a text took minutes for these."""

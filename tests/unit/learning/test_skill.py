@@ -17,10 +17,15 @@ def test_the_front_matter_and_the_body_are_parted() -> None:
 
 def test_what_people_write_is_read() -> None:
     assert parse(GOOD.replace("\n", "\r\n")).field("name") == "tidy-up"
-    assert parse("---\nname: x\ndescription: Use when: colons come\n---\nbody").field("description") == (
-        "Use when: colons come"
+    assert parse("---\nname: x\ndescription: Use when: colons come\n---\nbody").field(
+        "description"
+    ) == ("Use when: colons come")
+    assert (
+        parse("---\nname: x\ndescription: >\n  two\n  lines\n---\nbody").field(
+            "description"
+        )
+        == "two lines"
     )
-    assert parse("---\nname: x\ndescription: >\n  two\n  lines\n---\nbody").field("description") == "two lines"
     assert parse("no front matter").body == "no front matter"
     assert parse("---\nnever closed").fields == {}
 
@@ -31,7 +36,10 @@ def test_what_people_write_is_read() -> None:
         ("just text", "no front matter"),
         (GOOD.replace("tidy-up", "Tidy Up"), "name"),
         (GOOD.replace("name: tidy-up", "name: other"), "folder"),
-        (GOOD.replace("description: Tidies. Use it when asked.", "description: ''"), "no description"),
+        (
+            GOOD.replace("description: Tidies. Use it when asked.", "description: ''"),
+            "no description",
+        ),
         (GOOD.replace("Tidies.", "x" * 2000), "description has"),
         ("---\nname: tidy-up\ndescription: x\n---\n \n", "no text"),
         (GOOD + "x" * 50_000, "characters"),
@@ -41,7 +49,9 @@ def test_what_is_wrong_is_said(text: str, problem: str) -> None:
     assert any(problem in found for found in problems(text, "tidy-up"))
 
 
-@pytest.mark.parametrize("name", ["", "Tidy", "a--b", "-a", "a-", "a b", "../a", "a" * 65, "ä"])
+@pytest.mark.parametrize(
+    "name", ["", "Tidy", "a--b", "-a", "a-", "a b", "../a", "a" * 65, "ä"]
+)
 def test_names_that_can_not_be_one(name: str) -> None:
     assert not is_name(name)
 

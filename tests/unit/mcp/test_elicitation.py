@@ -42,26 +42,40 @@ async def given(field: dict[str, Any], *answers: str) -> Any:
         ({"type": "boolean"}, ("maybe", "No"), False),
         ({"type": "string", "enum": ["Red", "blue"]}, ("green", "RED"), "Red"),
         ({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, ("a",), "a"),
-        ({"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}}, ("a, C",), ["a", "c"]),
+        (
+            {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}},
+            ("a, C",),
+            ["a", "c"],
+        ),
         ({"type": "integer"}, ("x", "y", "z", "4"), "decline"),
         ({"type": "string"}, ("decline",), "decline"),
         ({"type": "string"}, (), "decline"),
     ],
 )
-async def test_an_answer_is_what_the_field_wants(field: dict[str, Any], answers: tuple[str, ...], value: Any) -> None:
+async def test_an_answer_is_what_the_field_wants(
+    field: dict[str, Any], answers: tuple[str, ...], value: Any
+) -> None:
     assert await given(field, *answers) == value
 
 
 async def test_an_optional_field_may_be_left_empty() -> None:
     user = User("", "")
-    result = await answer("s", form((), x={"type": "string"}, y={"type": "integer"}), user.ask)
+    result = await answer(
+        "s", form((), x={"type": "string"}, y={"type": "integer"}), user.ask
+    )
     assert result == {"action": "accept", "content": {}}
-    assert user.asked[0] == ("The MCP server s asks: Well?\nx (may be left empty)", ("Decline",))
+    assert user.asked[0] == (
+        "The MCP server s asks: Well?\nx (may be left empty)",
+        ("Decline",),
+    )
     assert user.asked[1][0] == "The MCP server s also asks:\ny (may be left empty)"
 
 
 async def test_a_form_without_fields_is_a_yes_or_no() -> None:
-    assert await answer("s", form(()), User("yes").ask) == {"action": "accept", "content": {}}
+    assert await answer("s", form(()), User("yes").ask) == {
+        "action": "accept",
+        "content": {},
+    }
     assert await answer("s", form(()), User("Decline").ask) == {"action": "decline"}
 
 
@@ -74,12 +88,30 @@ async def test_an_endless_form_is_declined_without_asking() -> None:
 
 async def test_what_the_server_writes_can_not_drive_the_terminal() -> None:
     user = User("x")
-    await answer("s", {**form(x={"type": "string", "title": "\x1b[2Jt\u202e"}), "message": "\x1b]0;x\x07hi"}, user.ask)
+    await answer(
+        "s",
+        {
+            **form(x={"type": "string", "title": "\x1b[2Jt\u202e"}),
+            "message": "\x1b]0;x\x07hi",
+        },
+        user.ask,
+    )
     assert user.asked[0][0] == "The MCP server s asks: hi\nt"
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "https://a b", "https://a\u202eb", ""])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "https://a b",
+        "https://a\u202eb",
+        "",
+    ],
+)
 async def test_only_an_address_of_the_web_is_shown(url: str) -> None:
     user = User("Done")
-    assert await answer("s", {"mode": "url", "message": "m", "url": url}, user.ask) == {"action": "decline"}
+    assert await answer("s", {"mode": "url", "message": "m", "url": url}, user.ask) == {
+        "action": "decline"
+    }
     assert not user.asked

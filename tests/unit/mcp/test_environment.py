@@ -9,9 +9,9 @@ from hermes.settings import Secrets
 
 def test_references_are_filled_in_and_remembered() -> None:
     values = Values(Secrets({"MY_TOKEN": "tok"}, {}), {"REGION": "eu"})
-    assert values.filled("Bearer ${MY_TOKEN} in ${REGION} or ${ELSE:-nowhere}, $5 {x}") == (
-        "Bearer tok in eu or nowhere, $5 {x}"
-    )
+    assert values.filled(
+        "Bearer ${MY_TOKEN} in ${REGION} or ${ELSE:-nowhere}, $5 {x}"
+    ) == ("Bearer tok in eu or nowhere, $5 {x}")
     assert values.used == {"tok"}
 
 
@@ -26,8 +26,20 @@ def test_only_harmless_variables_are_handed_on() -> None:
         "PATH": "/bin", "HOME": "/home/me", "LC_ALL": "C", "AWS_SECRET_ACCESS_KEY": "x", "HERMES_HOME": "/h",
         "LD_PRELOAD": "/evil.so", "HTTPS_PROXY": "http://me:pw@proxy:1", "HTTP_PROXY": "http://proxy:1",
     }  # fmt: skip
-    assert handed_on(environment) == {"PATH": "/bin", "HOME": "/home/me", "LC_ALL": "C", "HTTP_PROXY": "http://proxy:1"}
+    assert handed_on(environment) == {
+        "PATH": "/bin",
+        "HOME": "/home/me",
+        "LC_ALL": "C",
+        "HTTP_PROXY": "http://proxy:1",
+    }
 
 
 def test_values_are_secret_by_their_name() -> None:
-    assert telling({"API_KEY": "k1", "MODE": "calm", "Authorization": "Bearer t1", "EMPTY_TOKEN": ""}) == {"k1", "t1"}
+    assert telling(
+        {
+            "API_KEY": "k1",
+            "MODE": "calm",
+            "Authorization": "Bearer t1",
+            "EMPTY_TOKEN": "",
+        }
+    ) == {"k1", "t1"}

@@ -36,7 +36,9 @@ def test_a_changed_list_is_announced_and_goes_no_further() -> None:
 
 def test_a_flood_is_dropped_and_counted_until_time_has_passed() -> None:
     watch = Watch()
-    passed = sum(watch.gate.admits("elicitation/create", wants_answer=True) for _ in range(1000))
+    passed = sum(
+        watch.gate.admits("elicitation/create", wants_answer=True) for _ in range(1000)
+    )
     assert passed + watch.gate.dropped == 1000
     assert passed < 100
     watch.now = 1.0

@@ -9,12 +9,27 @@ from hermes.mcp.text import Redaction, one_line, plain
 @given(st.text())
 def test_nothing_is_left_that_drives_a_terminal_or_hides(text: str) -> None:
     kept = plain(text)
-    assert not set(kept) & {"\x1b", "\x9b", "\x07", "\u202e", "\u200b", "\ufeff", "\U000e0041"}
+    assert not set(kept) & {
+        "\x1b",
+        "\x9b",
+        "\x07",
+        "\u202e",
+        "\u200b",
+        "\ufeff",
+        "\U000e0041",
+    }
     assert plain(kept) == kept
 
 
 def test_words_in_every_script_stay() -> None:
-    for words in ("héllo wörld", "日本語", "سلام", "नमस्ते", "tab\tand\nline", "👩\u200d💻"):
+    for words in (
+        "héllo wörld",
+        "日本語",
+        "سلام",
+        "नमस्ते",
+        "tab\tand\nline",
+        "👩\u200d💻",
+    ):
         assert plain(words) == words
 
 

@@ -21,7 +21,10 @@ FORMATS: tuple[Format, ...] = ("chat", "responses", "anthropic")
 
 
 def endpoint(
-    model: str = "gpt-5", quirks: Quirks = GENERIC, provider: str = "fake", options: Options | None = None
+    model: str = "gpt-5",
+    quirks: Quirks = GENERIC,
+    provider: str = "fake",
+    options: Options | None = None,
 ) -> Endpoint:
     """A service that is never called."""
     return Endpoint(

@@ -23,8 +23,16 @@ def test_an_address_tells_its_family(address: str, name: str) -> None:
 
 
 def test_everyday_names_work() -> None:
-    names = {name: (found.family if (found := family(name)) else None) for name in ("kimi", "Grok", "google", "nobody")}
-    assert names == {"kimi": "moonshot", "Grok": "xai", "google": "gemini", "nobody": None}
+    names = {
+        name: (found.family if (found := family(name)) else None)
+        for name in ("kimi", "Grok", "google", "nobody")
+    }
+    assert names == {
+        "kimi": "moonshot",
+        "Grok": "xai",
+        "google": "gemini",
+        "nobody": None,
+    }
 
 
 @pytest.mark.parametrize(

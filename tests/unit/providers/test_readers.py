@@ -13,7 +13,10 @@ from hermes.testing.served import Served, ServedCall
 REPLY = Served(
     text="Größe: 你好 🌍 done.",
     reasoning="Let me think about it.",
-    calls=(ServedCall("read_file", '{"path": "a é\\n.txt"}'), ServedCall("list_files", "{}")),
+    calls=(
+        ServedCall("read_file", '{"path": "a é\\n.txt"}'),
+        ServedCall("list_files", "{}"),
+    ),
     input_tokens=100,
     output_tokens=30,
     cached_tokens=60,
@@ -30,23 +33,41 @@ def body(wire: Format, reply: Served) -> bytes:
 
 def test_text_thinking_calls_and_usage_come_out_whole(wire: Format) -> None:
     events, message = read(wire, body(wire, REPLY))
-    assert message.text == REPLY.text == "".join(e.text for e in events if isinstance(e, TextDelta))
-    assert message.reasoning == REPLY.reasoning == "".join(e.text for e in events if isinstance(e, ReasoningDelta))
+    assert (
+        message.text
+        == REPLY.text
+        == "".join(e.text for e in events if isinstance(e, TextDelta))
+    )
+    assert (
+        message.reasoning
+        == REPLY.reasoning
+        == "".join(e.text for e in events if isinstance(e, ReasoningDelta))
+    )
     assert [(call.name, call.arguments) for call in message.tool_calls] == [
         (call.name, call.arguments) for call in REPLY.calls
     ]
     started = [event for event in events if isinstance(event, ToolCallStarted)]
-    assert [(event.id, event.name) for event in started] == [(call.id, call.name) for call in message.tool_calls]
+    assert [(event.id, event.name) for event in started] == [
+        (call.id, call.name) for call in message.tool_calls
+    ]
     assert message.finish == "tool_calls"
     usage = message.usage
     assert usage is not None
-    assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (100, 30, 60)
+    assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) == (
+        100,
+        30,
+        60,
+    )
     assert usage.reasoning_tokens == 12
 
 
 def test_a_stream_cut_at_any_byte_is_never_an_answer(wire: Format) -> None:
     whole = body(wire, REPLY)
-    ends = {"chat": b'"finish_reason":"tool_calls"}]}\n\n', "responses": b"\n\n", "anthropic": b"\n\n"}
+    ends = {
+        "chat": b'"finish_reason":"tool_calls"}]}\n\n',
+        "responses": b"\n\n",
+        "anthropic": b"\n\n",
+    }
     end = whole.rindex(ends[wire]) + len(ends[wire])
     # the blank line that ends the last event is the end of the message; what follows it is only politeness
     for cut in range(end):
@@ -64,19 +85,27 @@ def test_a_single_flipped_byte_never_gives_a_different_call(wire: Format) -> Non
             message = read(wire, broken)[1]
         except (StreamBroken, ErrorFrame, BrokenEvents):
             continue
-        assert tuple((call.name, call.arguments) for call in message.tool_calls) == right
+        assert (
+            tuple((call.name, call.arguments) for call in message.tool_calls) == right
+        )
 
 
-@pytest.mark.parametrize(("finish", "reason"), [("length", "length"), ("refused", "refused")])
+@pytest.mark.parametrize(
+    ("finish", "reason"), [("length", "length"), ("refused", "refused")]
+)
 @pytest.mark.parametrize("calls", [(), (ServedCall("f", '{"a": 1'),)])
 def test_a_reply_that_ran_out_or_was_refused_says_so(
     wire: Format, finish: str, reason: str, calls: tuple[ServedCall, ...]
 ) -> None:
-    reply = Served(text="half a", calls=calls, finish="length" if finish == "length" else "refused")
+    reply = Served(
+        text="half a", calls=calls, finish="length" if finish == "length" else "refused"
+    )
     message = read(wire, body(wire, reply))[1]
     assert message.finish == reason
     assert message.text == "half a"
-    assert [call.arguments for call in message.tool_calls] == [call.arguments for call in calls]
+    assert [call.arguments for call in message.tool_calls] == [
+        call.arguments for call in calls
+    ]
 
 
 def test_an_empty_reply_is_an_empty_message(wire: Format) -> None:
@@ -86,18 +115,26 @@ def test_an_empty_reply_is_an_empty_message(wire: Format) -> None:
 
 def test_thinking_alone_is_a_message_without_text(wire: Format) -> None:
     message = read(wire, body(wire, Served(reasoning="only thoughts")))[1]
-    assert (message.text, message.reasoning, message.finish) == ("", "only thoughts", "stop")
+    assert (message.text, message.reasoning, message.finish) == (
+        "",
+        "only thoughts",
+        "stop",
+    )
 
 
 def test_sixty_calls_in_one_reply_come_out_in_order(wire: Format) -> None:
     calls = tuple(ServedCall("tool", f'{{"n":{n}}}') for n in range(60))
     message = read(wire, body(wire, Served(calls=calls)))[1]
-    assert [call.arguments for call in message.tool_calls] == [call.arguments for call in calls]
+    assert [call.arguments for call in message.tool_calls] == [
+        call.arguments for call in calls
+    ]
     assert len({call.id for call in message.tool_calls}) == 60
 
 
 def test_arguments_that_are_not_json_are_passed_on_as_they_are(wire: Format) -> None:
-    call = read(wire, body(wire, Served(calls=(ServedCall("f", '{"path": oops', "id-1"),))))[1].tool_calls[0]
+    call = read(
+        wire, body(wire, Served(calls=(ServedCall("f", '{"path": oops', "id-1"),)))
+    )[1].tool_calls[0]
     assert call == ToolCall(id="id-1", name="f", arguments='{"path": oops')
 
 

@@ -38,14 +38,20 @@ def failure(reason: str = "server", **flags: object) -> ModelError:
         rotate_key=bool(known.get("rotate_key")),
         rotate_once=bool(known.get("rotate_once")),
         fall_back=bool(known["fall_back"]),
-        retry_after=float(str(known["retry_after"])) if "retry_after" in known else None,
+        retry_after=float(str(known["retry_after"]))
+        if "retry_after" in known
+        else None,
     )
 
 
-def resilient(time: Time, *models: Plain, patience: Patience | None = None, keys: int = 1) -> Resilient:
+def resilient(
+    time: Time, *models: Plain, patience: Patience | None = None, keys: int = 1
+) -> Resilient:
     ring = tuple(f"key-{n}" for n in range(keys))
     candidates = tuple(Candidate(model, KeyRing(ring)) for model in models)
-    return Resilient(candidates, patience, clock=time, sleep=time.sleep, chance=lambda: 1.0)
+    return Resilient(
+        candidates, patience, clock=time, sleep=time.sleep, chance=lambda: 1.0
+    )
 
 
 async def collect(model: Resilient) -> list[ModelEvent]:
@@ -64,7 +70,9 @@ async def test_a_failure_that_passes_is_retried_and_said() -> None:
     assert events[-1].message.text == "whole"
     (again,) = retries(events)
     assert (again.reason, again.attempt, again.delay) == ("server", 2, 0.5)
-    assert [type(event) for event in events].index(Retrying) == 1  # after the half that is void
+    assert [type(event) for event in events].index(
+        Retrying
+    ) == 1  # after the half that is void
 
 
 async def test_waits_grow_and_are_jittered() -> None:
@@ -86,12 +94,18 @@ async def test_a_wait_longer_than_our_patience_is_not_begun() -> None:
     model = ScriptedModel(Reply(error=failure("rate_limited", retry_after=3600)))
     with pytest.raises(ModelError) as caught:
         await collect(resilient(time, model))
-    assert (caught.value.reason, caught.value.retry_after, time.slept) == ("rate_limited", 3600, [])
+    assert (caught.value.reason, caught.value.retry_after, time.slept) == (
+        "rate_limited",
+        3600,
+        [],
+    )
 
 
 async def test_all_waits_together_are_bounded() -> None:
     time = Time()
-    model = ScriptedModel(*(Reply(error=failure("rate_limited", retry_after=25)) for _ in range(3)))
+    model = ScriptedModel(
+        *(Reply(error=failure("rate_limited", retry_after=25)) for _ in range(3))
+    )
     with pytest.raises(ModelError):
         await collect(resilient(time, model))
     assert time.slept == [25, 25]
@@ -105,7 +119,9 @@ async def test_what_can_not_pass_is_not_retried() -> None:
     assert time.slept == []
 
 
-async def test_a_permanent_failure_ends_after_four_attempts_with_its_own_words() -> None:
+async def test_a_permanent_failure_ends_after_four_attempts_with_its_own_words() -> (
+    None
+):
     time = Time()
     model = ScriptedModel(*(Reply(error=failure()) for _ in range(4)))
     with pytest.raises(ModelError, match=r"it failed: server \(after 4 attempts\)"):
@@ -133,7 +149,9 @@ async def test_each_key_is_tried_once_when_all_are_wrong() -> None:
 
 async def test_a_plain_refusal_does_not_use_up_all_keys() -> None:
     time = Time()
-    plain = failure("auth", retryable=False, rotate_key=True, rotate_once=True, fall_back=False)
+    plain = failure(
+        "auth", retryable=False, rotate_key=True, rotate_once=True, fall_back=False
+    )
     model = ScriptedModel(*(Reply(error=plain) for _ in range(5)))
     with pytest.raises(ModelError, match="after 2 attempts"):
         await collect(resilient(time, model, keys=5))
@@ -141,18 +159,24 @@ async def test_a_plain_refusal_does_not_use_up_all_keys() -> None:
 
 async def test_the_next_candidate_answers_when_the_first_can_not() -> None:
     time = Time()
-    first = ScriptedModel(Reply(error=failure("billing", retryable=False)), provider="one")
+    first = ScriptedModel(
+        Reply(error=failure("billing", retryable=False)), provider="one"
+    )
     second = ScriptedModel("from two", provider="two", name="second")
     events = await collect(resilient(time, first, second))
     (again,) = retries(events)
     assert (again.provider, again.model, again.reason) == ("two", "second", "billing")
     assert isinstance(events[-1], Finished)
-    assert second.requests[0].model == ""  # the name that was asked for belongs to the first
+    assert (
+        second.requests[0].model == ""
+    )  # the name that was asked for belongs to the first
 
 
 async def test_a_failure_that_is_about_the_request_does_not_fall_back() -> None:
     time = Time()
-    first = ScriptedModel(Reply(error=failure("too_long", retryable=False, fall_back=False)))
+    first = ScriptedModel(
+        Reply(error=failure("too_long", retryable=False, fall_back=False))
+    )
     second = ScriptedModel("never")
     with pytest.raises(ModelError):
         await collect(resilient(time, first, second))
@@ -188,7 +212,9 @@ async def test_a_service_that_hangs_has_failed_within_its_patience() -> None:
     model = ScriptedModel(*(Reply(error=failure("timeout")) for _ in range(2)))
     with pytest.raises(ModelError):
         await collect(resilient(time, Slow(time, 60, model)))
-    assert model.left == 0  # a second attempt with the half minute that was left, and no third
+    assert (
+        model.left == 0
+    )  # a second attempt with the half minute that was left, and no third
 
 
 async def test_a_long_answer_that_was_cut_is_worth_another_attempt() -> None:

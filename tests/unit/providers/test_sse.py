@@ -19,7 +19,9 @@ def test_an_event_has_a_name_and_data() -> None:
 
 
 def test_data_on_several_lines_is_joined_by_newlines() -> None:
-    assert parse(b"data: a\ndata:b\ndata\ndata:  c\n\n") == [ServerEvent("", b"a\nb\n\n c")]
+    assert parse(b"data: a\ndata:b\ndata\ndata:  c\n\n") == [
+        ServerEvent("", b"a\nb\n\n c")
+    ]
 
 
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
@@ -29,11 +31,16 @@ def test_every_line_ending_of_the_standard_is_understood(newline: bytes) -> None
 
 
 def test_a_carriage_return_and_its_newline_may_come_apart() -> None:
-    assert parse(b"data: 1\r", b"\n\r", b"\ndata: 2\r\n\r\n") == [ServerEvent("", b"1"), ServerEvent("", b"2")]
+    assert parse(b"data: 1\r", b"\n\r", b"\ndata: 2\r\n\r\n") == [
+        ServerEvent("", b"1"),
+        ServerEvent("", b"2"),
+    ]
 
 
 def test_comments_ids_and_retry_times_are_not_data() -> None:
-    assert parse(b": keep-alive\n\nid: 7\nretry: 10\ndata: x\n\n:\n\n") == [ServerEvent("", b"x")]
+    assert parse(b": keep-alive\n\nid: 7\nretry: 10\ndata: x\n\n:\n\n") == [
+        ServerEvent("", b"x")
+    ]
 
 
 def test_a_byte_order_mark_at_the_start_is_skipped() -> None:
@@ -65,14 +72,32 @@ def test_an_error_line_is_an_event_called_error() -> None:
 
 
 _LINES = st.lists(
-    st.sampled_from([b"data: a", b"data:", b"data", b"event: e", b": c", b"", b"data: \xc3\xa9", b"id: 1", b"retry"])
+    st.sampled_from(
+        [
+            b"data: a",
+            b"data:",
+            b"data",
+            b"event: e",
+            b": c",
+            b"",
+            b"data: \xc3\xa9",
+            b"id: 1",
+            b"retry",
+        ]
+    )
 )
 _ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
 @given(_LINES, _ENDS, st.lists(st.integers(0, 200)), st.booleans())
-def test_any_chunking_gives_the_same_events(lines: list[bytes], end: bytes, cuts: list[int], marked: bool) -> None:
+def test_any_chunking_gives_the_same_events(
+    lines: list[bytes], end: bytes, cuts: list[int], marked: bool
+) -> None:
     text = (b"\xef\xbb\xbf" if marked else b"") + b"".join(line + end for line in lines)
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     chunks = [text[start:stop] for start, stop in pairwise(places)]
-    assert parse(*chunks) == parse(text) == parse(*(text[at : at + 1] for at in range(len(text))))
+    assert (
+        parse(*chunks)
+        == parse(text)
+        == parse(*(text[at : at + 1] for at in range(len(text))))
+    )

@@ -32,15 +32,28 @@ def test_only_a_beginning_is_thinking(text: str, expected: tuple[str, str]) -> N
 
 
 @given(
-    st.lists(st.sampled_from(["<think>", "</think>", "<", "think", ">", " ", "a", "\n", "</"]), max_size=12), st.data()
+    st.lists(
+        st.sampled_from(
+            ["<think>", "</think>", "<", "think", ">", " ", "a", "\n", "</"]
+        ),
+        max_size=12,
+    ),
+    st.data(),
 )
-def test_where_the_stream_is_cut_makes_no_difference(parts: list[str], data: st.DataObject) -> None:
+def test_where_the_stream_is_cut_makes_no_difference(
+    parts: list[str], data: st.DataObject
+) -> None:
     text = "".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
-    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    pieces = [
+        text[start:end]
+        for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)
+    ]
     assert split(pieces) == split([text])
 
 
 def test_a_reply_with_thinking_in_its_text_has_reasoning_and_text() -> None:
-    reply = message({"content": "<th"}, {"content": "ink>let me see</think>"}, {"content": "\n\n42"})
+    reply = message(
+        {"content": "<th"}, {"content": "ink>let me see</think>"}, {"content": "\n\n42"}
+    )
     assert (reply.reasoning, reply.text) == ("let me see", "42")

@@ -33,41 +33,61 @@ def replayed(wire: Format, reply: Served, **bytes_of: bytes) -> AssistantMessage
         (rb"\ud83d", rb"\ude00"),
         (b"\xf0\x9f", b"\x98\x80"),
         (b"\xf0", b"\x9f\x98\x80"),
-        (b"\xed\xa0\xbd", b"\xed\xb8\x80"),  # halves of a pair as if they were characters
+        (
+            b"\xed\xa0\xbd",
+            b"\xed\xb8\x80",
+        ),  # halves of a pair as if they were characters
     ],
 )
-def test_a_character_cut_in_two_by_a_frame_is_put_together(wire: Format, first: bytes, second: bytes) -> None:
+def test_a_character_cut_in_two_by_a_frame_is_put_together(
+    wire: Format, first: bytes, second: bytes
+) -> None:
     frames = [
         # events that repeat the whole text have it right
-        frame.replace(b"FIRSTPARSECONDPA", GRIN.encode()).replace(b"FIRSTPAR", first).replace(b"SECONDPA", second)
+        frame.replace(b"FIRSTPARSECONDPA", GRIN.encode())
+        .replace(b"FIRSTPAR", first)
+        .replace(b"SECONDPA", second)
         for frame in render(wire, Served(text="FIRSTPARSECONDPA", chunk=8), "gpt-5", 1)
     ]
     events, message = read(wire, b"".join(frames))
     assert message.text == GRIN
-    assert [event.text for event in events if isinstance(event, TextDelta) and event.text] == [GRIN]
+    assert [
+        event.text for event in events if isinstance(event, TextDelta) and event.text
+    ] == [GRIN]
 
 
 @pytest.mark.parametrize("odd", [b"\xff", rb"\ud83d", rb"\ude00", b"\xed\xa0\xbd"])
-def test_what_is_no_character_is_shown_as_one_that_stands_for_it(wire: Format, odd: bytes) -> None:
+def test_what_is_no_character_is_shown_as_one_that_stands_for_it(
+    wire: Format, odd: bytes
+) -> None:
     message = replayed(wire, Served(text="well ODDBALL, fine", chunk=100), ODDBALL=odd)
     assert message.text.replace("\ufffd\ufffd\ufffd", "\ufffd") == "well \ufffd, fine"
 
 
 def test_half_a_character_at_the_end_is_shown_as_missing(wire: Format) -> None:
-    assert replayed(wire, Served(text="bye ODDBALL", chunk=100), ODDBALL=rb"\ud83d").text == "bye \ufffd"
+    assert (
+        replayed(wire, Served(text="bye ODDBALL", chunk=100), ODDBALL=rb"\ud83d").text
+        == "bye \ufffd"
+    )
 
 
 @pytest.mark.parametrize("odd", [b"\xff", rb"\ud83d", b"\xe2\x82"])
 @pytest.mark.parametrize("arguments", ['{"path": "a ODDBALL b"}', '{"path": "ODDBALL'])
-def test_a_call_with_a_damaged_character_can_not_be_run(wire: Format, odd: bytes, arguments: str) -> None:
-    (call,) = replayed(wire, Served(calls=(ServedCall("f", arguments),), chunk=100), ODDBALL=odd).tool_calls
+def test_a_call_with_a_damaged_character_can_not_be_run(
+    wire: Format, odd: bytes, arguments: str
+) -> None:
+    (call,) = replayed(
+        wire, Served(calls=(ServedCall("f", arguments),), chunk=100), ODDBALL=odd
+    ).tool_calls
     with pytest.raises(BadArguments, match="damaged"):
         parse_arguments(call.arguments)
 
 
 @pytest.mark.parametrize("odd", [b"\xff", b"\xc3", b"\x80"])
 def test_no_flipped_byte_gives_a_different_call(wire: Format, odd: bytes) -> None:
-    reply = Served(text="hi", calls=(ServedCall("read_file", '{"n": 12, "path": "a"}'),), chunk=5)
+    reply = Served(
+        text="hi", calls=(ServedCall("read_file", '{"n": 12, "path": "a"}'),), chunk=5
+    )
     whole = b"".join(render(wire, reply, "gpt-5", 1))
     for place in range(len(whole)):
         try:
@@ -85,8 +105,14 @@ def test_no_flipped_byte_gives_a_different_call(wire: Format, odd: bytes) -> Non
 
 def test_a_whole_reply_is_read_with_the_same_care(wire: Format) -> None:
     def message(odd: bytes) -> AssistantMessage:
-        reply = Served(text="well ODDBALL, fine", calls=(ServedCall("f", '{"text":"ODDCALL"}'),))
-        body = render_whole(wire, reply, "gpt-5", 1).replace(b"ODDBALL", odd).replace(b"ODDCALL", odd)
+        reply = Served(
+            text="well ODDBALL, fine", calls=(ServedCall("f", '{"text":"ODDCALL"}'),)
+        )
+        body = (
+            render_whole(wire, reply, "gpt-5", 1)
+            .replace(b"ODDBALL", odd)
+            .replace(b"ODDCALL", odd)
+        )
         reader = CODECS[wire].reader(endpoint())
         reader.whole(body)
         return reader.message()
@@ -98,9 +124,13 @@ def test_a_whole_reply_is_read_with_the_same_care(wire: Format) -> None:
         parse_arguments(damaged.tool_calls[0].arguments)
 
 
-def test_arguments_nested_without_end_reach_the_one_who_judges_them(wire: Format) -> None:
+def test_arguments_nested_without_end_reach_the_one_who_judges_them(
+    wire: Format,
+) -> None:
     deep = '{"path":' + "[" * 20_000 + "]" * 20_000 + "}"
-    (call,) = replayed(wire, Served(calls=(ServedCall("f", deep),), chunk=100_000)).tool_calls
+    (call,) = replayed(
+        wire, Served(calls=(ServedCall("f", deep),), chunk=100_000)
+    ).tool_calls
     assert call.arguments == deep
     with pytest.raises(BadArguments, match="nested more than 100 levels"):
         parse_arguments(call.arguments)
@@ -108,4 +138,7 @@ def test_arguments_nested_without_end_reach_the_one_who_judges_them(wire: Format
 
 def test_a_frame_nested_without_end_is_malformed(wire: Format) -> None:
     with pytest.raises(StreamBroken, match="nested too deeply"):
-        read(wire, b'data: {"type":"x","extra":' + b"[" * 20_000 + b"]" * 20_000 + b"}\n\n")
+        read(
+            wire,
+            b'data: {"type":"x","extra":' + b"[" * 20_000 + b"]" * 20_000 + b"}\n\n",
+        )

@@ -9,7 +9,9 @@ _pieces = st.lists(st.binary(max_size=12), max_size=30)
 
 
 @given(_pieces, st.integers(1, 40), st.integers(1, 20))
-def test_what_is_kept_is_the_end_of_what_was_written(pieces: list[bytes], limit: int, most: int) -> None:
+def test_what_is_kept_is_the_end_of_what_was_written(
+    pieces: list[bytes], limit: int, most: int
+) -> None:
     kept = Scrollback(limit)
     for piece in pieces:
         kept.add(piece)
@@ -21,7 +23,9 @@ def test_what_is_kept_is_the_end_of_what_was_written(pieces: list[bytes], limit:
 
 
 @given(_pieces, st.integers(1, 40))
-def test_a_newcomer_begins_at_the_beginning_or_behind_a_line_end(pieces: list[bytes], limit: int) -> None:
+def test_a_newcomer_begins_at_the_beginning_or_behind_a_line_end(
+    pieces: list[bytes], limit: int
+) -> None:
     kept = Scrollback(limit)
     for piece in pieces:
         kept.add(piece)

@@ -35,7 +35,10 @@ RECURRING = {
     "at 9am every weekday": ("0 9 * * 1-5",),
     "at 9 daily": ("0 9 * * *",),
     "at 9 on weekdays": ("0 9 * * 1-5",),
-    "every monday, wednesday and friday at 9:00 and 17:30": ("0 9 * * 1,3,5", "30 17 * * 1,3,5"),
+    "every monday, wednesday and friday at 9:00 and 17:30": (
+        "0 9 * * 1,3,5",
+        "30 17 * * 1,3,5",
+    ),
     "every mon to thu at 12:30 pm": ("30 12 * * 1-4",),
     "every weekend at 12am": ("0 0 * * 0,6",),
     "on mondays at 9": ("0 9 * * 1",),
@@ -116,14 +119,19 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", RECURRING)
 def test_what_comes_again_is_understood(text: str) -> None:
-    assert understand(text, NOW, "Europe/Berlin") == (Cron(RECURRING[text]), "Europe/Berlin")
+    assert understand(text, NOW, "Europe/Berlin") == (
+        Cron(RECURRING[text]),
+        "Europe/Berlin",
+    )
 
 
 @pytest.mark.parametrize("text", ONCE)
 def test_what_comes_once_is_understood(text: str) -> None:
     rule, _ = understand(text, NOW, "Europe/Berlin")
     assert isinstance(rule, Once)
-    assert datetime.fromtimestamp(rule.at, BERLIN).strftime("%Y-%m-%d %H:%M") == ONCE[text]
+    assert (
+        datetime.fromtimestamp(rule.at, BERLIN).strftime("%Y-%m-%d %H:%M") == ONCE[text]
+    )
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -146,15 +154,28 @@ def test_intervals_begin_now() -> None:
 
 
 def test_every_few_days_keeps_the_time_on_the_wall() -> None:
-    assert understand("every 3 days at 8", NOW, "Europe/Berlin").rule == Days(3, "2026-11-17", ("08:00",))
-    assert understand("every other day at 11", NOW, "Europe/Berlin").rule == Days(2, "2026-11-16", ("11:00",))
-    assert understand("every 2 weeks on friday at 16", NOW, "Europe/Berlin").rule == Days(14, "2026-11-20", ("16:00",))
-    assert understand("every 2 weeks on monday at 9", NOW, "Europe/Berlin").rule == Days(14, "2026-11-23", ("09:00",))
+    assert understand("every 3 days at 8", NOW, "Europe/Berlin").rule == Days(
+        3, "2026-11-17", ("08:00",)
+    )
+    assert understand("every other day at 11", NOW, "Europe/Berlin").rule == Days(
+        2, "2026-11-16", ("11:00",)
+    )
+    assert understand(
+        "every 2 weeks on friday at 16", NOW, "Europe/Berlin"
+    ).rule == Days(14, "2026-11-20", ("16:00",))
+    assert understand(
+        "every 2 weeks on monday at 9", NOW, "Europe/Berlin"
+    ).rule == Days(14, "2026-11-23", ("09:00",))
 
 
-@pytest.mark.parametrize("end", [" in America/New_York", ", america/new_york", " America/New_York"])
+@pytest.mark.parametrize(
+    "end", [" in America/New_York", ", america/new_york", " America/New_York"]
+)
 def test_a_zone_at_the_end_is_the_zone(end: str) -> None:
-    assert understand(f"every weekday at 9{end}", NOW, "Europe/Berlin").zone == "America/New_York"
+    assert (
+        understand(f"every weekday at 9{end}", NOW, "Europe/Berlin").zone
+        == "America/New_York"
+    )
     assert understand("tomorrow at 9 UTC", NOW, "Europe/Berlin").zone == "UTC"
 
 
@@ -182,6 +203,12 @@ def test_any_words_of_the_grammar_are_understood_or_refused(words: list[str]) ->
 
 
 def test_lengths_of_time() -> None:
-    assert [seconds(text) for text in ("90", "90s", "10 minutes", "2h", "1 day")] == [90, 90, 600, 7200, 86_400]
+    assert [seconds(text) for text in ("90", "90s", "10 minutes", "2h", "1 day")] == [
+        90,
+        90,
+        600,
+        7200,
+        86_400,
+    ]
     with pytest.raises(ScheduleError, match="no length"):
         seconds("soon")

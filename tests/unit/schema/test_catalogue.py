@@ -11,12 +11,17 @@ from hermes.schema.event import ENVELOPE_FIELDS, Event
 def defined() -> list[type[Event]]:
     """Every event class of the schema, found where they are defined."""
     members = [
-        value for module in (events, messages, learning, tui, gateway, schedules) for value in vars(module).values()
+        value
+        for module in (events, messages, learning, tui, gateway, schedules)
+        for value in vars(module).values()
     ]
     return [
         cls
         for cls in members
-        if isinstance(cls, type) and issubclass(cls, Event) and cls.__name__[0] != "_" and cls is not Event
+        if isinstance(cls, type)
+        and issubclass(cls, Event)
+        and cls.__name__[0] != "_"
+        and cls is not Event
     ]
 
 
@@ -35,7 +40,9 @@ def test_no_field_has_a_name_of_the_envelope(cls: type[Event]) -> None:
 
 
 @pytest.mark.parametrize("cls", CATALOGUE.values(), ids=lambda cls: cls.topic)
-def test_an_event_is_frozen_documented_and_durable_if_it_is_a_message(cls: type[Event]) -> None:
+def test_an_event_is_frozen_documented_and_durable_if_it_is_a_message(
+    cls: type[Event],
+) -> None:
     assert cls.__doc__
     assert cls.__struct_config__.frozen
     assert cls.durable or cls.role is None

@@ -9,10 +9,28 @@ from hermes.settings import Home, find_home
 
 def test_every_part_has_its_place() -> None:
     home = Home(Path("/h"))
-    parts = [home.config, home.env_file, home.policy, home.state, home.memories, home.skills, home.plugins, home.hooks]
+    parts = [
+        home.config,
+        home.env_file,
+        home.policy,
+        home.state,
+        home.memories,
+        home.skills,
+        home.plugins,
+        home.hooks,
+    ]
     parts += [home.logs, home.cache, home.sessions]
     assert [path.name for path in parts] == [
-        *("config.yaml", ".env", "policy.yaml", "state.db", "memories", "skills", "plugins", "hooks"),
+        *(
+            "config.yaml",
+            ".env",
+            "policy.yaml",
+            "state.db",
+            "memories",
+            "skills",
+            "plugins",
+            "hooks",
+        ),
         *("logs", "cache", "sessions"),
     ]
     assert {path.parent for path in parts} == {Path("/h")}
@@ -28,7 +46,9 @@ def test_every_part_has_its_place() -> None:
         ({"HOME": "/u", "HERMES_HOME": "~"}, "/u"),
     ],
 )
-def test_the_environment_says_where_the_home_is(environ: dict[str, str], root: str) -> None:
+def test_the_environment_says_where_the_home_is(
+    environ: dict[str, str], root: str
+) -> None:
     assert find_home(environ).root == Path(root)
 
 

@@ -15,7 +15,10 @@ from hermes.settings.yamltext import TooDeep, parse_yaml, too_deep
 LEVELS = "".join(" " * depth + "a:\n" for depth in range(1000))
 
 
-@pytest.mark.parametrize("text", ["- " * 20_000, "? " * 20_000, "-\t" * 20_000, "a:\n  " + "- " * 20_000, LEVELS])
+@pytest.mark.parametrize(
+    "text",
+    ["- " * 20_000, "? " * 20_000, "-\t" * 20_000, "a:\n  " + "- " * 20_000, LEVELS],
+)
 def test_deep_blocks_are_refused_before_the_reader_sees_them(text: str) -> None:
     assert "nested too deeply" in parse_config(text)[1][0].text
     with pytest.raises(TooDeep):
@@ -36,7 +39,9 @@ def test_what_people_write_is_not_too_deep() -> None:
         lambda: parse_config("x" + " " * 100_000 + "b"),
         lambda: parse_config('"x"' + " " * 100_000 + "b"),
         lambda: parse_env("A=x" + " " * 100_000 + "b"),
-        lambda: parse_config("".join(f"unknown_{number}: 1\n" for number in range(2000))),
+        lambda: parse_config(
+            "".join(f"unknown_{number}: 1\n" for number in range(2000))
+        ),
     ],
 )
 def test_no_text_takes_long(read: Callable[[], object]) -> None:
@@ -46,13 +51,19 @@ def test_no_text_takes_long(read: Callable[[], object]) -> None:
 
 
 def test_only_the_first_problems_are_listed() -> None:
-    problems = parse_config("".join(f"unknown_{number}: 1\n" for number in range(50)))[1]
+    problems = parse_config("".join(f"unknown_{number}: 1\n" for number in range(50)))[
+        1
+    ]
     assert len(problems) == 21
     assert problems[-1].text == "and 30 more"
 
 
 def test_a_blank_before_a_hash_starts_a_comment() -> None:
-    assert [line.value for line in parse_env("A=x  # c\nB=#\nC=x#y\n")] == ["x", "", "x#y"]
+    assert [line.value for line in parse_env("A=x  # c\nB=#\nC=x#y\n")] == [
+        "x",
+        "",
+        "x#y",
+    ]
 
 
 @pytest.mark.parametrize("value", ["a\0b\tc", "a\x1b\n", "\ud800\n", "a\u2028\tb"])
@@ -61,7 +72,10 @@ def test_a_secret_holds_no_control_characters(value: str) -> None:
         with_secret("", "X_API_KEY", value)
 
 
-@pytest.mark.parametrize("address", ["https://me:pw123@host/v1", "https://pw123@host", "https://host/v1?api_key=pw123"])
+@pytest.mark.parametrize(
+    "address",
+    ["https://me:pw123@host/v1", "https://pw123@host", "https://host/v1?api_key=pw123"],
+)
 def test_an_address_holds_no_password(address: str) -> None:
     problem = parse_config(f"model:\n  base_url: {address}\n")[1][0]
     assert "must not hold a password" in problem.text
@@ -79,7 +93,9 @@ def test_other_addresses_are_accepted() -> None:
 
 
 def test_a_wrong_amount_is_explained() -> None:
-    with pytest.raises(SettingsError, match=r"an amount of money or tokens.*got 'lots'") as error:
+    with pytest.raises(
+        SettingsError, match=r"an amount of money or tokens.*got 'lots'"
+    ) as error:
         parse_value(find_key("budget.per_turn"), "lots")
     assert "$2.50" in error.value.hint
 

@@ -42,7 +42,10 @@ def test_no_two_keys_share_a_variable() -> None:
 
 
 def test_a_variable_is_the_key_in_capitals() -> None:
-    assert find_key("sessions.write_json_snapshots").variable == "HERMES_SESSIONS_WRITE_JSON_SNAPSHOTS"
+    assert (
+        find_key("sessions.write_json_snapshots").variable
+        == "HERMES_SESSIONS_WRITE_JSON_SNAPSHOTS"
+    )
 
 
 def test_every_key_has_a_description_and_a_valid_default() -> None:
@@ -59,7 +62,9 @@ def test_a_new_section_needs_only_its_struct() -> None:
     assert kind(found["limit"].annotation) == "a whole number at least 1 or null"
     assert kind(found["names"].annotation) == "a list"
     assert parse_value(found["names"], "[a, b]") == ["a", "b"]
-    assert parse_value(found["servers"], "{x: {url: u}}") == {"x": {"url": "u", "retries": 3}}
+    assert parse_value(found["servers"], "{x: {url: u}}") == {
+        "x": {"url": "u", "retries": 3}
+    }
     assert parse_value(found["limit"], "null") is None
 
 
@@ -88,7 +93,17 @@ def test_an_unknown_key_and_a_section_are_not_settings() -> None:
     assert "store.busy_timeout" in section.value.hint
 
 
-@pytest.mark.parametrize("name", ["", ".", "store.", ".busy_timeout", "store.busy_timeout.more", "store..busy_timeout"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "store.",
+        ".busy_timeout",
+        "store.busy_timeout.more",
+        "store..busy_timeout",
+    ],
+)
 def test_malformed_names_are_unknown(name: str) -> None:
     with pytest.raises(SettingsError):
         find_key(name)
@@ -137,5 +152,10 @@ def test_literal_choices_are_named() -> None:
 
 
 def test_unknown_variables_are_those_that_mean_nothing() -> None:
-    environ = {"HERMES_HOME": "", "HERMES_STORE_BUSY_TIMEOUT": "", "HERMES_DASHBOARD_EVENT_URL": "", "HERMES_STORE": ""}
+    environ = {
+        "HERMES_HOME": "",
+        "HERMES_STORE_BUSY_TIMEOUT": "",
+        "HERMES_DASHBOARD_EVENT_URL": "",
+        "HERMES_STORE": "",
+    }
     assert unknown_variables({**environ, "PATH": ""}) == ["HERMES_STORE"]

@@ -17,7 +17,15 @@ def problems(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n", "# only comments\n", "---\n", "sessions:\n", "sessions:\n  # all off\nstore:\n"]
+    "text",
+    [
+        "",
+        "\n",
+        "# only comments\n",
+        "---\n",
+        "sessions:\n",
+        "sessions:\n  # all off\nstore:\n",
+    ],
 )
 def test_an_empty_file_or_section_means_defaults(text: str) -> None:
     assert parse_config(text) == ({}, [])
@@ -107,7 +115,9 @@ def test_an_alias_is_refused_before_it_can_multiply() -> None:
         (f"display:\n  color: {SECRET}", "OPENAI_API_KEY"),
     ],
 )
-def test_a_secret_is_sent_to_the_env_file_and_never_repeated(text: str, name: str) -> None:
+def test_a_secret_is_sent_to_the_env_file_and_never_repeated(
+    text: str, name: str
+) -> None:
     (problem,) = problems(text)
     assert "a secret does not belong in config.yaml" in problem
     assert f"`hermes config set {name}`" in problem
@@ -120,7 +130,12 @@ def test_control_characters_in_a_key_are_shown_not_sent_to_the_terminal() -> Non
     assert "\x1b" not in problem
 
 
-@given(st.text(alphabet=st.sampled_from("ab:{}[]-#&*!|>'\"%@`?, \n\tstore\r\u2028é"), max_size=60))
+@given(
+    st.text(
+        alphabet=st.sampled_from("ab:{}[]-#&*!|>'\"%@`?, \n\tstore\r\u2028é"),
+        max_size=60,
+    )
+)
 def test_any_text_is_either_accepted_or_explained(text: str) -> None:
     data, found = parse_config(text)
     assert not (data and found)
@@ -131,10 +146,13 @@ def test_any_scalar_is_either_accepted_or_explained(text: str) -> None:
     parse_config(f"display:\n  color: {text}\n")
 
 
-def test_where_a_secret_is_kept_is_no_secret_also_when_something_else_is_wrong() -> None:
+def test_where_a_secret_is_kept_is_no_secret_also_when_something_else_is_wrong() -> (
+    None
+):
     webhooks = "webhooks:\n  mine: {url: 'https://example.org', secret: MINE_SECRET}\n"
     (problem,) = problems(f"{webhooks}stor: 1\n")
     assert "stor" in problem
     assert any(
-        "a secret does not belong" in one for one in problems(webhooks.replace("MINE_SECRET", "hunter2") + "stor: 1")
+        "a secret does not belong" in one
+        for one in problems(webhooks.replace("MINE_SECRET", "hunter2") + "stor: 1")
     )

@@ -53,19 +53,37 @@ KEYS = [
 NAMED = [  # the text, and what must not be in it any more
     ("123456789:" + URL_SAFE, URL_SAFE),
     ("GET https://api.telegram.org/bot123456789:" + URL_SAFE + "/getMe", URL_SAFE),
-    ("https://hooks.slack.com/services/T00000000/B00000000/" + RANDOM[:24], RANDOM[:24]),
+    (
+        "https://hooks.slack.com/services/T00000000/B00000000/" + RANDOM[:24],
+        RANDOM[:24],
+    ),
     ("https://discord.com/api/webhooks/123456789012345678/" + RANDOM + RANDOM, RANDOM),
-    ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalrXUtnFEMI"),
+    (
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "wJalrXUtnFEMI",
+    ),
     ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalrXUtnFEMI"),
     ("postgres://user:S3cr3tPassw0rd@db.example.com:5432/x", "S3cr3tPassw0rd"),
     ("redis://:S3cr3tPassw0rd@localhost:6379/0", "S3cr3tPassw0rd"),
-    ("https://x.example/?access_token=abcdef1234567890abcdef", "abcdef1234567890abcdef"),
+    (
+        "https://x.example/?access_token=abcdef1234567890abcdef",
+        "abcdef1234567890abcdef",
+    ),
     ("/callback?code=1&client_secret=abcdef1234", "abcdef1234"),
     ("Authorization: Basic dXNlcjpTM2NyM3RQYXNzdzByZA==", "dXNlcjpTM2NyM3"),
     ("Authorization: Bearer abcdefghijklmnop1234567890", "abcdefghijklmnop"),
-    ("curl -H 'authorization: token abcdef0123456789' https://x.example", "abcdef0123456789"),
-    ('{"headers": {"Authorization": "Bearer abcdefghijklmnop1234567890"}}', "abcdefghijklmnop"),
-    ('Proxy-Authorization: Digest username="me", response="6629fae49393a053"', "username"),
+    (
+        "curl -H 'authorization: token abcdef0123456789' https://x.example",
+        "abcdef0123456789",
+    ),
+    (
+        '{"headers": {"Authorization": "Bearer abcdefghijklmnop1234567890"}}',
+        "abcdefghijklmnop",
+    ),
+    (
+        'Proxy-Authorization: Digest username="me", response="6629fae49393a053"',
+        "username",
+    ),
     ("sent with Bearer abcdefghijklmnop1234567890", "abcdefghijklmnop"),
     ("X-Api-Key: 9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
     ("x-auth-token: 9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
@@ -101,7 +119,10 @@ NAMED = [  # the text, and what must not be in it any more
     ('$env:API_KEY = "abcd1234efgh"', "abcd1234efgh"),
     ('"password": "hunter2 and then it was cut', "hunter2"),
     ("https://s3.example/a?X-Amz-Signature=9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
-    ("https://storage.example/a?x=1&X-Goog-Signature=9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
+    (
+        "https://storage.example/a?x=1&X-Goog-Signature=9f8e7d6c5b4a3928",
+        "9f8e7d6c5b4a3928",
+    ),
     ("token: token: password: 9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
     ("token=" * 300 + "9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
     ("SECRET_KEY_BASE=9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
@@ -110,35 +131,59 @@ NAMED = [  # the text, and what must not be in it any more
     ("//registry.example/:_auth=bWU6c3dvcmRmaXNo", "bWU6c3dvcmRmaXNo"),
     ('{"auths": {"x.example": {"auth": "bWU6c3dvcmRmaXNo"}}}', "bWU6c3dvcmRmaXNo"),
     ("CREATE USER me IDENTIFIED BY 'swordfish'", "swordfish"),
-    ("CREATE USER me IDENTIFIED WITH caching_sha2_password BY 'swordfish'", "swordfish"),
+    (
+        "CREATE USER me IDENTIFIED WITH caching_sha2_password BY 'swordfish'",
+        "swordfish",
+    ),
     ("mysql -u root -pswordfish shop", "swordfish"),
     ("sshpass -p swordfish ssh me@host", "swordfish"),
     ("redis-cli -h db -a swordfish ping", "swordfish"),
     ("docker login -u me -p swordfish x.example", "swordfish"),
-    ("GET /go?to=https%3A%2F%2Fx.example%2F%3Fa%3D1%26access_token%3Dabcdef1234567890", "abcdef1234567890"),
+    (
+        "GET /go?to=https%3A%2F%2Fx.example%2F%3Fa%3D1%26access_token%3Dabcdef1234567890",
+        "abcdef1234567890",
+    ),
     ("client_secret%3D9f8e7d6c5b4a3928", "9f8e7d6c5b4a3928"),
     ("sk%2Dproj%2D" + RANDOM, RANDOM),
     ("postgres://me:sw@rd/fish@db.example.com/x", "fish"),
     ("postgres://me:sword/f1sh@db.example.com/x", "f1sh"),
     ("postgres://me:sw@rdf1sh@db.example.com/x", "rdf1sh"),
     (b64("sk-proj-" + RANDOM), b64("sk-proj-" + RANDOM)[:20]),
-    (b64("OPENAI_API_KEY=sk-proj-" + RANDOM), b64("OPENAI_API_KEY=sk-proj-" + RANDOM)[:40]),
+    (
+        b64("OPENAI_API_KEY=sk-proj-" + RANDOM),
+        b64("OPENAI_API_KEY=sk-proj-" + RANDOM)[:40],
+    ),
     (b64('{"password":"hunter2hunter2"}'), b64('{"password":"hunter2hunter2"}')[:20]),
-    (base64.encodebytes(("sk-ant-api03-" + RANDOM * 3).encode()).decode(), b64("sk-ant-api03-" + RANDOM * 3)[80:100]),
+    (
+        base64.encodebytes(("sk-ant-api03-" + RANDOM * 3).encode()).decode(),
+        b64("sk-ant-api03-" + RANDOM * 3)[80:100],
+    ),
     ("sk-proj-AbCdEfGhIjKl\nMnOpQrStUvWxYz0123456789abcdEFGH", "MnOpQrStUvWxYz"),
     ("ghp_AbCd\nEfGhIjKlMnOpQrStUvWxYz0123456789", "EfGhIjKlMnOpQ"),
     ("key = (\n    'ghp_AbCdEfGh'\n    'IjKlMnOpQrStUvWxYz0123456789'\n)", "IjKlMnOp"),
     ('"sk-proj-AbCdEfGh" + "IjKlMnOp0123456789"', "IjKlMnOp"),
     ("echo ghp_AbCdEfGhIjKl\\\nMnOpQrStUvWxYz0123456789", "MnOpQrSt"),
     ("sk-pr\u200boj-AbCdEf\u200bGhIjKlMnOpQrSt0123", "GhIjKlMnOp"),
-    (f"-----BEGIN RSA PRIVATE KEY-----\n{PEM}\n-----END RSA PRIVATE KEY-----\nafter", "ZZ9plural"),
-    (f"-----BEGIN OPENSSH PRIVATE KEY-----\r\n{PEM}\r\n-----END OPENSSH PRIVATE KEY-----", "q8b7c6d5"),
-    (f"-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES,0\n\n{PEM}", "ZZ9plural"),
+    (
+        f"-----BEGIN RSA PRIVATE KEY-----\n{PEM}\n-----END RSA PRIVATE KEY-----\nafter",
+        "ZZ9plural",
+    ),
+    (
+        f"-----BEGIN OPENSSH PRIVATE KEY-----\r\n{PEM}\r\n-----END OPENSSH PRIVATE KEY-----",
+        "q8b7c6d5",
+    ),
+    (
+        f"-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES,0\n\n{PEM}",
+        "ZZ9plural",
+    ),
     (
         '{"private_key": "-----BEGIN PRIVATE KEY-----\\nMIIEvQIB\\nq8b7c6d5\\n-----END PRIVATE KEY-----\\n"}',
         "q8b7",
     ),
-    (f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{PEM}\n-----END PGP PRIVATE KEY BLOCK-----", "ZZ9plural"),
+    (
+        f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{PEM}\n-----END PGP PRIVATE KEY BLOCK-----",
+        "ZZ9plural",
+    ),
 ]
 BENIGN = [
     "2026-11-16 13:49:14,123 4242 INFO hermes.app.runner: the turn ended after 3 calls in /home/me/work/project-one",
@@ -208,7 +253,9 @@ BENIGN = [
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:8])
-@pytest.mark.parametrize("around", ["{}", "said {}, then", '{{"text":"{}"}}', "f({})", "X={}", "a\n{}\nb"])
+@pytest.mark.parametrize(
+    "around", ["{}", "said {}, then", '{{"text":"{}"}}', "f({})", "X={}", "a\n{}\nb"]
+)
 def test_a_providers_key_is_masked_wherever_it_stands(key: str, around: str) -> None:
     masked = mask(around.format(key))
     assert key[8:24] not in masked
@@ -235,9 +282,18 @@ def test_masking_twice_changes_nothing(text: str, secret: str) -> None:
 
 
 def test_what_stands_around_a_secret_stays() -> None:
-    assert mask('{"user":"me","password":"hunter2"}') == '{"user":"me","password":"********"}'
-    assert mask("user=bob&password=swordfish&page=1") == "user=bob&password=********&page=1"
-    assert mask("Set-Cookie: sid=9f8e7d; Path=/; HttpOnly") == "Set-Cookie: sid=********; Path=/; HttpOnly"
+    assert (
+        mask('{"user":"me","password":"hunter2"}')
+        == '{"user":"me","password":"********"}'
+    )
+    assert (
+        mask("user=bob&password=swordfish&page=1")
+        == "user=bob&password=********&page=1"
+    )
+    assert (
+        mask("Set-Cookie: sid=9f8e7d; Path=/; HttpOnly")
+        == "Set-Cookie: sid=********; Path=/; HttpOnly"
+    )
     key = "sk-proj-" + RANDOM
     assert mask(f"{key}\nThen the next line.") == "********\nThen the next line."
 

@@ -16,16 +16,37 @@ BUSY = ("store", "busy_timeout")
     [
         ("", "store:\n  busy_timeout: 7.5\n"),
         ("# c\n", "# c\nstore:\n  busy_timeout: 7.5\n"),
-        ("store:\n  busy_timeout: 5 # c\n\n# end\n", "store:\n  busy_timeout: 7.5 # c\n\n# end\n"),
-        ("store:\r\n    busy_timeout:   5\r\n", "store:\r\n    busy_timeout:   7.5\r\n"),
-        ("store: # c\n  # note\n\n# end", "store: # c\n  busy_timeout: 7.5\n  # note\n\n# end"),
-        ("store:\nbudget:\n    max_steps: 3", "store:\n    busy_timeout: 7.5\nbudget:\n    max_steps: 3"),
-        ("budget:\r\n    max_steps: 3", "budget:\r\n    max_steps: 3\r\nstore:\r\n    busy_timeout: 7.5\r\n"),
+        (
+            "store:\n  busy_timeout: 5 # c\n\n# end\n",
+            "store:\n  busy_timeout: 7.5 # c\n\n# end\n",
+        ),
+        (
+            "store:\r\n    busy_timeout:   5\r\n",
+            "store:\r\n    busy_timeout:   7.5\r\n",
+        ),
+        (
+            "store: # c\n  # note\n\n# end",
+            "store: # c\n  busy_timeout: 7.5\n  # note\n\n# end",
+        ),
+        (
+            "store:\nbudget:\n    max_steps: 3",
+            "store:\n    busy_timeout: 7.5\nbudget:\n    max_steps: 3",
+        ),
+        (
+            "budget:\r\n    max_steps: 3",
+            "budget:\r\n    max_steps: 3\r\nstore:\r\n    busy_timeout: 7.5\r\n",
+        ),
         ("\ufeffevents: {}\n", "\ufeffevents: {}\nstore:\n  busy_timeout: 7.5\n"),
         ("store: {busy_timeout: 5} # c\n", "store: {busy_timeout: 7.5} # c\n"),
-        ("---\nbudget:\n  max_steps: 1\n...\n", "---\nbudget:\n  max_steps: 1\nstore:\n  busy_timeout: 7.5\n...\n"),
+        (
+            "---\nbudget:\n  max_steps: 1\n...\n",
+            "---\nbudget:\n  max_steps: 1\nstore:\n  busy_timeout: 7.5\n...\n",
+        ),
         ('"store":\n  "busy_timeout":   5\n', '"store":\n  "busy_timeout":   7.5\n'),
-        ("store:\n  busy_timeout:\nbudget:\n", "store:\n  busy_timeout: 7.5\nbudget:\n"),
+        (
+            "store:\n  busy_timeout:\nbudget:\n",
+            "store:\n  busy_timeout: 7.5\nbudget:\n",
+        ),
     ],
 )
 def test_a_value_is_spliced_where_it_belongs(before: str, after: str) -> None:
@@ -33,7 +54,9 @@ def test_a_value_is_spliced_where_it_belongs(before: str, after: str) -> None:
 
 
 def test_a_missing_key_goes_to_the_end_of_its_block() -> None:
-    text = "a:\n   one: 1  # first\n   two: |\n     text\n\n     more\n\n# about b\nb: 2\n"
+    text = (
+        "a:\n   one: 1  # first\n   two: |\n     text\n\n     more\n\n# about b\nb: 2\n"
+    )
     spliced = with_value(text, ("a", "three"), 3)[0]
     assert spliced == text.replace("     more\n", "     more\n   three: 3\n")
 
@@ -41,7 +64,10 @@ def test_a_missing_key_goes_to_the_end_of_its_block() -> None:
 def test_a_block_scalar_is_replaced_whole() -> None:
     text = "a: |  # why\n  one\n\n  two\n# about b\nb: >-\n  x\n"
     assert with_value(text, ("a",), "new")[0] == "a: new\n# about b\nb: >-\n  x\n"
-    assert with_value(text, ("b",), 1)[0] == "a: |  # why\n  one\n\n  two\n# about b\nb: 1\n"
+    assert (
+        with_value(text, ("b",), 1)[0]
+        == "a: |  # why\n  one\n\n  two\n# about b\nb: 1\n"
+    )
 
 
 def test_text_keeps_its_quotes() -> None:
@@ -60,7 +86,9 @@ def test_a_flow_mapping_is_edited_in_place() -> None:
 
 
 def test_odd_shapes_go_through_a_round_trip_that_keeps_comments() -> None:
-    (candidate,) = with_value("# top\r\nstore:\r\n  busy_timeout: &x 5 # c\r\n", BUSY, 1)
+    (candidate,) = with_value(
+        "# top\r\nstore:\r\n  busy_timeout: &x 5 # c\r\n", BUSY, 1
+    )
     assert yaml12.parse_yaml(candidate) == {"store": {"busy_timeout": 1}}
     assert "# top\r\n" in candidate
     assert "# c\r\n" in candidate
@@ -70,7 +98,10 @@ def test_odd_shapes_go_through_a_round_trip_that_keeps_comments() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("store:\n  busy_timeout: 5 # c\nbudget:\n  max_steps: 1\n", "store:\nbudget:\n  max_steps: 1\n"),
+        (
+            "store:\n  busy_timeout: 5 # c\nbudget:\n  max_steps: 1\n",
+            "store:\nbudget:\n  max_steps: 1\n",
+        ),
         ("# top\nstore:\n  # note\n  busy_timeout: 5", "# top\nstore:\n  # note\n"),
         ("budget:\n", "budget:\n"),
     ],
@@ -89,7 +120,8 @@ def test_any_text_becomes_one_line_that_reads_back(value: str) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(), lambda x: st.lists(x, max_size=3)
+        st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(),
+        lambda x: st.lists(x, max_size=3),
     )
 )
 def test_lists_and_numbers_read_back(value: object) -> None:
@@ -125,7 +157,9 @@ def configs(draw: st.DrawFn) -> str:
             lines.append(prefix + note if note else "")
 
     comment("")
-    for section in draw(st.permutations(list(VALUES)))[: draw(st.integers(0, len(VALUES)))]:
+    for section in draw(st.permutations(list(VALUES)))[
+        : draw(st.integers(0, len(VALUES)))
+    ]:
         trailing = draw(COMMENTS)
         style = draw(st.sampled_from(["block", "block", "block", "empty", "flow"]))
         (key, choices), *_ = VALUES[section].items()
@@ -139,23 +173,34 @@ def configs(draw: st.DrawFn) -> str:
                 lines.append(f"{indent}{key}:  {value} {draw(COMMENTS)}".rstrip())
         comment(draw(st.sampled_from(["", indent])))
     text = ending.join(lines)
-    return draw(st.sampled_from(["", "\ufeff"])) + text + (ending if draw(st.booleans()) else "")
+    return (
+        draw(st.sampled_from(["", "\ufeff"]))
+        + text
+        + (ending if draw(st.booleans()) else "")
+    )
 
 
 @given(configs(), st.sampled_from(CHANGES))
-def test_a_change_reads_back_and_every_other_line_survives(text: str, change: tuple[tuple[str, ...], object]) -> None:
+def test_a_change_reads_back_and_every_other_line_survives(
+    text: str, change: tuple[tuple[str, ...], object]
+) -> None:
     path, value = change
     before, problems = parse_config(text)
     assert not problems
     after = with_value(text, path, value)[0]
     section = before.get(path[0])
-    expected = {**before, path[0]: {**(section if isinstance(section, dict) else {}), path[1]: value}}
+    expected = {
+        **before,
+        path[0]: {**(section if isinstance(section, dict) else {}), path[1]: value},
+    }
     assert parse_config(after) == (expected, [])
     assert _others(after, path) == _others(text, path)
 
 
 @given(configs(), st.sampled_from(CHANGES))
-def test_a_removal_reads_back_and_every_other_line_survives(text: str, change: tuple[tuple[str, ...], object]) -> None:
+def test_a_removal_reads_back_and_every_other_line_survives(
+    text: str, change: tuple[tuple[str, ...], object]
+) -> None:
     path, _ = change
     after = without_value(text, path)[0]
     data, problems = parse_config(after)
@@ -167,8 +212,17 @@ def test_a_removal_reads_back_and_every_other_line_survives(text: str, change: t
 
 def _others(text: str, path: tuple[str, ...]) -> list[str]:
     """Lines that hold neither the key nor its section; a last line without an ending counts as ended."""
-    lines = text.replace("\r\n", "\r\n\0").replace("\n", "\n\0").replace("\r\n\0\0", "\r\n\0").split("\0")
+    lines = (
+        text.replace("\r\n", "\r\n\0")
+        .replace("\n", "\n\0")
+        .replace("\r\n\0\0", "\r\n\0")
+        .split("\0")
+    )
     kept = [
-        line for line in lines if not line.removeprefix("\ufeff").lstrip().startswith((path[1] + ":", path[0] + ":"))
+        line
+        for line in lines
+        if not line.removeprefix("\ufeff")
+        .lstrip()
+        .startswith((path[1] + ":", path[0] + ":"))
     ]
     return [line.rstrip("\r\n") for line in kept if line.strip("\r\n\ufeff")]

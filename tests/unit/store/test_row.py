@@ -27,9 +27,13 @@ def values(kind: inspect.Type) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - one
         case inspect.VarTupleType() | inspect.ListType():
             return st.lists(values(kind.item_type), max_size=2).map(tuple)
         case inspect.DictType():
-            return st.dictionaries(values(kind.key_type), values(kind.value_type), max_size=2)
+            return st.dictionaries(
+                values(kind.key_type), values(kind.value_type), max_size=2
+            )
         case inspect.StructType():
-            return st.builds(kind.cls, **{field.name: values(field.type) for field in kind.fields})
+            return st.builds(
+                kind.cls, **{field.name: values(field.type) for field in kind.fields}
+            )
         case _:
             return PLAIN[type(kind)]
 
@@ -40,9 +44,13 @@ PLAIN: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.FloatType: st.floats(allow_nan=False, allow_infinity=False),
     inspect.BoolType: st.booleans(),
     inspect.NoneType: st.none(),
-    inspect.AnyType: st.none() | st.text(max_size=50) | st.lists(st.booleans(), max_size=3),
+    inspect.AnyType: st.none()
+    | st.text(max_size=50)
+    | st.lists(st.booleans(), max_size=3),
 }
-DURABLE = sorted((cls for cls in CATALOGUE.values() if cls.durable), key=lambda cls: cls.topic)
+DURABLE = sorted(
+    (cls for cls in CATALOGUE.values() if cls.durable), key=lambda cls: cls.topic
+)
 
 
 @settings(deadline=None)
@@ -53,7 +61,11 @@ def test_every_durable_event_comes_back_from_its_row(event: Event) -> None:
     assert row.event == event
     envelope = row.envelope()
     assert (envelope["type"], envelope["seq"], envelope["epoch"]) == (event.topic, 2, 3)
-    assert (envelope["session_id"], envelope["turn_id"], envelope["ts"]) == ("s", "turn", 4.5)
+    assert (envelope["session_id"], envelope["turn_id"], envelope["ts"]) == (
+        "s",
+        "turn",
+        4.5,
+    )
 
 
 def test_what_is_no_event_of_the_log_is_refused() -> None:
@@ -73,7 +85,12 @@ def test_half_a_surrogate_pair_is_refused_in_our_words() -> None:
 
 def test_a_row_of_an_unknown_or_changed_type_is_kept_as_it_is() -> None:
     assert Row(1, "s", 1, 1, 0.0, "future.thing", None, "", '{"new":1}').event is None
-    assert Row(1, "s", 1, 1, 0.0, "agent.turn.ended", None, "", '{"reason":"unheard of"}').event is None
+    assert (
+        Row(
+            1, "s", 1, 1, 0.0, "agent.turn.ended", None, "", '{"reason":"unheard of"}'
+        ).event
+        is None
+    )
 
 
 def test_the_checksum_notices_a_change_of_any_field() -> None:

@@ -39,7 +39,10 @@ def test_the_quick_way_for_ascii_cuts_as_the_other_one_does(text: str) -> None:
 @pytest.mark.parametrize(
     ("query", "expression"),
     [
-        ("one two", '(words : "one" OR names : "one") AND (words : "two" OR names : "two")'),
+        (
+            "one two",
+            '(words : "one" OR names : "one") AND (words : "two" OR names : "two")',
+        ),
         ('"one two"', '(words : "one two")'),
         (
             "a -b -c",
@@ -75,11 +78,16 @@ def test_a_snippet_is_one_short_line(text: str, query: str) -> None:
 
 
 def test_a_snippet_shows_the_place() -> None:
-    assert "needle" in snippet("hay " * 1000 + "Needle" + " hay" * 1000, "needle").lower()
+    assert (
+        "needle" in snippet("hay " * 1000 + "Needle" + " hay" * 1000, "needle").lower()
+    )
 
 
 @pytest.mark.parametrize(
-    ("written", "asked"), [("كِتَابٌ", "كتاب"), ("أمس", "امس"), ("שָׁלוֹם", "שלום"), ("عـــربي", "عربي")]
+    ("written", "asked"),
+    [("كِتَابٌ", "كتاب"), ("أمس", "امس"), ("שָׁלוֹם", "שלום"), ("عـــربي", "عربي")],
 )
-def test_vowel_signs_and_stretches_that_most_people_leave_out_do_not_count(written: str, asked: str) -> None:
+def test_vowel_signs_and_stretches_that_most_people_leave_out_do_not_count(
+    written: str, asked: str
+) -> None:
     assert split(written).words == split(asked).words == [asked]

@@ -34,7 +34,9 @@ def test_nesting_without_end_is_unreadable() -> None:
 
 
 def test_the_rest_is_read() -> None:
-    assert read_json('{"text": "é", "number": 9223372036854775807}'.encode(), Body) == Body("é", 2**63 - 1)
+    assert read_json(
+        '{"text": "é", "number": 9223372036854775807}'.encode(), Body
+    ) == Body("é", 2**63 - 1)
     assert read_query({"number": "7"}, Body).number == 7
     with pytest.raises(Unreadable, match="64 bits"):
         read_query({"number": "9" * 25}, Body)

@@ -27,7 +27,13 @@ def test_a_row_is_drawn_over_and_erased() -> None:
 
 
 def test_the_cursor_can_not_move_into_what_scrolled_away() -> None:
-    assert seen("1\r\n2\r\n3\r\n4\r\n5", "\x1b[9A\rX").lines == ["1", "X", "3", "4", "5"]
+    assert seen("1\r\n2\r\n3\r\n4\r\n5", "\x1b[9A\rX").lines == [
+        "1",
+        "X",
+        "3",
+        "4",
+        "5",
+    ]
 
 
 def test_codes_and_characters_may_be_cut_anywhere() -> None:

@@ -22,12 +22,20 @@ async def test_the_answer_is_the_result() -> None:
     arguments = {"question": " \x1b[1mWhich one?\n", "options": ["a", "b", "\x1b[31ma"]}
     assert (await ask_user.run(arguments, context("a", asked))).text == "a"
     assert asked == [("Which one?", ("a", "b"))]
-    assert "decide by yourself" in (await ask_user.run({"question": "x"}, context(" ", asked))).text
+    assert (
+        "decide by yourself"
+        in (await ask_user.run({"question": "x"}, context(" ", asked))).text
+    )
 
 
 async def test_nobody_to_ask_is_said_with_what_to_do() -> None:
     with pytest.raises(ToolFailed) as failed:
-        await ask_user.run({"question": "x"}, ToolContext("c", "s", Path("/"), lambda text: None))
-    assert (failed.value.message, "Decide by yourself" in failed.value.hint) == ("Nobody can be asked here.", True)
+        await ask_user.run(
+            {"question": "x"}, ToolContext("c", "s", Path("/"), lambda text: None)
+        )
+    assert (failed.value.message, "Decide by yourself" in failed.value.hint) == (
+        "Nobody can be asked here.",
+        True,
+    )
     with pytest.raises(ToolFailed, match="empty"):
         await ask_user.run({"question": "  "}, context("a", []))

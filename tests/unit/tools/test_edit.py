@@ -16,7 +16,13 @@ TEXT = st.text(st.sampled_from("ab \t\n{}é"), max_size=60)
     [
         ("a\nb\nc\n", "b", "x", "a\nx\nc\n", ""),
         ("a\nb\nc\n", "b\n", "", "a\nc\n", ""),
-        ("def f():\n    return 1  \n", "def f():\n    return 1\n", "g\n", "g\n", "trailing whitespace differed"),
+        (
+            "def f():\n    return 1  \n",
+            "def f():\n    return 1\n",
+            "g\n",
+            "g\n",
+            "trailing whitespace differed",
+        ),
         ("a  \nb", "a\nb  ", "x", "x", "trailing whitespace differed"),
         (
             "  if a:\n    b\n",
@@ -25,7 +31,13 @@ TEXT = st.text(st.sampled_from("ab \t\n{}é"), max_size=60)
             "  if c:\n    d\n\n    e\n",
             "indentation differed",
         ),
-        ("if a:\n\tb\n", "\tif a:\n\t\tb\n", "\tif a:\n\t\tc\n", "if a:\n\tc\n", "indentation differed"),
+        (
+            "if a:\n\tb\n",
+            "\tif a:\n\t\tb\n",
+            "\tif a:\n\t\tc\n",
+            "if a:\n\tc\n",
+            "indentation differed",
+        ),
         ("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", "x\r\ny\r\nc\r\n", ""),
         ("a \r\nb\r\nc", "a\nb", "x", "x\r\nc", "trailing whitespace differed"),
         ("a\nb\r\nc\n", "a", "x\ny", "x\ny\nb\r\nc\n", ""),
@@ -46,10 +58,18 @@ TEXT = st.text(st.sampled_from("ab \t\n{}é"), max_size=60)
             "    a\n        b\n            c\n",
             "indentation differed",
         ),
-        ("x\n  a \r\n  b\r\n", "a\nb\n", "c\nd\n", "x\n  c\r\n  d\r\n", "indentation differed"),
+        (
+            "x\n  a \r\n  b\r\n",
+            "a\nb\n",
+            "c\nd\n",
+            "x\n  c\r\n  d\r\n",
+            "indentation differed",
+        ),
     ],
 )
-def test_an_edit_finds_its_place(text: str, old: str, new: str, after: str, how: str) -> None:
+def test_an_edit_finds_its_place(
+    text: str, old: str, new: str, after: str, how: str
+) -> None:
     edit = plan_edit(text, old, new)
     assert (edit.after, edit.how) == (after, how)
 
@@ -63,11 +83,17 @@ def test_an_edit_finds_its_place(text: str, old: str, new: str, after: str, how:
         (" a\n  b\n   a\n    b\n", "a\n b\n", "fits 2 places"),
         ("a\n", "c", "not found"),
         ("  a\n b\n", "a\nb\nc", "not found"),
-        ("some(thing)\n", "x\nsome(thing)\ny", "nearest text in the file is:\n1: some(thing)\n"),
+        (
+            "some(thing)\n",
+            "x\nsome(thing)\ny",
+            "nearest text in the file is:\n1: some(thing)\n",
+        ),
         ("a", "", "empty"),
     ],
 )
-def test_an_edit_that_is_not_clear_is_refused(text: str, old: str, message: str) -> None:
+def test_an_edit_that_is_not_clear_is_refused(
+    text: str, old: str, message: str
+) -> None:
     with pytest.raises(ToolFailed) as failed:
         plan_edit(text, old, "new")
     assert message in failed.value.message
@@ -77,7 +103,10 @@ def test_an_edit_that_is_not_clear_is_refused(text: str, old: str, message: str)
 def test_replace_all_replaces_every_place() -> None:
     assert plan_edit("a b a\na", "a", "xx", replace_all=True).after == "xx b xx\nxx"
     assert plan_edit("aaa", "aa", "b", replace_all=True).after == "ba"
-    assert plan_edit("f( \n f(\t\n", "f(\n", "g(\n", replace_all=True).how == "trailing whitespace differed"
+    assert (
+        plan_edit("f( \n f(\t\n", "f(\n", "g(\n", replace_all=True).how
+        == "trailing whitespace differed"
+    )
 
 
 def test_indentation_that_is_not_uniform_does_not_fit() -> None:
@@ -86,7 +115,9 @@ def test_indentation_that_is_not_uniform_does_not_fit() -> None:
 
 
 @given(before=TEXT, old=TEXT.filter(bool), after=TEXT, new=TEXT)
-def test_an_exact_edit_can_be_undone(before: str, old: str, after: str, new: str) -> None:
+def test_an_exact_edit_can_be_undone(
+    before: str, old: str, after: str, new: str
+) -> None:
     text = before + old + after
     try:
         edited = plan_edit(text, old, new)
@@ -112,7 +143,9 @@ def test_one_edit_changes_one_place(text: str, old: str, new: str) -> None:
 
 
 @given(text=TEXT, old=TEXT.filter(bool), new=TEXT, replace_all=st.booleans())
-def test_a_diff_can_always_be_made(text: str, old: str, new: str, replace_all: bool) -> None:
+def test_a_diff_can_always_be_made(
+    text: str, old: str, new: str, replace_all: bool
+) -> None:
     try:
         edit = plan_edit(text, old, new, replace_all=replace_all)
     except ToolFailed:
@@ -134,8 +167,14 @@ def test_a_diff_shows_the_lines_around() -> None:
     assert edit_diff(plan_edit(text, "line 5\n", "five\nfive and a half\n")) == (
         "@@ -2,7 +2,8 @@\n line 2\n line 3\n line 4\n-line 5\n+five\n+five and a half\n line 6\n line 7\n line 8"
     )
-    assert edit_diff(plan_edit(text, "line 9\n", "")) == "@@ -6,4 +6,3 @@\n line 6\n line 7\n line 8\n-line 9"
-    assert edit_diff(plan_edit("one word here", "word", "thing")) == "@@ -1,1 +1,1 @@\n-one word here\n+one thing here"
+    assert (
+        edit_diff(plan_edit(text, "line 9\n", ""))
+        == "@@ -6,4 +6,3 @@\n line 6\n line 7\n line 8\n-line 9"
+    )
+    assert (
+        edit_diff(plan_edit("one word here", "word", "thing"))
+        == "@@ -1,1 +1,1 @@\n-one word here\n+one thing here"
+    )
 
 
 def test_long_texts_are_not_compared() -> None:

@@ -2,7 +2,16 @@
 
 from hermes.tools.nearest import nearest
 
-FILE = ["import os", "", "def first():", "    return 1", "", "def second():", "    return 2", ""]
+FILE = [
+    "import os",
+    "",
+    "def first():",
+    "    return 1",
+    "",
+    "def second():",
+    "    return 2",
+    "",
+]
 
 
 def test_the_place_with_most_of_the_lines_is_shown() -> None:

@@ -56,7 +56,11 @@ rename to y
 def test_sections_are_read() -> None:
     new, update, gone = read_patch(SECTIONS)
     assert (new.kind, new.path, new.content) == ("add", "new.py", "one\n\nthree\n")
-    assert (update.kind, update.path, update.new_path) == ("update", "src/a.py", "src/b.py")
+    assert (update.kind, update.path, update.new_path) == (
+        "update",
+        "src/a.py",
+        "src/b.py",
+    )
     first, second = update.hunks
     assert first.headings == ("class A:", "def f(self):")
     assert first.lines == ((" ", "keep"), ("-", "old"), ("+", "new"))
@@ -71,7 +75,12 @@ def test_unified_diffs_are_read() -> None:
     assert (update.hunks[0].line, update.hunks[0].old) == (3, ["keep", "old", "keep"])
     assert (new.kind, new.path, new.content) == ("add", "new.py", "one\ntwo")
     assert (gone.kind, gone.path) == ("delete", "gone.txt")
-    assert (moved.kind, moved.path, moved.new_path, moved.hunks) == ("update", "x", "y", ())
+    assert (moved.kind, moved.path, moved.new_path, moved.hunks) == (
+        "update",
+        "x",
+        "y",
+        (),
+    )
     assert patch_paths(UNIFIED) == ["src/a.py", "new.py", "gone.txt", "x", "y"]
 
 
@@ -86,11 +95,21 @@ def test_unified_diffs_are_read() -> None:
     ],
 )
 def test_what_is_around_a_diff_does_not_matter(text: str) -> None:
-    assert [file.path for file in read_patch(text)] == ["src/a.py", "new.py", "gone.txt", "x"]
+    assert [file.path for file in read_patch(text)] == [
+        "src/a.py",
+        "new.py",
+        "gone.txt",
+        "x",
+    ]
 
 
 @pytest.mark.parametrize(
-    "text", [f"apply_patch <<'EOF'\n{SECTIONS}EOF\n", f"```\n{SECTIONS}```\n", f"hi\n{SECTIONS}bye"]
+    "text",
+    [
+        f"apply_patch <<'EOF'\n{SECTIONS}EOF\n",
+        f"```\n{SECTIONS}```\n",
+        f"hi\n{SECTIONS}bye",
+    ],
 )
 def test_what_is_around_sections_does_not_matter(text: str) -> None:
     assert read_patch(text) == read_patch(SECTIONS)
@@ -120,8 +139,14 @@ def test_folders_that_are_called_a_keep_their_name() -> None:
         ("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "must begin with `+`"),
         ("*** Begin Patch\n*** Update File: a\n*** End Patch", "no changes below it"),
         ("*** Begin Patch\n*** Update File:\n+x\n*** End Patch", "names no file"),
-        ("*** Begin Patch\n*** Update File: a\n@@\n x\n y\n*** End Patch", "changes nothing"),
-        ("*** Begin Patch\n*** Update File: a\nhello\n*** End Patch", "begins with neither"),
+        (
+            "*** Begin Patch\n*** Update File: a\n@@\n x\n y\n*** End Patch",
+            "changes nothing",
+        ),
+        (
+            "*** Begin Patch\n*** Update File: a\nhello\n*** End Patch",
+            "begins with neither",
+        ),
         ("*** Begin Patch\n*** Delete File: a\n-x\n*** End Patch", "lines below"),
         ("--- a/x\n+++ b/x\n", "no hunks for x"),
         ("diff --git a/x b/x\nBinary files a/x and b/x differ\n", "binary files"),
@@ -135,7 +160,9 @@ def test_a_broken_patch_is_refused(text: str, message: str) -> None:
 
 
 def test_paths_are_known_even_of_a_broken_patch() -> None:
-    assert patch_paths("*** Begin Patch\n*** Update File: ../x\n*** Move to: /etc/y\nbroken\n") == ["../x", "/etc/y"]
+    assert patch_paths(
+        "*** Begin Patch\n*** Update File: ../x\n*** Move to: /etc/y\nbroken\n"
+    ) == ["../x", "/etc/y"]
     assert patch_paths("--- a/x\n+++ b/y\n") == ["x", "y"]
 
 
@@ -173,4 +200,6 @@ def test_anything_is_read_or_refused(lines: list[str]) -> None:
         files = read_patch(text)
     except ToolFailed:
         return
-    assert {file.path for file in files} | {file.new_path for file in files if file.new_path} == named
+    assert {file.path for file in files} | {
+        file.new_path for file in files if file.new_path
+    } == named

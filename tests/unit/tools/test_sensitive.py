@@ -14,9 +14,7 @@ GUARD = Guard(USER / ".hermes", USER)
 WRITES = ".bashrc .local/bin/git bin/ls .config/git/config .vim/plugin/x.vim .anything .anything/deep/x .zshrc.local"
 CARRIED = "AGENTS.md CLAUDE.md a/.cargo/config.toml .venv/bin/python node_modules/.bin/eslint .mise.toml mise.toml"
 CARRIED += " lefthook.yml .husky/pre-commit .git/config .envrc .vscode/tasks.json .git .mcp.json .zed/settings.json"
-CARRIED += (
-    " GEMINI.md CLAUDE.local.md .cursorrules .github/copilot-instructions.md .github/instructions/a.instructions.md"
-)
+CARRIED += " GEMINI.md CLAUDE.local.md .cursorrules .github/copilot-instructions.md .github/instructions/a.instructions.md"
 CARRIED += " .agents/skills/x/SKILL.md .hermes.md .claude/commands/x.md"
 OPEN = "src/a.py Makefile .github/workflows/ci.yml .gitignore .editorconfig docs/agents.rst bin/tool .venv/lib/x.py"
 KEYS = "id_rsa id_rsa.bak id_ed25519_github deploy_key x.pem x.key credentials credentials.yml.enc token token.txt"
@@ -72,13 +70,21 @@ def test_other_names_are_no_keys(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/run/secrets/x", "/var/run/secrets/a/token", "/etc/ssl/private/x", "/etc/wireguard/y"]
+    "path",
+    [
+        "/run/secrets/x",
+        "/var/run/secrets/a/token",
+        "/etc/ssl/private/x",
+        "/etc/wireguard/y",
+    ],
 )
 def test_places_of_secrets(path: str) -> None:
     assert GUARD.secret((Path(path),), CWD)
 
 
-def test_reading_what_a_home_hides_is_asked_about_unless_it_is_code_or_the_work_itself() -> None:
+def test_reading_what_a_home_hides_is_asked_about_unless_it_is_code_or_the_work_itself() -> (
+    None
+):
     assert GUARD.secret((USER / ".config" / "doctl" / "config.yaml",), CWD)
     assert GUARD.secret((USER / ".viminfo",), USER)
     assert GUARD.secret((USER / ".cargo" / "registry" / "src" / "a.rs",), CWD) == ""

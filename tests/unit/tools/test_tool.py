@@ -53,36 +53,57 @@ class Counter:
 
 
 def test_the_schema_comes_from_the_annotations() -> None:
-    assert (greet.spec.name, greet.spec.description, greet.effect) == ("greet", "Greets somebody.", "read")
+    assert (greet.spec.name, greet.spec.description, greet.effect) == (
+        "greet",
+        "Greets somebody.",
+        "read",
+    )
     parameters = greet.spec.parameters
     assert (parameters["type"], parameters["required"]) == ("object", ["name"])
     properties = parameters["properties"]
     assert list(properties) == ["name", "path", "times", "points", "loud"]
     assert properties["name"] == {"type": "string", "description": "Whom."}
-    assert properties["times"] == {"type": "integer", "minimum": 1, "maximum": 3, "default": 2}
+    assert properties["times"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 3,
+        "default": 2,
+    }
     assert properties["loud"] == {"type": "boolean"}
     assert "$ref" not in str(parameters)
-    assert properties["points"]["anyOf"][0]["items"]["properties"]["default"]["enum"] == ["a", "b"]
+    assert properties["points"]["anyOf"][0]["items"]["properties"]["default"][
+        "enum"
+    ] == ["a", "b"]
 
 
 async def test_arguments_become_typed_values() -> None:
     result = await greet.run({"name": "Ada", "points": [{"x": 1}]}, CONTEXT)
     assert result == ToolResult(text="Ada here 2 [Point(x=1, default='a')] False c")
-    assert await add.run({"one": 1, "two": 2}, CONTEXT) == ToolResult(text="3", ok=False)
+    assert await add.run({"one": 1, "two": 2}, CONTEXT) == ToolResult(
+        text="3", ok=False
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"name": 3}, "greet: argument `name`: Expected `str`, got `int`."),
-        ({"name": "a", "times": "2"}, "greet: argument `times`: Expected `int`, got `str`."),
+        (
+            {"name": "a", "times": "2"},
+            "greet: argument `times`: Expected `int`, got `str`.",
+        ),
         ({"name": "a", "times": 9}, "greet: argument `times`: Expected `int` <= 3."),
-        ({"name": "a", "points": [{"x": None}]}, "greet: argument `points[0].x`: Expected `int`, got `null`."),
+        (
+            {"name": "a", "points": [{"x": None}]},
+            "greet: argument `points[0].x`: Expected `int`, got `null`.",
+        ),
         ({}, "greet: Object missing required field `name`."),
         ({"name": "a", "nam": "b"}, "greet: Object contains unknown field `nam`."),
     ],
 )
-async def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -> None:
+async def test_wrong_arguments_are_named(
+    arguments: dict[str, object], message: str
+) -> None:
     with pytest.raises(ToolFailed) as failed:
         await greet.run(arguments, CONTEXT)
     assert failed.value.message == message
@@ -109,7 +130,9 @@ def test_paths_are_absolute_and_survive_nonsense() -> None:
 
 def test_the_default_tools_are_small() -> None:
     home = Path("/home-that-is-not")
-    tools: dict[str, Tool] = default_tools(home / "cache", environment={}, hermes_home=home)
+    tools: dict[str, Tool] = default_tools(
+        home / "cache", environment={}, hermes_home=home
+    )
     assert list(tools) == [
         "terminal",
         "read_file",
@@ -119,7 +142,10 @@ def test_the_default_tools_are_small() -> None:
         "edit_file",
         "todo",
     ]
-    specs = [[one.spec.name, one.spec.description, one.spec.parameters] for one in tools.values()]
+    specs = [
+        [one.spec.name, one.spec.description, one.spec.parameters]
+        for one in tools.values()
+    ]
     assert len(msgspec.json.encode(specs)) < 5500
     assert {name for name, one in tools.items() if one.effect == "read"} == {
         "read_file",
@@ -131,7 +157,13 @@ def test_the_default_tools_are_small() -> None:
 
 async def test_todo_shows_the_list() -> None:
     todo = default_tools(Path("/x"), environment={}, hermes_home=Path("/y"))["todo"]
-    items = [{"text": "read\nit", "status": "done"}, {"text": "fix", "status": "in_progress"}, {"text": "test"}]
-    assert (await todo.run({"items": items}, CONTEXT)).text == "[x] read it\n[>] fix\n[ ] test\n(1 of 3 done)"
+    items = [
+        {"text": "read\nit", "status": "done"},
+        {"text": "fix", "status": "in_progress"},
+        {"text": "test"},
+    ]
+    assert (
+        await todo.run({"items": items}, CONTEXT)
+    ).text == "[x] read it\n[>] fix\n[ ] test\n(1 of 3 done)"
     with pytest.raises(ToolFailed, match=r"items\[0\]\.status"):
         await todo.run({"items": [{"text": "a", "status": "maybe"}]}, CONTEXT)

@@ -24,12 +24,16 @@ class Foreign:
     effect: Effect = "network"
 
     def __init__(self, name: str) -> None:
-        self.spec = ToolSpec(name=name, description="From elsewhere.", parameters={"type": "object"})
+        self.spec = ToolSpec(
+            name=name, description="From elsewhere.", parameters={"type": "object"}
+        )
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         return ()
 
-    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+    async def run(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
         return ToolResult(text="")
 
 
@@ -43,12 +47,38 @@ class NoPast:
 
 def needs(choice: Choice = Choice(), extra: tuple[Tool, ...] = ()) -> Needs:  # noqa: B008 - frozen
     home = Path("/home-that-is-not")
-    return Needs(outputs=home / "out", environment={}, hermes_home=home, recall=NoPast(), extra=extra, choice=choice)
+    return Needs(
+        outputs=home / "out",
+        environment={},
+        hermes_home=home,
+        recall=NoPast(),
+        extra=extra,
+        choice=choice,
+    )
 
 
-FOREIGN = tuple(Foreign(name) for name in ("web_fetch", "browser_click", "mcp.git.log", "delegate", "dice"))
-BASIC = ["terminal", "read_file", "list_files", "search_files", "write_file", "edit_file", "todo"]
-MORE = ["apply_patch", "view_image", "ask_user", "session_search", "run_python", "process", "process_write"]
+FOREIGN = tuple(
+    Foreign(name)
+    for name in ("web_fetch", "browser_click", "mcp.git.log", "delegate", "dice")
+)
+BASIC = [
+    "terminal",
+    "read_file",
+    "list_files",
+    "search_files",
+    "write_file",
+    "edit_file",
+    "todo",
+]
+MORE = [
+    "apply_patch",
+    "view_image",
+    "ask_user",
+    "session_search",
+    "run_python",
+    "process",
+    "process_write",
+]
 
 
 def offered(surface: str, **more: tuple[str, ...]) -> list[str]:
@@ -57,12 +87,21 @@ def offered(surface: str, **more: tuple[str, ...]) -> list[str]:
 
 def test_a_person_at_the_machine_gets_all_but_the_browser() -> None:
     for surface in ("cli", "tui"):
-        assert offered(surface) == [*BASIC, *MORE, "web_fetch", "mcp.git.log", "delegate", "dice"]
+        assert offered(surface) == [
+            *BASIC,
+            *MORE,
+            "web_fetch",
+            "mcp.git.log",
+            "delegate",
+            "dice",
+        ]
 
 
 def test_other_surfaces_get_less() -> None:
     for surface in ("gateway", "a surface nobody knows"):
-        assert not {"terminal", "run_python", "delegate", "browser_click"} & set(offered(surface))
+        assert not {"terminal", "run_python", "delegate", "browser_click"} & set(
+            offered(surface)
+        )
     assert not {"run_python", "delegate", "browser_click"} & set(offered("api"))
     assert "ask_user" not in offered("cron")
 
@@ -72,7 +111,9 @@ def test_the_settings_add_and_take_away() -> None:
     assert "terminal" in offered("gateway", enabled=("terminal",))
     assert "mcp.git.log" not in offered("cli", disabled=("mcp.git.*",))
     assert offered("cli", enabled=("todo",), disabled=("*",)) == []
-    assert "write_file" not in offered("cli", enabled=("write_file",), disabled=("files",))
+    assert "write_file" not in offered(
+        "cli", enabled=("write_file",), disabled=("files",)
+    )
 
 
 def test_entries_that_mean_nothing_are_told() -> None:
@@ -80,9 +121,13 @@ def test_entries_that_mean_nothing_are_told() -> None:
     assert choice.unknown(all_tools(needs())) == ("brwoser", "mcp.x.*")
 
 
-def test_a_tool_from_elsewhere_takes_no_place_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_tool_from_elsewhere_takes_no_place_of_ours(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.WARNING, logger="hermes.tools"):
-        tools = session_tools(needs(extra=(Foreign("read_file"), Foreign("dice"), Foreign("dice"))))
+        tools = session_tools(
+            needs(extra=(Foreign("read_file"), Foreign("dice"), Foreign("dice")))
+        )
     assert tools["read_file"].effect == "read"
     assert [record.getMessage().split(" already")[0] for record in caplog.records] == [
         "there is a tool read_file",
@@ -93,7 +138,14 @@ def test_a_tool_from_elsewhere_takes_no_place_of_ours(caplog: pytest.LogCaptureF
 def test_every_tool_is_in_a_set_and_every_surface_names_real_sets() -> None:
     names = {one.name for one in TOOLSETS}
     assert all(set(sets) <= names for sets in SURFACES.values())
-    assert {toolset_of(name) for name in [*BASIC, *MORE]} == {"terminal", "files", "plan", "ask", "sessions", "code"}
+    assert {toolset_of(name) for name in [*BASIC, *MORE]} == {
+        "terminal",
+        "files",
+        "plan",
+        "ask",
+        "sessions",
+        "code",
+    }
 
 
 def test_without_past_sessions_there_is_no_search_in_them() -> None:
@@ -102,13 +154,18 @@ def test_without_past_sessions_there_is_no_search_in_them() -> None:
 
 
 def test_the_first_tools_are_those_the_embedded_model_knows() -> None:
-    assert list(all_tools(needs()))[:7] == list(default_tools(Path("/x"), environment={}, hermes_home=Path("/y")))
+    assert list(all_tools(needs()))[:7] == list(
+        default_tools(Path("/x"), environment={}, hermes_home=Path("/y"))
+    )
     assert list(all_tools(needs())) == [*BASIC, *MORE]
 
 
 def test_the_prompt_and_all_tools_are_small_as_sent() -> None:
     tools = session_tools(needs())
-    wire = [{"type": "function", "function": msgspec.to_builtins(one.spec)} for one in tools.values()]
+    wire = [
+        {"type": "function", "function": msgspec.to_builtins(one.spec)}
+        for one in tools.values()
+    ]
     size = len(msgspec.json.encode(wire)) + len(msgspec.json.encode(STABLE))
     assert size < 9_000  # of 12,000: the web and delegation come on top
 
@@ -120,4 +177,6 @@ async def test_a_registered_tool_is_offered_and_runs() -> None:
         return f"1 of {sides}"
 
     tools = session_tools(needs(extra=(dice,)))
-    assert (await tools["dice"].run({}, ToolContext("c", "s", Path("/"), lambda text: None))).text == "1 of 6"
+    assert (
+        await tools["dice"].run({}, ToolContext("c", "s", Path("/"), lambda text: None))
+    ).text == "1 of 6"

@@ -32,8 +32,17 @@ def read(path: Path) -> Conversation | None:
     lines = Objects(path)
     for entry in lines:
         kind = entry.get("type")
-        title = text(entry.get("summary") or entry.get("customTitle") or entry.get("aiTitle")) or title
-        if kind not in ("user", "assistant") or entry.get("isSidechain") or entry.get("isMeta"):
+        title = (
+            text(
+                entry.get("summary") or entry.get("customTitle") or entry.get("aiTitle")
+            )
+            or title
+        )
+        if (
+            kind not in ("user", "assistant")
+            or entry.get("isSidechain")
+            or entry.get("isMeta")
+        ):
             continue
         session = session or text(entry.get("sessionId"))
         cwd = cwd or text(entry.get("cwd"))
@@ -44,7 +53,11 @@ def read(path: Path) -> Conversation | None:
             last_reply = ""
         else:
             reply = _assistant(message, when, ids)
-            again = message.get("id") == last_reply and bool(messages) and messages[-1].role == "assistant"
+            again = (
+                message.get("id") == last_reply
+                and bool(messages)
+                and messages[-1].role == "assistant"
+            )
             if last_reply and again:
                 messages[-1] = _joined(messages[-1], reply)
             else:
@@ -74,21 +87,38 @@ def _user(message: Object, when: float) -> Iterator[Said]:
                 ok=not block.get("is_error"),
                 when=when,
             )
-    said = content if isinstance(content, str) else text([block for block in blocks if _is_text(block)])
+    said = (
+        content
+        if isinstance(content, str)
+        else text([block for block in blocks if _is_text(block)])
+    )
     if said.strip() and not said.startswith(_ASIDE):
         yield Said(role="user", text=said, when=when)
 
 
 def _assistant(message: Object, when: float, ids: CallIds) -> Said:
     content = message.get("content")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    blocks = (
+        [block for block in content if isinstance(block, dict)]
+        if isinstance(content, list)
+        else []
+    )
     calls = [block for block in blocks if block.get("type") == "tool_use"]
-    thoughts = [text(block.get("thinking")) for block in blocks if block.get("type") == "thinking"]
+    thoughts = [
+        text(block.get("thinking"))
+        for block in blocks
+        if block.get("type") == "thinking"
+    ]
     return Said(
         role="assistant",
-        text=content if isinstance(content, str) else text([block for block in blocks if _is_text(block)]),
+        text=content
+        if isinstance(content, str)
+        else text([block for block in blocks if _is_text(block)]),
         reasoning="\n".join(filter(None, thoughts)),
-        calls=tuple(ids.call(block.get("name"), block.get("input"), block.get("id")) for block in calls),
+        calls=tuple(
+            ids.call(block.get("name"), block.get("input"), block.get("id"))
+            for block in calls
+        ),
         model=text(message.get("model")),
         usage=_usage(part(message, "usage")),
         when=when,
@@ -96,10 +126,17 @@ def _assistant(message: Object, when: float, ids: CallIds) -> Said:
 
 
 def _usage(counted: Object) -> Usage | None:
-    numbers = {name: value for name, value in counted.items() if isinstance(value, int) and value >= 0}
+    numbers = {
+        name: value
+        for name, value in counted.items()
+        if isinstance(value, int) and value >= 0
+    }
     if not numbers:
         return None
-    read, written = numbers.get("cache_read_input_tokens", 0), numbers.get("cache_creation_input_tokens", 0)
+    read, written = (
+        numbers.get("cache_read_input_tokens", 0),
+        numbers.get("cache_creation_input_tokens", 0),
+    )
     return Usage(
         input_tokens=numbers.get("input_tokens", 0) + read + written,
         output_tokens=numbers.get("output_tokens", 0),

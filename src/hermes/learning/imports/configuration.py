@@ -18,8 +18,21 @@ _SAME = {
     ("agent", "max_turns"): "budget.max_steps",
     ("agent", "reasoning_effort"): "model.reasoning_effort",
 }
-_MODEL = {"default": "model.default", "provider": "model.provider", "base_url": "model.base_url"}
-_SERVER = ("command", "args", "url", "headers", "timeout", "connect_timeout", "enabled", "env")
+_MODEL = {
+    "default": "model.default",
+    "provider": "model.provider",
+    "base_url": "model.base_url",
+}
+_SERVER = (
+    "command",
+    "args",
+    "url",
+    "headers",
+    "timeout",
+    "connect_timeout",
+    "enabled",
+    "env",
+)
 _TELLING = ("authorization", "proxy-authorization", "cookie")  # headers
 _PLAIN = str | int | float | bool
 
@@ -44,7 +57,9 @@ def read_configuration(home: Path) -> Carried:
     for key, value in settings.items():
         server, _, part = key.removeprefix("mcp_servers.").rpartition(".")
         if part in ("env", "headers") and isinstance(value, dict):
-            settings[key] = _without_secrets(value, secrets, server if part == "headers" else "")
+            settings[key] = _without_secrets(
+                value, secrets, server if part == "headers" else ""
+            )
     known = {key for key, _ in _SAME} | {"model", "mcp_servers"}
     left = [f"config.yaml: {name}" for name in data if name not in known]
     return Carried(settings, secrets, tuple(left))
@@ -66,7 +81,11 @@ def _settings(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     servers = data.get("mcp_servers")
     for name, server in servers.items() if isinstance(servers, dict) else ():
         if isinstance(server, dict):
-            yield from ((f"mcp_servers.{name}.{key}", server[key]) for key in _SERVER if key in server)
+            yield from (
+                (f"mcp_servers.{name}.{key}", server[key])
+                for key in _SERVER
+                if key in server
+            )
 
 
 def _secrets(home: Path) -> Iterator[tuple[str, str]]:
@@ -75,13 +94,17 @@ def _secrets(home: Path) -> Iterator[tuple[str, str]]:
             yield line.name, line.value
 
 
-def _without_secrets(values: dict[str, Any], secrets: dict[str, str], server: str = "") -> dict[str, str]:
+def _without_secrets(
+    values: dict[str, Any], secrets: dict[str, str], server: str = ""
+) -> dict[str, str]:
     """Variables or headers with references in place of secrets, which go where secrets are kept. The secret in a header
     is called after its `server`, as all services have the same headers."""
     kept: dict[str, str] = {}
     for name, value in values.items():
         text = str(value)
-        telling = is_secret_name(name) or is_secret_value(text) or name.lower() in _TELLING
+        telling = (
+            is_secret_name(name) or is_secret_value(text) or name.lower() in _TELLING
+        )
         if "${" in text or not telling:
             kept[name] = text
             continue

@@ -8,8 +8,20 @@ from typing import Literal
 import msgspec
 
 from hermes.schema.event import Event
-from hermes.schema.events import SessionCreated, SessionTitled, ToolStarted, TurnEnded, TurnStarted
-from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.events import (
+    SessionCreated,
+    SessionTitled,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import (
+    AssistantMessage,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _LONGEST = 4_000_000  # characters of one message
@@ -51,7 +63,9 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def started(self) -> float:
         """When its first message was said."""
-        return next((message.when for message in self.messages if message.when > 0), 0.0)
+        return next(
+            (message.when for message in self.messages if message.when > 0), 0.0
+        )
 
 
 def session_lines(conversation: Conversation) -> Iterator[str]:
@@ -59,7 +73,9 @@ def session_lines(conversation: Conversation) -> Iterator[str]:
     header = {"format": "hermes-session", "version": 1, "session_id": conversation.name}
     yield msgspec.json.encode(header).decode()
     writer = _Writer(conversation.started)
-    yield writer.row(SessionCreated(surface=f"import:{conversation.agent}", cwd=conversation.cwd))
+    yield writer.row(
+        SessionCreated(surface=f"import:{conversation.agent}", cwd=conversation.cwd)
+    )
     if conversation.title:
         yield writer.row(SessionTitled(title=conversation.title[:200], by="hermes"))
     for message in conversation.messages:
@@ -79,7 +95,13 @@ class _Writer:
 
     def row(self, event: Event) -> str:
         self._seq += 1
-        place = {"type": event.topic, "ts": self._when, "seq": self._seq, "epoch": 1, "session_id": ""}
+        place = {
+            "type": event.topic,
+            "ts": self._when,
+            "seq": self._seq,
+            "epoch": 1,
+            "session_id": "",
+        }
         turn = {"turn_id": f"turn-{self._turn}"} if self._open else {}
         return msgspec.json.encode(place | turn | msgspec.to_builtins(event)).decode()
 
@@ -97,9 +119,15 @@ class _Writer:
             yield self.row(_reply(message, text))
             self._calls = {call.id: call for call in message.calls}
             for call in message.calls:
-                yield self.row(ToolStarted(call_id=call.id, name=call.name, arguments=call.arguments))
+                yield self.row(
+                    ToolStarted(
+                        call_id=call.id, name=call.name, arguments=call.arguments
+                    )
+                )
         elif (call := self._calls.pop(message.call_id, None)) is not None:
-            yield self.row(ToolFinished(call_id=call.id, name=call.name, text=text, ok=message.ok))
+            yield self.row(
+                ToolFinished(call_id=call.id, name=call.name, text=text, ok=message.ok)
+            )
 
     def end(self) -> Iterator[str]:
         yield from self._unanswered()
@@ -117,7 +145,9 @@ class _Writer:
         """Every call has exactly one result, also one whose result the source does not have."""
         for call in self._calls.values():
             text = "The result was not kept by the program this was imported from."
-            yield self.row(ToolFinished(call_id=call.id, name=call.name, text=text, ok=False))
+            yield self.row(
+                ToolFinished(call_id=call.id, name=call.name, text=text, ok=False)
+            )
         self._calls = {}
 
 

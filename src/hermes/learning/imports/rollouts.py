@@ -20,7 +20,9 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 def is_one(path: Path) -> bool:
     """Whether a file looks like such a conversation."""
     first = next(iter(Objects(path)), None) or {"type": ""}
-    return first.get("type") == "session_meta" or ("id" in first and "instructions" in first)
+    return first.get("type") == "session_meta" or (
+        "id" in first and "instructions" in first
+    )
 
 
 def read(path: Path) -> Conversation | None:
@@ -34,7 +36,10 @@ def read(path: Path) -> Conversation | None:
         kind, payload = entry.get("type"), part(entry, "payload")
         when = moment(entry.get("timestamp"))
         if kind == "session_meta":
-            session, cwd = session or text(payload.get("id")), cwd or text(payload.get("cwd"))
+            session, cwd = (
+                session or text(payload.get("id")),
+                cwd or text(payload.get("cwd")),
+            )
         elif kind == "turn_context":
             model = text(payload.get("model")) or model
         item = payload if kind == "response_item" else entry
@@ -45,9 +50,16 @@ def read(path: Path) -> Conversation | None:
             _add(messages, said, model, thought)
     if not any(message.role == "user" for message in messages):
         return None
-    title = " ".join(next(message.text for message in messages if message.role == "user").split())[:60]
+    title = " ".join(
+        next(message.text for message in messages if message.role == "user").split()
+    )[:60]
     return Conversation(
-        id=session or path.stem, agent=AGENT, messages=tuple(messages), title=title, cwd=cwd, unread=lines.passed
+        id=session or path.stem,
+        agent=AGENT,
+        messages=tuple(messages),
+        title=title,
+        cwd=cwd,
+        unread=lines.passed,
     )
 
 
@@ -64,13 +76,23 @@ def _said(item: Object, when: float, ids: CallIds) -> Iterator[Said]:
         arguments = item.get("arguments") or item.get("input") or item.get("action")
         if kind == "custom_tool_call":
             arguments = {"input": arguments}
-        call = ids.call(item.get("name") or "shell", arguments, item.get("call_id") or item.get("id"))
+        call = ids.call(
+            item.get("name") or "shell",
+            arguments,
+            item.get("call_id") or item.get("id"),
+        )
         yield Said(role="assistant", calls=(call,), when=when)
     elif kind in _RESULTS:
         output = item.get("output")
         words = text(output) or text(part(item, "output").get("content"))
         failed = part(item, "output").get("success") is False
-        yield Said(role="tool", call_id=text(item.get("call_id")), text=words, ok=not failed, when=when)
+        yield Said(
+            role="tool",
+            call_id=text(item.get("call_id")),
+            text=words,
+            ok=not failed,
+            when=when,
+        )
 
 
 def _add(messages: list[Said], said: Said, model: str, thought: list[str]) -> None:
@@ -78,7 +100,9 @@ def _add(messages: list[Said], said: Said, model: str, thought: list[str]) -> No
     if said.role != "assistant":
         messages.append(said)
         return
-    said = msgspec.structs.replace(said, model=model, reasoning="\n".join(filter(None, thought)))
+    said = msgspec.structs.replace(
+        said, model=model, reasoning="\n".join(filter(None, thought))
+    )
     thought.clear()
     last = messages[-1] if messages else None
     if last is not None and last.role == "assistant" and said.calls:

@@ -35,20 +35,29 @@ _READERS = (
 def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
     """What kind of source it is, and the files that hold its conversations."""
     if not source.exists():
-        raise LearningError(f"There is nothing at {source}.", hint="Nothing was imported.")
+        raise LearningError(
+            f"There is nothing at {source}.", hint="Nothing was imported."
+        )
     if _is_home(source):
         database = source / "state.db"
         return "hermes", (database,) if database.is_file() else ()
     files = sorted(source.rglob("*.jsonl")) if source.is_dir() else [source]
-    found = [(reader.kind, tuple(path for path in files if reader.is_one(path))) for reader in _READERS]
+    found = [
+        (reader.kind, tuple(path for path in files if reader.is_one(path)))
+        for reader in _READERS
+    ]
     kind, paths = max(found, key=lambda entry: len(entry[1]))
     if not paths:
         hint = "It can be a home of the well-known agent (~/.hermes), or a folder of Claude Code or codex."
-        raise LearningError(f"Nothing that can be imported was found in {source}.", hint=hint)
+        raise LearningError(
+            f"Nothing that can be imported was found in {source}.", hint=hint
+        )
     return kind, paths
 
 
-def read(kind: Kind, files: tuple[Path, ...], left: list[Left]) -> Iterator[Conversation]:
+def read(
+    kind: Kind, files: tuple[Path, ...], left: list[Left]
+) -> Iterator[Conversation]:
     """The conversations; a file that can't be read is said, and the others go on."""
     readers = {reader.kind: reader.read for reader in _READERS}
     for path in files:
@@ -57,7 +66,12 @@ def read(kind: Kind, files: tuple[Path, ...], left: list[Left]) -> Iterator[Conv
                 yield from statedb.conversations(path)
             elif (conversation := readers[kind](path)) is not None:
                 if conversation.unread:
-                    left.append(Left(f"{conversation.unread} lines of {path}", "they are not JSON, or were cut off"))
+                    left.append(
+                        Left(
+                            f"{conversation.unread} lines of {path}",
+                            "they are not JSON, or were cut off",
+                        )
+                    )
                 yield conversation
         except (OSError, LearningError) as error:
             left.append(Left(str(path), str(error)))
@@ -66,4 +80,6 @@ def read(kind: Kind, files: tuple[Path, ...], left: list[Left]) -> Iterator[Conv
 def _is_home(source: Path) -> bool:
     if (source / "config.toml").exists():  # codex has memories too
         return False
-    return any((source / name).exists() for name in ("state.db", "config.yaml", "memories"))
+    return any(
+        (source / name).exists() for name in ("state.db", "config.yaml", "memories")
+    )

@@ -32,11 +32,16 @@ def conversations(database: Path) -> Iterator[Conversation]:
         connection.row_factory = sqlite3.Row
         connection.text_factory = _decoded
         try:
-            for row in connection.execute(_select(connection, "sessions", _SESSION, "started_at, id")):
+            for row in connection.execute(
+                _select(connection, "sessions", _SESSION, "started_at, id")
+            ):
                 if (found := _conversation(connection, row)) is not None:
                     yield found
         except sqlite3.Error as error:
-            raise LearningError(f"{database} can't be read ({error}).", hint="Nothing of it was imported.") from error
+            raise LearningError(
+                f"{database} can't be read ({error}).",
+                hint="Nothing of it was imported.",
+            ) from error
         finally:
             connection.close()
 
@@ -56,22 +61,37 @@ def _copied(database: Path) -> Iterator[Path]:
         yield Path(folder) / database.name
 
 
-def _select(connection: Any, table: str, wanted: Sequence[str], order: str, where: str = "") -> str:
+def _select(
+    connection: Any, table: str, wanted: Sequence[str], order: str, where: str = ""
+) -> str:
     """Columns that this version of the file has; the others are empty."""
     known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
     if "id" not in known:
-        raise LearningError(f"There is no table `{table}` in it.", hint="This is not a state.db that can be imported.")
+        raise LearningError(
+            f"There is no table `{table}` in it.",
+            hint="This is not a state.db that can be imported.",
+        )
     if table == "sessions" and "started_at" not in known:
-        hint = "Move sessions with: hermes sessions export, then hermes sessions import."
-        raise LearningError("It is the session log of another home of this Hermes.", hint=hint)
-    columns = ", ".join(f'"{name}"' if name in known else f'NULL AS "{name}"' for name in wanted)
+        hint = (
+            "Move sessions with: hermes sessions export, then hermes sessions import."
+        )
+        raise LearningError(
+            "It is the session log of another home of this Hermes.", hint=hint
+        )
+    columns = ", ".join(
+        f'"{name}"' if name in known else f'NULL AS "{name}"' for name in wanted
+    )
     return f"SELECT {columns} FROM {table} {where} ORDER BY {order}"  # noqa: S608 - our own names
 
 
 def _conversation(connection: Any, row: Any) -> Conversation | None:
     ids = CallIds()
     query = _select(connection, "messages", _MESSAGE, "id", "WHERE session_id = ?")
-    found = [said for one in connection.execute(query, (row["id"],)) if (said := _said(one, ids)) is not None]
+    found = [
+        said
+        for one in connection.execute(query, (row["id"],))
+        if (said := _said(one, ids)) is not None
+    ]
     if not any(said.role == "user" for said in found):
         return None
     return Conversation(
@@ -94,10 +114,16 @@ def _said(row: Any, ids: CallIds) -> Said | None:
         case "assistant":
             thought = text(row["reasoning"]) or text(row["reasoning_content"])
             return Said(
-                role="assistant", text=words, reasoning=thought, calls=_calls(row["tool_calls"], ids), when=when
+                role="assistant",
+                text=words,
+                reasoning=thought,
+                calls=_calls(row["tool_calls"], ids),
+                when=when,
             )
         case "tool":
-            return Said(role="tool", call_id=text(row["tool_call_id"]), text=words, when=when)
+            return Said(
+                role="tool", call_id=text(row["tool_call_id"]), text=words, when=when
+            )
         case _:
             return None
 
@@ -121,5 +147,9 @@ def _calls(column: object, ids: CallIds) -> tuple[ToolCall, ...]:
         if isinstance(entry, dict):
             inner = entry.get("function")
             function = inner if isinstance(inner, dict) else entry
-            calls.append(ids.call(function.get("name"), function.get("arguments"), entry.get("id")))
+            calls.append(
+                ids.call(
+                    function.get("name"), function.get("arguments"), entry.get("id")
+                )
+            )
     return tuple(calls)

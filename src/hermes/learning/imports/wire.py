@@ -39,7 +39,10 @@ def text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        parts = [text(part.get("text", "")) if isinstance(part, dict) else text(part) for part in value]
+        parts = [
+            text(part.get("text", "")) if isinstance(part, dict) else text(part)
+            for part in value
+        ]
         return "\n".join(part for part in parts if part)
     return ""
 
@@ -70,6 +73,14 @@ class CallIds:
 
     def call(self, name: object, arguments: object, call_id: object) -> ToolCall:
         """A call; its arguments are JSON text whatever they were."""
-        written = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
-        given = call_id if isinstance(call_id, str) and call_id else f"call-{next(self._numbers)}"
+        written = (
+            arguments
+            if isinstance(arguments, str)
+            else msgspec.json.encode(arguments or {}).decode()
+        )
+        given = (
+            call_id
+            if isinstance(call_id, str) and call_id
+            else f"call-{next(self._numbers)}"
+        )
         return ToolCall(id=given, name=str(name or "unknown"), arguments=written)

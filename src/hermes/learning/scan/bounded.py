@@ -23,7 +23,9 @@ def bounded(source: str) -> "re.Pattern[str]":
         elif character == "[":
             in_class = True
             character = "[^" if source.startswith("[^", at) else "["
-        elif character in "*+" and not made[-1].endswith("}"):  # after a bound, `+` gives nothing back
+        elif character in "*+" and not made[-1].endswith(
+            "}"
+        ):  # after a bound, `+` gives nothing back
             most = _GROUPS if made[-1] == ")" else _CHARACTERS
             made.append(f"{{{'0' if character == '*' else '1'},{most}}}")
             at += 1

@@ -26,7 +26,20 @@ _PROGRAMS = (
     b"\x80\x04\x95",
     b"\x80\x05\x95",
 )
-_COMPILED = (".so", ".dll", ".dylib", ".exe", ".pyc", ".pth", ".pkl", ".pickle", ".jar", ".node", ".wasm", ".bin")
+_COMPILED = (
+    ".so",
+    ".dll",
+    ".dylib",
+    ".exe",
+    ".pyc",
+    ".pth",
+    ".pkl",
+    ".pickle",
+    ".jar",
+    ".node",
+    ".wasm",
+    ".bin",
+)
 _HOME = r"(?:~|\$\{?home\}?|/home/\w+|/root|expanduser)"
 _PRIVATE = (
     r"(?:\.ssh\b|id_(?:rsa|ed25519|ecdsa)|\.aws/|\.netrc|\.gnupg|\.pgpass|\.kube/config|/etc/shadow|\.hermes/(?:\.env|state)|"
@@ -130,7 +143,11 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
         "sends data somewhere",
         r"\bcurl\b[^\n]{0,400}\s(?:-d|--data\S*|-F|--form|-T|--upload-file|-X\s*(?:POST|PUT))\b|\brequests\.(?:post|put|patch)\b|\burlopen\([^\n]{0,400}data\s*=|\bsmtplib\b",
     ),
-    ("caution", "wants more rights", r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:0?777|[ugoa]*\+s)\b|\bchown\s+root|\bdoas\b"),
+    (
+        "caution",
+        "wants more rights",
+        r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:0?777|[ugoa]*\+s)\b|\bchown\s+root|\bdoas\b",
+    ),
     (
         "caution",
         "installs packages",
@@ -190,12 +207,18 @@ class Finding(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{self.level}: {place}: {self.what}" + (f": {self.excerpt}" if self.excerpt else "")
+        return f"{self.level}: {place}: {self.what}" + (
+            f": {self.excerpt}" if self.excerpt else ""
+        )
 
 
 def scan_files(files: Mapping[str, bytes]) -> list[Finding]:
     """Everything found in a skill's files, the worst first."""
-    found = [finding for name, data in sorted(files.items()) for finding in _scan_file(name, data)]
+    found = [
+        finding
+        for name, data in sorted(files.items())
+        for finding in _scan_file(name, data)
+    ]
     return sorted(found, key=lambda finding: finding.level != "danger")
 
 
@@ -208,7 +231,9 @@ def _scan_file(name: str, data: bytes) -> Iterator[Finding]:
     try:
         text = data[:_LONGEST].decode("utf-8")
     except UnicodeDecodeError:
-        if not name.lower().endswith((".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".ico", ".ttf", ".woff2")):
+        if not name.lower().endswith(
+            (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".ico", ".ttf", ".woff2")
+        ):
             yield Finding("caution", "is not text", name)
         return
     if what := scan(text):
@@ -239,7 +264,14 @@ def _line_of(text: str, what: str) -> int:
     if places:
         return plain.count("\n", 0, min(places)) + 1
     lines = text[:_LINES_OF].split("\n")
-    return next((number for number, line in enumerate(lines, 1) if line.strip() and scan(line) == what), 0)
+    return next(
+        (
+            number
+            for number, line in enumerate(lines, 1)
+            if line.strip() and scan(line) == what
+        ),
+        0,
+    )
 
 
 @cache

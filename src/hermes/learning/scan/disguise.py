@@ -37,7 +37,9 @@ _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁԛԝɡһӏвмнткгαορνικτυεηρχγωßıłøđᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢꮖꮐꭱꮪꮯꮲꮃꮤ",
     "aeopcyxijsdqwghlbmhtkraopviktuenpxywsilodabcdefghijklmnoprstuvwyzigrscpwt",
 ) | {
-    first + place: ord("a") + place for first in (0x1F1E6, 0x1F150, 0x1F170) for place in range(26)
+    first + place: ord("a") + place
+    for first in (0x1F1E6, 0x1F150, 0x1F170)
+    for place in range(26)
 }  # flags, and letters in black circles and squares
 _TELLING = (
     "ignore",
@@ -85,7 +87,11 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     shown = _visible(text)
     yield shown
     folded = unicodedata.normalize("NFKC", shown).casefold()
-    stripped = "".join(char for char in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(char))
+    stripped = "".join(
+        char
+        for char in unicodedata.normalize("NFKD", folded)
+        if not unicodedata.combining(char)
+    )
     yield stripped
     if not stripped.isascii():
         yield stripped.translate(_LOOKALIKES)
@@ -94,19 +100,28 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     if "&" in shown or "%" in shown or "\\" in shown:
         import html  # its table of names is large, and seldom needed
 
-        yield re.sub(_ESCAPED, lambda found: chr(int(found[1] or found[2], 16)), unquote(html.unescape(shown)))
+        yield re.sub(
+            _ESCAPED,
+            lambda found: chr(int(found[1] or found[2], 16)),
+            unquote(html.unescape(shown)),
+        )
     if re.search(_RUN, shown):
         yield re.sub(_RUN, lambda run: _joined(run[0]), shown)
     if depth < _DEEPEST and (inner := "\n".join(_decoded(shown))):
         yield from _candidates(inner, depth + 1)
     for turned in (codecs.encode(stripped, "rot13"), stripped[::-1]):
-        if any(word in turned for word in _TELLING):  # by chance, no turned text has such a word
+        if any(
+            word in turned for word in _TELLING
+        ):  # by chance, no turned text has such a word
             yield turned
 
 
 def _visible(text: str) -> str:
     """Tag characters as the letters they stand for, other invisible ones gone."""
-    letters = "".join(chr(ord(char) - 0xE0000) if ord(char) in _TAGS and ord(char) > 0xE001F else char for char in text)
+    letters = "".join(
+        chr(ord(char) - 0xE0000) if ord(char) in _TAGS and ord(char) > 0xE001F else char
+        for char in text
+    )
     return re.sub(_INVISIBLE, "", letters)
 
 
@@ -118,7 +133,11 @@ def _only_flags(text: str) -> bool:
 
 def _with_letters(word: str) -> str:
     """A word whose digits stand for the letters they look like; a number, or data, as it is."""
-    if len(word) > _LONGEST_WORD or word.isalpha() or not any(char.isalpha() for char in word):
+    if (
+        len(word) > _LONGEST_WORD
+        or word.isalpha()
+        or not any(char.isalpha() for char in word)
+    ):
         return word
     return word.translate(_DIGITS)
 
@@ -156,5 +175,7 @@ def _as_text(data: bytes) -> Iterator[str]:
         text = data.decode("utf-16-le" if wide else "utf-8")
     except UnicodeDecodeError:
         return
-    if len(text) >= 8 and sum(char.isprintable() or char.isspace() for char in text) == len(text):
+    if len(text) >= 8 and sum(
+        char.isprintable() or char.isspace() for char in text
+    ) == len(text):
         yield text

@@ -104,8 +104,16 @@ LANGUAGES: tuple[tuple[str, bool, str], ...] = (
         True,
         r"(?:忽略|无视|無視|忘记|忘記|忽视|忽視)[^。!?\n]{0,12}(?:上面|之前|以上|先前|前面|上文)",
     ),
-    (_DROP, True, r"(?:ละเว้น|เพิกเฉย|ไม่ต้องสนใจ|อย่าสนใจ|ลืม)[^\n]{0,40}(?:คำสั่ง|คำแนะนำ|กฎ)"),
-    (_DROP, True, r"(?:התעלמ\w*|התעלם|שכח\w*|אל תציית)[^.\n]{0,40}(?:הוראות|הנחיות|פקודות)"),
+    (
+        _DROP,
+        True,
+        r"(?:ละเว้น|เพิกเฉย|ไม่ต้องสนใจ|อย่าสนใจ|ลืม)[^\n]{0,40}(?:คำสั่ง|คำแนะนำ|กฎ)",
+    ),
+    (
+        _DROP,
+        True,
+        r"(?:התעלמ\w*|התעלם|שכח\w*|אל תציית)[^.\n]{0,40}(?:הוראות|הנחיות|פקודות)",
+    ),
     (_DROP, True, r"(?:دستور|قوانین|قواعد)[^.\n]{0,40}(?:نادیده|فراموش)"),
     (_DROP, True, r"(?:αγνο\w+|ξεχασ\w*)[^.\n]{0,60}(?:οδηγι\w+|εντολ\w+|κανον\w+)"),
     (
@@ -118,11 +126,23 @@ LANGUAGES: tuple[tuple[str, bool, str], ...] = (
         True,
         r"\b(?:ignorer\w*|glem\w*|gl[oø]m\w*|bortse\w*)\b[^.!?\n]{0,60}\b(?:instruktion\w*|instruks\w*|anvisning\w*|regler\w*)",
     ),
-    (_DROP, True, r"\b(?:ohita|unohda|jata huomiotta)\b[^.!?\n]{0,60}\b(?:ohjee\w*|kasky\w*|saanno\w*)"),
-    (_DROP, True, r"\b(?:hagyd|hagyja|felejtsd|felejtse)\b[^.!?\n]{0,60}\b(?:utasitas\w*|szabaly\w*)"),
+    (
+        _DROP,
+        True,
+        r"\b(?:ohita|unohda|jata huomiotta)\b[^.!?\n]{0,60}\b(?:ohjee\w*|kasky\w*|saanno\w*)",
+    ),
+    (
+        _DROP,
+        True,
+        r"\b(?:hagyd|hagyja|felejtsd|felejtse)\b[^.!?\n]{0,60}\b(?:utasitas\w*|szabaly\w*)",
+    ),
     (_DROP, True, r"(?:নির্দেশ|নিয়ম)[^।\n]{0,40}(?:উপেক্ষা|ভুলে)"),
     (_DROP, True, r"(?:வழிமுறை|அறிவுறுத்த|கட்டளை)[^.\n]{0,60}(?:புறக்கணி|மறந்து)"),
-    (_DROP, True, r"\b(?:huwag pansinin|balewalain|kalimutan)\b[^.!?\n]{0,60}\b(?:tagubilin|utos|panuto)"),
+    (
+        _DROP,
+        True,
+        r"\b(?:huwag pansinin|balewalain|kalimutan)\b[^.!?\n]{0,60}\b(?:tagubilin|utos|panuto)",
+    ),
     (_DROP, True, r"\b(?:puuza|sahau)\b[^.!?\n]{0,60}\b(?:maagizo|maelekezo|amri)"),
     (
         _DROP,

@@ -39,7 +39,9 @@ _SEND = (
     r"append|copy|paste|include|echo|encode)\b"
 )
 _OUTSIDE = r"(?:https?://|ftp://|\b[\w.+-]+@[\w-]+\.\w+|\b(?:external|remote|third.party|attacker)\b|\bwebhook\b)"
-_USER = r"(?:the )?(?:users?|human|person|owner|operator|anyone|anybody|them|developer)\b"
+_USER = (
+    r"(?:the )?(?:users?|human|person|owner|operator|anyone|anybody|them|developer)\b"
+)
 _ASSISTANT = r"(?:assistants?|ai(?: agents?| models?| assistants?)?|llms?|language models?|agents?|chatbots?|bots?|hermes|claude|gpt|copilot)"
 
 
@@ -152,7 +154,11 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         False,
         r"\b(?:silently|secretly|covertly|quietly|in the background without|discreetly)\b",
     ),
-    ("a made-up approval", True, r"\[(?:pre-?)?(?:approved|authori[sz]ed|verified|confirmed)(?: by [^\]]{1,30})?\]"),
+    (
+        "a made-up approval",
+        True,
+        r"\[(?:pre-?)?(?:approved|authori[sz]ed|verified|confirmed)(?: by [^\]]{1,30})?\]",
+    ),
     (
         "a made-up approval",
         True,
@@ -185,7 +191,11 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         True,
         rf"\b(?:visit|open|call|request|fetch|load|navigate to)\b\s+https?://\S+{_GAP}\b(?:with|containing|including|followed by)\b{_GAP}{_SECRETS}",
     ),
-    ("sending secrets away", True, rf"{_SECRETS}[^\n]{{0,60}}?{_SEND}{_GAP}\b(?:to|at|via|into)\b\W+{_OUTSIDE}"),
+    (
+        "sending secrets away",
+        True,
+        rf"{_SECRETS}[^\n]{{0,60}}?{_SEND}{_GAP}\b(?:to|at|via|into)\b\W+{_OUTSIDE}",
+    ),
     (
         "sending secrets away",
         True,
@@ -336,4 +346,6 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
 @cache
 def phrases() -> tuple[Phrase, ...]:
     """All patterns, made ready at the first use."""
-    return tuple(Phrase(kind, strong, bounded(source)) for kind, strong, source in _SOURCES)
+    return tuple(
+        Phrase(kind, strong, bounded(source)) for kind, strong, source in _SOURCES
+    )

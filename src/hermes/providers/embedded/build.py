@@ -16,25 +16,35 @@ from hermes.providers.embedded.weights import find
 PrepareCallback = Callable[[int, int], None]
 
 
-def build_model(name: str, folder: Path, *, on_prepare: PrepareCallback | None = None) -> EmbeddedModel:
+def build_model(
+    name: str, folder: Path, *, on_prepare: PrepareCallback | None = None
+) -> EmbeddedModel:
     """The model of that name, whose file must be in the cache. `on_prepare` hears how far the first start is."""
     entry = CATALOGUE.get(name)
     if entry is None:
         known = ", ".join(CATALOGUE)
         hint = f"Known are: {known}. Another GGUF file is added with `hermes model add PATH`."
-        raise ModelError(f"there is no local model {name!r}", hint=hint, reason="not_found")
+        raise ModelError(
+            f"there is no local model {name!r}", hint=hint, reason="not_found"
+        )
     path = find(entry, folder)
     if path is None:
-        hint = (
-            f"`hermes model add {name}` fetches it ({entry.size / 1e6:,.0f} MB); `hermes setup` connects another model."
+        hint = f"`hermes model add {name}` fetches it ({entry.size / 1e6:,.0f} MB); `hermes setup` connects another model."
+        raise ModelError(
+            f"the local model {name!r} is not on this machine yet",
+            hint=hint,
+            reason="not_found",
         )
-        raise ModelError(f"the local model {name!r} is not on this machine yet", hint=hint, reason="not_found")
     prefix = prompt.prefix() if entry.acts else ()
-    engine = Engine(_load(path, folder, entry.sha256[:16], prefix), on_prepare=on_prepare)
+    engine = Engine(
+        _load(path, folder, entry.sha256[:16], prefix), on_prepare=on_prepare
+    )
     return EmbeddedModel(engine, name=entry.name, acts=entry.acts)
 
 
-def build_custom_model(path: Path, folder: Path, *, on_prepare: PrepareCallback | None = None) -> EmbeddedModel:
+def build_custom_model(
+    path: Path, folder: Path, *, on_prepare: PrepareCallback | None = None
+) -> EmbeddedModel:
     """Any other GGUF file. It is known by its name, size and time: hashing it would take too long."""
     try:
         with path.open("rb") as file:
@@ -42,15 +52,27 @@ def build_custom_model(path: Path, folder: Path, *, on_prepare: PrepareCallback 
         status = path.stat()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ModelError(f"{path} can't be read: {reason}", hint="Check the path.", reason="not_found") from error
+        raise ModelError(
+            f"{path} can't be read: {reason}",
+            hint="Check the path.",
+            reason="not_found",
+        ) from error
     if not is_gguf:
-        raise ModelError(f"{path} is not a GGUF file", hint="Nothing was added.", reason="bad_request")
+        raise ModelError(
+            f"{path} is not a GGUF file",
+            hint="Nothing was added.",
+            reason="bad_request",
+        )
     identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
     engine = Engine(_load(path, folder, key, prompt.prefix()), on_prepare=on_prepare)
     return EmbeddedModel(engine, name=f"{path.stem} (local)")
 
 
-def _load(path: Path, folder: Path, key: str, prefix: tuple[wire.ChatTurn, ...]) -> wire.Load:
+def _load(
+    path: Path, folder: Path, key: str, prefix: tuple[wire.ChatTurn, ...]
+) -> wire.Load:
     digest = hashlib.sha256(msgspec.json.encode(prefix)).hexdigest()[:16]
-    return wire.Load(path=str(path), state=str(folder / "state" / f"{key}.{digest}"), prefix=prefix)
+    return wire.Load(
+        path=str(path), state=str(folder / "state" / f"{key}.{digest}"), prefix=prefix
+    )

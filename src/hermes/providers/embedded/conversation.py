@@ -10,12 +10,21 @@ import msgspec
 
 from hermes.providers.embedded.lines import Action, write_line
 from hermes.providers.embedded.verbs import Toolbox
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
 
 LOOK_TAG = "look-"  # begins the id of a read that we made to see whether the file of a `write` exists
 _HEADER = re.compile(r"\[[^\n]*: (?:lines (\d+)-(\d+) of (\d+)[^\n]*|empty file)\]\n?")
 _FOOTER = re.compile(r"\[[^\n]*\b\d+ more lines\b[^\n]*\]")
-_ABSENT = re.compile(r"no such|not found|does not exist|doesn't exist|not exist|no file|there is no", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"no such|not found|does not exist|doesn't exist|not exist|no file|there is no",
+    re.IGNORECASE,
+)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +38,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         """The reply that asked for it."""
-        return write_line(self.action) if self.action is not None else f"use {self.call.name}"
+        return (
+            write_line(self.action)
+            if self.action is not None
+            else f"use {self.call.name}"
+        )
 
     @property
     def looked(self) -> bool:
@@ -56,13 +69,24 @@ def read_messages(messages: Iterable[Message], toolbox: Toolbox) -> list[Exchang
     for message in messages:
         match message:
             case UserMessage():
-                pictures = f"\n[{len(message.images)} picture(s) that you can't see]" if message.images else ""
+                pictures = (
+                    f"\n[{len(message.images)} picture(s) that you can't see]"
+                    if message.images
+                    else ""
+                )
                 exchanges.append(Exchange(request=message.text + pictures))
             case AssistantMessage():
                 last = exchanges.pop() if exchanges else Exchange(request="")
-                steps = tuple(Step(call=call, action=toolbox.action(call)) for call in message.tool_calls)
+                steps = tuple(
+                    Step(call=call, action=toolbox.action(call))
+                    for call in message.tool_calls
+                )
                 answer = last.answer if steps or not message.text else message.text
-                exchanges.append(Exchange(request=last.request, steps=last.steps + steps, answer=answer))
+                exchanges.append(
+                    Exchange(
+                        request=last.request, steps=last.steps + steps, answer=answer
+                    )
+                )
             case ToolFinished():
                 if exchanges:
                     exchanges[-1] = _with_result(exchanges[-1], message)
@@ -90,9 +114,13 @@ def seen_files(exchange: Exchange) -> dict[str, Seen]:
             case "write":
                 seen[action.path] = Seen(action.text)
             case "append" if held is not None:
-                seen[action.path] = Seen(f"{held.text.rstrip()}\n{action.text}".lstrip("\n"), held.whole)
+                seen[action.path] = Seen(
+                    f"{held.text.rstrip()}\n{action.text}".lstrip("\n"), held.whole
+                )
             case "replace" if held is not None:
-                seen[action.path] = Seen(held.text.replace(action.old, action.text, 1), held.whole)
+                seen[action.path] = Seen(
+                    held.text.replace(action.old, action.text, 1), held.whole
+                )
             case _:
                 pass
     return seen
@@ -113,7 +141,9 @@ def shown(result: str) -> Seen:
 def todo_items(exchanges: Iterable[Exchange], toolbox: Toolbox) -> list[str]:
     """The list as the last call left it."""
     calls = [step.call for exchange in exchanges for step in exchange.steps if step.ok]
-    last = next((call for call in reversed(calls) if toolbox.role(call) == "todo"), None)
+    last = next(
+        (call for call in reversed(calls) if toolbox.role(call) == "todo"), None
+    )
     return toolbox.todo_items(last) if last is not None else []
 
 

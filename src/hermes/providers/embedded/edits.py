@@ -34,7 +34,9 @@ def appended(action: Action, held: str) -> dict[str, Any]:
         return {"path": action.path, "content": whole_lines(action.text)}
     lines = body.split("\n")
     size = 1
-    while size < len(lines) and (occurrences(body, "\n".join(lines[-size:])) > 1 or not lines[-size].strip()):
+    while size < len(lines) and (
+        occurrences(body, "\n".join(lines[-size:])) > 1 or not lines[-size].strip()
+    ):
         size += 1
     tail = "\n".join(lines[-size:])
     return {"path": action.path, "old": tail, "new": f"{tail}\n{action.text.rstrip()}"}
@@ -47,14 +49,22 @@ def unique_change(action: Action, held: str) -> dict[str, str]:
     if after in {",", ";"} and new.endswith(after):
         new = new[:-1]  # the sign stays where it is
     if not new and f"\n{old}\n" in f"\n{held}" and occurrences(held, f"{old}\n") == 1:
-        return {"old": f"{old}\n", "new": ""}  # a line that is to go leaves no empty one behind
+        return {
+            "old": f"{old}\n",
+            "new": "",
+        }  # a line that is to go leaves no empty one behind
     if occurrences(held, old) <= 1:
         return {"old": old, "new": new}
     lines = held.split("\n")
     at = next((index for index, line in enumerate(lines) if old in line), 0)
     start, end = at, at + 1
-    while occurrences(held, "\n".join(lines[start:end])) > 1 and (start > 0 or end < len(lines)):
+    while occurrences(held, "\n".join(lines[start:end])) > 1 and (
+        start > 0 or end < len(lines)
+    ):
         start, end = max(0, start - 1), min(len(lines), end + 1)
     block = "\n".join(lines[start:end])
     changed = lines[at].replace(old, new, 1)
-    return {"old": block, "new": "\n".join([*lines[start:at], changed, *lines[at + 1 : end]])}
+    return {
+        "old": block,
+        "new": "\n".join([*lines[start:at], changed, *lines[at + 1 : end]]),
+    }

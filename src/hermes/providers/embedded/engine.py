@@ -18,14 +18,18 @@ from hermes.errors import ModelError
 from hermes.installation import install_hint
 from hermes.providers.embedded import wire
 
-_STOP_SECONDS = 0.1  # how long a cancelled generation may take to stop before the child is killed
+_STOP_SECONDS = (
+    0.1  # how long a cancelled generation may take to stop before the child is killed
+)
 _LINE_LIMIT = 1 << 22
 
 
 class Engine:
     """Starts, feeds, interrupts and ends the child. Not shared between event loops."""
 
-    def __init__(self, load: wire.Load, *, on_prepare: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self, load: wire.Load, *, on_prepare: Callable[[int, int], None] | None = None
+    ) -> None:
         self._load = load
         self._on_prepare = on_prepare
         self._lock = asyncio.Lock()
@@ -35,7 +39,9 @@ class Engine:
     @property
     def pid(self) -> int | None:
         """The child's process id while it runs."""
-        return self._child.pid if self._child is not None and self._child.alive else None
+        return (
+            self._child.pid if self._child is not None and self._child.alive else None
+        )
 
     async def warm(self) -> None:
         """Starts the child ahead of use and waits until it is ready."""
@@ -43,12 +49,23 @@ class Engine:
             await self._ready()
 
     async def generate(
-        self, turns: tuple[wire.ChatTurn, ...], *, prefixed: bool, grammar: str, max_tokens: int
+        self,
+        turns: tuple[wire.ChatTurn, ...],
+        *,
+        prefixed: bool,
+        grammar: str,
+        max_tokens: int,
     ) -> AsyncGenerator[wire.Delta | wire.Done, None]:
         """Streams a reply. Closing the stream stops the generation within a fifth of a second."""
         async with self._lock:
             self._ids += 1
-            job = wire.Generate(id=self._ids, turns=turns, prefixed=prefixed, grammar=grammar, max_tokens=max_tokens)
+            job = wire.Generate(
+                id=self._ids,
+                turns=turns,
+                prefixed=prefixed,
+                grammar=grammar,
+                max_tokens=max_tokens,
+            )
             child = await self._begin(job)
             finished = False
             try:
@@ -57,7 +74,10 @@ class Engine:
                     if isinstance(report, wire.Failed):
                         finished = True
                         raise _failure(report)
-                    if isinstance(report, wire.Delta | wire.Done) and report.id == job.id:
+                    if (
+                        isinstance(report, wire.Delta | wire.Done)
+                        and report.id == job.id
+                    ):
                         finished = isinstance(report, wire.Done)
                         yield report
             finally:
@@ -110,7 +130,9 @@ class _Child:
         self._process = process
         self._errors = errors
         self._encoder = msgspec.json.Encoder()
-        self._decoder: msgspec.json.Decoder[wire.Report] = msgspec.json.Decoder(wire.Report)
+        self._decoder: msgspec.json.Decoder[wire.Report] = msgspec.json.Decoder(
+            wire.Report
+        )
         self._ended = False
 
     @classmethod
@@ -209,9 +231,16 @@ class _Child:
         last = tail.splitlines()[-1] if tail else f"exit code {code}"
         if code == -9:
             hint = "It was probably ended for want of memory: close other programs, or pick the model `small`."
-            return ModelError("the local model was killed by the system", hint=hint, reason="server")
+            return ModelError(
+                "the local model was killed by the system", hint=hint, reason="server"
+            )
         hint = "What was said so far is kept. Try again; `hermes doctor` checks the installation."
-        return ModelError(f"the local model ended unexpectedly: {last}", hint=hint, reason="server", retryable=True)
+        return ModelError(
+            f"the local model ended unexpectedly: {last}",
+            hint=hint,
+            reason="server",
+            retryable=True,
+        )
 
 
 def _with_whole_paths(load: wire.Load) -> wire.Load:
@@ -224,16 +253,34 @@ def _failure(report: wire.Failed) -> ModelError:
     match report.reason:
         case "engine_missing":
             hint = f"Connect another model with `hermes setup`, or add the local engine. {install_hint('local')}"
-            return ModelError("the engine of the local model is not installed", hint=hint, reason="not_found")
+            return ModelError(
+                "the engine of the local model is not installed",
+                hint=hint,
+                reason="not_found",
+            )
         case "library_missing":
             hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."
-            return ModelError(f"the local model can't start: {report.message}", hint=hint, reason="not_found")
+            return ModelError(
+                f"the local model can't start: {report.message}",
+                hint=hint,
+                reason="not_found",
+            )
         case "load":
             hint = "The file may be damaged or too large for this machine's memory. Try the model `small`."
-            return ModelError(f"the local model can't be loaded: {report.message}", hint=hint, reason="server")
+            return ModelError(
+                f"the local model can't be loaded: {report.message}",
+                hint=hint,
+                reason="server",
+            )
         case "too_long":
             return ModelError(
-                f"that is too long for the local model: {report.message}", reason="too_long", compress=True
+                f"that is too long for the local model: {report.message}",
+                reason="too_long",
+                compress=True,
             )
         case "engine":
-            return ModelError(f"the local model failed: {report.message}", reason="server", retryable=True)
+            return ModelError(
+                f"the local model failed: {report.message}",
+                reason="server",
+                retryable=True,
+            )

@@ -1,15 +1,26 @@
 """Worked examples: a request, then replies and results in turn. They are the only training the small model gets."""
 
 EXAMPLES: tuple[tuple[str, ...], ...] = (
-    ("hello, who are you?", "say Hello! I am Hermes, a small model that runs on your machine and works on your files."),
-    ("open shop.txt", "read shop.txt", "result:\nmilk\nrye bread", "say shop.txt lists milk and rye bread."),
+    (
+        "hello, who are you?",
+        "say Hello! I am Hermes, a small model that runs on your machine and works on your files.",
+    ),
+    (
+        "open shop.txt",
+        "read shop.txt",
+        "result:\nmilk\nrye bread",
+        "say shop.txt lists milk and rye bread.",
+    ),
     (
         "which files are here?",
         "list .",
         "result:\nREADME.md\nsrc/\nsrc/a.py\nzoo.csv",
         "say There are README.md, zoo.csv and the folder src with a.py.",
     ),
-    ("why is the sky blue?", "say Air scatters blue light more than red light, so blue reaches us from all sides."),
+    (
+        "why is the sky blue?",
+        "say Air scatters blue light more than red light, so blue reaches us from all sides.",
+    ),
     (
         "where is load_table used?",
         "find load_table",
@@ -50,7 +61,12 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "result:\n[ ] water the plants",
         "say It is on the list: water the plants.",
     ),
-    ("what does old.txt say?", "read old.txt", "error:\nold.txt does not exist.", "say There is no file old.txt."),
+    (
+        "what does old.txt say?",
+        "read old.txt",
+        "error:\nold.txt does not exist.",
+        "say There is no file old.txt.",
+    ),
     ("write me a line about tea", "say A cup of tea, and the day slows down."),
     (
         "half in num.py should divide by 2, correct it",
@@ -74,9 +90,24 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "result:\nCreated out.txt.",
         "say I wrote the first line, red, to out.txt.",
     ),
-    ("move a.log into logs", "run mv a.log logs/", "result:\n(nothing)", "say I moved a.log into logs."),
-    ("make a folder img", "run mkdir img", "result:\n(nothing)", "say I made the folder img."),
-    ("which file has the word tiger?", "find tiger", "result:\nzoo.csv\n4: tiger,2", "say zoo.csv, in line 4."),
+    (
+        "move a.log into logs",
+        "run mv a.log logs/",
+        "result:\n(nothing)",
+        "say I moved a.log into logs.",
+    ),
+    (
+        "make a folder img",
+        "run mkdir img",
+        "result:\n(nothing)",
+        "say I made the folder img.",
+    ),
+    (
+        "which file has the word tiger?",
+        "find tiger",
+        "result:\nzoo.csv\n4: tiger,2",
+        "say zoo.csv, in line 4.",
+    ),
     ("what is the largest ocean?", "say The Pacific Ocean."),
     ("in C, how do I print a line?", 'say With printf: printf("hello\\n");'),
     ("what is 12 * 3?", "say 12 * 3 = 36."),

@@ -54,13 +54,23 @@ def build(allowed: Allowed) -> str:
         "write": _write(allowed),
     }
     if allowed.files:
-        if names := " | ".join(quote(path) for path, seen in allowed.files.items() if seen.whole):
+        if names := " | ".join(
+            quote(path) for path, seen in allowed.files.items() if seen.whole
+        ):
             lines["append"] = f'"append " ({names}) ":\\n" body'
         lines |= _replace(allowed, rules)
     chosen = [verb for verb in VERBS if verb in allowed.verbs and verb in lines]
     rules |= {verb: lines[verb] for verb in chosen}
     root = " | ".join(chosen)
-    return "\n".join([f"root ::= {root}", *(f"{name} ::= {rule}" for name, rule in rules.items())]) + "\n"
+    return (
+        "\n".join(
+            [
+                f"root ::= {root}",
+                *(f"{name} ::= {rule}" for name, rule in rules.items()),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _write(allowed: Allowed) -> str:
@@ -96,20 +106,30 @@ def _replace(allowed: Allowed, rules: dict[str, str]) -> dict[Verb, str]:
         if starts:
             rules[f"f{index}"] = " | ".join(starts)
             targets.append(f"{quote(path)} {quote(': ')} f{index}")
-    return {"replace": f'"replace " ({" | ".join(targets)}) " => " [^\\n\\x00]*'} if targets else {}
+    return (
+        {"replace": f'"replace " ({" | ".join(targets)}) " => " [^\\n\\x00]*'}
+        if targets
+        else {}
+    )
 
 
-def _shown_rules(shown: str, name: str, words: frozenset[str], rules: dict[str, str]) -> list[str]:
+def _shown_rules(
+    shown: str, name: str, words: frozenset[str], rules: dict[str, str]
+) -> list[str]:
     """What OLD may be: a whole line, a run of words of a long one, a name that occurs often or is in the request."""
     starts: dict[str, None] = {}
     for number, line in enumerate(shown.splitlines()[:_MAX_LINES]):
         if len(line.strip()) <= _WHOLE_LINE:
-            whole = line.strip().rstrip(",;") or line.strip()  # small models forget the sign at its end
+            whole = (
+                line.strip().rstrip(",;") or line.strip()
+            )  # small models forget the sign at its end
             starts |= {quote(whole): None} if whole else {}
         else:
             starts |= dict.fromkeys(_runs(line, f"{name}x{number}", rules))
     counts = Counter(_NAME.findall(shown))
-    names = [quote(word) for word, count in counts.items() if count > 1 or word in words]
+    names = [
+        quote(word) for word, count in counts.items() if count > 1 or word in words
+    ]
     return [*starts, *(name for name in names if name not in starts)]
 
 

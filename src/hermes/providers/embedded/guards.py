@@ -13,10 +13,14 @@ _EXTENSIONS = (
     "yml zig"
 )
 _FILE = re.compile(
-    r"(?<![\w@:/])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:" + "|".join(_EXTENSIONS.split()) + r")(?![\w/])"
+    r"(?<![\w@:/])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:"
+    + "|".join(_EXTENSIONS.split())
+    + r")(?![\w/])"
     r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b"
 )
-_NO_MATCH = re.compile(r"\W*(?:no match|nothing found|no results|0 matches)", re.IGNORECASE)
+_NO_MATCH = re.compile(
+    r"\W*(?:no match|nothing found|no results|0 matches)", re.IGNORECASE
+)
 _CHANGE = re.compile(
     r"\b(?:add|append|apply|bump|change|comment|convert|copy|correct|creat|delet|drop|edit|fill|fix|format|generat|improve|insert|"
     r"mak|mark|modif|move|note|put|refactor|remov|renam|replac|rewrit|sav|set|sort|split|stor|swap|switch|translat|turn|"
@@ -43,17 +47,29 @@ def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
     last = steps[-1] if steps else None
     if last is not None and last.looked and last.action is not None:
         return _after_look(exchange, last, verbs, seen)
-    if all(map(_found_nothing, steps)) and names_file(exchange.request) and verbs & _LOOKING:
+    if (
+        all(map(_found_nothing, steps))
+        and names_file(exchange.request)
+        and verbs & _LOOKING
+    ):
         verbs -= {"say"}
     if _only_asks(exchange.request):
         verbs -= _CHANGING
-    absent = tuple(step.action.path for step in steps if step.action is not None and step.absent)
+    absent = tuple(
+        step.action.path for step in steps if step.action is not None and step.absent
+    )
     return Allowed(
-        verbs=verbs, files=seen, words=_words(exchange), look="read" in verbs, absent=tuple(dict.fromkeys(absent))
+        verbs=verbs,
+        files=seen,
+        words=_words(exchange),
+        look="read" in verbs,
+        absent=tuple(dict.fromkeys(absent)),
     )
 
 
-def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: frozenset[Verb]) -> Allowed | None:
+def instead_of_write(
+    path: str, exchange: Exchange, allowed: Allowed, verbs: frozenset[Verb]
+) -> Allowed | None:
     """What is left when `write` named a file it may not write; None when it may.
 
     A file that exists can only be changed. A name without an extension that nobody mentioned is no file at all: the
@@ -61,9 +77,15 @@ def instead_of_write(path: str, exchange: Exchange, allowed: Allowed, verbs: fro
     """
     seen = seen_files(exchange)
     if path in seen:
-        return Allowed(verbs=verbs & {"append", "replace", "say"}, files={path: seen[path]}, words=_words(exchange))
+        return Allowed(
+            verbs=verbs & {"append", "replace", "say"},
+            files={path: seen[path]},
+            words=_words(exchange),
+        )
     if not re.search(r"[./]", path) and path.lower() not in exchange.request.lower():
-        return Allowed(verbs=_talk_instead(allowed.verbs), files=allowed.files, words=allowed.words)
+        return Allowed(
+            verbs=_talk_instead(allowed.verbs), files=allowed.files, words=allowed.words
+        )
     return None
 
 
@@ -75,7 +97,9 @@ def _only_asks(request: str) -> bool:
 def _found_nothing(step: Step) -> bool:
     """A search without a match: the file that the request names was not looked at."""
     is_search = step.action is not None and step.action.verb == "find" and step.ok
-    return is_search and (not step.result.strip() or _NO_MATCH.match(step.result) is not None)
+    return is_search and (
+        not step.result.strip() or _NO_MATCH.match(step.result) is not None
+    )
 
 
 def _talk_instead(verbs: frozenset[Verb]) -> frozenset[Verb]:
@@ -93,11 +117,15 @@ def _stuck(steps: tuple[Step, ...]) -> bool:
     return len(own) >= MAX_CALLS or (len(own) >= 2 and own[-1].line == own[-2].line)
 
 
-def _after_look(exchange: Exchange, look: Step, verbs: frozenset[Verb], seen: dict[str, Seen]) -> Allowed:
+def _after_look(
+    exchange: Exchange, look: Step, verbs: frozenset[Verb], seen: dict[str, Seen]
+) -> Allowed:
     path = look.action.path if look.action is not None else ""
     if look.absent:
         return Allowed(verbs=frozenset({"write"}), only_path=path)
     if look.ok:
         changing = verbs & {"append", "replace", "say"}
         return Allowed(verbs=changing, files={path: seen[path]}, words=_words(exchange))
-    return Allowed(verbs=frozenset({"say"}))  # it is there and can't be read: never write over it
+    return Allowed(
+        verbs=frozenset({"say"})
+    )  # it is there and can't be read: never write over it

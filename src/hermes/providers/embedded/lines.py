@@ -11,8 +11,20 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-Verb: TypeAlias = Literal["read", "list", "find", "write", "append", "replace", "run", "todo", "say"]
-VERBS: tuple[Verb, ...] = ("read", "list", "find", "write", "append", "replace", "run", "todo", "say")
+Verb: TypeAlias = Literal[
+    "read", "list", "find", "write", "append", "replace", "run", "todo", "say"
+]
+VERBS: tuple[Verb, ...] = (
+    "read",
+    "list",
+    "find",
+    "write",
+    "append",
+    "replace",
+    "run",
+    "todo",
+    "say",
+)
 ARROW = " => "
 _MOST_TOKENS: dict[str, int] = {"say": 600, "replace": 200, "append": 300}
 _TAIL = 240  # characters that must repeat before it counts
@@ -77,7 +89,9 @@ def _parse_replace(rest: str, seen: Mapping[str, str]) -> Action:
     while colon and at >= 0:
         old = change[:at]
         if old and old in known:
-            return Action(verb="replace", path=path, old=old, text=change[at + len(ARROW) :])
+            return Action(
+                verb="replace", path=path, old=old, text=change[at + len(ARROW) :]
+            )
         at = change.find(ARROW, at + 1)
     raise NotALine(rest)
 
@@ -86,7 +100,11 @@ def _unfenced(path: str, text: str) -> str:
     """Small models like to wrap code in fences; a file does not want them, unless it is made of them."""
     stripped = text.strip()
     first, _, body = stripped.partition("\n")
-    if path.strip().endswith(".md") or not first.startswith("```") or not body.endswith("```"):
+    if (
+        path.strip().endswith(".md")
+        or not first.startswith("```")
+        or not body.endswith("```")
+    ):
         return text
     return body.removesuffix("```")
 
@@ -99,4 +117,6 @@ def runs_away(line: str, tokens: int) -> bool:
     if len(tail) < _TAIL or not tail.strip():
         return False
     period = (tail + tail).find(tail[:_PERIOD], 1)
-    return period <= _PERIOD and all(tail[at] == tail[at - period] for at in range(period, _TAIL))
+    return period <= _PERIOD and all(
+        tail[at] == tail[at - period] for at in range(period, _TAIL)
+    )

@@ -9,16 +9,33 @@ import msgspec
 
 from hermes.errors import ModelError
 from hermes.providers.embedded import grammar, guards, prompt, wire
-from hermes.providers.embedded.conversation import LOOK_TAG, Exchange, Seen, read_messages, seen_files, todo_items
+from hermes.providers.embedded.conversation import (
+    LOOK_TAG,
+    Exchange,
+    Seen,
+    read_messages,
+    seen_files,
+    todo_items,
+)
 from hermes.providers.embedded.grammar import Allowed
 from hermes.providers.embedded.lines import Action, NotALine, parse_line, runs_away
 from hermes.providers.embedded.verbs import Toolbox
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from hermes.schema.model import Finished, ModelEvent, ModelRequest, TextDelta, ToolCallStarted
+from hermes.schema.model import (
+    Finished,
+    ModelEvent,
+    ModelRequest,
+    TextDelta,
+    ToolCallStarted,
+)
 
 PROVIDER = "embedded"
 _MAX_TOKENS = 900
-_WINDOWS = (prompt.WINDOW, 2_500, 1_200)  # characters; smaller ones when the text has more tokens than usual
+_WINDOWS = (
+    prompt.WINDOW,
+    2_500,
+    1_200,
+)  # characters; smaller ones when the text has more tokens than usual
 _ANSWER_NOW = "(no more actions are possible: say what was done and what was not)"
 
 
@@ -30,7 +47,12 @@ class TextEngine(Protocol):
     """What continues a prompt: `Engine`, or a script in tests."""
 
     def generate(
-        self, turns: tuple[wire.ChatTurn, ...], *, prefixed: bool, grammar: str, max_tokens: int
+        self,
+        turns: tuple[wire.ChatTurn, ...],
+        *,
+        prefixed: bool,
+        grammar: str,
+        max_tokens: int,
     ) -> AsyncGenerator[wire.Delta | wire.Done, None]: ...
 
     async def warm(self) -> None: ...
@@ -42,7 +64,12 @@ class EmbeddedModel:
     """Implements the `Model` port on a local engine. With `acts` False it only talks, whatever tools are offered."""
 
     def __init__(
-        self, engine: TextEngine, *, name: str, acts: bool = True, new_id: Callable[[], str] = _random_id
+        self,
+        engine: TextEngine,
+        *,
+        name: str,
+        acts: bool = True,
+        new_id: Callable[[], str] = _random_id,
     ) -> None:
         self.provider = PROVIDER
         self.name = name
@@ -61,7 +88,11 @@ class EmbeddedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """One reply: text, or one tool call. Text that does not fit the window is tried again with less of it."""
         for window in _WINDOWS:
-            reply = _Reply(self, request, window) if request.tools and self._acts else _Chat(self, request, window)
+            reply = (
+                _Reply(self, request, window)
+                if request.tools and self._acts
+                else _Chat(self, request, window)
+            )
             try:
                 async with aclosing(reply.events()) as events:
                     async for event in events:
@@ -73,19 +104,36 @@ class EmbeddedModel:
                 return
 
     def generate(
-        self, turns: tuple[wire.ChatTurn, ...], *, prefixed: bool, rules: str, limit: int | None
+        self,
+        turns: tuple[wire.ChatTurn, ...],
+        *,
+        prefixed: bool,
+        rules: str,
+        limit: int | None,
     ) -> AsyncGenerator[wire.Delta | wire.Done, None]:
         """The engine's stream for one prompt."""
         tokens = min(_MAX_TOKENS, limit or _MAX_TOKENS)
-        return self._engine.generate(turns, prefixed=prefixed, grammar=rules, max_tokens=tokens)
+        return self._engine.generate(
+            turns, prefixed=prefixed, grammar=rules, max_tokens=tokens
+        )
 
     def finished(
-        self, usage: Usage, *, text: str = "", calls: tuple[ToolCall, ...] = (), finish: FinishReason = "stop"
+        self,
+        usage: Usage,
+        *,
+        text: str = "",
+        calls: tuple[ToolCall, ...] = (),
+        finish: FinishReason = "stop",
     ) -> Finished:
         """The end of a reply."""
         return Finished(
             AssistantMessage(
-                text=text, tool_calls=calls, finish=finish, provider=self.provider, model=self.name, usage=usage
+                text=text,
+                tool_calls=calls,
+                finish=finish,
+                provider=self.provider,
+                model=self.name,
+                usage=usage,
             )
         )
 
@@ -97,30 +145,40 @@ class EmbeddedModel:
 class _Chat:
     """A reply without actions."""
 
-    def __init__(self, model: EmbeddedModel, request: ModelRequest, window: int) -> None:
+    def __init__(
+        self, model: EmbeddedModel, request: ModelRequest, window: int
+    ) -> None:
         self._model = model
         self._limit = request.max_output_tokens
         exchanges = read_messages(request.messages, Toolbox(()))
-        system = () if request.tools else request.system  # with tools, it is written for a larger model
+        system = (
+            () if request.tools else request.system
+        )  # with tools, it is written for a larger model
         self._turns = prompt.chat(system, exchanges, window=window)
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
         text = ""
-        stream = self._model.generate(self._turns, prefixed=False, rules="", limit=self._limit)
+        stream = self._model.generate(
+            self._turns, prefixed=False, rules="", limit=self._limit
+        )
         async with aclosing(stream) as reports:
             async for report in reports:
                 if isinstance(report, wire.Delta):
                     text += report.text
                     yield TextDelta(report.text)
                 else:
-                    finish: FinishReason = "length" if report.finish == "length" else "stop"
+                    finish: FinishReason = (
+                        "length" if report.finish == "length" else "stop"
+                    )
                     yield self._model.finished(_usage(report), text=text, finish=finish)
 
 
 class _Reply:
     """A reply of the line protocol: one generation, or another when the first named a file that can't be written."""
 
-    def __init__(self, model: EmbeddedModel, request: ModelRequest, window: int) -> None:
+    def __init__(
+        self, model: EmbeddedModel, request: ModelRequest, window: int
+    ) -> None:
         self._model = model
         self._window = window
         self._limit = request.max_output_tokens
@@ -151,7 +209,9 @@ class _Reply:
                 return
             allowed = again
 
-    async def _attempt(self, allowed: Allowed) -> AsyncGenerator[ModelEvent | Allowed, None]:
+    async def _attempt(
+        self, allowed: Allowed
+    ) -> AsyncGenerator[ModelEvent | Allowed, None]:
         """One generation. Ends with `Finished`, or with what is allowed instead of what the model began to write."""
         note = _ANSWER_NOW if allowed.verbs == {"say"} and self._exchange.steps else ""
         turns = prompt.conversation(self._exchanges, window=self._window, note=note)
@@ -159,7 +219,9 @@ class _Reply:
         line, tokens = "", 0
         started: ToolCallStarted | None = None
         end: tuple[ModelEvent | Allowed, ...] = ()
-        async with aclosing(self._model.generate(turns, prefixed=True, rules=rules, limit=self._limit)) as reports:
+        async with aclosing(
+            self._model.generate(turns, prefixed=True, rules=rules, limit=self._limit)
+        ) as reports:
             async for report in reports:
                 if isinstance(report, wire.Done):
                     end = self._finish(line, report, started, allowed)
@@ -183,13 +245,17 @@ class _Reply:
         """Ends a reply that would not end. Half a call is no call."""
         if line.startswith("say "):
             note = " [stopped here: the reply did not end by itself]"
-            return TextDelta(note), self._model.finished(self._usage, text=line[4:] + note)
+            return TextDelta(note), self._model.finished(
+                self._usage, text=line[4:] + note
+            )
         text = "I began to repeat myself while writing this, so nothing of it was done."
         return TextDelta(text), self._model.finished(self._usage, text=text)
 
     def _named(self, path: str, allowed: Allowed) -> tuple[ModelEvent | Allowed, ...]:
         """The model named a file to write: it may not, or we look first whether it exists."""
-        instead = guards.instead_of_write(path, self._exchange, allowed, self._toolbox.verbs)
+        instead = guards.instead_of_write(
+            path, self._exchange, allowed, self._toolbox.verbs
+        )
         return (instead,) if instead is not None else self._look(path)
 
     def _start(self, action: Action) -> ToolCallStarted:
@@ -199,19 +265,31 @@ class _Reply:
     def _look(self, path: str) -> tuple[ModelEvent, ...]:
         """Reads the file that the model wants to write: a small model must not overwrite what it has not seen."""
         name, arguments = self._toolbox.call(Action(verb="read", path=path), {})
-        call = ToolCall(id=self._model.new_call_id(LOOK_TAG), name=name, arguments=arguments)
+        call = ToolCall(
+            id=self._model.new_call_id(LOOK_TAG), name=name, arguments=arguments
+        )
         return (
             ToolCallStarted(call.id, call.name),
             self._model.finished(self._usage, calls=(call,), finish="tool_calls"),
         )
 
     def _finish(
-        self, line: str, done: wire.Done, started: ToolCallStarted | None, allowed: Allowed
+        self,
+        line: str,
+        done: wire.Done,
+        started: ToolCallStarted | None,
+        allowed: Allowed,
     ) -> tuple[ModelEvent | Allowed, ...]:
-        usage = msgspec.structs.replace(_usage(done), output_tokens=max(done.output_tokens, self._tokens))
+        usage = msgspec.structs.replace(
+            _usage(done), output_tokens=max(done.output_tokens, self._tokens)
+        )
         cut = done.finish == "length"
         if line.startswith("say "):
-            return (self._model.finished(usage, text=line[4:], finish="length" if cut else "stop"),)
+            return (
+                self._model.finished(
+                    usage, text=line[4:], finish="length" if cut else "stop"
+                ),
+            )
         seen = _texts(seen_files(self._exchange))
         try:
             action = parse_line(line, _texts(allowed.files))
@@ -219,12 +297,23 @@ class _Reply:
             cut = True
             action = None
         if cut or action is None:
-            text = "I ran out of room before this was complete, so nothing of it was done."
-            return (TextDelta(text), self._model.finished(usage, text=text, finish="length"))
+            text = (
+                "I ran out of room before this was complete, so nothing of it was done."
+            )
+            return (
+                TextDelta(text),
+                self._model.finished(usage, text=text, finish="length"),
+            )
         if action.verb == "write" and allowed.look and not action.text:
             return self._named(action.path, allowed)
-        name, arguments = self._toolbox.call(action, seen, todo_items(self._exchanges, self._toolbox))
-        call = ToolCall(id=started.id if started else self._model.new_call_id(), name=name, arguments=arguments)
+        name, arguments = self._toolbox.call(
+            action, seen, todo_items(self._exchanges, self._toolbox)
+        )
+        call = ToolCall(
+            id=started.id if started else self._model.new_call_id(),
+            name=name,
+            arguments=arguments,
+        )
         return (self._model.finished(usage, calls=(call,), finish="tool_calls"),)
 
 
@@ -235,7 +324,11 @@ def _begun(line: str) -> Action | None:
         return None
     if word in {"write", "append"}:
         path, colon, _ = rest.partition(":\n")
-        return msgspec.convert({"verb": word, "path": path.strip()}, Action) if colon else None
+        return (
+            msgspec.convert({"verb": word, "path": path.strip()}, Action)
+            if colon
+            else None
+        )
     if word == "replace":
         path, colon, _ = rest.partition(": ")
         return Action(verb="replace", path=path, old="x") if colon else None

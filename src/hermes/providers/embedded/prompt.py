@@ -32,11 +32,16 @@ def prefix() -> tuple[ChatTurn, ...]:
     turns = [ChatTurn("system", SYSTEM)]
     for request, *rest in EXAMPLES:
         turns.append(ChatTurn("user", request))
-        turns += [ChatTurn("user" if index % 2 else "assistant", text) for index, text in enumerate(rest)]
+        turns += [
+            ChatTurn("user" if index % 2 else "assistant", text)
+            for index, text in enumerate(rest)
+        ]
     return tuple(turns)
 
 
-def conversation(exchanges: list[Exchange], *, window: int = WINDOW, note: str = "") -> tuple[ChatTurn, ...]:
+def conversation(
+    exchanges: list[Exchange], *, window: int = WINDOW, note: str = ""
+) -> tuple[ChatTurn, ...]:
     """The current exchange, and as many of the earlier ones as fit beside it. `note` is added to the last turn."""
     *earlier, current = exchanges
     turns = _current(current, window)
@@ -52,13 +57,19 @@ def conversation(exchanges: list[Exchange], *, window: int = WINDOW, note: str =
     return tuple(turns)
 
 
-def chat(system: tuple[str, ...], exchanges: list[Exchange], *, window: int = WINDOW) -> tuple[ChatTurn, ...]:
+def chat(
+    system: tuple[str, ...], exchanges: list[Exchange], *, window: int = WINDOW
+) -> tuple[ChatTurn, ...]:
     """A prompt without actions: just talk."""
-    text = trim("\n\n".join(part for part in system if part), window // 3) or CHAT_SYSTEM
+    text = (
+        trim("\n\n".join(part for part in system if part), window // 3) or CHAT_SYSTEM
+    )
     turns: list[ChatTurn] = []
     left = window
     for index, exchange in enumerate(reversed(exchanges)):
-        pair = [ChatTurn("user", trim(exchange.request, _REQUEST if index else window // 2))]
+        pair = [
+            ChatTurn("user", trim(exchange.request, _REQUEST if index else window // 2))
+        ]
         if exchange.answer:
             pair.append(ChatTurn("assistant", trim(exchange.answer, _OLD_TEXT)))
         left -= _size(pair)
@@ -80,7 +91,10 @@ def trim(text: str, size: int) -> str:
 
 def _size(turns: list[ChatTurn]) -> int:
     """Characters, counting those outside ASCII twice: they cost more tokens."""
-    return sum(len(turn.content) + sum(char > "\x7f" for char in turn.content) for turn in turns)
+    return sum(
+        len(turn.content) + sum(char > "\x7f" for char in turn.content)
+        for turn in turns
+    )
 
 
 def _current(exchange: Exchange, window: int) -> list[ChatTurn]:
@@ -91,7 +105,9 @@ def _current(exchange: Exchange, window: int) -> list[ChatTurn]:
     for step in reversed(exchange.steps):
         if step.looked and step.absent:
             continue
-        pair = _step(step, line=min(_REQUEST, window // 2), result=min(RESULT, window // 3))
+        pair = _step(
+            step, line=min(_REQUEST, window // 2), result=min(RESULT, window // 3)
+        )
         left -= _size(pair)
         if steps and left < 0:
             break
@@ -105,7 +121,10 @@ def _earlier(exchange: Exchange) -> list[ChatTurn]:
     for step in exchange.steps:
         if not (step.looked and step.absent):
             turns += _step(step, line=_OLD_TEXT, result=_OLD_RESULT)
-    return [*turns, ChatTurn("assistant", "say " + trim(exchange.answer or "(stopped)", _OLD_TEXT))]
+    return [
+        *turns,
+        ChatTurn("assistant", "say " + trim(exchange.answer or "(stopped)", _OLD_TEXT)),
+    ]
 
 
 def _step(step: Step, *, line: int, result: int) -> list[ChatTurn]:
@@ -113,7 +132,10 @@ def _step(step: Step, *, line: int, result: int) -> list[ChatTurn]:
     if step.looked and step.action is not None:
         head = f"{step.action.path} already exists: use append or replace. It holds:"
     text = trim(_result(step), result) or "(nothing)"
-    return [ChatTurn("assistant", trim(step.line, line)), ChatTurn("user", f"{head}\n{text}")]
+    return [
+        ChatTurn("assistant", trim(step.line, line)),
+        ChatTurn("user", f"{head}\n{text}"),
+    ]
 
 
 def _result(step: Step) -> str:

@@ -25,7 +25,9 @@ _RESERVE = 384  # tokens that a reply may always count on
 class CannotStart(Exception):
     """The library or the weights can't be used."""
 
-    def __init__(self, reason: Literal["engine_missing", "library_missing", "load"], message: str) -> None:
+    def __init__(
+        self, reason: Literal["engine_missing", "library_missing", "load"], message: str
+    ) -> None:
         super().__init__(message)
         self.reason: Literal["engine_missing", "library_missing", "load"] = reason
 
@@ -45,13 +47,19 @@ class Slot:
         restored = self._place_prefix()
         report(wire.Ready(engine=self._library.__version__, restored=restored))
 
-    def generate(self, job: wire.Generate, cancelled: Callable[[], bool]) -> wire.Done | wire.Failed:
+    def generate(
+        self, job: wire.Generate, cancelled: Callable[[], bool]
+    ) -> wire.Done | wire.Failed:
         """Runs one job to its end, sending deltas."""
         size = sum(self._count(turn.content) + 8 for turn in job.turns)
         before = self._prefix_tokens if job.prefixed else 0
         room = self._load.context - before - size
         if room < _RESERVE:
-            return wire.Failed(id=job.id, reason="too_long", message=f"{before + size} tokens in {self._load.context}")
+            return wire.Failed(
+                id=job.id,
+                reason="too_long",
+                message=f"{before + size} tokens in {self._load.context}",
+            )
         if job.prefixed and not self._holds_prefix:
             self._place_prefix()
         self._holds_prefix = job.prefixed
@@ -59,7 +67,11 @@ class Slot:
         return self._complete(job, turns, min(job.max_tokens, room), cancelled)
 
     def _complete(
-        self, job: wire.Generate, turns: tuple[wire.ChatTurn, ...], limit: int, cancelled: Callable[[], bool]
+        self,
+        job: wire.Generate,
+        turns: tuple[wire.ChatTurn, ...],
+        limit: int,
+        cancelled: Callable[[], bool],
     ) -> wire.Done | wire.Failed:
         finish: Literal["stop", "length"] = "stop"
         timings: dict[str, Any] = {}
@@ -78,7 +90,9 @@ class Slot:
             return cancelled()
 
         if not cancelled():
-            self._server.handle_chat_completions(self._request(turns, job.grammar, limit), take)
+            self._server.handle_chat_completions(
+                self._request(turns, job.grammar, limit), take
+            )
         if problem:
             return wire.Failed(id=job.id, reason="engine", message=problem)
         cached = int(timings.get("cache_n", 0))
@@ -90,9 +104,13 @@ class Slot:
             output_tokens=int(timings.get("predicted_n", 0)),
         )
 
-    def _request(self, turns: tuple[wire.ChatTurn, ...], grammar: str, limit: int) -> dict[str, Any]:
+    def _request(
+        self, turns: tuple[wire.ChatTurn, ...], grammar: str, limit: int
+    ) -> dict[str, Any]:
         request: dict[str, Any] = {
-            "messages": [{"role": turn.role, "content": turn.content} for turn in turns],
+            "messages": [
+                {"role": turn.role, "content": turn.content} for turn in turns
+            ],
             "max_tokens": limit,
             "temperature": 0.0,
             "stream": True,
@@ -115,11 +133,15 @@ class Slot:
 
         def take(chunk: dict[str, Any]) -> bool:
             if progress := chunk.get("prompt_progress"):
-                self._report(wire.Preparing(done=progress["processed"], total=progress["total"]))
+                self._report(
+                    wire.Preparing(done=progress["processed"], total=progress["total"])
+                )
             return False
 
         last = wire.ChatTurn("user", "hello")
-        self._server.handle_chat_completions(self._request((*prefix, last), "", 1), take)
+        self._server.handle_chat_completions(
+            self._request((*prefix, last), "", 1), take
+        )
         self._holds_prefix = True
         self._save_state()
         return False
@@ -167,13 +189,22 @@ class Slot:
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
         """Asks our own port. None when it refuses."""
         address = urlsplit(self._server.listening_address)
-        connection = http.client.HTTPConnection(address.hostname or "127.0.0.1", address.port, timeout=60)
+        connection = http.client.HTTPConnection(
+            address.hostname or "127.0.0.1", address.port, timeout=60
+        )
         with contextlib.closing(connection):
-            headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+            headers = {
+                "Authorization": f"Bearer {self._key}",
+                "Content-Type": "application/json",
+            }
             connection.request("POST", path, msgspec.json.encode(body), headers)
             response = connection.getresponse()
             data = response.read()
-        return msgspec.json.decode(data, type=dict[str, Any]) if response.status == 200 else None
+        return (
+            msgspec.json.decode(data, type=dict[str, Any])
+            if response.status == 200
+            else None
+        )
 
     def _start(self) -> Any:
         """The library's server, closed to everybody but us."""
@@ -182,7 +213,9 @@ class Slot:
         params.n_ctx = self._load.context
         params.n_parallel = 1
         params.n_batch = params.n_ubatch = _BATCH
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._load.threads or os.cpu_count() or 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
+            self._load.threads or os.cpu_count() or 1
+        )
         params.warmup = False
         params.fit_params = False
         params.no_extra_bufts = True  # repacked weights load slower, take twice the memory and hardly compute faster
@@ -211,8 +244,12 @@ def _checksum(path: Path) -> str:
 
 
 def _import_library() -> Any:
-    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # it would start a debugger on a failed assertion
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # spinning beside one busy process costs five sixths of the speed
+    os.environ.setdefault(
+        "GGML_NO_BACKTRACE", "1"
+    )  # it would start a debugger on a failed assertion
+    os.environ.setdefault(
+        "GOMP_SPINCOUNT", "1000"
+    )  # spinning beside one busy process costs five sixths of the speed
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import xllamacpp

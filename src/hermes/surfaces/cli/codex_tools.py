@@ -9,7 +9,11 @@ from hermes.settings.load import environment
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--list", action="store_true", help="print the names of the tools that are lent, and end")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="print the names of the tools that are lent, and end",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

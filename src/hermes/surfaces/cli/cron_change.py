@@ -41,7 +41,10 @@ def _change(app: App, book: JobBook, args: argparse.Namespace) -> int:
         case "edit":
             wanted = _given(args)
             if not wanted:
-                raise UsageError("What should be changed?", hint="Such as: hermes cron edit JOB --schedule 'at 9'")
+                raise UsageError(
+                    "What should be changed?",
+                    hint="Such as: hermes cron edit JOB --schedule 'at 9'",
+                )
             job, planned = book.edit(args.job, **wanted)
             _tell(app, args, job, planned, "is changed")
         case "pause":
@@ -56,14 +59,22 @@ def _change(app: App, book: JobBook, args: argparse.Namespace) -> int:
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:
     """The fields of a job that the command line names."""
-    named = {name: value for name in JobForm.__struct_fields__ if (value := getattr(args, name)) is not None}
+    named = {
+        name: value
+        for name in JobForm.__struct_fields__
+        if (value := getattr(args, name)) is not None
+    }
     return given(JobForm(**named))
 
 
-def _tell(app: App, args: argparse.Namespace, job: Job, planned: Instant | None, what: str) -> None:
+def _tell(
+    app: App, args: argparse.Namespace, job: Job, planned: Instant | None, what: str
+) -> None:
     if args.json:
         as_json(job_data(job, planned))
         return
     print(f"Job {job.id} ({one_line(job.name)}) {what}.")
     if planned is not None:
-        print(f"Next run: {in_words(planned.starts, app.clock.now())}, {local(planned.starts, job.zone)} ({job.zone})")
+        print(
+            f"Next run: {in_words(planned.starts, app.clock.now())}, {local(planned.starts, job.zone)} ({job.zone})"
+        )

@@ -17,9 +17,18 @@ from hermes.schedules.words import length
 from hermes.schedules.zones import ScheduleError, on_the_clock
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import find_home, load
-from hermes.surfaces.terminal.text import Screen, clean, cut, one_line, stdout_screen, table
+from hermes.surfaces.terminal.text import (
+    Screen,
+    clean,
+    cut,
+    one_line,
+    stdout_screen,
+    table,
+)
 
-_NONE = "There are no jobs yet. Make one: hermes cron add 'every weekday at 9' 'what to do'"
+_NONE = (
+    "There are no jobs yet. Make one: hermes cron add 'every weekday at 9' 'what to do'"
+)
 _STATES = {"done": "green", "failed": "red", "missed": "yellow", "skipped": "yellow"}
 
 
@@ -82,18 +91,27 @@ def _list(app: App, book: JobBook, args: argparse.Namespace) -> int:
     jobs = book.store.jobs() if app.has_log else []
     planned = next_by_job(book.store) if jobs else {}
     show_all = getattr(args, "all", False)
-    shown = [job for job in jobs if show_all or state_of(job, planned.get(job.id)) != "ended"]
+    shown = [
+        job for job in jobs if show_all or state_of(job, planned.get(job.id)) != "ended"
+    ]
     if getattr(args, "json", False):
         as_json({"jobs": [job_data(job, planned.get(job.id)) for job in shown]})
         return 0
     screen = stdout_screen()
     if not shown:
         ended = len(jobs) - len(shown)
-        print(f"No job is active; {ended} have ended: hermes cron list --all" if ended else _NONE)
+        print(
+            f"No job is active; {ended} have ended: hermes cron list --all"
+            if ended
+            else _NONE
+        )
         return 0
     now = app.clock.now()
     rows = [("JOB", "NAME", "SCHEDULE", "NEXT RUN")]
-    rows += [_row(job, planned.get(job.id), now) for job in sorted(shown, key=lambda job: starts(planned.get(job.id)))]
+    rows += [
+        _row(job, planned.get(job.id), now)
+        for job in sorted(shown, key=lambda job: starts(planned.get(job.id)))
+    ]
     for number, line in enumerate(_lines(rows, screen)):
         print(screen.style.bold(line) if not number and not screen.is_narrow else line)
     return 0
@@ -102,14 +120,25 @@ def _list(app: App, book: JobBook, args: argparse.Namespace) -> int:
 def _lines(rows: list[tuple[str, str, str, str]], screen: Screen) -> Iterable[str]:
     if not screen.is_narrow:
         return (cut(line, screen.columns) for line in table(rows))
-    return (line for row in rows[1:] for line in (cut(f"{row[0]}  {row[1]}", screen.columns), f"  {row[3]}"))
+    return (
+        line
+        for row in rows[1:]
+        for line in (cut(f"{row[0]}  {row[1]}", screen.columns), f"  {row[3]}")
+    )
 
 
 def _row(job: Job, planned: Instant | None, now: float) -> tuple[str, str, str, str]:
     coming = f"paused: {job.paused}" if job.paused else "ended"
     if planned and not job.paused:
-        coming = f"{in_words(planned.starts, now)}, {_soon(planned.starts, job.zone, now)}"
-    return job.id, cut(one_line(job.name), 20), cut(one_line(job.schedule), 24), one_line(coming)
+        coming = (
+            f"{in_words(planned.starts, now)}, {_soon(planned.starts, job.zone, now)}"
+        )
+    return (
+        job.id,
+        cut(one_line(job.name), 20),
+        cut(one_line(job.schedule), 24),
+        one_line(coming),
+    )
 
 
 def _show(app: App, book: JobBook, args: argparse.Namespace) -> int:
@@ -120,14 +149,21 @@ def _show(app: App, book: JobBook, args: argparse.Namespace) -> int:
         as_json(job_data(job, planned) | {"history": past})
         return 0
     style, now = stdout_screen().style, app.clock.now()
-    limits = [f"stopped after {length(job.timeout)}", f"at most {job.budget}" if job.budget else "no cap of its own"]
+    limits = [
+        f"stopped after {length(job.timeout)}",
+        f"at most {job.budget}" if job.budget else "no cap of its own",
+    ]
     limits += [f"starts up to {length(job.jitter)} later"] if job.jitter else []
     facts = [
         ("schedule", f"{job.schedule} ({job.zone})"),
         ("state", f"paused: {job.paused}" if job.paused else state_of(job, planned)),
         (
             "missed runs",
-            {"skip": "are left out", "once": "the last is made up for", "all": "are made up for"}[job.catch_up],
+            {
+                "skip": "are left out",
+                "once": "the last is made up for",
+                "all": "are made up for",
+            }[job.catch_up],
         ),
         ("delivered to", job.deliver),
         ("limits", ", ".join(limits)),
@@ -141,7 +177,9 @@ def _show(app: App, book: JobBook, args: argparse.Namespace) -> int:
         print(f"  {name:<13} {one_line(value)}")
     print(f"\n{clean(job.prompt)}\n")
     if planned and not job.paused:
-        print(f"Next: {in_words(planned.starts, now)}, {local(planned.starts, job.zone)}")
+        print(
+            f"Next: {in_words(planned.starts, now)}, {local(planned.starts, job.zone)}"
+        )
     for line in _past(past, {job.id: job}):
         print(line)
     return 0
@@ -160,7 +198,9 @@ def _next(app: App, book: JobBook, args: argparse.Namespace) -> int:
     return 0
 
 
-def _meant(app: App, book: JobBook, args: argparse.Namespace, now: float) -> tuple[Any, str]:
+def _meant(
+    app: App, book: JobBook, args: argparse.Namespace, now: float
+) -> tuple[Any, str]:
     """The rule of a job, or of a schedule that is tried out."""
     if app.has_log:
         try:
@@ -180,7 +220,10 @@ def _history(app: App, book: JobBook, args: argparse.Namespace) -> int:
     job = book.store.find(args.job).id if args.job else ""
     past = book.store.history(job, limit=max(1, args.limit)) if app.has_log else []
     if args.json:
-        answers = [msgspec.to_builtins(one) | {"answer": answer_of(app, one.session)} for one in past]
+        answers = [
+            msgspec.to_builtins(one) | {"answer": answer_of(app, one.session)}
+            for one in past
+        ]
         as_json({"history": answers})
         return 0
     jobs = {one.id: one for one in book.store.jobs(removed=True)} if past else {}
@@ -200,9 +243,18 @@ def _past(past: list[Instant], jobs: dict[str, Job]) -> Iterable[str]:
     for one in past:
         job = jobs.get(one.job)
         colour = colours.get(_STATES.get(one.state, ""), style.dim)
-        took = f" {length(max(1, round(one.ended - one.began)))}" if one.began and one.ended else ""
+        took = (
+            f" {length(max(1, round(one.ended - one.began)))}"
+            if one.began and one.ended
+            else ""
+        )
         many = f" x{one.repeats:,}" if one.repeats > 1 else ""
-        facts = [one.cause if one.cause != "schedule" else "", one.reason, _delivered(one), one.session]
+        facts = [
+            one.cause if one.cause != "schedule" else "",
+            one.reason,
+            _delivered(one),
+            one.session,
+        ]
         more = "; ".join(one_line(fact) for fact in facts if fact)
         when = local(one.due, job.zone if job else "UTC")
         name = cut(one_line(job.name), 24) if job else one.job
@@ -212,4 +264,8 @@ def _past(past: list[Instant], jobs: dict[str, Job]) -> Iterable[str]:
 def _delivered(one: Instant) -> str:
     if one.delivery == "waiting":
         return "waits for a gateway to deliver it"
-    return one.delivery if not one.delivery or one.delivery.startswith("not ") else f"to {one.delivery}"
+    return (
+        one.delivery
+        if not one.delivery or one.delivery.startswith("not ")
+        else f"to {one.delivery}"
+    )

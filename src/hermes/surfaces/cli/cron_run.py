@@ -24,7 +24,9 @@ def run(args: argparse.Namespace) -> int:
     start_log()  # warnings belong there; what runs is told in lines
     app, book = open_book()
     with app:
-        return asyncio.run(_run_now(app, book, args.job) if args.action == "run" else _daemon(app))
+        return asyncio.run(
+            _run_now(app, book, args.job) if args.action == "run" else _daemon(app)
+        )
 
 
 async def _run_now(app: App, book: JobBook, name: str) -> int:
@@ -35,7 +37,8 @@ async def _run_now(app: App, book: JobBook, name: str) -> int:
     taken = loop.claim(job, instant)
     if taken is None:
         raise HermesError(
-            f"Job {job.id} is running.", hint="Wait for it; `hermes cron history` says when it has ended."
+            f"Job {job.id} is running.",
+            hint="Wait for it; `hermes cron history` says when it has ended.",
         )
     running = asyncio.ensure_future(loop.carry_out(job, taken))
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, running.cancel)
@@ -50,9 +53,15 @@ def _say_end(app: App, book: JobBook, job: Job, taken: Instant) -> int:
     if answer := answer_of(app, ended.session):
         print(clean(answer))
     if ended.reason:
-        say(f"{job.name}: {ended.state}, {ended.reason}.", alarming=ended.state != "done" or refused > 0)
+        say(
+            f"{job.name}: {ended.state}, {ended.reason}.",
+            alarming=ended.state != "done" or refused > 0,
+        )
     if ended.delivery == "waiting":
-        say(f"The answer goes to {job.deliver} as soon as a gateway runs.", alarming=False)
+        say(
+            f"The answer goes to {job.deliver} as soon as a gateway runs.",
+            alarming=False,
+        )
     if ended.state != "done":
         return FAILED
     return REFUSED if refused else DONE
@@ -79,6 +88,11 @@ def _loop(app: App) -> ScheduleLoop:
 
 
 def _line(event: Mapping[str, Any], what: str) -> None:
-    now = datetime.fromtimestamp(float(event["ts"])).astimezone().strftime("%d %b %H:%M")
+    now = (
+        datetime.fromtimestamp(float(event["ts"])).astimezone().strftime("%d %b %H:%M")
+    )
     reason = f": {one_line(str(event['reason']))}" if event.get("reason") else ""
-    print(f"{now}  {event['job']} {one_line(str(event['name']))}  {what}{reason}", flush=True)
+    print(
+        f"{now}  {event['job']} {one_line(str(event['name']))}  {what}{reason}",
+        flush=True,
+    )

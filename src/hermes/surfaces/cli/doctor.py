@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 from hermes.settings.load import environment, find_home
 from hermes.surfaces.cli.checks import CHECKS, Finding, Site
-from hermes.surfaces.terminal.style import FAIL, OK, WARN, Style, hanging, printable, stdout_style
+from hermes.surfaces.terminal.style import (
+    FAIL,
+    OK,
+    WARN,
+    Style,
+    hanging,
+    printable,
+    stdout_style,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +29,19 @@ def run(args: argparse.Namespace) -> int:
     warned = sum(finding.mark == WARN for finding in findings)
     if args.json:
         rows = [
-            {"check": finding.check, "status": finding.mark, "message": finding.text, "to_do": finding.to_do}
+            {
+                "check": finding.check,
+                "status": finding.mark,
+                "message": finding.text,
+                "to_do": finding.to_do,
+            }
             for finding in findings
         ]
-        print(json.dumps({"ok": failed == 0, "findings": rows}, indent=2, ensure_ascii=False))
+        print(
+            json.dumps(
+                {"ok": failed == 0, "findings": rows}, indent=2, ensure_ascii=False
+            )
+        )
     else:
         _print(findings, failed, warned)
     return 1 if failed else 0
@@ -37,7 +54,14 @@ def _look(check: Callable[[Site], list[Finding]], site: Site) -> list[Finding]:
     except OSError as error:
         name = check.__name__.partition("_")[0]
         what = f"can't be looked at: {error.filename or site.home.root} ({(error.strerror or str(error)).lower()})"
-        return [Finding(name, FAIL, what, "Check the path and its permissions, or set HERMES_HOME to another folder.")]
+        return [
+            Finding(
+                name,
+                FAIL,
+                what,
+                "Check the path and its permissions, or set HERMES_HOME to another folder.",
+            )
+        ]
 
 
 def _print(findings: list[Finding], failed: int, warned: int) -> None:

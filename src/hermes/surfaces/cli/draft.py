@@ -30,7 +30,10 @@ def edit(home: Home, choice: str | None) -> int:
     if choice == "discard":
         return _discard(earlier)
     if choice == "continue" and not earlier:
-        raise UsageError("There is no draft to go on with.", hint="Start one with: hermes config edit")
+        raise UsageError(
+            "There is no draft to go on with.",
+            hint="Start one with: hermes config edit",
+        )
     command = editor()
     home.ensure()
     current = read_text(home.config)
@@ -47,7 +50,9 @@ def edit(home: Home, choice: str | None) -> int:
 
 def _earlier(home: Home) -> list[Path]:
     """The drafts that no running process works on, the newest last."""
-    drafts = [path for path in home.root.glob("config.draft-*.yaml") if not _in_use(path)]
+    drafts = [
+        path for path in home.root.glob("config.draft-*.yaml") if not _in_use(path)
+    ]
     return sorted(drafts, key=lambda path: path.stat().st_mtime)
 
 
@@ -86,13 +91,18 @@ def _finish(home: Home, draft: Path) -> int:
         for problem in problems:
             print(printable(problem.render(draft.name)), file=sys.stderr)
         kept = f"The draft is kept: {draft}. Go on with: hermes config edit"
-        raise SettingsError("Not installed: the draft has problems. config.yaml was not changed.", hint=kept)
+        raise SettingsError(
+            "Not installed: the draft has problems. config.yaml was not changed.",
+            hint=kept,
+        )
     current = read_text(home.config)
     if text == current or (current is None and text == template()):
         draft.unlink()
         print("Nothing was changed.")
         return 0
-    if draft != _draft_path(home, current) or not install(home.config, text, expected=current):
+    if draft != _draft_path(home, current) or not install(
+        home.config, text, expected=current
+    ):
         moved = draft.replace(_draft_path(home, current))
         raise SettingsError(
             "Not installed: config.yaml was changed while you edited.",
@@ -128,7 +138,9 @@ def editor() -> list[str]:
     try:
         command = shlex.split(chosen)
     except ValueError as error:
-        raise HermesError(f"VISUAL or EDITOR can't be understood: {error}", hint="Correct it.") from error
+        raise HermesError(
+            f"VISUAL or EDITOR can't be understood: {error}", hint="Correct it."
+        ) from error
     if command:
         program = command[0] if "/" in command[0] else find_program(command[0], environ)
         if program is None:
@@ -136,7 +148,9 @@ def editor() -> list[str]:
         return [program, *command[1:]]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Set VISUAL or EDITOR, or use: hermes config set KEY VALUE"
-        raise HermesError("There is no terminal for an editor, and none is chosen.", hint=hint)
+        raise HermesError(
+            "There is no terminal for an editor, and none is chosen.", hint=hint
+        )
     return _some_editor()
 
 
@@ -144,7 +158,10 @@ def _no_such_editor(name: str, environ: Mapping[str, str]) -> HermesError:
     if found := skipped_program(name, environ):
         hint = f"Hermes does not use {found}: it is inside a project. If you trust it, set EDITOR to its full path."
         return HermesError(f"The editor was not found: {name}.", hint=hint)
-    return HermesError(f"The editor was not found: {name}.", hint="Set VISUAL or EDITOR to one that is installed.")
+    return HermesError(
+        f"The editor was not found: {name}.",
+        hint="Set VISUAL or EDITOR to one that is installed.",
+    )
 
 
 def _open_editor(command: list[str], draft: Path) -> None:
@@ -157,7 +174,8 @@ def _open_editor(command: list[str], draft: Path) -> None:
         ) from error
     if code != 0:
         raise HermesError(
-            f"The editor ended with code {code}; config.yaml was not changed.", hint=f"The draft is kept: {draft}"
+            f"The editor ended with code {code}; config.yaml was not changed.",
+            hint=f"The draft is kept: {draft}",
         )
 
 
@@ -165,14 +183,19 @@ def _some_editor() -> list[str]:
     for name in ("sensible-editor", "nano", "vim", "vi"):
         if program := find_program(name, environment()):
             return [program]
-    raise HermesError("No editor was found.", hint="Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE")
+    raise HermesError(
+        "No editor was found.",
+        hint="Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE",
+    )
 
 
 def template() -> str:
     """A first config.yaml: every setting, commented out, with its default and description."""
     import msgspec
 
-    lines = ["## The settings of Hermes. Remove a `#` to change a default; `hermes config check` checks this file."]
+    lines = [
+        "## The settings of Hermes. Remove a `#` to change a default; `hermes config check` checks this file."
+    ]
     above: tuple[str, ...] = ()
     for key in all_keys():
         *sections, name = key.path

@@ -32,25 +32,53 @@ _PATIENCE = 3.0  # seconds for a process to answer
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser, required=True)
-    tail = add_action(actions, "tail", "show events of all processes that run, as they happen")
-    tail.add_argument("--relayed", action="store_true", help="also what came to a dashboard from elsewhere")
-    tail.add_argument("--count", metavar="N", type=int, default=0, help="end after N events")
-    replay = add_action(actions, "replay", "show durable events again, from the session log")
-    replay.add_argument("--since", metavar="WHEN", default="", help="such as 30min, 2h, 7d or 2026-05-01")
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=Parser, required=True
+    )
+    tail = add_action(
+        actions, "tail", "show events of all processes that run, as they happen"
+    )
+    tail.add_argument(
+        "--relayed",
+        action="store_true",
+        help="also what came to a dashboard from elsewhere",
+    )
+    tail.add_argument(
+        "--count", metavar="N", type=int, default=0, help="end after N events"
+    )
+    replay = add_action(
+        actions, "replay", "show durable events again, from the session log"
+    )
+    replay.add_argument(
+        "--since",
+        metavar="WHEN",
+        default="",
+        help="such as 30min, 2h, 7d or 2026-05-01",
+    )
     for action in (tail, replay):
-        action.add_argument("--session", metavar="ID", default="", help="only this session: its id, its title, or last")
+        action.add_argument(
+            "--session",
+            metavar="ID",
+            default="",
+            help="only this session: its id, its title, or last",
+        )
     stats = add_action(actions, "stats", "show counters of all processes that run")
     for action in (tail, replay, stats):
         action.add_argument(
-            "pattern", metavar="PATTERN", nargs="?", default="**", help="topics, with * and ** (default: all)"
+            "pattern",
+            metavar="PATTERN",
+            nargs="?",
+            default="**",
+            help="topics, with * and ** (default: all)",
         )
         action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.pattern:
-        raise UsageError("The pattern is empty.", hint="Leave it out to see everything.")
+        raise UsageError(
+            "The pattern is empty.", hint="Leave it out to see everything."
+        )
     match args.action:
         case "tail":
             from hermes.surfaces.cli.events_tail import tail
@@ -66,14 +94,18 @@ def _replay(args: argparse.Namespace) -> int:
     home = find_home()
     with build(load(home=home), home) as app:
         if not app.has_log:
-            raise HermesError("There are no sessions yet.", hint='Begin one: hermes "hello"')
+            raise HermesError(
+                "There are no sessions yet.", hint='Begin one: hermes "hello"'
+            )
         session = app.store.sessions.find(args.session).id if args.session else ""
         lines = EventLines(as_json=args.json, dated=True)
         wanted: Trie[bool] = Trie()
         wanted.add(args.pattern, True)
         last = 0
         since = _moment(args.since, app.clock.now())
-        while rows := app.store.log.every(session=session, since=since, after=last, limit=_PAGE):
+        while rows := app.store.log.every(
+            session=session, since=since, after=last, limit=_PAGE
+        ):
             for row in rows:
                 if wanted.match(row.type):
                     lines.show(app.envelope(row))
@@ -92,7 +124,10 @@ def _moment(text: str, now: float) -> float:
             return time.mktime(time.strptime(text, form))
         except (ValueError, OverflowError):
             continue
-    raise UsageError(f"{text!r} is no time.", hint="Such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00")
+    raise UsageError(
+        f"{text!r} is no time.",
+        hint="Such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00",
+    )
 
 
 def _stats(args: argparse.Namespace) -> int:
@@ -100,12 +135,21 @@ def _stats(args: argparse.Namespace) -> int:
     processes = [one for one in found.values() if one is not None]
     silent = [path for path, one in found.items() if one is None and path.exists()]
     for path in silent:
-        print(f"Process {path.stem.rpartition('-')[2]} does not answer; it may be stopped.", file=sys.stderr)
+        print(
+            f"Process {path.stem.rpartition('-')[2]} does not answer; it may be stopped.",
+            file=sys.stderr,
+        )
     for one in processes:
         heard = one["bus"].get("subscriptions", [])
-        one["bus"]["subscriptions"] = [sub for sub in heard if args.pattern == "**" or _hears(sub, args.pattern)]
+        one["bus"]["subscriptions"] = [
+            sub for sub in heard if args.pattern == "**" or _hears(sub, args.pattern)
+        ]
     if args.json:
-        print(msgspec.json.format(msgspec.json.encode({"processes": processes}), indent=2).decode())
+        print(
+            msgspec.json.format(
+                msgspec.json.encode({"processes": processes}), indent=2
+            ).decode()
+        )
         return 0
     if not found:
         print("Nothing of this home runs.")
@@ -139,21 +183,39 @@ def _hears(subscription: dict[str, Any], pattern: str) -> bool:
 
 def _print_process(one: dict[str, Any]) -> None:
     style, bus = stdout_screen().style, one["bus"]
-    print(style.bold(f"{one['surface']} (process {one['pid']}), since {ago(one['since'], time.time())}"))
+    print(
+        style.bold(
+            f"{one['surface']} (process {one['pid']}), since {ago(one['since'], time.time())}"
+        )
+    )
     fates = ", ".join(
-        f"{bus.get(name, 0):,} {name}" for name in ("delivered", "failed", "dropped", "pending", "refused")
+        f"{bus.get(name, 0):,} {name}"
+        for name in ("delivered", "failed", "dropped", "pending", "refused")
     )
     print(f"  bus: {fates}")
     for name in ("bridge", "hooks", "webhooks", "traces"):
         for part in _as_list(one.get(name)):
-            shown = ", ".join(f"{key} {value}" for key, value in part.items() if value not in ("", None))
+            shown = ", ".join(
+                f"{key} {value}"
+                for key, value in part.items()
+                if value not in ("", None)
+            )
             print(f"  {name}: {one_line(shown)}")
     rows = [
-        (f"  {one_line(sub['pattern'])}", one_line(sub["callback"]), f"{sub['delivered']:,}", _losses(sub))
+        (
+            f"  {one_line(sub['pattern'])}",
+            one_line(sub["callback"]),
+            f"{sub['delivered']:,}",
+            _losses(sub),
+        )
         for sub in bus["subscriptions"]
     ]
     print(style.dim(f"  {count(len(rows), 'subscriber')}"))
-    for line in table([("  PATTERN", "SUBSCRIBER", "DELIVERED", ""), *rows], right=(2,)) if rows else ():
+    for line in (
+        table([("  PATTERN", "SUBSCRIBER", "DELIVERED", ""), *rows], right=(2,))
+        if rows
+        else ()
+    ):
         print(line)
 
 
@@ -162,6 +224,12 @@ def _as_list(value: Any) -> list[dict[str, Any]]:
 
 
 def _losses(subscription: dict[str, Any]) -> str:
-    parts = [f"{subscription[name]:,} {name}" for name in ("failed", "dropped") if subscription[name]]
+    parts = [
+        f"{subscription[name]:,} {name}"
+        for name in ("failed", "dropped")
+        if subscription[name]
+    ]
     slow = subscription["slowest"]
-    return ", ".join([*parts, *([f"slowest {slow * 1000:,.0f} ms"] if slow >= 0.01 else [])])
+    return ", ".join(
+        [*parts, *([f"slowest {slow * 1000:,.0f} ms"] if slow >= 0.01 else [])]
+    )

@@ -27,27 +27,42 @@ class EventLines:
             return
         style = self._screen.style
         topic, ts = one_line(str(event.get("type", "?"))), event.get("ts", 0.0)
-        when = moment(ts, self._form) + f".{int(ts * 1000) % 1000:03}" if isinstance(ts, (int, float)) else "?"
+        when = (
+            moment(ts, self._form) + f".{int(ts * 1000) % 1000:03}"
+            if isinstance(ts, (int, float))
+            else "?"
+        )
         who = f" {process}" if process else ""
         session = str(event.get("session_id", ""))[-8:]
         head = f"{when}{who} {topic}{f' {session}' if session else ''}"
         room = (self._screen.columns if style.enabled else _LONGEST) - len(head) - 1
         rest = cut(_fields(event), max(room, 10))
-        print(f"{style.dim(when + who)} {_painted(style, topic)} {style.dim(session)} {rest}".rstrip(), flush=True)
+        print(
+            f"{style.dim(when + who)} {_painted(style, topic)} {style.dim(session)} {rest}".rstrip(),
+            flush=True,
+        )
 
 
 def _painted(style: Any, topic: str) -> str:
-    if topic == "gap" or topic.endswith((".error", ".failed", "_failed", ".rejected", ".retried")):
+    if topic == "gap" or topic.endswith(
+        (".error", ".failed", "_failed", ".rejected", ".retried")
+    ):
         return style.red(topic)
     if topic.startswith("agent.tool."):
         return style.cyan(topic)
     if topic.startswith(("agent.approval.", "agent.question.")):
         return style.yellow(topic)
-    return style.green(topic) if topic.startswith("agent.message.") else style.bold(topic)
+    return (
+        style.green(topic) if topic.startswith("agent.message.") else style.bold(topic)
+    )
 
 
 def _fields(event: Mapping[str, Any]) -> str:
-    return " ".join(f"{one_line(name)}={_value(value)}" for name, value in event.items() if name not in ENVELOPE_FIELDS)
+    return " ".join(
+        f"{one_line(name)}={_value(value)}"
+        for name, value in event.items()
+        if name not in ENVELOPE_FIELDS
+    )
 
 
 def _value(value: Any) -> str:

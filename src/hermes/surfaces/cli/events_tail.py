@@ -65,7 +65,13 @@ def tail(args: argparse.Namespace) -> int:
 class _Tail:
     """Windows that are open, and what is shown of what is seen through them."""
 
-    def __init__(self, args: argparse.Namespace, session: str, folder: Path, server: socket.socket) -> None:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        session: str,
+        folder: Path,
+        server: socket.socket,
+    ) -> None:
         self._look = Look("tail", pattern=args.pattern, relayed=args.relayed)
         self._lines = EventLines(as_json=args.json)
         self._left = args.count
@@ -79,11 +85,16 @@ class _Tail:
     def run(self) -> int:
         self._open(patient=False)
         if not self._panes:
-            print("Nothing of this home runs yet; waiting. Ctrl-C ends it.", file=sys.stderr)
+            print(
+                "Nothing of this home runs yet; waiting. Ctrl-C ends it.",
+                file=sys.stderr,
+            )
         while True:
             for key, _ in self._selector.select():
                 if key.data is None:
-                    with self._server.accept()[0]:  # a process that begins: it goes on once we let go
+                    with self._server.accept()[
+                        0
+                    ]:  # a process that begins: it goes on once we let go
                         self._open(patient=True)
                 elif self._show(key.data):
                     return 0
@@ -96,7 +107,10 @@ class _Tail:
             pane.peer.close()
             del self._panes[pane.path]
         for event in events or ():
-            if self._session and self._session not in (event.get("session_id"), event.get("root_session_id")):
+            if self._session and self._session not in (
+                event.get("session_id"),
+                event.get("root_session_id"),
+            ):
                 continue
             self._lines.show(event, pane.name)
             self._left -= 1
@@ -114,7 +128,9 @@ class _Tail:
             except OSError:
                 continue  # it ends at this moment
             if patient:
-                with contextlib.suppress(OSError):  # one that is busy says hello later, and is seen from then on
+                with contextlib.suppress(
+                    OSError
+                ):  # one that is busy says hello later, and is seen from then on
                     peer.recv(1, socket.MSG_PEEK)
             pane = self._panes[path] = _Pane(path, peer)
             self._selector.register(peer, selectors.EVENT_READ, pane)

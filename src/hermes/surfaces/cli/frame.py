@@ -19,7 +19,12 @@ from hermes.surfaces.cli.parser import Parser, sentence
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # printing may fail with these at any moment
+_OUTPUT_ERRORS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EBADF,
+}  # printing may fail with these at any moment
 FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 
@@ -83,9 +88,18 @@ def converse(arguments: list[str]) -> int:
     from hermes.surfaces.cli.question import parse
     from hermes.surfaces.terminal.question import Question
 
-    question = parse(arguments, [command.name for command in COMMANDS]) if arguments else Question()
+    question = (
+        parse(arguments, [command.name for command in COMMANDS])
+        if arguments
+        else Question()
+    )
     _start_log()
-    if question.text is None and not question.json and sys.stdin is not None and sys.stdin.isatty():
+    if (
+        question.text is None
+        and not question.json
+        and sys.stdin is not None
+        and sys.stdin.isatty()
+    ):
         return int(import_module(CHAT).chat(question))
     from hermes.surfaces.cli.ask import ask
 
@@ -112,11 +126,15 @@ def _find(arguments: list[str]) -> Command | None:
         return None
     if name.startswith("-"):
         near = nearest(name, ["--help", "--version", "--debug", *option_names()])
-        hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help"
+        hint = (
+            f"Did you mean: hermes {near}?" if near else "See all with: hermes --help"
+        )
         raise UsageError(f"There is no option {name!r}.", hint=hint)
     near = nearest(name, commands)
     hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help."
-    raise UsageError(f"There is no command {name!r}.", hint=f"{hint} To ask it: hermes -z {name}")
+    raise UsageError(
+        f"There is no command {name!r}.", hint=f"{hint} To ask it: hermes -z {name}"
+    )
 
 
 def overview() -> str:
@@ -125,7 +143,10 @@ def overview() -> str:
 
     style = stdout_style()
     width = max(len(command.name) for command in COMMANDS) + 2
-    lines = [f"{style.bold('Hermes')} {__version__}: an AI agent that belongs to its user.", ""]
+    lines = [
+        f"{style.bold('Hermes')} {__version__}: an AI agent that belongs to its user.",
+        "",
+    ]
     lines += [
         f"{style.bold('Usage:')} hermes                      chat",
         '       hermes [OPTIONS] "QUESTION"  one answer; what is piped in is added to it',
@@ -133,18 +154,27 @@ def overview() -> str:
     ]
     for group in dict.fromkeys(command.group for command in COMMANDS):
         lines += ["", style.bold(group)]
-        lines += [f"  {command.name:<{width}}{command.summary}" for command in COMMANDS if command.group == group]
+        lines += [
+            f"  {command.name:<{width}}{command.summary}"
+            for command in COMMANDS
+            if command.group == group
+        ]
     lines += ["", style.bold("Options"), *_options()]
     width = max(len(example) for example, _ in EXAMPLES) + 2
     lines += ["", style.bold("Examples")]
-    lines += [f"  {example:<{width}}{style.dim('# ' + what)}" for example, what in EXAMPLES]
+    lines += [
+        f"  {example:<{width}}{style.dim('# ' + what)}" for example, what in EXAMPLES
+    ]
     return "\n".join(lines)
 
 
 def _options() -> list[str]:
     from hermes.surfaces.cli.question import OPTIONS
 
-    rows = [(f"{short}, {long}" if short else long, value, what) for short, long, value, what in OPTIONS]
+    rows = [
+        (f"{short}, {long}" if short else long, value, what)
+        for short, long, value, what in OPTIONS
+    ]
     rows += [
         ("-h, --help", "", "show this; `hermes COMMAND --help` tells more"),
         ("-V, --version", "", "print the version"),
@@ -162,7 +192,10 @@ def command_help(command: Command) -> list[tuple[str, str]]:
     pages = [(parser.prog, parser.format_help())]
     for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list subcommands
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            pages += [(child.prog, child.format_help()) for child in dict.fromkeys(action.choices.values())]
+            pages += [
+                (child.prog, child.format_help())
+                for child in dict.fromkeys(action.choices.values())
+            ]
     return pages
 
 
@@ -200,7 +233,11 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
     from hermes.settings.load import environment
     from hermes.surfaces.terminal.message import say
 
-    if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
+    if (
+        isinstance(error, OSError)
+        and error.filename is None
+        and error.errno in _OUTPUT_ERRORS
+    ):
         return output_failed(error)
     if isinstance(error, FileNotFoundError) and (gone := _folder_gone()):
         return _explain(gone)
@@ -240,12 +277,19 @@ def _output_error() -> OSError | None:
 
 def _print_anything() -> None:
     """A name or value that the terminal can't show must not end the command."""
-    if sys.__stdin__ is None:  # started with its input closed; the lowest free number is that of the stream
+    if (
+        sys.__stdin__ is None
+    ):  # started with its input closed; the lowest free number is that of the stream
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
     if sys.__stdout__ is None:
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(ClosedOutput(os.devnull, "w")), encoding="utf-8")
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(ClosedOutput(os.devnull, "w")), encoding="utf-8"
+        )
     if sys.__stderr__ is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in {"strict", "surrogateescape"}:
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in {
+            "strict",
+            "surrogateescape",
+        }:
             stream.reconfigure(errors="backslashreplace")

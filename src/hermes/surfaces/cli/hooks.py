@@ -34,7 +34,9 @@ _SAMPLE = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser)
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=Parser
+    )
     every = add_action(actions, "list", "list the hooks; none of them is run")
     every.add_argument("--json", action="store_true", help="print JSON")
     trust = add_action(actions, "trust", "let a hook run, exactly as it is now")
@@ -42,7 +44,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     test = add_action(actions, "test", "run a hook once, with a made-up event")
     for action in (trust, untrust, test):
         action.add_argument("name", metavar="NAME", help="the hook")
-    test.add_argument("event", metavar="EVENT", nargs="?", default="", help="such as agent:end; else its first one")
+    test.add_argument(
+        "event",
+        metavar="EVENT",
+        nargs="?",
+        default="",
+        help="such as agent:end; else its first one",
+    )
     parser.epilog = "A hook is a folder in `hooks/` of the Hermes home with HOOK.yaml and handler.py. It runs as you."
 
 
@@ -53,7 +61,11 @@ def run(args: argparse.Namespace) -> int:
             _print_trusted(hooks.trust(args.name))
         case "untrust":
             was = hooks.untrust(args.name)
-            print(f"{args.name} is off, from the next start of Hermes on." if was else f"{args.name} was not trusted.")
+            print(
+                f"{args.name} is off, from the next start of Hermes on."
+                if was
+                else f"{args.name} was not trusted."
+            )
         case "test":
             return _test(hooks.find(args.name), args.event)
         case _:
@@ -63,7 +75,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_trusted(hook: Hook) -> None:
     assert hook.manifest is not None  # noqa: S101 - what has none can't be trusted
-    print(f"{hook.name} is trusted as it is now ({hook.hash[:12]}), for {', '.join(hook.manifest.events)}.")
+    print(
+        f"{hook.name} is trusted as it is now ({hook.hash[:12]}), for {', '.join(hook.manifest.events)}."
+    )
     print(f"It runs {hook.folder / HANDLER} as you, from the next start of Hermes on.")
 
 
@@ -75,9 +89,14 @@ def _test(hook: Hook, event: str) -> int:
         )
     from hermes.plugins.hook_runner import load_handler
 
-    kind = event or next((one for one in hook.manifest.events if "*" not in one), "agent:end")
+    kind = event or next(
+        (one for one in hook.manifest.events if "*" not in one), "agent:end"
+    )
     if not hook.hears(kind):
-        print(f"{hook.name} does not listen to {kind}; it is run all the same.", file=sys.stderr)
+        print(
+            f"{hook.name} does not listen to {kind}; it is run all the same.",
+            file=sys.stderr,
+        )
     started = time.monotonic()
     try:
         result = load_handler(hook, printing=True)(kind, dict(_SAMPLE))
@@ -98,13 +117,19 @@ async def _awaited(result: Any) -> None:
 def _list(hooks: list[Hook], *, as_json: bool) -> None:
     if as_json:
         rows = [msgspec.to_builtins(hook, enc_hook=str) for hook in hooks]
-        print(msgspec.json.format(msgspec.json.encode({"hooks": rows}), indent=2).decode())
+        print(
+            msgspec.json.format(msgspec.json.encode({"hooks": rows}), indent=2).decode()
+        )
         return
     if not hooks:
-        print(f"There are no hooks. One is a folder in {find_home().hooks}; it can be told of {', '.join(EVENTS)}.")
+        print(
+            f"There are no hooks. One is a folder in {find_home().hooks}; it can be told of {', '.join(EVENTS)}."
+        )
         return
     screen = stdout_screen()
-    for number, line in enumerate(table([("HOOK", "EVENTS", "STATE"), *map(_row, hooks)])):
+    for number, line in enumerate(
+        table([("HOOK", "EVENTS", "STATE"), *map(_row, hooks)])
+    ):
         print(line if number else screen.style.bold(line))
 
 

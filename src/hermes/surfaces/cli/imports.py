@@ -23,16 +23,28 @@ examples:
 
 Nothing of the source is changed, and nothing is imported twice.
 """
-_NAMES = {"hermes": "a home of the well-known agent", "claude-code": "Claude Code", "codex": "codex"}
+_NAMES = {
+    "hermes": "a home of the well-known agent",
+    "claude-code": "Claude Code",
+    "codex": "codex",
+}
 _REFUSED = 3
 _SHOWN = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    parser.add_argument("path", metavar="PATH", help="a home, a folder of conversations, or one file of them")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would come over")
-    parser.add_argument("--only", metavar="PARTS", default="", help=f"some of: {', '.join(PARTS)}")
+    parser.add_argument(
+        "path",
+        metavar="PATH",
+        help="a home, a folder of conversations, or one file of them",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only show what would come over"
+    )
+    parser.add_argument(
+        "--only", metavar="PARTS", default="", help=f"some of: {', '.join(PARTS)}"
+    )
     parser.add_argument("--yes", action="store_true", help="don't ask")
 
 
@@ -40,32 +52,58 @@ def run(args: argparse.Namespace) -> int:
     wanted = [part.strip() for part in args.only.split(",") if part.strip()]
     unknown = [part for part in wanted if part not in PARTS]
     if unknown:
-        raise UsageError(f"There is nothing called {unknown[0]!r} to import.", hint=f"There are: {', '.join(PARTS)}")
+        raise UsageError(
+            f"There is nothing called {unknown[0]!r} to import.",
+            hint=f"There are: {', '.join(PARTS)}",
+        )
     parts = tuple(part for part in PARTS if part in wanted or not wanted)
     home = find_home()
     settings = load(home=home)
     with build(settings, home) as app:
-        importer = Importer(app, open_learning(home, settings.learning, environment(), clock=app.clock))
+        importer = Importer(
+            app, open_learning(home, settings.learning, environment(), clock=app.clock)
+        )
         made = importer.plan(Path(args.path).expanduser(), parts)
         _report(made)
         if made.empty or args.dry_run:
-            print("There is nothing to import." if made.empty else "Nothing was imported (--dry-run).")
+            print(
+                "There is nothing to import."
+                if made.empty
+                else "Nothing was imported (--dry-run)."
+            )
             return 0
         if not args.yes and not _agreed():
             return _REFUSED
-        return _result(importer.carry_out(made, said=lambda text: print(text, flush=True)))
+        return _result(
+            importer.carry_out(made, said=lambda text: print(text, flush=True))
+        )
 
 
 def _report(made: ImportPlan) -> None:
     screen = stdout_screen()
     print(screen.style.bold(f"{one_line(str(made.source))}: {_NAMES[made.kind]}"))
     lines = [
-        (made.new_sessions, f"{count(made.new_sessions, 'session')} with {count(made.messages, 'message')}"),
+        (
+            made.new_sessions,
+            f"{count(made.new_sessions, 'session')} with {count(made.messages, 'message')}",
+        ),
         (len(made.notes), f"{count(len(made.notes), 'note')} of memory"),
-        (len(made.skills), f"{count(len(made.skills), 'skill')}: {', '.join(one.name for one in made.skills)}"),
-        (len(made.settings), f"{count(len(made.settings), 'setting')}: {', '.join(made.settings)}"),
-        (len(made.secrets), f"{count(len(made.secrets), 'secret')}: {', '.join(made.secrets)}"),
-        (len(made.schedules), f"{count(len(made.schedules), 'schedule')}, paused until you resume them"),
+        (
+            len(made.skills),
+            f"{count(len(made.skills), 'skill')}: {', '.join(one.name for one in made.skills)}",
+        ),
+        (
+            len(made.settings),
+            f"{count(len(made.settings), 'setting')}: {', '.join(made.settings)}",
+        ),
+        (
+            len(made.secrets),
+            f"{count(len(made.secrets), 'secret')}: {', '.join(made.secrets)}",
+        ),
+        (
+            len(made.schedules),
+            f"{count(len(made.schedules), 'schedule')}, paused until you resume them",
+        ),
     ]
     for number, text in lines:
         if number:
@@ -79,7 +117,11 @@ def _print_left(title: str, left: tuple[Left, ...] | list[Left]) -> None:
     screen = stdout_screen()
     print(title)
     for entry in left[:_SHOWN]:
-        print(screen.style.dim(cut(f"  {one_line(entry.what)}: {one_line(entry.why)}", screen.columns)))
+        print(
+            screen.style.dim(
+                cut(f"  {one_line(entry.what)}: {one_line(entry.why)}", screen.columns)
+            )
+        )
     if len(left) > _SHOWN:
         print(f"  … and {len(left) - _SHOWN:,} more")
 
@@ -95,14 +137,19 @@ def _result(done: Done) -> int:
     ]
     print(f"Imported: {', '.join(parts)}.")
     if done.schedules:
-        print("The schedules are paused: hermes cron list, then hermes cron resume JOB.")
+        print(
+            "The schedules are paused: hermes cron list, then hermes cron resume JOB."
+        )
     _print_left("Not imported:", done.problems)
     return 1 if done.problems else 0
 
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        say("This needs a yes, and there is no terminal to ask on.", "Nothing was imported. Say it with --yes.")
+        say(
+            "This needs a yes, and there is no terminal to ask on.",
+            "Nothing was imported. Say it with --yes.",
+        )
         return False
     sys.stdout.flush()
     print("Import this? [y/N] ", end="", file=sys.stderr, flush=True)

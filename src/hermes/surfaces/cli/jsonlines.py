@@ -43,7 +43,9 @@ class JsonLines:
             self._lines.append(line)
             self._change.notify_all()
             if threading.get_ident() != self._home:
-                self._change.wait_for(lambda: len(self._lines) <= _MOST or self._is_over or self._hurried)
+                self._change.wait_for(
+                    lambda: len(self._lines) <= _MOST or self._is_over or self._hurried
+                )
 
     def hurry(self) -> None:
         """Somebody wants to leave: nobody waits for the reader any more, but for a moment at the end."""
@@ -85,7 +87,9 @@ class JsonLines:
                 self.failure = error
                 self._change.notify_all()
             if self.on_failure is not None:
-                with contextlib.suppress(RuntimeError):  # the loop is closed: the end has come anyway
+                with contextlib.suppress(
+                    RuntimeError
+                ):  # the loop is closed: the end has come anyway
                     self.on_failure()
 
     def _next(self) -> list[bytes]:

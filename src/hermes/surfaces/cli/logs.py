@@ -20,9 +20,13 @@ from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable, settings_of_this_run
 from hermes.surfaces.terminal.waiting import start as start_notices
 
-MAX_BYTES = 5 * 1024 * 1024  # then the file becomes hermes.log.1, in place of the one before
+MAX_BYTES = (
+    5 * 1024 * 1024
+)  # then the file becomes hermes.log.1, in place of the one before
 LIBRARIES = ("asyncio", "uvicorn")  # whose warnings go into the same file
-_FIRST_QUIET_S = 1.0  # in which the same record is only counted; twice as long each time
+_FIRST_QUIET_S = (
+    1.0  # in which the same record is only counted; twice as long each time
+)
 _MAX_QUIET_S = 3600.0
 _MAX_REMEMBERED = 256  # records
 
@@ -32,7 +36,9 @@ class Repeats:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[tuple[str, int, str], tuple[float, float, int]] = {}  # quiet until, how long, how many
+        self._known: dict[
+            tuple[str, int, str], tuple[float, float, int]
+        ] = {}  # quiet until, how long, how many
 
     def passed(self, record: logging.LogRecord) -> logging.LogRecord | None:
         """The record to write; None if it is only counted."""
@@ -47,7 +53,11 @@ class Repeats:
             self._known[key] = (until, quiet, count + 1)
             return None
         # After a silence as long as the last one it counts as new.
-        quiet = min(quiet * 2, _MAX_QUIET_S) if quiet and now < until + quiet else _FIRST_QUIET_S
+        quiet = (
+            min(quiet * 2, _MAX_QUIET_S)
+            if quiet and now < until + quiet
+            else _FIRST_QUIET_S
+        )
         self._known[key] = (now + quiet, quiet, 0)
         if len(self._known) > _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
@@ -68,7 +78,11 @@ class LogFile(logging.Handler):
         self._file = -1
         self._spare = _spare()
         self._repeats = Repeats()
-        self.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+        self.setFormatter(
+            logging.Formatter(
+                "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+            )
+        )
 
     # pyrefly: ignore[missing-override-decorator]
     def emit(self, record: logging.LogRecord) -> None:
@@ -142,7 +156,11 @@ def _spare() -> int:
 
 
 def _opened(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return os.open(
+        path,
+        os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
+        0o600,
+    )
 
 
 def _is_at(path: Path, handle: int) -> bool:

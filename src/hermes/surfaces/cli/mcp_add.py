@@ -26,9 +26,15 @@ def add(args: argparse.Namespace) -> int:
     home = find_home()
     name: str = args.name
     if not is_server_name(name):
-        raise UsageError(f"{name!r} can't be a server's name.", hint="Use letters, digits, - and _, at most 32.")
+        raise UsageError(
+            f"{name!r} can't be a server's name.",
+            hint="Use letters, digits, - and _, at most 32.",
+        )
     if name in load(home=home).mcp_servers:
-        raise UsageError(f"There is already a server {name}.", hint=f"Remove it first: hermes mcp remove {name}")
+        raise UsageError(
+            f"There is already a server {name}.",
+            hint=f"Remove it first: hermes mcp remove {name}",
+        )
     values = _values(args)
     server = _checked(values)
     if not args.no_test:
@@ -45,7 +51,9 @@ def _try(name: str, server: McpServer, home: Home) -> None:
     result = asyncio.run(probe_all(servers, [name], accept=True))[name]
     if isinstance(result, HermesError):
         hint = f"Nothing was changed (--no-test adds it all the same). {result.hint}".strip()
-        raise HermesError(f"The MCP server {name} can't be used: {words(result)}.", hint=hint)
+        raise HermesError(
+            f"The MCP server {name} can't be used: {words(result)}.", hint=hint
+        )
     show(name, result)
 
 
@@ -57,9 +65,14 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
             hint=f"hermes mcp add {args.name} -- COMMAND ARGUMENTS, or: hermes mcp add {args.name} --url URL",
         )
     if (args.env or args.cwd) and args.url:
-        raise UsageError("--env and --cwd are for a program; a service takes --header.", hint=_UNCHANGED)
+        raise UsageError(
+            "--env and --cwd are for a program; a service takes --header.",
+            hint=_UNCHANGED,
+        )
     if args.header and args.command:
-        raise UsageError("--header is for a service; a program takes --env.", hint=_UNCHANGED)
+        raise UsageError(
+            "--header is for a service; a program takes --env.", hint=_UNCHANGED
+        )
     command, *rest = args.command or [""]
     given: dict[str, Any] = {
         "command": command,
@@ -84,14 +97,18 @@ def _checked(values: dict[str, Any]) -> McpServer:
     try:
         return msgspec.convert(values, McpServer)
     except msgspec.ValidationError as error:
-        raise UsageError(f"That can't be a server: {error}.", hint=_UNCHANGED) from error
+        raise UsageError(
+            f"That can't be a server: {error}.", hint=_UNCHANGED
+        ) from error
 
 
 def _variable(text: str) -> tuple[str, str]:
     """NAME=VALUE; NAME alone refers to the secret of that name."""
     name, given, value = text.partition("=")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UsageError(f"--env: {name!r} can't be a variable's name.", hint=_UNCHANGED)
+        raise UsageError(
+            f"--env: {name!r} can't be a variable's name.", hint=_UNCHANGED
+        )
     if not given:
         return name, f"${{{name}}}"
     _require_reference(name, value, name)
@@ -102,7 +119,11 @@ def _header(text: str) -> tuple[str, str]:
     name, given, value = (part.strip() for part in text.partition(":"))
     if not given or not re.fullmatch(r"[A-Za-z0-9-]+", name):
         raise UsageError("--header: expected 'NAME: VALUE'.", hint=_UNCHANGED)
-    _require_reference("token" if name.lower() in {"authorization", "cookie"} else name, value, "NAME_TOKEN")
+    _require_reference(
+        "token" if name.lower() in {"authorization", "cookie"} else name,
+        value,
+        "NAME_TOKEN",
+    )
     return name, value
 
 
@@ -119,5 +140,9 @@ def _leaves(values: dict[str, Any]) -> list[tuple[str, object]]:
     """Every single value with its key, so that the file stays readable."""
     found: list[tuple[str, object]] = []
     for key, value in values.items():
-        found += [(f"{key}.{name}", one) for name, one in value.items()] if isinstance(value, dict) else [(key, value)]
+        found += (
+            [(f"{key}.{name}", one) for name, one in value.items()]
+            if isinstance(value, dict)
+            else [(key, value)]
+        )
     return found

@@ -11,7 +11,12 @@ from hermes.learning.external import MemoryProvider
 from hermes.learning.learning import Learning
 from hermes.learning.memory import FILES
 from hermes.surfaces.cli.parser import Parser, add_action
-from hermes.surfaces.cli.skills_history import add_history, learning_here, show_history, take_back
+from hermes.surfaces.cli.skills_history import (
+    add_history,
+    learning_here,
+    show_history,
+    take_back,
+)
 from hermes.surfaces.terminal.text import clean, count, one_line, stdout_screen
 
 _COUNTED = 1_000  # notes of a memory service
@@ -29,11 +34,19 @@ Changes that wait for your word: hermes skills proposals
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser)
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=Parser
+    )
     show = add_action(actions, "show", "show what is remembered")
     show.add_argument("--json", action="store_true", help="print JSON")
     edit = add_action(actions, "edit", "open a memory file in your editor")
-    edit.add_argument("file", choices=tuple(FILES), nargs="?", default="memory", help="memory (default) or user")
+    edit.add_argument(
+        "file",
+        choices=tuple(FILES),
+        nargs="?",
+        default="memory",
+        help="memory (default) or user",
+    )
     add_history(actions, "memories")
 
 
@@ -63,14 +76,24 @@ def _show(learning: Learning, *, as_json: bool) -> int:
     style = stdout_screen().style
     for name in FILES:
         text = memory.read(name)
-        print(style.bold(f"{FILES[name]}") + style.dim(f"  {memory.path(name)}, {memory.fill(name)}"))
+        print(
+            style.bold(f"{FILES[name]}")
+            + style.dim(f"  {memory.path(name)}, {memory.fill(name)}")
+        )
         print(clean(text).rstrip() or "(empty)")
         print()
     for note in flagged:
-        print(style.yellow(f"Kept out of the prompt ({note.why}): {one_line(note.text)[:120]}"))
+        print(
+            style.yellow(
+                f"Kept out of the prompt ({note.why}): {one_line(note.text)[:120]}"
+            )
+        )
     if memory.provider is not None:
         print(_elsewhere(memory.provider))
-    waiting = sum(proposal.change.title.startswith("memory") for proposal in learning.proposals.pending())
+    waiting = sum(
+        proposal.change.title.startswith("memory")
+        for proposal in learning.proposals.pending()
+    )
     if waiting:
         print(f"{waiting} proposed changes wait for your word: hermes skills proposals")
     return 0
@@ -95,10 +118,14 @@ def _edit(learning: Learning, name: MemoryName) -> int:
     try:
         code = subprocess.run([*command, str(path)], check=False).returncode
     except OSError as error:
-        raise HermesError(f"The editor can't be started: {command[0]}.", hint="Set VISUAL or EDITOR.") from error
+        raise HermesError(
+            f"The editor can't be started: {command[0]}.", hint="Set VISUAL or EDITOR."
+        ) from error
     learning.history.settle()
     if code:
-        raise HermesError(f"The editor ended with code {code}.", hint=f"What it saved is in {path}.")
+        raise HermesError(
+            f"The editor ended with code {code}.", hint=f"What it saved is in {path}."
+        )
     for note in learning.memory.flagged():
         print(f"Kept out of the prompt ({note.why}): {one_line(note.text)[:120]}")
     print(f"{FILES[name]}: {learning.memory.fill(name)}. New sessions know it.")

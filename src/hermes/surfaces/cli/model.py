@@ -25,24 +25,74 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    every = add_action(actions, "list", "list providers and models, with window, price and whether a key is set")
-    every.add_argument("provider", metavar="PROVIDER", nargs="?", default="", help="every known model of this provider")
+    every = add_action(
+        actions,
+        "list",
+        "list providers and models, with window, price and whether a key is set",
+    )
+    every.add_argument(
+        "provider",
+        metavar="PROVIDER",
+        nargs="?",
+        default="",
+        help="every known model of this provider",
+    )
     every.add_argument("--json", action="store_true", help="print JSON")
     show = add_action(actions, "show", "show the model that answers now")
     show.add_argument("--json", action="store_true", help="print JSON")
     pick = add_action(actions, "pick", "choose the model that answers from now on")
-    pick.add_argument("model", metavar="MODEL", nargs="?", default="", help="PROVIDER, PROVIDER:MODEL, or a model")
-    pick.add_argument("--force", action="store_true", help="also a name that the service does not list")
-    add = add_action(actions, "add", "fetch the local model, use a GGUF file, or add a service of your own")
-    add.add_argument("what", metavar="WHAT", help="base, small or nano; a path to a GGUF file; or a name for a service")
-    add.add_argument("--base-url", metavar="URL", default="", help="the service's address, mostly ending in /v1")
-    add.add_argument("--key-env", metavar="NAME", default="", help="the variable that holds its key, if it needs one")
-    add.add_argument("--model", metavar="MODEL", default="", help="the model to ask there")
-    test = add_action(
-        actions, "test", "run small tasks in a throwaway folder and print the score; exit code 1 if none succeeds"
+    pick.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        default="",
+        help="PROVIDER, PROVIDER:MODEL, or a model",
     )
-    test.add_argument("model", metavar="MODEL", nargs="?", default="", help="another than the one that answers now")
-    test.add_argument("--kind", choices=("choose", "finish", "answer"), help="only tasks of this kind")
+    pick.add_argument(
+        "--force",
+        action="store_true",
+        help="also a name that the service does not list",
+    )
+    add = add_action(
+        actions,
+        "add",
+        "fetch the local model, use a GGUF file, or add a service of your own",
+    )
+    add.add_argument(
+        "what",
+        metavar="WHAT",
+        help="base, small or nano; a path to a GGUF file; or a name for a service",
+    )
+    add.add_argument(
+        "--base-url",
+        metavar="URL",
+        default="",
+        help="the service's address, mostly ending in /v1",
+    )
+    add.add_argument(
+        "--key-env",
+        metavar="NAME",
+        default="",
+        help="the variable that holds its key, if it needs one",
+    )
+    add.add_argument(
+        "--model", metavar="MODEL", default="", help="the model to ask there"
+    )
+    test = add_action(
+        actions,
+        "test",
+        "run small tasks in a throwaway folder and print the score; exit code 1 if none succeeds",
+    )
+    test.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        default="",
+        help="another than the one that answers now",
+    )
+    test.add_argument(
+        "--kind", choices=("choose", "finish", "answer"), help="only tasks of this kind"
+    )
     test.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -61,20 +111,29 @@ def run(args: argparse.Namespace) -> int:
 
             if action == "show":
                 return print_current(as_json=args.json)
-            return print_list(getattr(args, "provider", ""), as_json=getattr(args, "json", False))
+            return print_list(
+                getattr(args, "provider", ""), as_json=getattr(args, "json", False)
+            )
 
 
 def _pick(text: str, *, force: bool) -> int:
     if not text:
         if not sys.stdin.isatty():
-            raise UsageError("Which model?", hint="hermes model pick PROVIDER:MODEL; see: hermes model list")
+            raise UsageError(
+                "Which model?",
+                hint="hermes model pick PROVIDER:MODEL; see: hermes model list",
+            )
         from hermes.surfaces.cli.model_list import choose
 
         text = choose()
     provider, model = split(text)
     if not force:
         _check_name(provider, model, text)
-        if model and provider in load(home=find_home()).custom_providers and not _answers(provider, model, text):
+        if (
+            model
+            and provider in load(home=find_home()).custom_providers
+            and not _answers(provider, model, text)
+        ):
             return FAILED
     set_model(provider, model)
     print(f"From now on {provider}{':' + model if model else ''} answers.")
@@ -88,7 +147,10 @@ def _answers(provider: str, model: str, text: str) -> bool:
 
     if service_answers(provider, model):
         return True
-    say("The model was not changed.", f"To use it anyway: hermes model pick {text} --force")
+    say(
+        "The model was not changed.",
+        f"To use it anyway: hermes model pick {text} --force",
+    )
     return False
 
 
@@ -105,7 +167,11 @@ def _check_name(provider: str, model: str, text: str) -> None:
     address = first.base_url if provider == first.provider else ""
     route = route_to(settings, secrets, provider, model, address)
     if model:
-        asyncio.run(checked_name(route, settings, secrets, force=f"hermes model pick {text} --force"))
+        asyncio.run(
+            checked_name(
+                route, settings, secrets, force=f"hermes model pick {text} --force"
+            )
+        )
 
 
 def split(text: str) -> tuple[str, str]:
@@ -125,7 +191,11 @@ def is_provider(name: str) -> bool:
     """Whether somebody goes by that name."""
     from hermes.providers import quirks
 
-    return name == "embedded" or name in load(home=find_home()).custom_providers or quirks.family(name) is not None
+    return (
+        name == "embedded"
+        or name in load(home=find_home()).custom_providers
+        or quirks.family(name) is not None
+    )
 
 
 def set_model(provider: str, model: str, base_url: str = "") -> None:
@@ -137,7 +207,11 @@ def set_model(provider: str, model: str, base_url: str = "") -> None:
             set_value(path, key, value)
         elif path.exists():
             unset_value(path, key)
-    for name in ("HERMES_MODEL_PROVIDER", "HERMES_MODEL_DEFAULT", "HERMES_MODEL_BASE_URL"):
+    for name in (
+        "HERMES_MODEL_PROVIDER",
+        "HERMES_MODEL_DEFAULT",
+        "HERMES_MODEL_BASE_URL",
+    ):
         if name in environment():
             say(f"{name} is set and still wins over config.yaml.", alarming=False)
 
@@ -173,7 +247,9 @@ def _add(args: argparse.Namespace) -> int:
     if args.base_url:
         return add_service(args.what, args.base_url, args.key_env, args.model)
     if args.key_env or args.model:
-        raise UsageError("--key-env and --model belong to a service: --base-url is missing.")
+        raise UsageError(
+            "--key-env and --model belong to a service: --base-url is missing."
+        )
     if args.what.lower().endswith(".gguf") or "/" in args.what:
         return add_file(args.what)
     return add_weights(args.what)

@@ -43,15 +43,27 @@ def print_list(provider: str, *, as_json: bool) -> int:
     """Every provider with its usual model, or every known model of one."""
     home = find_home()
     settings, secrets = load(home=home), load_secrets(home=home)
-    listed = models_of(provider, settings, secrets) if provider else providers(settings, secrets)
+    listed = (
+        models_of(provider, settings, secrets)
+        if provider
+        else providers(settings, secrets)
+    )
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode({"models": listed}), indent=2).decode())
+        print(
+            msgspec.json.format(
+                msgspec.json.encode({"models": listed}), indent=2
+            ).decode()
+        )
         return 0
     screen = stdout_screen()
     for line in lines_of(listed, screen):
         print(line)
     if not provider:
-        print(screen.style.dim("\n* answers now.\nMore of one: hermes model list PROVIDER"))
+        print(
+            screen.style.dim(
+                "\n* answers now.\nMore of one: hermes model list PROVIDER"
+            )
+        )
         if engine := _codex(settings):
             print(f"Engine: {engine}")
     return 0
@@ -60,8 +72,14 @@ def print_list(provider: str, *, as_json: bool) -> int:
 def providers(settings: Settings, secrets: Secrets) -> list[Listed]:
     """The local model, the user's own services, then every known provider."""
     current = first_route(settings, secrets)
-    names = [EMBEDDED, *settings.custom_providers, *(family.family for family in quirks.FAMILIES)]
-    listed = [_listed(name, settings, secrets, current) for name in dict.fromkeys(names)]
+    names = [
+        EMBEDDED,
+        *settings.custom_providers,
+        *(family.family for family in quirks.FAMILIES),
+    ]
+    listed = [
+        _listed(name, settings, secrets, current) for name in dict.fromkeys(names)
+    ]
     if current.provider not in names:
         listed.insert(0, _line(current, secrets, is_current=True))
     return listed
@@ -79,13 +97,25 @@ def models_of(provider: str, settings: Settings, secrets: Secrets) -> list[Liste
         family = route.quirks.family
         names = [
             *route.custom,
-            *(name for name, facts in all_models().items() if facts.family == family and not name.endswith("-")),
+            *(
+                name
+                for name, facts in all_models().items()
+                if facts.family == family and not name.endswith("-")
+            ),
         ]
     if not names:
-        raise UsageError(f"Hermes knows no model of {provider} by name.", hint=f"Ask for one: --model {provider}:NAME")
+        raise UsageError(
+            f"Hermes knows no model of {provider} by name.",
+            hint=f"Ask for one: --model {provider}:NAME",
+        )
     found = [route_to(settings, secrets, provider, name) for name in names]
     return [
-        _line(one, secrets, is_current=provider == current.provider and one.model == current.model) for one in found
+        _line(
+            one,
+            secrets,
+            is_current=provider == current.provider and one.model == current.model,
+        )
+        for one in found
     ]
 
 
@@ -102,7 +132,11 @@ def print_current(*, as_json: bool) -> int:
     line = _line(route, secrets, is_current=True)
     if as_json:
         address = {"base_url": route.base_url, "api": route.api}
-        print(msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(line) | address), indent=2).decode())
+        print(
+            msgspec.json.format(
+                msgspec.json.encode(msgspec.to_builtins(line) | address), indent=2
+            ).decode()
+        )
         return 0
     rows = [
         ("engine", _codex(settings)),
@@ -133,17 +167,31 @@ def lines_of(listed: list[Listed], screen: Screen) -> list[str]:
     if screen.is_narrow:
         lines: list[str] = []
         for one in listed:
-            lines.append(cut(f"{'*' if one.current else ' '} {one.provider}  {one.ready}", screen.columns))
+            lines.append(
+                cut(
+                    f"{'*' if one.current else ' '} {one.provider}  {one.ready}",
+                    screen.columns,
+                )
+            )
             lines.append(cut(f"    {one.model or '-'}".rstrip(), screen.columns))
         return lines
     lines = _table(listed, _MODEL)
     excess = max(map(width, lines)) - screen.columns
     if excess > 0:
-        lines = [cut(line, screen.columns) for line in _table(listed, max(_MODEL - excess, 12))]
+        lines = [
+            cut(line, screen.columns)
+            for line in _table(listed, max(_MODEL - excess, 12))
+        ]
     painted = [screen.style.bold(lines[0])]
     for one, line in zip(listed, lines[1:], strict=True):
         dim = one.key and not one.key_set and not one.current
-        painted.append(screen.style.green(line) if one.current else screen.style.dim(line) if dim else line)
+        painted.append(
+            screen.style.green(line)
+            if one.current
+            else screen.style.dim(line)
+            if dim
+            else line
+        )
     return painted
 
 
@@ -151,7 +199,13 @@ def _table(listed: list[Listed], room: int) -> list[str]:
     """The rows, with that many cells for a model's name."""
     rows = [("", "PROVIDER", "", "MODEL", "WINDOW", "$/M IN", "OUT")]
     rows += [
-        ("*" if one.current else "", one.provider, one.ready, cut(one.model or "-", room), *_numbers(one))
+        (
+            "*" if one.current else "",
+            one.provider,
+            one.ready,
+            cut(one.model or "-", room),
+            *_numbers(one),
+        )
         for one in listed
     ]
     return table(rows, right=(4, 5, 6))
@@ -191,7 +245,11 @@ def _line(route: Route, secrets: Secrets, *, is_current: bool) -> Listed:
     if route.embedded:
         return _embedded(route, is_current=is_current)
     facts: ModelFacts = route_facts(route)
-    key = route.key_variable if route.quirks.needs_key or route.key_variable != route.quirks.key_variable else ""
+    key = (
+        route.key_variable
+        if route.quirks.needs_key or route.key_variable != route.quirks.key_variable
+        else ""
+    )
     return Listed(
         provider=route.provider,
         model=route.model,
@@ -231,7 +289,11 @@ def _numbers(one: Listed) -> tuple[str, str, str]:
 def _prices(one: Listed) -> tuple[str, str]:
     if one.input_price is None or one.output_price is None:
         return "?", "?"
-    return (f"{one.input_price:g}", f"{one.output_price:g}") if one.output_price else ("free", "")
+    return (
+        (f"{one.input_price:g}", f"{one.output_price:g}")
+        if one.output_price
+        else ("free", "")
+    )
 
 
 def _price(one: Listed) -> str:

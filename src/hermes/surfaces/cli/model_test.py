@@ -8,7 +8,15 @@ import msgspec
 
 from hermes.errors import ModelError, UsageError
 from hermes.providers.build import build_model
-from hermes.providers.embedded.tasks import MODEL_FAILED, TASKS, Score, Task, TaskResult, run_tasks, score
+from hermes.providers.embedded.tasks import (
+    MODEL_FAILED,
+    TASKS,
+    Score,
+    Task,
+    TaskResult,
+    run_tasks,
+    score,
+)
 from hermes.providers.routes import first_route, route_for
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelRequest
@@ -41,7 +49,11 @@ def test(model: str, *, kind: str, as_json: bool) -> int:
     runner = _Run(settings, secrets, model, tasks)
     results = asyncio.run(runner.results(quiet=as_json))
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(_document(results)), indent=2).decode())
+        print(
+            msgspec.json.format(
+                msgspec.json.encode(_document(results)), indent=2
+            ).decode()
+        )
     else:
         for line in summary(score(results), stdout_style()):
             print(line)
@@ -51,7 +63,9 @@ def test(model: str, *, kind: str, as_json: bool) -> int:
 class _Run:
     """One run of the tasks, shown as it goes."""
 
-    def __init__(self, settings: Settings, secrets: Secrets, model: str, tasks: list[Task]) -> None:
+    def __init__(
+        self, settings: Settings, secrets: Secrets, model: str, tasks: list[Task]
+    ) -> None:
         self._home = find_home()
         self._model = build_model(settings, secrets, model=model)
         self._tasks = tasks
@@ -63,14 +77,21 @@ class _Run:
         tools = TaskTools(self._home.root, environment())
         results: list[TaskResult] = []
         if not quiet:
-            print(f"{len(self._tasks)} tasks for {self._model.provider} {self._model.name}, each in its own folder")
+            print(
+                f"{len(self._tasks)} tasks for {self._model.provider} {self._model.name}, each in its own folder"
+            )
             self._announce(0)
         async for result in run_tasks(self._model, tools, self._tasks):
             results.append(result)
             if not quiet:
                 self._show(result)
-            if len(results) == _TELLING and all(one.problem.startswith(MODEL_FAILED) for one in results):
-                say("Stopped: the model did not answer.", "Try the connection with: hermes setup")
+            if len(results) == _TELLING and all(
+                one.problem.startswith(MODEL_FAILED) for one in results
+            ):
+                say(
+                    "Stopped: the model did not answer.",
+                    "Try the connection with: hermes setup",
+                )
                 break
             if not quiet:
                 self._announce(len(results))
@@ -79,7 +100,9 @@ class _Run:
     def _announce(self, done: int) -> None:
         """The task that runs now, until its result takes its place."""
         if self._live and done < len(self._tasks):
-            text = f"{done + 1}/{len(self._tasks)} {one_line(self._tasks[done].request)}"
+            text = (
+                f"{done + 1}/{len(self._tasks)} {one_line(self._tasks[done].request)}"
+            )
             print(self._style.dim(cut(text, terminal_width() - 1)), end="", flush=True)
 
     def _show(self, result: TaskResult) -> None:
@@ -87,7 +110,11 @@ class _Run:
             print("\r\x1b[K", end="")
         mark = self._style.green("ok  ") if result.passed else self._style.red("fail")
         text = f"{result.task.id}  {result.seconds:.1f} s  {one_line(result.problem)}".rstrip()
-        print(mark, cut(text, max(20, terminal_width() - 6)) if self._live else text, flush=True)
+        print(
+            mark,
+            cut(text, max(20, terminal_width() - 6)) if self._live else text,
+            flush=True,
+        )
 
 
 def summary(total: Score, style: Style) -> list[str]:
@@ -95,10 +122,17 @@ def summary(total: Score, style: Style) -> list[str]:
     lines = [""]
     for kind, (passed, of) in total.by_kind.items():
         lines.append(f"  {_KINDS.get(kind, kind):<15} {passed:>3} of {of}")
-    return [*lines, style.bold(f"  {'in all':<15} {total.passed:>3} of {total.total}  ({total.percent:.0f} %)")]
+    return [
+        *lines,
+        style.bold(
+            f"  {'in all':<15} {total.passed:>3} of {total.total}  ({total.percent:.0f} %)"
+        ),
+    ]
 
 
-def try_once(settings: Settings, secrets: Secrets, *, timeout_s: float = _TRY_TIMEOUT_S) -> float:
+def try_once(
+    settings: Settings, secrets: Secrets, *, timeout_s: float = _TRY_TIMEOUT_S
+) -> float:
     """Asks the model that the settings name for one word. Returns the seconds it took; ModelError if it can't."""
     model = build_model(settings, secrets)
     request = ModelRequest(
@@ -116,14 +150,27 @@ def try_once(settings: Settings, secrets: Secrets, *, timeout_s: float = _TRY_TI
     try:
         asyncio.run(call())
     except TimeoutError as error:
-        raise ModelError(f"no answer within {timeout_s:.0f} seconds", reason="timeout") from error
+        raise ModelError(
+            f"no answer within {timeout_s:.0f} seconds", reason="timeout"
+        ) from error
     return time.monotonic() - started
 
 
 def _document(results: list[TaskResult]) -> dict[str, object]:
     total = score(results)
     tasks = [
-        {"id": r.task.id, "kind": r.task.kind, "passed": r.passed, "problem": r.problem, "seconds": round(r.seconds, 2)}
+        {
+            "id": r.task.id,
+            "kind": r.task.kind,
+            "passed": r.passed,
+            "problem": r.problem,
+            "seconds": round(r.seconds, 2),
+        }
         for r in results
     ]
-    return {"passed": total.passed, "total": total.total, "by_kind": total.by_kind, "tasks": tasks}
+    return {
+        "passed": total.passed,
+        "total": total.total,
+        "by_kind": total.by_kind,
+        "tasks": tasks,
+    }

@@ -27,19 +27,34 @@ def _hooks(home: Home) -> Iterator[Finding]:
     for hook in found:
         match hook.state:
             case "broken":
-                yield Finding("hooks", WARN, f"{hook.name} can't be used: {hook.problem}", f"Correct {hook.folder}")
+                yield Finding(
+                    "hooks",
+                    WARN,
+                    f"{hook.name} can't be used: {hook.problem}",
+                    f"Correct {hook.folder}",
+                )
             case "changed":
                 what = f"{hook.name} has changed since you trusted it, and does not run"
-                yield Finding("hooks", WARN, what, f"Look at it, then: hermes hooks trust {hook.name}")
+                yield Finding(
+                    "hooks",
+                    WARN,
+                    what,
+                    f"Look at it, then: hermes hooks trust {hook.name}",
+                )
             case "off":
-                yield Finding("hooks", OK, f"{hook.name} is new, and off until you trust it")
+                yield Finding(
+                    "hooks", OK, f"{hook.name} is new, and off until you trust it"
+                )
             case "trusted":
                 yield Finding("hooks", OK, f"{hook.name} is trusted")
 
 
 def _webhooks(site: Site) -> Iterator[Finding]:
     try:
-        webhooks, secrets = load(site.environ, home=site.home).webhooks, load_secrets(site.environ, home=site.home)
+        webhooks, secrets = (
+            load(site.environ, home=site.home).webhooks,
+            load_secrets(site.environ, home=site.home),
+        )
     except HermesError:
         return  # said elsewhere
     for name, webhook in webhooks.items():
@@ -47,4 +62,9 @@ def _webhooks(site: Site) -> Iterator[Finding]:
             yield Finding("webhooks", OK, f"{name} is signed with {webhook.secret}")
         else:
             what = f"{name} is off: {webhook.secret} is not set, and without it nothing is sent"
-            yield Finding("webhooks", FAIL, what, f"Store it with: hermes config set {webhook.secret}")
+            yield Finding(
+                "webhooks",
+                FAIL,
+                what,
+                f"Store it with: hermes config set {webhook.secret}",
+            )

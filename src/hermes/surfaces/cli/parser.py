@@ -23,32 +23,46 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             return
         names = [action, *self._iter_indented_subactions(action)]
         longest = max(len(self._format_action_invocation(one)) for one in names)
-        self._action_max_length = max(self._action_max_length, longest + self._current_indent)
+        self._action_max_length = max(
+            self._action_max_length, longest + self._current_indent
+        )
         self._add_item(self._format_action, [action])
 
     # pyrefly: ignore[missing-override-decorator]
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
-        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        value = self._format_args(
+            action, self._get_default_metavar_for_optional(action)
+        )
         return f"{', '.join(action.option_strings)} {value}"
 
     # pyrefly: ignore[missing-override-decorator]
     def _format_usage(
-        self, usage: str | None, actions: Iterable[argparse.Action], groups: Iterable[Any], prefix: str | None
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[Any],
+        prefix: str | None,
     ) -> str:
         start = "usage: " if prefix is None else prefix
         if usage is not None:
             return f"{start}{usage % {'prog': self._prog}}\n\n"
         shown = [action for action in actions if action.help is not argparse.SUPPRESS]
-        options = self._usage_parts([action for action in shown if action.option_strings], groups)
-        operands = self._usage_parts([action for action in shown if not action.option_strings], groups)
+        options = self._usage_parts(
+            [action for action in shown if action.option_strings], groups
+        )
+        operands = self._usage_parts(
+            [action for action in shown if not action.option_strings], groups
+        )
         line = " ".join((self._prog, *options, *operands))
         if len(start) + len(line) > self._width - self._current_indent:
             line = self._wrapped_usage(start, options, operands)
         return f"{start}{line}\n\n"
 
-    def _wrapped_usage(self, start: str, options: Sequence[str], operands: Sequence[str]) -> str:
+    def _wrapped_usage(
+        self, start: str, options: Sequence[str], operands: Sequence[str]
+    ) -> str:
         """The usage on several lines, options first, below one another behind the program's name."""
         indent = " " * (len(start) + len(self._prog) + 1)
         room = self._width - self._current_indent
@@ -63,9 +77,15 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             lines += [line] if line else []
         return f"{self._prog} " + f"\n{indent}".join(lines)
 
-    def _usage_parts(self, actions: Sequence[argparse.Action], groups: Iterable[Any]) -> list[str]:
+    def _usage_parts(
+        self, actions: Sequence[argparse.Action], groups: Iterable[Any]
+    ) -> list[str]:
         """Each option or operand; those that exclude one another are one part."""
-        together = {action: group for group in groups for action in group._group_actions}  # noqa: SLF001
+        together = {
+            action: group
+            for group in groups
+            for action in group._group_actions  # noqa: SLF001
+        }
         parts: list[str] = []
         done: set[int] = set()
         for action in actions:
@@ -82,11 +102,19 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
     def _usage_part(self, action: argparse.Action, *, bare: bool) -> str:
         if not action.option_strings:
-            part = self._format_args(action, self._get_default_metavar_for_positional(action))
-            return part[1:-1] if bare and part.startswith("[") and part.endswith("]") else part
+            part = self._format_args(
+                action, self._get_default_metavar_for_positional(action)
+            )
+            return (
+                part[1:-1]
+                if bare and part.startswith("[") and part.endswith("]")
+                else part
+            )
         part = action.format_usage()
         if action.nargs != 0:
-            value = self._format_args(action, self._get_default_metavar_for_optional(action))
+            value = self._format_args(
+                action, self._get_default_metavar_for_optional(action)
+            )
             part = f"{action.option_strings[0]} {value}"
         return part if bare or action.required else f"[{part}]"
 
@@ -122,11 +150,17 @@ class Parser(argparse.ArgumentParser):
 
         choices = [str(choice) for choice in action.choices]
         near = difflib.get_close_matches(str(value), choices, 1)
-        what = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(choices)}"
+        what = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"expected one of {', '.join(choices)}"
+        )
         raise argparse.ArgumentError(action, f"there is no {str(value)!r}; {what}")
 
 
-def add_action(actions: "argparse._SubParsersAction[_P]", name: str, summary: str) -> _P:
+def add_action(
+    actions: "argparse._SubParsersAction[_P]", name: str, summary: str
+) -> _P:
     """Add a subcommand whose one-line summary is also the description in its own help."""
     return actions.add_parser(name, help=summary, description=sentence(summary))
 

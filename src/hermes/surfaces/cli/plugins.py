@@ -18,7 +18,9 @@ _STATES = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser)
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=Parser
+    )
     every = add_action(actions, "list", "list the plugins; none of them is run")
     every.add_argument("--json", action="store_true", help="print JSON")
     enable = add_action(actions, "enable", "let a plugin run, exactly as it is now")
@@ -38,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
             )
         case "disable":
             was = catalogue.disable(args.name)
-            print(f"{args.name} is disabled." if was else f"{args.name} was not enabled.")
+            print(
+                f"{args.name} is disabled." if was else f"{args.name} was not enabled."
+            )
         case _:
             _list(catalogue.every(), as_json=getattr(args, "json", False))
     return 0
@@ -47,7 +51,11 @@ def run(args: argparse.Namespace) -> int:
 def _list(plugins: list[Plugin], *, as_json: bool) -> None:
     if as_json:
         rows = [msgspec.to_builtins(plugin, enc_hook=str) for plugin in plugins]
-        print(msgspec.json.format(msgspec.json.encode({"plugins": rows}), indent=2).decode())
+        print(
+            msgspec.json.format(
+                msgspec.json.encode({"plugins": rows}), indent=2
+            ).decode()
+        )
         return
     if not plugins:
         print(

@@ -41,22 +41,54 @@ _LISTS = ("forbid", "ask", "allow", "network")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser)
-    show = add_action(actions, "show", "show the rules, what is remembered, and the sandbox")
-    show.add_argument("--json", action="store_true", help="print JSON")
-    check = add_action(actions, "check", "say what would be done with a command; exit code 0 allowed, 3 asked, 4 never")
-    check.add_argument("command", metavar="COMMAND", help="the command, as one word in quotes")
-    check.add_argument("--mode", choices=("ask", "auto-edit", "full"), default="ask", help="the mode of approvals")
-    check.add_argument("--cwd", metavar="DIR", default=".", help="the workspace; this folder otherwise")
-    check.add_argument(
-        "--reach", choices=("workspace", "network", "machine"), default="workspace", help="how far it asks to reach"
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=Parser
     )
-    check.add_argument("--no-sandbox", action="store_true", help="as if there were no sandbox")
+    show = add_action(
+        actions, "show", "show the rules, what is remembered, and the sandbox"
+    )
+    show.add_argument("--json", action="store_true", help="print JSON")
+    check = add_action(
+        actions,
+        "check",
+        "say what would be done with a command; exit code 0 allowed, 3 asked, 4 never",
+    )
+    check.add_argument(
+        "command", metavar="COMMAND", help="the command, as one word in quotes"
+    )
+    check.add_argument(
+        "--mode",
+        choices=("ask", "auto-edit", "full"),
+        default="ask",
+        help="the mode of approvals",
+    )
+    check.add_argument(
+        "--cwd", metavar="DIR", default=".", help="the workspace; this folder otherwise"
+    )
+    check.add_argument(
+        "--reach",
+        choices=("workspace", "network", "machine"),
+        default="workspace",
+        help="how far it asks to reach",
+    )
+    check.add_argument(
+        "--no-sandbox", action="store_true", help="as if there were no sandbox"
+    )
     check.add_argument("--json", action="store_true", help="print JSON")
     forget = add_action(actions, "forget", "forget a remembered answer")
-    forget.add_argument("which", metavar="NUMBER", nargs="?", default="", help="its number in `hermes policy show`")
+    forget.add_argument(
+        "which",
+        metavar="NUMBER",
+        nargs="?",
+        default="",
+        help="its number in `hermes policy show`",
+    )
     forget.add_argument("--all", action="store_true", help="all of them")
-    add_action(actions, "accept", "take the rules as they are now, though what they forbade or asked about is gone")
+    add_action(
+        actions,
+        "accept",
+        "take the rules as they are now, though what they forbade or asked about is gone",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,11 +116,17 @@ def _show(home: Home, *, as_json: bool) -> int:
         }
         print(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
         return 1 if problem else 0
-    print(f"file       {shown(str(rules.path))}{'' if rules.path.exists() else ' (not there yet)'}")
-    print(f"sandbox    {sandbox.kind}{f': {shown(sandbox.why)}' if sandbox.why else ''}")
+    print(
+        f"file       {shown(str(rules.path))}{'' if rules.path.exists() else ' (not there yet)'}"
+    )
+    print(
+        f"sandbox    {sandbox.kind}{f': {shown(sandbox.why)}' if sandbox.why else ''}"
+    )
     if problem:
         print(f"\n{shown(problem)}.")
-        print("Until that is corrected, no rule allows anything and every effect is asked about.")
+        print(
+            "Until that is corrected, no rule allows anything and every effect is asked about."
+        )
         return 1
     for line in _rule_lines(book):
         print(line)
@@ -98,21 +136,36 @@ def _show(home: Home, *, as_json: bool) -> int:
 def _rule_lines(book: RuleBook) -> list[str]:
     lines: list[str] = []
     for title in _LISTS:
-        lines += [f"{title:<10} {shown(rule.describe())}" for rule in getattr(book, title)]
+        lines += [
+            f"{title:<10} {shown(rule.describe())}" for rule in getattr(book, title)
+        ]
     lines = lines or ["rules      none: the built-in policy decides"]
     if not book.remembered:
         return [*lines, "remembered nothing"]
     lines += ["", "remembered answers:"]
-    return lines + [f"{number:>4}  {shown(shape)}" for number, shape in enumerate(book.remembered, 1)]
+    return lines + [
+        f"{number:>4}  {shown(shape)}"
+        for number, shape in enumerate(book.remembered, 1)
+    ]
 
 
 def _check(args: argparse.Namespace, home: Home) -> int:
     mode: Mode = args.mode
-    sandboxed = not args.no_sandbox and find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
-    policy = ApprovalPolicy(mode, Circumstances(home.root, Path.home(), sandboxed=sandboxed))
+    sandboxed = (
+        not args.no_sandbox
+        and find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
+    )
+    policy = ApprovalPolicy(
+        mode, Circumstances(home.root, Path.home(), sandboxed=sandboxed)
+    )
     decision = policy.check(args.command, Path(args.cwd).resolve(), args.reach)
     if args.json:
-        data = {"verdict": decision.verdict, "reason": decision.reason, "reach": decision.reach, "sandbox": sandboxed}
+        data = {
+            "verdict": decision.verdict,
+            "reason": decision.reason,
+            "reach": decision.reach,
+            "sandbox": sandboxed,
+        }
         print(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
     else:
         print(_verdict(decision))
@@ -134,12 +187,18 @@ def _forget(args: argparse.Namespace, home: Home) -> int:
         chosen = (remembered[int(args.which) - 1],)
     else:
         raise UsageError(
-            f"There is no remembered answer {args.which!r}." if args.which else "Which answer is to be forgotten?",
+            f"There is no remembered answer {args.which!r}."
+            if args.which
+            else "Which answer is to be forgotten?",
             hint="Nothing was changed. See the numbers with: hermes policy show",
         )
     if chosen:
         rules.forget(chosen)
-    print(f"{count(len(chosen), 'answer')} forgotten." if chosen else "Nothing was remembered.")
+    print(
+        f"{count(len(chosen), 'answer')} forgotten."
+        if chosen
+        else "Nothing was remembered."
+    )
     return 0
 
 

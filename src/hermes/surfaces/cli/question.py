@@ -30,7 +30,11 @@ def is_question(arguments: Sequence[str], commands: Sequence[str]) -> bool:
     """
     first = arguments[0]
     if first.startswith("-"):
-        return first == "--" or first.partition("=")[0] in option_names() or first.startswith("-z")
+        return (
+            first == "--"
+            or first.partition("=")[0] in option_names()
+            or first.startswith("-z")
+        )
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", first):
         return True
     if arguments[1:2] in (["-h"], ["--help"]):
@@ -67,7 +71,13 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> Question:
 def _refuse_command(args: argparse.Namespace, commands: Sequence[str]) -> None:
     """The name of a command that comes after an option was hardly meant as a question."""
     first = args.words[0] if args.words else ""
-    near = first if first in commands else nearest(first, commands) if len(args.words) == 1 else ""
+    near = (
+        first
+        if first in commands
+        else nearest(first, commands)
+        if len(args.words) == 1
+        else ""
+    )
     if not near or args.prompt is not None:
         return
     rest = [word for word in args.words[1:] if first == near]
@@ -83,11 +93,15 @@ def _parser() -> Parser:
     for short, long, value, summary in OPTIONS:
         names = [name for name in (short, long) if name]
         if long == "--image":
-            parser.add_argument(long, metavar=value, help=summary, default=[], action="append")
+            parser.add_argument(
+                long, metavar=value, help=summary, default=[], action="append"
+            )
         elif value:
             choices = ("ask", "auto-edit", "full") if long == "--approvals" else None
             default = None if long == "--prompt" else "ask" if choices else ""
-            parser.add_argument(*names, metavar=value, help=summary, default=default, choices=choices)
+            parser.add_argument(
+                *names, metavar=value, help=summary, default=default, choices=choices
+            )
         else:
             parser.add_argument(*names, action="store_true", help=summary)
     parser.add_argument("words", nargs="*", metavar="QUESTION")
@@ -97,18 +111,26 @@ def _parser() -> Parser:
 def _text(args: argparse.Namespace, words: list[str]) -> str | None:
     given = [*args.words, *words]
     if args.prompt is not None and given:
-        raise UsageError("There are two questions: one after --prompt, one without.", hint="Give one.")
+        raise UsageError(
+            "There are two questions: one after --prompt, one without.",
+            hint="Give one.",
+        )
     if args.prompt is None and not given:
         return None
     text = args.prompt if args.prompt is not None else " ".join(given)
     if not text.strip():
-        raise UsageError("The question is empty.", hint='Ask like this: hermes "what is in this folder?"')
+        raise UsageError(
+            "The question is empty.",
+            hint='Ask like this: hermes "what is in this folder?"',
+        )
     return text
 
 
 def _resume(args: argparse.Namespace) -> str:
     if vars(args)["continue"]:
         if args.resume:
-            raise UsageError("--resume and --continue exclude one another.", hint="Give one.")
+            raise UsageError(
+                "--resume and --continue exclude one another.", hint="Give one."
+            )
         return "last"
     return args.resume

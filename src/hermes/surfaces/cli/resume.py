@@ -7,7 +7,11 @@ from hermes.surfaces.cli.frame import converse
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "id", metavar="ID", nargs="?", default="last", help="its id or title; the one used last otherwise"
+        "id",
+        metavar="ID",
+        nargs="?",
+        default="last",
+        help="its id or title; the one used last otherwise",
     )
 
 

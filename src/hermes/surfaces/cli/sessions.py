@@ -13,7 +13,15 @@ from hermes.errors import SessionNotFound
 from hermes.settings.load import find_home, load
 from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.cli.sessions_back import branch, configure_back, diff, redo, undo
-from hermes.surfaces.cli.sessions_change import EVERYTHING, age, delete, export, import_file, prune, rename
+from hermes.surfaces.cli.sessions_change import (
+    EVERYTHING,
+    age,
+    delete,
+    export,
+    import_file,
+    prune,
+    rename,
+)
 from hermes.surfaces.cli.sessions_read import (
     BRING_IN,
     check,
@@ -46,41 +54,101 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_readers(actions)
     out = add_action(actions, "export", "write a session as JSON lines")
     out.add_argument("id", metavar="ID", type=_text, help="which session")
-    out.add_argument("-o", "--output", metavar="FILE", default="-", help="where to (default: stdout)")
+    out.add_argument(
+        "-o", "--output", metavar="FILE", default="-", help="where to (default: stdout)"
+    )
     out.add_argument("--force", action="store_true", help="replace FILE if it exists")
     bring = add_action(actions, "import", "read an exported session")
-    bring.add_argument("file", metavar="FILE", help="an exported session, or - for stdin")
+    bring.add_argument(
+        "file", metavar="FILE", help="an exported session, or - for stdin"
+    )
     name = add_action(actions, "rename", "give a session a title")
     name.add_argument("id", metavar="ID", type=_text, help="which session")
-    name.add_argument("title", metavar="TITLE", type=_text, nargs="+", help="the new title; '' removes it")
+    name.add_argument(
+        "title",
+        metavar="TITLE",
+        type=_text,
+        nargs="+",
+        help="the new title; '' removes it",
+    )
     remove = add_action(actions, "delete", "delete sessions for good")
-    remove.add_argument("id", metavar="ID", type=_text, nargs="+", help="which sessions")
+    remove.add_argument(
+        "id", metavar="ID", type=_text, nargs="+", help="which sessions"
+    )
     remove.add_argument("--yes", action="store_true", help="don't ask")
     old = add_action(actions, "prune", "delete sessions that were not used for long")
-    old.add_argument("--older-than", metavar="AGE", type=age, required=True, help="such as 90d, 12w, 1y or 36h")
-    old.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
+    old.add_argument(
+        "--older-than",
+        metavar="AGE",
+        type=age,
+        required=True,
+        help="such as 90d, 12w, 1y or 36h",
+    )
+    old.add_argument(
+        "--dry-run", action="store_true", help="only show what would be deleted"
+    )
     old.add_argument("--yes", action="store_true", help="don't ask")
     configure_back(actions, _text, _positive)
-    add_action(actions, "check", "look at every page, row and sequence of the session log")
+    add_action(
+        actions, "check", "look at every page, row and sequence of the session log"
+    )
 
 
-def _configure_readers(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _configure_readers(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
     every = add_action(actions, "list", "list sessions, the most recently used first")
     how_many = every.add_mutually_exclusive_group()
-    how_many.add_argument("--limit", metavar="N", type=_positive, default=20, help="at most N (default: 20)")
-    how_many.add_argument("--all", action="store_const", dest="limit", const=EVERYTHING, help="every session")
+    how_many.add_argument(
+        "--limit",
+        metavar="N",
+        type=_positive,
+        default=20,
+        help="at most N (default: 20)",
+    )
+    how_many.add_argument(
+        "--all",
+        action="store_const",
+        dest="limit",
+        const=EVERYTHING,
+        help="every session",
+    )
     every.add_argument("--json", action="store_true", help="print JSON")
     reading = add_action(actions, "show", "read a session")
     reading.add_argument("id", metavar="ID", type=_text, help="which session")
-    reading.add_argument("--events", action="store_true", help="list every row instead of the transcript")
-    reading.add_argument("--after", metavar="SEQ", type=_number, default=0, help="only rows after this one")
-    reading.add_argument("--json", action="store_true", help="print every row as a line of JSON")
-    finding = add_action(actions, "search", "find messages by their words, newest first")
-    finding.add_argument(
-        "words", metavar="WORD", type=_word, nargs="+", help="a message must hold all of them; '\"...\"' is a phrase"
+    reading.add_argument(
+        "--events", action="store_true", help="list every row instead of the transcript"
     )
-    finding.add_argument("--session", metavar="ID", type=_text, default="", help="only in this session")
-    finding.add_argument("--limit", metavar="N", type=_positive, default=20, help="at most N (default: 20)")
+    reading.add_argument(
+        "--after",
+        metavar="SEQ",
+        type=_number,
+        default=0,
+        help="only rows after this one",
+    )
+    reading.add_argument(
+        "--json", action="store_true", help="print every row as a line of JSON"
+    )
+    finding = add_action(
+        actions, "search", "find messages by their words, newest first"
+    )
+    finding.add_argument(
+        "words",
+        metavar="WORD",
+        type=_word,
+        nargs="+",
+        help="a message must hold all of them; '\"...\"' is a phrase",
+    )
+    finding.add_argument(
+        "--session", metavar="ID", type=_text, default="", help="only in this session"
+    )
+    finding.add_argument(
+        "--limit",
+        metavar="N",
+        type=_positive,
+        default=20,
+        help="at most N (default: 20)",
+    )
     finding.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -96,7 +164,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _nothing(args: argparse.Namespace) -> int:
     """What a command says where there is no session log; it does not make one."""
-    if args.action in {"show", "export", "rename", "delete", "undo", "redo", "diff", "branch"}:
+    if args.action in {
+        "show",
+        "export",
+        "rename",
+        "delete",
+        "undo",
+        "redo",
+        "diff",
+        "branch",
+    }:
         raise SessionNotFound("there are no sessions yet", hint=BRING_IN)
     if getattr(args, "json", False):
         print_json({"sessions": []} if args.action == "list" else {"hits": []})

@@ -17,7 +17,16 @@ from hermes.schema.events import SessionTitled
 from hermes.store.row import MAX_EVENT_BYTES
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.style import printable, stderr_style
-from hermes.surfaces.terminal.text import Screen, ago, count, cut, moment, one_line, stdout_screen, wrap
+from hermes.surfaces.terminal.text import (
+    Screen,
+    ago,
+    count,
+    cut,
+    moment,
+    one_line,
+    stdout_screen,
+    wrap,
+)
 
 REFUSED = 3
 EVERYTHING = 2**53  # as a limit
@@ -31,7 +40,9 @@ def age(text: str) -> float:
     """`90d` in seconds, for argparse."""
     found = re.fullmatch(r"([0-9]{1,6})([hdwmy])", text.strip().lower())
     if not found or not int(found[1]):
-        raise argparse.ArgumentTypeError(f"expected an age such as 90d, 12w, 6m, 1y or 36h, not {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected an age such as 90d, 12w, 6m, 1y or 36h, not {text!r}"
+        )
     return int(found[1]) * _HOURS[found[2]] * 3600.0
 
 
@@ -44,11 +55,18 @@ def export(app: App, args: argparse.Namespace) -> int:
         return 0
     target = Path(args.output).resolve()
     if target.exists() and not target.is_file():
-        raise HermesError(f"{target} is not a file", hint="Nothing was written. Name a file with -o.")
+        raise HermesError(
+            f"{target} is not a file", hint="Nothing was written. Name a file with -o."
+        )
     if target.exists() and not args.force:
-        return _refuse(f"{target} exists.", "Nothing was written. Replace it with --force, or name another file.")
+        return _refuse(
+            f"{target} exists.",
+            "Nothing was written. Replace it with --force, or name another file.",
+        )
     _write_file(target, lines)
-    print(f"{count(info.head, 'row')} of session {one_line(info.id)} are in {printable(str(target))}")
+    print(
+        f"{count(info.head, 'row')} of session {one_line(info.id)} are in {printable(str(target))}"
+    )
     return 0
 
 
@@ -56,14 +74,22 @@ def import_file(app: App, args: argparse.Namespace) -> int:
     source = sys.stdin.fileno() if args.file == "-" else args.file
     fresh = app.ids.session()
     try:
-        with open(source, encoding="utf-8-sig", newline="\n", closefd=args.file != "-") as stream:
+        with open(
+            source, encoding="utf-8-sig", newline="\n", closefd=args.file != "-"
+        ) as stream:
             imported = app.store.transfer.import_lines(_lines(stream), fresh_id=fresh)
     except UnicodeDecodeError as error:
-        raise ImportRejected(f"{args.file} is not UTF-8 text", hint="Nothing was imported.") from error
+        raise ImportRejected(
+            f"{args.file} is not UTF-8 text", hint="Nothing was imported."
+        ) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ImportRejected(f"{args.file} can't be read ({reason})", hint="Nothing was imported.") from error
-    print(f"{count(imported.rows, 'row')} imported as session {one_line(imported.session)}")
+        raise ImportRejected(
+            f"{args.file} can't be read ({reason})", hint="Nothing was imported."
+        ) from error
+    print(
+        f"{count(imported.rows, 'row')} imported as session {one_line(imported.session)}"
+    )
     if imported.session == fresh:
         print("Its own id was taken, so it has a new one.")
     return 0
@@ -73,7 +99,10 @@ def rename(app: App, args: argparse.Namespace) -> int:
     info = app.store.sessions.find(args.id)
     title = " ".join(" ".join(args.title).split())
     if len(title) > _TITLE:
-        raise UsageError(f"The title has {len(title):,} characters; at most {_TITLE} are kept.", hint="Shorten it.")
+        raise UsageError(
+            f"The title has {len(title):,} characters; at most {_TITLE} are kept.",
+            hint="Shorten it.",
+        )
     app.record(info.id, SessionTitled(title=title))
     print(f"{one_line(info.id)}  {one_line(title) or '(no title)'}")
     return 0
@@ -95,15 +124,22 @@ def prune(app: App, args: argparse.Namespace) -> int:
         print("Nothing was deleted (--dry-run).")
         return 0
     # A session may have been used while the question was on the screen.
-    return _delete(app, found, args, lambda info: app.store.sessions.find(info.id).updated < cutoff)
+    return _delete(
+        app, found, args, lambda info: app.store.sessions.find(info.id).updated < cutoff
+    )
 
 
 def _delete(
-    app: App, sessions: list[SessionInfo], args: argparse.Namespace, still: Callable[[SessionInfo], bool]
+    app: App,
+    sessions: list[SessionInfo],
+    args: argparse.Namespace,
+    still: Callable[[SessionInfo], bool],
 ) -> int:
     """Asks, then deletes what `still` holds for; one session that can't be deleted does not keep the others."""
     _describe(sessions, stdout_screen(), app.clock.now())
-    if not args.yes and not _agreed(f"Delete {count(len(sessions), 'session')} for good?"):
+    if not args.yes and not _agreed(
+        f"Delete {count(len(sessions), 'session')} for good?"
+    ):
         return REFUSED
     deleted = rows = failed = 0
     for info in sessions:
@@ -119,12 +155,17 @@ def _delete(
 
 
 def _describe(sessions: list[SessionInfo], screen: Screen, now: float) -> None:
-    oldest, newest = min(info.updated for info in sessions), max(info.updated for info in sessions)
+    oldest, newest = (
+        min(info.updated for info in sessions),
+        max(info.updated for info in sessions),
+    )
     rows = sum(info.head for info in sessions)
     span = moment(oldest, "%Y-%m-%d")
     if (last := moment(newest, "%Y-%m-%d")) != span:
         span = f"{span} to {last}"
-    heading = f"{count(len(sessions), 'session')}, {count(rows, 'row')}, last used {span}:"
+    heading = (
+        f"{count(len(sessions), 'session')}, {count(rows, 'row')}, last used {span}:"
+    )
     print("\n".join(wrap(heading, screen.columns)))
     for info in sessions[:_SHOWN]:
         line = f"  {one_line(info.id)}  {ago(info.updated, now):<10}  {one_line(info.title)}"
@@ -135,7 +176,10 @@ def _describe(sessions: list[SessionInfo], screen: Screen, now: float) -> None:
 
 def _agreed(question: str) -> bool:
     if not sys.stdin.isatty():
-        _refuse("This needs a yes, and there is no terminal to ask on.", "Nothing was deleted. Say it with --yes.")
+        _refuse(
+            "This needs a yes, and there is no terminal to ask on.",
+            "Nothing was deleted. Say it with --yes.",
+        )
         return False
     sys.stdout.flush()
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
@@ -170,7 +214,9 @@ def _write_file(target: Path, lines: Iterable[str]) -> None:
     """Writes all of it or nothing, for this user's eyes only."""
     draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
-        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        handle = os.open(
+            draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600
+        )
         try:
             with os.fdopen(handle, "wb") as file:
                 for line in lines:
@@ -182,5 +228,7 @@ def _write_file(target: Path, lines: Iterable[str]) -> None:
             draft.unlink(missing_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        hint = "Nothing was written. Check the folder, its permissions and the free space."
+        hint = (
+            "Nothing was written. Check the folder, its permissions and the free space."
+        )
         raise HermesError(f"{target} can't be written ({reason})", hint=hint) from error

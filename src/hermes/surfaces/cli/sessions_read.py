@@ -69,7 +69,10 @@ def _overview(app: App, sessions: list[SessionInfo], screen: Screen) -> Iterator
             yield f"  {cut(_label(app, info), screen.columns - 2)}"
         return
     rows = [("ID", "USED", "MESSAGES", "COST")]
-    rows += [(one_line(i.id), ago(i.updated, now), f"{i.messages:,}", money(i.cost_usd)) for i in sessions]
+    rows += [
+        (one_line(i.id), ago(i.updated, now), f"{i.messages:,}", money(i.cost_usd))
+        for i in sessions
+    ]
     lines = table([(cut(first, 28), *rest) for first, *rest in rows], right=(2, 3))
     labels = ["TITLE", *(_label(app, info) for info in sessions)]
     size = max(map(len, lines))
@@ -84,7 +87,9 @@ def _label(app: App, info: SessionInfo) -> str:
     if info.title:
         return kind + one_line(info.title)
     events = (row.event for row in app.store.log.events(info.id, after=1, limit=5))
-    words = next((one_line(event.text) for event in events if isinstance(event, UserMessage)), "")
+    words = next(
+        (one_line(event.text) for event in events if isinstance(event, UserMessage)), ""
+    )
     return kind + (f"“{words}”" if words else "(empty)")
 
 
@@ -107,7 +112,11 @@ def show(app: App, args: argparse.Namespace) -> int:
         print(line)
         shown += 1
     if not shown:
-        print(f"No rows after {args.after}; the last one is {info.head}." if args.after else "\nNothing was said yet.")
+        print(
+            f"No rows after {args.after}; the last one is {info.head}."
+            if args.after
+            else "\nNothing was said yet."
+        )
     return 0
 
 
@@ -125,7 +134,9 @@ def search(app: App, args: argparse.Namespace) -> int:
         print_json({"hits": [_hit_document(hit) for hit in hits]})
         return 0
     if not hits:
-        print("Nothing was found. All words must be in one message; fewer or shorter words find more.")
+        print(
+            "Nothing was found. All words must be in one message; fewer or shorter words find more."
+        )
         return 0
     screen = stdout_screen()
     for line in hit_lines(hits, query, screen, app.clock.now()):
@@ -142,7 +153,9 @@ def check(app: App, _args: argparse.Namespace) -> int:
     if report.problems:
         print(f"\n{looked}; {count(len(report.problems), 'problem')}.", flush=True)
         app.close()
-        with build(app.settings, app.home) as reopened:  # which rebuilds what is damaged
+        with build(
+            app.settings, app.home
+        ) as reopened:  # which rebuilds what is damaged
             tell_recovery(reopened.store.recovery)
         return 1
     print(screen.style.status(OK), f"{looked}; all are sound.")

@@ -49,16 +49,44 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--local", action="store_true", help="the local model: no key, nothing leaves the machine")
     what.add_argument(
-        "--provider", metavar="NAME", default="", help="a known provider; its key is asked for or piped in"
+        "--local",
+        action="store_true",
+        help="the local model: no key, nothing leaves the machine",
     )
-    what.add_argument("--base-url", metavar="URL", default="", help="a service of your own")
-    parser.add_argument("--model", metavar="MODEL", default="", help="the model; the provider's usual one otherwise")
-    parser.add_argument("--name", metavar="NAME", default=_OWN, help=f"a name for your own service (default: {_OWN})")
-    parser.add_argument("--key-env", metavar="NAME", default="", help="the variable of your own service's key")
-    parser.add_argument("--fetch", action="store_true", help="download the local model without asking")
-    parser.add_argument("--no-test", action="store_true", help="don't try the connection")
+    what.add_argument(
+        "--provider",
+        metavar="NAME",
+        default="",
+        help="a known provider; its key is asked for or piped in",
+    )
+    what.add_argument(
+        "--base-url", metavar="URL", default="", help="a service of your own"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        default="",
+        help="the model; the provider's usual one otherwise",
+    )
+    parser.add_argument(
+        "--name",
+        metavar="NAME",
+        default=_OWN,
+        help=f"a name for your own service (default: {_OWN})",
+    )
+    parser.add_argument(
+        "--key-env",
+        metavar="NAME",
+        default="",
+        help="the variable of your own service's key",
+    )
+    parser.add_argument(
+        "--fetch", action="store_true", help="download the local model without asking"
+    )
+    parser.add_argument(
+        "--no-test", action="store_true", help="don't try the connection"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +97,10 @@ def run(args: argparse.Namespace) -> int:
         return 1
     _write(plan)
     style = stdout_style()
-    print(style.green("Ready."), 'Start a chat with: hermes    or ask: hermes "what is in this folder?"')
+    print(
+        style.green("Ready."),
+        'Start a chat with: hermes    or ask: hermes "what is in this folder?"',
+    )
     return 0
 
 
@@ -114,26 +145,40 @@ def _choose_provider() -> Plan:
     for number, family in enumerate(known, 1):
         print(f"{number:>4}  {family.family:<12} {family.default_model}")
     answer = ask_line("Which one (number or name)? [1] ") or "1"
-    name = known[int(answer) - 1].family if answer.isdecimal() and 1 <= int(answer) <= len(known) else answer
+    name = (
+        known[int(answer) - 1].family
+        if answer.isdecimal() and 1 <= int(answer) <= len(known)
+        else answer
+    )
     return _known(name, "")
 
 
 def _describe_server() -> Plan:
-    base_url = ask_line("Its address? [http://localhost:11434/v1] ") or "http://localhost:11434/v1"
+    base_url = (
+        ask_line("Its address? [http://localhost:11434/v1] ")
+        or "http://localhost:11434/v1"
+    )
     check_service(_OWN, base_url, "")
     model = ask_line("Which model? ")
     if not model:
-        raise UsageError("Without a model's name nothing can be asked.", hint="Nothing was changed.")
+        raise UsageError(
+            "Without a model's name nothing can be asked.", hint="Nothing was changed."
+        )
     key = getpass.getpass("Its key, if it needs one (not shown): ").strip()
     variable = "OWN_API_KEY" if key else ""
-    return Plan(provider=_OWN, model=model, base_url=base_url, key_variable=variable, key=key)
+    return Plan(
+        provider=_OWN, model=model, base_url=base_url, key_variable=variable, key=key
+    )
 
 
 def _known(name: str, model: str) -> Plan:
     family = quirks.family(name)
     if family is None:
         names = ", ".join(known.family for known in quirks.FAMILIES)
-        raise UsageError(f"There is no provider {name!r}; there are {names}.", hint="For another: --base-url URL")
+        raise UsageError(
+            f"There is no provider {name!r}; there are {names}.",
+            hint="For another: --base-url URL",
+        )
     key = _key(family.key_variable) if family.needs_key else ""
     return Plan(provider=name, model=model, key_variable=family.key_variable, key=key)
 
@@ -147,7 +192,9 @@ def _key(variable: str) -> str:
     else:
         key = sys.stdin.readline().strip()
     if not key and not there:
-        raise UsageError(f"No key was given for {variable}.", hint="Nothing was changed.")
+        raise UsageError(
+            f"No key was given for {variable}.", hint="Nothing was changed."
+        )
     return key
 
 
@@ -162,7 +209,9 @@ def _works(plan: Plan) -> bool:
     except HermesError as error:
         print("failed.")
         say(error.message, error.hint)
-        if sys.stdin.isatty() and ask_line("Keep these settings anyway? [y/N] ").lower() in {"y", "yes"}:
+        if sys.stdin.isatty() and ask_line(
+            "Keep these settings anyway? [y/N] "
+        ).lower() in {"y", "yes"}:
             return True
         say("Nothing was changed.", alarming=False)
         return False
@@ -175,15 +224,24 @@ def _as_settings(plan: Plan) -> tuple[Settings, Secrets]:
     home = find_home()
     settings, file = load(home=home), {plan.key_variable: plan.key} if plan.key else {}
     model = msgspec.structs.replace(
-        settings.model, provider=plan.provider, default=plan.model, base_url="", fallback=(), max_attempts=1
+        settings.model,
+        provider=plan.provider,
+        default=plan.model,
+        base_url="",
+        fallback=(),
+        max_attempts=1,
     )
     custom = dict(settings.custom_providers)
     if plan.base_url:
-        custom[plan.provider] = CustomProvider(base_url=plan.base_url, key_env=plan.key_variable)
+        custom[plan.provider] = CustomProvider(
+            base_url=plan.base_url, key_env=plan.key_variable
+        )
     # A key that was just given must not lose against an older one of the environment.
     environ = {name: value for name, value in environment().items() if name not in file}
     secrets = Secrets(file, environ) if plan.key else load_secrets(home=home)
-    return msgspec.structs.replace(settings, model=model, custom_providers=custom), secrets
+    return msgspec.structs.replace(
+        settings, model=model, custom_providers=custom
+    ), secrets
 
 
 def _write(plan: Plan) -> None:
@@ -192,7 +250,9 @@ def _write(plan: Plan) -> None:
         set_secret(home.env_file, plan.key_variable, plan.key)
         print(f"{plan.key_variable} is stored in {home.env_file}, for you only.")
     if plan.base_url:
-        add_service(plan.provider, plan.base_url, plan.key_variable, plan.model, tried=True)
+        add_service(
+            plan.provider, plan.base_url, plan.key_variable, plan.model, tried=True
+        )
         return
     set_model(plan.provider, plan.model)
     route: Route = first_route(load(home=home), load_secrets(home=home))

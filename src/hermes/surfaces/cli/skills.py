@@ -15,8 +15,21 @@ from hermes.learning.records import Use
 from hermes.learning.scan import Finding, scan_files
 from hermes.learning.skill import MAIN, Skill, problems, read_files, require_name
 from hermes.surfaces.cli.parser import Parser, add_action
-from hermes.surfaces.cli.skills_history import add_history, learning_here, show_history, take_back
-from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, stdout_screen, table
+from hermes.surfaces.cli.skills_history import (
+    add_history,
+    learning_here,
+    show_history,
+    take_back,
+)
+from hermes.surfaces.terminal.text import (
+    ago,
+    clean,
+    count,
+    cut,
+    one_line,
+    stdout_screen,
+    table,
+)
 
 Handler: TypeAlias = Callable[[Learning, argparse.Namespace], int]
 
@@ -47,18 +60,33 @@ description: What it does, and when to use it, in the words of a request.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser)
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=Parser
+    )
     listed = add_action(actions, "list", "list all skills")
-    listed.add_argument("--archived", action="store_true", help="those that were retired")
-    for action in (listed, add_action(actions, "stats", "show how often each skill is used")):
+    listed.add_argument(
+        "--archived", action="store_true", help="those that were retired"
+    )
+    for action in (
+        listed,
+        add_action(actions, "stats", "show how often each skill is used"),
+    ):
         action.add_argument("--json", action="store_true", help="print JSON")
     show = add_action(actions, "show", "show the text of a skill")
     show.add_argument("name", metavar="NAME")
-    show.add_argument("file", metavar="FILE", nargs="?", default="", help="one of its files")
+    show.add_argument(
+        "file", metavar="FILE", nargs="?", default="", help="one of its files"
+    )
     new = add_action(actions, "new", "begin a skill of your own")
     new.add_argument("name", metavar="NAME", help="lower-case words with hyphens")
     check = add_action(actions, "check", "look for mistakes and dangers in skills")
-    check.add_argument("name", metavar="NAME", nargs="?", default="", help="one skill, or a folder; all otherwise")
+    check.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        default="",
+        help="one skill, or a folder; all otherwise",
+    )
     for name, summary in (
         ("enable", "offer a skill again"),
         ("disable", "stop offering a skill"),
@@ -74,24 +102,53 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_install(actions: "argparse._SubParsersAction[Parser]") -> None:
-    install = add_action(actions, "install", "install a skill from a folder, an archive or a git address")
-    install.add_argument("source", metavar="SOURCE", help="a git address may end in #FOLDER")
-    install.add_argument("--skill", metavar="NAME", default="", help="which one, when there are several")
-    install.add_argument("--hash", metavar="SHA256", default="", help="refuse any other files than these")
-    install.add_argument("--dry-run", action="store_true", help="only show what would be installed")
+    install = add_action(
+        actions, "install", "install a skill from a folder, an archive or a git address"
+    )
+    install.add_argument(
+        "source", metavar="SOURCE", help="a git address may end in #FOLDER"
+    )
+    install.add_argument(
+        "--skill", metavar="NAME", default="", help="which one, when there are several"
+    )
+    install.add_argument(
+        "--hash", metavar="SHA256", default="", help="refuse any other files than these"
+    )
+    install.add_argument(
+        "--dry-run", action="store_true", help="only show what would be installed"
+    )
     install.add_argument("--yes", action="store_true", help="don't ask")
     install.add_argument(
-        "--despite-dangers", action="store_true", help="install although something dangerous was found"
+        "--despite-dangers",
+        action="store_true",
+        help="install although something dangerous was found",
     )
 
 
 def _add_proposals(actions: "argparse._SubParsersAction[Parser]") -> None:
-    listed = add_action(actions, "proposals", "show changes of memory and skills that wait for your word")
-    listed.add_argument("id", metavar="ID", nargs="?", default="", help="one of them, with its difference")
-    listed.add_argument("--all", action="store_true", help="also those that were decided")
+    listed = add_action(
+        actions,
+        "proposals",
+        "show changes of memory and skills that wait for your word",
+    )
+    listed.add_argument(
+        "id",
+        metavar="ID",
+        nargs="?",
+        default="",
+        help="one of them, with its difference",
+    )
+    listed.add_argument(
+        "--all", action="store_true", help="also those that were decided"
+    )
     listed.add_argument("--json", action="store_true", help="print JSON")
-    for name, summary in (("approve", "make proposed changes"), ("reject", "put proposed changes aside for good")):
-        add_action(actions, name, summary).add_argument("ids", metavar="ID", nargs="+", help="such as p3; or all")
+    for name, summary in (
+        ("approve", "make proposed changes"),
+        ("reject", "put proposed changes aside for good"),
+    ):
+        add_action(actions, name, summary).add_argument(
+            "ids", metavar="ID", nargs="+", help="such as p3; or all"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -154,8 +211,17 @@ def _list_archived(learning: Learning, *, as_json: bool) -> int:
     screen, now = stdout_screen(), learning.now()
     width = max((len(one.name) for one in found), default=0)
     for one in found:
-        print(cut(f"{one.name:<{width}}  {ago(one.when, now):<10}  {one_line(one.description)}", screen.columns))
-    print("Bring one back with: hermes skills restore NAME" if found else "The archive is empty.")
+        print(
+            cut(
+                f"{one.name:<{width}}  {ago(one.when, now):<10}  {one_line(one.description)}",
+                screen.columns,
+            )
+        )
+    print(
+        "Bring one back with: hermes skills restore NAME"
+        if found
+        else "The archive is empty."
+    )
     return 0
 
 
@@ -170,29 +236,50 @@ def _list(learning: Learning, args: argparse.Namespace) -> int:
     screen = stdout_screen()
     width = max((len(skill.name) for skill in skills), default=0)
     for skill in skills:
-        line = cut(f"{skill.name:<{width}}  {_state(skill):<9}  {one_line(skill.description)}", screen.columns)
+        line = cut(
+            f"{skill.name:<{width}}  {_state(skill):<9}  {one_line(skill.description)}",
+            screen.columns,
+        )
         print(line if skill.offered else screen.style.dim(line))
     for skill in skills:
         if skill.problem:
-            print(screen.style.yellow(f"{skill.name} is not offered: {one_line(skill.problem)}"))
-    waiting, retired = len(learning.proposals.pending()), len(learning.skills.archived())
+            print(
+                screen.style.yellow(
+                    f"{skill.name} is not offered: {one_line(skill.problem)}"
+                )
+            )
+    waiting, retired = (
+        len(learning.proposals.pending()),
+        len(learning.skills.archived()),
+    )
     if retired:
-        print(f"\n{count(retired, 'skill')} in the archive: hermes skills list --archived")
+        print(
+            f"\n{count(retired, 'skill')} in the archive: hermes skills list --archived"
+        )
     if waiting:
-        print(f"\n{count(waiting, 'proposed change')} to decide: hermes skills proposals")
+        print(
+            f"\n{count(waiting, 'proposed change')} to decide: hermes skills proposals"
+        )
     return 0
 
 
 def _state(skill: Skill) -> str:
     if not skill.enabled:
         return "disabled"
-    return "pinned" if skill.pinned else {"agent": "learned", "user": "yours"}.get(skill.origin, skill.origin)
+    return (
+        "pinned"
+        if skill.pinned
+        else {"agent": "learned", "user": "yours"}.get(skill.origin, skill.origin)
+    )
 
 
 def _new(learning: Learning, args: argparse.Namespace) -> int:
     name = require_name(args.name)
     if learning.skills.text_of(name, MAIN) is not None:
-        raise UsageError(f"There is a skill {name} already.", hint=f"See it with: hermes skills show {name}")
+        raise UsageError(
+            f"There is a skill {name} already.",
+            hint=f"See it with: hermes skills show {name}",
+        )
     change = SkillChange(name, (FileChange(MAIN, None, _TEMPLATE.format(name=name)),))
     learning.home.ensure()
     learning.apply(change, Provenance("user"))
@@ -217,9 +304,13 @@ def _check(learning: Learning, args: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def _looked_at(folder: Path, *, bundled: bool = False) -> tuple[list[str], list[Finding]]:
+def _looked_at(
+    folder: Path, *, bundled: bool = False
+) -> tuple[list[str], list[Finding]]:
     files = read_files(folder)
-    wrong = problems(files.get(MAIN, b"").decode("utf-8", "replace"), folder.resolve().name)
+    wrong = problems(
+        files.get(MAIN, b"").decode("utf-8", "replace"), folder.resolve().name
+    )
     return wrong, [] if bundled else scan_files(files)
 
 
@@ -229,7 +320,9 @@ def _report(name: str, wrong: list[str], findings: list[Finding]) -> bool:
         print(f"{style.red('wrong')}    {name}: {one_line(text)}")
     for finding in findings:
         paint = style.red if finding.level == "danger" else style.yellow
-        print(f"{paint(f'{finding.level:<8}')} {name}: {one_line(str(finding).partition(': ')[2])}")
+        print(
+            f"{paint(f'{finding.level:<8}')} {name}: {one_line(str(finding).partition(': ')[2])}"
+        )
     if not wrong and not findings:
         print(f"{style.green('ok')}       {name}")
     return bool(wrong) or any(finding.level == "danger" for finding in findings)
@@ -257,9 +350,18 @@ def _stats(learning: Learning, args: argparse.Namespace) -> int:
         return 0
     now = learning.now()
     rows = [["skill", "read", "called", "last"]]
-    for skill in sorted(learning.skills.all(), key=lambda skill: -uses.get(skill.name, Use()).last):
+    for skill in sorted(
+        learning.skills.all(), key=lambda skill: -uses.get(skill.name, Use()).last
+    ):
         use = uses.get(skill.name, Use())
-        rows.append([skill.name, str(use.views), str(use.commands), ago(use.last, now) if use.last else "never"])
+        rows.append(
+            [
+                skill.name,
+                str(use.views),
+                str(use.commands),
+                ago(use.last, now) if use.last else "never",
+            ]
+        )
     for line in table(rows, right=(1, 2)):
         print(line)
     return 0

@@ -40,7 +40,9 @@ def _show(chosen: InstallPlan) -> None:
     screen = stdout_screen()
     print_diff(chosen.diff, screen.style)
     print()
-    print(f"{screen.style.bold(chosen.name)}  {count(len(chosen.files), 'file')} from {one_line(chosen.source)}")
+    print(
+        f"{screen.style.bold(chosen.name)}  {count(len(chosen.files), 'file')} from {one_line(chosen.source)}"
+    )
     print(f"sha256:{chosen.hash}")
     for finding in chosen.findings:
         paint = screen.style.red if finding.level == "danger" else screen.style.yellow
@@ -51,7 +53,10 @@ def _show(chosen: InstallPlan) -> None:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        say("This needs a yes, and there is no terminal to ask on.", "Nothing was installed. Say it with --yes.")
+        say(
+            "This needs a yes, and there is no terminal to ask on.",
+            "Nothing was installed. Say it with --yes.",
+        )
         return False
     sys.stdout.flush()
     print("Install it? [y/N] ", end="", file=sys.stderr, flush=True)

@@ -16,7 +16,11 @@ def decide(learning: Learning, args: argparse.Namespace) -> int:
     """Shows or decides."""
     if args.action == "proposals":
         return _show(learning, args)
-    ids = [proposal.id for proposal in learning.proposals.pending()] if args.ids == ["all"] else args.ids
+    ids = (
+        [proposal.id for proposal in learning.proposals.pending()]
+        if args.ids == ["all"]
+        else args.ids
+    )
     failed = 0
     for name in dict.fromkeys(ids):
         try:
@@ -31,7 +35,9 @@ def decide(learning: Learning, args: argparse.Namespace) -> int:
 
 def _decided(learning: Learning, action: str, name: str) -> str:
     if action == "reject":
-        return f"{learning.reject(name).id} is put aside; it will not be proposed again."
+        return (
+            f"{learning.reject(name).id} is put aside; it will not be proposed again."
+        )
     proposal = learning.approve(name)
     known = f" (change {proposal.hash[:10]})" if proposal.hash else ""
     return f"{proposal.id} is done: {one_line(proposal.change.title)}{known}"
@@ -60,7 +66,8 @@ def _print(proposal: Proposal, now: float, *, whole: bool) -> None:
     print(screen.style.bold(cut(head, screen.columns)))
     print(
         screen.style.dim(
-            f"by {one_line(str(proposal.origin))}" + (f": {one_line(proposal.why)}" if proposal.why else "")
+            f"by {one_line(str(proposal.origin))}"
+            + (f": {one_line(proposal.why)}" if proposal.why else "")
         )
     )
     if whole:

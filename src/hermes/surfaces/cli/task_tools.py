@@ -14,7 +14,9 @@ from hermes.schema.tools import ToolResult, ToolSpec
 from hermes.tools import ApprovalPolicy, default_tools
 from hermes.tools.policy import Circumstances
 
-_CHANGING = frozenset(("mkdir", "mv", "cp", "touch", "rmdir", "rm", "ln"))  # inside the folder, with plain arguments
+_CHANGING = frozenset(
+    ("mkdir", "mv", "cp", "touch", "rmdir", "rm", "ln")
+)  # inside the folder, with plain arguments
 _REFUSED = "Not run: a test may not do this."
 
 
@@ -24,7 +26,9 @@ class TaskTools:
     def __init__(self, hermes_home: Path, environ: Mapping[str, str]) -> None:
         self._home = hermes_home
         self._environ = environ
-        self._policy = ApprovalPolicy("auto-edit", Circumstances(hermes_home, Path.home(), strict=True))
+        self._policy = ApprovalPolicy(
+            "auto-edit", Circumstances(hermes_home, Path.home(), strict=True)
+        )
         self._folder: Path | None = None
         self._tools = self._make(hermes_home)
 
@@ -41,7 +45,9 @@ class TaskTools:
             result = await self._result(call, folder)
         except (ToolFailed, BadArguments) as error:
             result = ToolResult(text=str(error), ok=False)
-        return ToolFinished(call_id=call.id, name=call.name, text=result.text, ok=result.ok)
+        return ToolFinished(
+            call_id=call.id, name=call.name, text=result.text, ok=result.ok
+        )
 
     async def _result(self, call: ToolCall, folder: Path) -> ToolResult:
         tool = self._tools.get(call.name)
@@ -53,17 +59,26 @@ class TaskTools:
         problem = check_arguments(arguments, tool.spec.parameters)
         if problem or not self._may(tool, arguments, folder):
             return ToolResult(text=problem or _REFUSED, ok=False)
-        return await tool.run(arguments, ToolContext(call.id, "test", folder, lambda _: None))
+        return await tool.run(
+            arguments, ToolContext(call.id, "test", folder, lambda _: None)
+        )
 
     def _may(self, tool: Tool, arguments: Mapping[str, Any], folder: Path) -> bool:
         inside = folder.resolve()
-        if not all(path.resolve().is_relative_to(inside) for path in tool.paths(arguments, folder)):
+        if not all(
+            path.resolve().is_relative_to(inside)
+            for path in tool.paths(arguments, folder)
+        ):
             return False
         verdict = self._policy.judge(tool, arguments, folder).verdict
-        return verdict == "allow" or (verdict == "ask" and is_harmless(str(arguments.get("command", ""))))
+        return verdict == "allow" or (
+            verdict == "ask" and is_harmless(str(arguments.get("command", "")))
+        )
 
     def _make(self, folder: Path) -> dict[str, Tool]:
-        return default_tools(folder / ".outputs", environment=self._environ, hermes_home=self._home)
+        return default_tools(
+            folder / ".outputs", environment=self._environ, hermes_home=self._home
+        )
 
 
 def is_harmless(command: str) -> bool:
@@ -72,6 +87,10 @@ def is_harmless(command: str) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    if not words or words[0] not in _CHANGING or any(sign in command for sign in ";|&`$<>*?~\n("):
+    if (
+        not words
+        or words[0] not in _CHANGING
+        or any(sign in command for sign in ";|&`$<>*?~\n(")
+    ):
         return False
     return not any(word.startswith("/") or ".." in word for word in words)

@@ -9,7 +9,14 @@ import msgspec
 from hermes.app import App, build
 from hermes.core.ports import Tool
 from hermes.settings.load import find_home, load, load_secrets
-from hermes.surfaces.terminal.text import Screen, cut, one_line, pad, stdout_screen, wrap
+from hermes.surfaces.terminal.text import (
+    Screen,
+    cut,
+    one_line,
+    pad,
+    stdout_screen,
+    wrap,
+)
 from hermes.tools.toolsets import SURFACES, TOOLSETS, Choice, toolset_of
 
 DOES = {
@@ -41,9 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where: cli, tui, api, gateway or cron",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.epilog = (
-        "Change it with the settings tools.enabled and tools.disabled: toolsets, tools or patterns like mcp.*"
-    )
+    parser.epilog = "Change it with the settings tools.enabled and tools.disabled: toolsets, tools or patterns like mcp.*"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,13 +57,24 @@ def run(args: argparse.Namespace) -> int:
 
     home = find_home()
     with build(load(home=home), home) as app:
-        needs = needs_of(app, load_secrets(home=home), surface=args.surface, extra=_of_the_agent(app))
+        needs = needs_of(
+            app, load_secrets(home=home), surface=args.surface, extra=_of_the_agent(app)
+        )
         tools = all_tools(needs)
         hidden = () if offers_schedules(app, args.surface) else ("schedule",)
-        rows = listed(tools, msgspec.structs.replace(needs.choice, disabled=(*needs.choice.disabled, *hidden)))
+        rows = listed(
+            tools,
+            msgspec.structs.replace(
+                needs.choice, disabled=(*needs.choice.disabled, *hidden)
+            ),
+        )
         unknown = needs.choice.unknown(tools)
     if args.json:
-        print(msgspec.json.format(msgspec.json.encode(document(rows, unknown)), indent=2).decode())
+        print(
+            msgspec.json.format(
+                msgspec.json.encode(document(rows, unknown)), indent=2
+            ).decode()
+        )
         return 0
     for line in lines_of(rows, unknown, stdout_screen()):
         print(line)
@@ -74,7 +90,11 @@ def _of_the_agent(app: App) -> tuple[Tool, ...]:
     agent = Agent(app, load_secrets(home=app.home))
     servers = agent.toolbox.servers
     served = servers.tools().values() if servers else ()
-    return Delegation(app, lambda: agent.service).delegate, *schedule_tools(app, "cli"), *served
+    return (
+        Delegation(app, lambda: agent.service).delegate,
+        *schedule_tools(app, "cli"),
+        *served,
+    )
 
 
 def listed(tools: Mapping[str, Tool], choice: Choice) -> list[Listed]:
@@ -96,7 +116,9 @@ def document(rows: Sequence[Listed], unknown: Sequence[str]) -> dict[str, Any]:
     return {"tools": msgspec.to_builtins(rows), "unknown": list(unknown)}
 
 
-def lines_of(rows: Sequence[Listed], unknown: Sequence[str], screen: Screen) -> list[str]:
+def lines_of(
+    rows: Sequence[Listed], unknown: Sequence[str], screen: Screen
+) -> list[str]:
     """The tools by set; one that is not offered is marked."""
     lines: list[str] = []
     widest = max((len(row.name) for row in rows), default=0)
@@ -106,7 +128,12 @@ def lines_of(rows: Sequence[Listed], unknown: Sequence[str], screen: Screen) -> 
             lines += ["", screen.style.bold(f"{toolset.name}: {toolset.summary}")]
             lines += [line for row in own for line in _tool(row, widest, screen)]
     if unknown:
-        lines += ["", screen.style.yellow(f"No tool or set is called {', '.join(map(one_line, unknown))} (settings).")]
+        lines += [
+            "",
+            screen.style.yellow(
+                f"No tool or set is called {', '.join(map(one_line, unknown))} (settings)."
+            ),
+        ]
     return lines[1:]
 
 
@@ -114,8 +141,14 @@ def _tool(row: Listed, widest: int, screen: Screen) -> list[str]:
     name = one_line(row.name)
     does = row.does if row.offered else "off"
     if screen.is_narrow:
-        return [cut(f"  {name}", screen.columns), *(f"    {line}" for line in wrap(does, screen.columns - 4))]
-    text = cut(f"  {pad(name, widest)}  {pad(does, _DOES)}  {one_line(row.summary)}", screen.columns)
+        return [
+            cut(f"  {name}", screen.columns),
+            *(f"    {line}" for line in wrap(does, screen.columns - 4)),
+        ]
+    text = cut(
+        f"  {pad(name, widest)}  {pad(does, _DOES)}  {one_line(row.summary)}",
+        screen.columns,
+    )
     return [text if row.offered else screen.style.dim(text)]
 
 

@@ -17,8 +17,19 @@ _DAY = 86400.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--days", metavar="N", type=_days, default=30, help="the last N days (default: 30)")
-    parser.add_argument("--session", metavar="ID", default="", help="only this session: its id, its title, or last")
+    parser.add_argument(
+        "--days",
+        metavar="N",
+        type=_days,
+        default=30,
+        help="the last N days (default: 30)",
+    )
+    parser.add_argument(
+        "--session",
+        metavar="ID",
+        default="",
+        help="only this session: its id, its title, or last",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -27,17 +38,25 @@ def run(args: argparse.Namespace) -> int:
     with build(load(home=home), home) as app:
         if not app.has_log:
             if args.session:
-                raise SessionNotFound("there are no sessions yet", hint='Begin one: hermes "hello"')
+                raise SessionNotFound(
+                    "there are no sessions yet", hint='Begin one: hermes "hello"'
+                )
             rows: Sequence[UsageRow] = ()
         else:
             session = app.store.sessions.find(args.session).id if args.session else ""
-            first = time.strftime("%Y-%m-%d", time.gmtime(app.clock.now() - (args.days - 1) * _DAY))
+            first = time.strftime(
+                "%Y-%m-%d", time.gmtime(app.clock.now() - (args.days - 1) * _DAY)
+            )
             rows = app.store.sessions.usage(session=session, since_day=first)
     if args.json:
-        print(msgspec.json.format(msgspec.json.encode(document(rows)), indent=2).decode())
+        print(
+            msgspec.json.format(msgspec.json.encode(document(rows)), indent=2).decode()
+        )
         return 0
     screen = stdout_screen()
-    for line in lines_of(rows, screen) if rows else ["No model was asked in that time."]:
+    for line in (
+        lines_of(rows, screen) if rows else ["No model was asked in that time."]
+    ):
         print(line)
     return 0
 
@@ -58,13 +77,21 @@ def lines_of(rows: Sequence[UsageRow], screen: Screen) -> list[str]:
     )
     if screen.is_narrow:
         lines = [line for row in rows for line in _narrow(row, screen)]
-        lines += [screen.style.bold(f"total  {cost}"), f"  {calls:,} calls, {read:,} in, {written:,} out"]
+        lines += [
+            screen.style.bold(f"total  {cost}"),
+            f"  {calls:,} calls, {read:,} in, {written:,} out",
+        ]
     else:
-        cells = [("DAY (UTC)", "MODEL", "CALLS", "TOKENS IN", "CACHED", "TOKENS OUT", "COST")]
+        cells = [
+            ("DAY (UTC)", "MODEL", "CALLS", "TOKENS IN", "CACHED", "TOKENS OUT", "COST")
+        ]
         cells += [_cells(row) for row in rows]
         cells += [("total", "", f"{calls:,}", f"{read:,}", "", f"{written:,}", cost)]
         lines = table(cells, right=(2, 3, 4, 5, 6))
-        lines = [screen.style.bold(line) if index in {0, len(lines) - 1} else line for index, line in enumerate(lines)]
+        lines = [
+            screen.style.bold(line) if index in {0, len(lines) - 1} else line
+            for index, line in enumerate(lines)
+        ]
     return lines + _unpriced(rows, screen)
 
 
@@ -74,7 +101,11 @@ def dollars(amount: float) -> str:
 
 
 def _cells(row: UsageRow) -> tuple[str, ...]:
-    cost = "?" if row.unpriced_calls and not row.cost_usd else dollars(row.cost_usd) + ("+" * bool(row.unpriced_calls))
+    cost = (
+        "?"
+        if row.unpriced_calls and not row.cost_usd
+        else dollars(row.cost_usd) + ("+" * bool(row.unpriced_calls))
+    )
     return (
         row.day,
         cut(_name(row), 34),
@@ -99,7 +130,9 @@ def _unpriced(rows: Sequence[UsageRow], screen: Screen) -> list[str]:
         return []
     calls = sum(row.unpriced_calls for row in rows)
     text = f"\nThe price of {calls:,} calls is not known and not in the total: {', '.join(names)}."
-    hint = "Give it in custom_providers.NAME.models.MODEL: input_price and output_price."
+    hint = (
+        "Give it in custom_providers.NAME.models.MODEL: input_price and output_price."
+    )
     return [screen.style.yellow(text), screen.style.dim(hint)]
 
 
@@ -108,8 +141,17 @@ def _name(row: UsageRow) -> str:
 
 
 def _total(rows: Sequence[UsageRow]) -> dict[str, Any]:
-    names = ("calls", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-    total: dict[str, Any] = {name: sum(getattr(row, name) for row in rows) for name in names}
+    names = (
+        "calls",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "reasoning_tokens",
+    )
+    total: dict[str, Any] = {
+        name: sum(getattr(row, name) for row in rows) for name in names
+    }
     return total | {
         "cost_usd": sum(row.cost_usd for row in rows),
         "unpriced_calls": sum(row.unpriced_calls for row in rows),

@@ -116,7 +116,9 @@ def find_file(folder: Path, name: str) -> Path | None:
     """The file of that name below a folder; None when there is none, or it lies elsewhere."""
     try:
         path = (folder / name).resolve()
-        return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+        return (
+            path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+        )
     except (OSError, ValueError):  # a name that no file can have
         return None
 
@@ -133,20 +135,40 @@ def _handler(endpoint: Endpoint) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         try:
             call = await _read(endpoint, request)
-            handler = partial(endpoint.handler, call) if takes_call else endpoint.handler
+            handler = (
+                partial(endpoint.handler, call) if takes_call else endpoint.handler
+            )
             found = await handler() if is_async else await asyncio.to_thread(handler)
         except Refusal as refusal:
-            return json({"error": refusal.error, "hint": refusal.hint}, status=refusal.status)
+            return json(
+                {"error": refusal.error, "hint": refusal.hint}, status=refusal.status
+            )
         except HermesError as error:
-            return json({"error": error.message, "hint": error.hint}, status=_status(error))
+            return json(
+                {"error": error.message, "hint": error.hint}, status=_status(error)
+            )
         except ClientDisconnect:
             return Response(status_code=400)
-        except Exception as error:  # the boundary of a request: it is logged, and the others go on
+        except (
+            Exception
+        ) as error:  # the boundary of a request: it is logged, and the others go on
             log.exception("%s %s failed", endpoint.method, endpoint.path)
-            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            if isinstance(error, OSError) and error.errno in (
+                errno.EMFILE,
+                errno.ENFILE,
+            ):
                 hint = "Close some pages or terminals, or raise the limit (ulimit -n), and try again."
-                return json({"error": "Hermes has run out of file handles.", "hint": hint}, status=503)
-            return json({"error": f"{type(error).__name__}: {error}", "hint": "The log has more."}, status=500)
+                return json(
+                    {"error": "Hermes has run out of file handles.", "hint": hint},
+                    status=503,
+                )
+            return json(
+                {
+                    "error": f"{type(error).__name__}: {error}",
+                    "hint": "The log has more.",
+                },
+                status=500,
+            )
         return found if isinstance(found, Response) else json(found)
 
     return answer
@@ -161,7 +183,9 @@ def _socket(endpoint: Endpoint) -> Callable[[WebSocket], Any]:
             return
         try:
             await endpoint.handler(socket, query)
-        except WebSocketDisconnect as gone:  # the usual end: pages are closed, lines break
+        except (
+            WebSocketDisconnect
+        ) as gone:  # the usual end: pages are closed, lines break
             log.debug("the peer of %s is gone (%s)", endpoint.path, gone.code)
         except Exception:  # the boundary of a request, as above
             log.exception("the WebSocket %s failed", endpoint.path)
@@ -178,14 +202,23 @@ async def _read(endpoint: Endpoint, request: Request) -> Call:
         async for chunk in request.stream():
             content += chunk
             if len(content) > MAX_BODY:
-                raise Refusal(413, "The request is too large.", f"At most {MAX_BODY // 2**20} MiB are possible.")
+                raise Refusal(
+                    413,
+                    "The request is too large.",
+                    f"At most {MAX_BODY // 2**20} MiB are possible.",
+                )
         try:
             body = read_json(bytes(content) or b"{}", endpoint.body)
         except Unreadable as error:
             raise Refusal(422, f"The request can't be read: {error}") from error
-    if any(isinstance(value, int) and value > _LARGEST for value in request.path_params.values()):
+    if any(
+        isinstance(value, int) and value > _LARGEST
+        for value in request.path_params.values()
+    ):
         raise Refusal(404, "There is nothing here.")
-    return Call(request.path_params, query, body, request.scope.get("hermes.identity"), request)
+    return Call(
+        request.path_params, query, body, request.scope.get("hermes.identity"), request
+    )
 
 
 def _typed(given: dict[str, str], kind: type[msgspec.Struct]) -> msgspec.Struct:

@@ -27,18 +27,25 @@ class Arrivals:
     def __init__(self, home: Home) -> None:
         home.ensure(folder(home))
         path = folder(home) / "arrived"
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
         try:
             os.ftruncate(handle, SLOTS * _SLOT.size)
             self._map = mmap.mmap(handle, SLOTS * _SLOT.size)
         finally:
             os.close(handle)
         self._words = memoryview(self._map).cast("Q")
-        found = [(*_SLOT.unpack_from(self._map, slot * _SLOT.size), slot) for slot in range(SLOTS)]
+        found = [
+            (*_SLOT.unpack_from(self._map, slot * _SLOT.size), slot)
+            for slot in range(SLOTS)
+        ]
         self._turn = max(turn for _, turn, *_ in found)
         self._order = {slot: turn for _, turn, _, _, slot in found}
         self._slots = {name: slot for name, turn, _, _, slot in found if turn}
-        self._known: dict[str, int] = {}  # slots by the names of publishers that were asked for
+        self._known: dict[
+            str, int
+        ] = {}  # slots by the names of publishers that were asked for
 
     def of(self, publisher: str) -> Place:
         """The place up to which everything has arrived."""
@@ -57,7 +64,9 @@ class Arrivals:
         if slot is None:
             slot = self._known[publisher] = self._slot(publisher)
         end = (slot + 1) * _WORDS
-        if self._order[slot] == self._turn and self._words[end - 2] == place[0]:  # nearly always
+        if (
+            self._order[slot] == self._turn and self._words[end - 2] == place[0]
+        ):  # nearly always
             self._words[end - 1] = place[1]
             return
         self._turn += 1
@@ -67,7 +76,9 @@ class Arrivals:
     def counter(self, publisher: str, place: Place) -> Callable[[int], None]:
         """Begins at a place, and notes the numbers that follow it, each as cheaply as that goes."""
         self.set(publisher, place)
-        return partial(self._words.__setitem__, (self._known[publisher] + 1) * _WORDS - 1)
+        return partial(
+            self._words.__setitem__, (self._known[publisher] + 1) * _WORDS - 1
+        )
 
     def close(self) -> None:
         self._words.release()
@@ -78,8 +89,12 @@ class Arrivals:
         slot = self._slots.get(key)
         if slot is None:
             slot = min(self._order, key=self._order.__getitem__)
-            self._slots = {name: other for name, other in self._slots.items() if other != slot} | {key: slot}
-            self._known = {name: other for name, other in self._known.items() if other != slot}
+            self._slots = {
+                name: other for name, other in self._slots.items() if other != slot
+            } | {key: slot}
+            self._known = {
+                name: other for name, other in self._known.items() if other != slot
+            }
             _SLOT.pack_into(self._map, slot * _SLOT.size, key, 0, 0, 0)
         return slot
 

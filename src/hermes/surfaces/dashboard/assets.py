@@ -25,18 +25,24 @@ class Assets:
     """Answers from the event loop: a thread would cost more than the file."""
 
     def __init__(self) -> None:
-        self._top = Path(str(importlib.resources.files("hermes.surfaces.dashboard") / "static")).resolve()
+        self._top = Path(
+            str(importlib.resources.files("hermes.surfaces.dashboard") / "static")
+        ).resolve()
         self._kept: dict[str, _Asset] = {}
 
     def endpoints(self) -> list[Endpoint]:
         return [
             Endpoint("GET", "/", "observe", self._page, answer=None, is_page=True),
-            Endpoint("GET", "/static/{file:path}", "observe", self._static, answer=None),
+            Endpoint(
+                "GET", "/static/{file:path}", "observe", self._static, answer=None
+            ),
         ]
 
     async def _page(self, call: Call) -> Response:
         """The page."""
-        return self._answer("index.html", call, "The API is there all the same; see /api/openapi.json.")
+        return self._answer(
+            "index.html", call, "The API is there all the same; see /api/openapi.json."
+        )
 
     async def _static(self, call: Call) -> Response:
         """What belongs to the page."""
@@ -47,7 +53,10 @@ class Assets:
         if asset is None:
             raise Refusal(404, "There is no such file.", hint)
         is_vendored = asset.path.is_relative_to(self._top / "vendor")
-        headers = {"cache-control": _FOR_EVER if is_vendored else _ASK_FIRST, "etag": asset.etag}
+        headers = {
+            "cache-control": _FOR_EVER if is_vendored else _ASK_FIRST,
+            "etag": asset.etag,
+        }
         if call.request.headers.get("if-none-match") == asset.etag:
             return Response(status_code=304, headers=headers)
         return Response(asset.content, media_type=asset.kind, headers=headers)
@@ -58,10 +67,16 @@ class Assets:
         try:
             if path is None or (kept and kept.etag == _etag(path)):
                 return kept
-            kind = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
+            kind = (
+                "text/javascript"
+                if path.suffix == ".js"
+                else mimetypes.guess_type(path.name)[0]
+            )
             # The tag before the content: should the file change in between, the next look finds that out.
             asset = _Asset(path, _etag(path), path.read_bytes(), kind)
-            if self._top / name == path:  # once each, not under every name that leads there
+            if (
+                self._top / name == path
+            ):  # once each, not under every name that leads there
                 self._kept[name] = asset
         except FileNotFoundError:
             self._kept.pop(name, None)

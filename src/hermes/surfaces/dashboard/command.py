@@ -37,18 +37,54 @@ _GOODBYE = 2.0  # seconds for tasks to end
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument(
-        "--host", metavar="ADDRESS", default=None, help="listen here; the setting dashboard.host otherwise"
+        "--host",
+        metavar="ADDRESS",
+        default=None,
+        help="listen here; the setting dashboard.host otherwise",
     )
-    parser.add_argument("--port", metavar="NUMBER", type=int, default=None, help="listen on this port; 0 for any")
-    parser.add_argument("--no-open", action="store_true", help="print the link, open no browser")
-    parser.add_argument("--link", action="store_true", help="print another link to the dashboard that runs")
-    parser.add_argument("--print-token", action="store_true", help="print a token for a script")
     parser.add_argument(
-        "--scope", metavar="SCOPE", action="append", default=[], help=f"what the token is for: {', '.join(SCOPES)}"
+        "--port",
+        metavar="NUMBER",
+        type=int,
+        default=None,
+        help="listen on this port; 0 for any",
     )
-    parser.add_argument("--days", metavar="NUMBER", type=float, default=30.0, help="how long the token is good for")
-    parser.add_argument("--channel", metavar="NAME", default="", help="the only channel it may publish on")
-    parser.add_argument("--sign-out", action="store_true", help="make every token and every browser sign in anew")
+    parser.add_argument(
+        "--no-open", action="store_true", help="print the link, open no browser"
+    )
+    parser.add_argument(
+        "--link",
+        action="store_true",
+        help="print another link to the dashboard that runs",
+    )
+    parser.add_argument(
+        "--print-token", action="store_true", help="print a token for a script"
+    )
+    parser.add_argument(
+        "--scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help=f"what the token is for: {', '.join(SCOPES)}",
+    )
+    parser.add_argument(
+        "--days",
+        metavar="NUMBER",
+        type=float,
+        default=30.0,
+        help="how long the token is good for",
+    )
+    parser.add_argument(
+        "--channel",
+        metavar="NAME",
+        default="",
+        help="the only channel it may publish on",
+    )
+    parser.add_argument(
+        "--sign-out",
+        action="store_true",
+        help="make every token and every browser sign in anew",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -66,7 +102,9 @@ def run(args: argparse.Namespace) -> int:
     if running is not None and not running.listens():
         running = None
     if args.link and running is None:
-        raise UsageError("No dashboard is running.", hint="Start one with: hermes dashboard")
+        raise UsageError(
+            "No dashboard is running.", hint="Start one with: hermes dashboard"
+        )
     if running is not None:
         return _print_link(running, keys, load(home=home), again=not args.link)
     return _serve(_chosen(load(home=home), args), home, open_it=not args.no_open)
@@ -76,18 +114,33 @@ def _print_token(keys: Keyring, args: argparse.Namespace) -> int:
     scopes = tuple(scope for scope in SCOPES if scope in args.scope)
     unknown = [scope for scope in args.scope if scope not in SCOPES]
     if unknown or not scopes:
-        what = f"There is no scope {unknown[0]!r}." if unknown else "A token needs a scope."
-        raise UsageError(what, hint=f"There are: {', '.join(SCOPES)}. Such as: --print-token --scope observe")
+        what = (
+            f"There is no scope {unknown[0]!r}."
+            if unknown
+            else "A token needs a scope."
+        )
+        raise UsageError(
+            what,
+            hint=f"There are: {', '.join(SCOPES)}. Such as: --print-token --scope observe",
+        )
     if not 0 < args.days <= 3650:
         raise UsageError("A token is good for more than 0 and at most 3650 days.")
     print(keys.mint("token", scopes, seconds=args.days * _DAY, channel=args.channel))
     return 0
 
 
-def _print_link(running: Running, keys: Keyring, settings: Settings, *, again: bool) -> int:
+def _print_link(
+    running: Running, keys: Keyring, settings: Settings, *, again: bool
+) -> int:
     if again:
         print(f"The dashboard runs already, at {running.url}", file=sys.stderr)
-    print(_ask_for_link(running, keys.mint("token", ("admin",), seconds=_MINUTE), settings.dashboard.tls_cert))
+    print(
+        _ask_for_link(
+            running,
+            keys.mint("token", ("admin",), seconds=_MINUTE),
+            settings.dashboard.tls_cert,
+        )
+    )
     return 0
 
 
@@ -100,11 +153,17 @@ def _ask_for_link(running: Running, token: str, cert: str) -> str:
     host, port = place.hostname or "", place.port or 80
     connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
     if place.scheme == "https":
-        context = ssl.create_default_context(cafile=cert)  # its own certificate, and no other, whatever name it has
+        context = ssl.create_default_context(
+            cafile=cert
+        )  # its own certificate, and no other, whatever name it has
         context.check_hostname = False
-        connection = http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
+        connection = http.client.HTTPSConnection(
+            host, port, timeout=_PATIENCE, context=context
+        )
     try:
-        connection.request("POST", "/api/auth/links", headers={"Authorization": f"Bearer {token}"})
+        connection.request(
+            "POST", "/api/auth/links", headers={"Authorization": f"Bearer {token}"}
+        )
         answer = connection.getresponse()
         content = answer.read(10_000)
     except OSError as error:
@@ -115,7 +174,10 @@ def _ask_for_link(running: Running, token: str, cert: str) -> str:
     finally:
         connection.close()
     if answer.status != 200:
-        raise HermesError(f"The dashboard at {running.url} refused ({answer.status}).", hint="Start it again.")
+        raise HermesError(
+            f"The dashboard at {running.url} refused ({answer.status}).",
+            hint="Start it again.",
+        )
     return str(msgspec.json.decode(content)["url"])
 
 
@@ -125,7 +187,9 @@ def _chosen(settings: Settings, args: argparse.Namespace) -> Settings:
         section = msgspec.structs.replace(section, host=args.host)
     if args.port is not None:
         if not 0 <= args.port <= 65535:
-            raise UsageError(f"There is no port {args.port}.", hint="0 to 65535 are possible.")
+            raise UsageError(
+                f"There is no port {args.port}.", hint="0 to 65535 are possible."
+            )
         section = msgspec.structs.replace(section, port=args.port)
     return msgspec.structs.replace(settings, dashboard=section)
 
@@ -140,7 +204,10 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
         ) from error
 
     def ready(served: Served, link: str) -> None:
-        print(f"Hermes is at {served.board.url}\n\nOpen this link; it works once:\n  {link}\n", flush=True)
+        print(
+            f"Hermes is at {served.board.url}\n\nOpen this link; it works once:\n  {link}\n",
+            flush=True,
+        )
         print("Ctrl-C ends it. Another link: hermes dashboard --link", flush=True)
         if open_it and sys.stdout.isatty() and _has_screen():
             _open(link)
@@ -151,7 +218,9 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(app, load_secrets(home=home), ready, stop)
 
-    require_certificate(settings.dashboard.tls_cert, settings.dashboard.tls_key, section="dashboard")
+    require_certificate(
+        settings.dashboard.tls_cert, settings.dashboard.tls_key, section="dashboard"
+    )
     with build(settings, home) as app:
         _run(main())
     print("The dashboard has ended.")
@@ -178,7 +247,9 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 
 def _has_screen() -> bool:
-    return sys.platform == "darwin" or bool(environment().get("DISPLAY") or environment().get("WAYLAND_DISPLAY"))
+    return sys.platform == "darwin" or bool(
+        environment().get("DISPLAY") or environment().get("WAYLAND_DISPLAY")
+    )
 
 
 def _open(link: str) -> None:
@@ -193,7 +264,18 @@ def _open(link: str) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
         file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
     command = module_command("webbrowser", Path(file.name).as_uri())
-    environ, nowhere = {**environment(), "PATH": trusted_path(environment())}, subprocess.DEVNULL
-    start = partial(subprocess.run, command, env=environ, stdin=nowhere, stdout=nowhere, stderr=nowhere, check=False)
+    environ, nowhere = (
+        {**environment(), "PATH": trusted_path(environment())},
+        subprocess.DEVNULL,
+    )
+    start = partial(
+        subprocess.run,
+        command,
+        env=environ,
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        check=False,
+    )
     threading.Thread(target=start, daemon=True).start()
     threading.Timer(30.0, lambda: Path(file.name).unlink(missing_ok=True)).start()

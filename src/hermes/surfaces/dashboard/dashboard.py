@@ -52,9 +52,18 @@ class Dashboard:
         """The open questions of a session."""
         pending = await self.staff.service(session).pending(session)
         return [
-            {"session_id": session, "kind": "approval" if isinstance(one, ApprovalRequested) else "question"}
+            {
+                "session_id": session,
+                "kind": "approval"
+                if isinstance(one, ApprovalRequested)
+                else "question",
+            }
             | payload_of(one)
-            | ({"shown": approval_hash(one)} if isinstance(one, ApprovalRequested) else {})
+            | (
+                {"shown": approval_hash(one)}
+                if isinstance(one, ApprovalRequested)
+                else {}
+            )
             for one in pending
         ]
 
@@ -62,12 +71,18 @@ class Dashboard:
         """The open questions of every session that runs, here or in another process."""
         if not self.app.has_log:
             return []
-        sessions = dict.fromkeys([*self.hub.asking, *await asyncio.to_thread(self.running)])
+        sessions = dict.fromkeys(
+            [*self.hub.asking, *await asyncio.to_thread(self.running)]
+        )
         return [one for session in sessions for one in await self.waiting(session)]
 
     def running(self) -> list[str]:
         """The sessions that are at work, here or in another process."""
-        return [lease.session for lease in self.app.store.leases.held()] if self.app.has_log else []
+        return (
+            [lease.session for lease in self.app.store.leases.held()]
+            if self.app.has_log
+            else []
+        )
 
     def names(self, folder: Path, prefix: str, limit: int) -> list[str]:
         """Files and folders whose path holds that, those that begin so first."""

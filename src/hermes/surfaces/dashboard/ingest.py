@@ -107,7 +107,11 @@ class Ingest:
         Gives what a publisher that numbers its frames is to be told.
         """
         for inbox in self._channels.get(channel, ()):
-            inbox.put(Item(text.encode()) if isinstance(text, str) else Item(text, binary=True))
+            inbox.put(
+                Item(text.encode())
+                if isinstance(text, str)
+                else Item(text, binary=True)
+            )
         with self._hub.relaying():
             return self._take_all(self._read(text))
 
@@ -133,7 +137,9 @@ class Ingest:
 
     def _is_repeated(self, frame: _Frame) -> bool:
         """Whether it came before; a publisher sends again what was not acknowledged."""
-        if frame.publisher != self.own and (frame.epoch, frame.seq) > self._arrivals.of(frame.publisher):
+        if frame.publisher != self.own and (frame.epoch, frame.seq) > self._arrivals.of(
+            frame.publisher
+        ):
             return False
         self.known += 1
         return True
@@ -187,7 +193,9 @@ class Ingest:
         if not isinstance(kind, str) or topic.startswith(_OWN) or kind.startswith(_OWN):
             self._refuse("its topic is reserved")
             return False
-        if Gap.topic in {topic, kind} and not (topic == kind and _is_gap_of_bridge(payload)):
+        if Gap.topic in {topic, kind} and not (
+            topic == kind and _is_gap_of_bridge(payload)
+        ):
             self._refuse("a gap, but not one of a bridge")
             return False
         session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
@@ -197,7 +205,11 @@ class Ingest:
             else:
                 self._refuse("it is of a durable kind, but is not a row")
             return False
-        if seq and isinstance(session, str) and not self._app.is_news(session, epoch, seq):
+        if (
+            seq
+            and isinstance(session, str)
+            and not self._app.is_news(session, epoch, seq)
+        ):
             self.known += 1
             return False
         return True
@@ -209,7 +221,9 @@ class Ingest:
 
     def _has(self, session: str) -> bool:
         try:
-            return self._app.has_log and bool(self._app.store.log.events(session, limit=1))
+            return self._app.has_log and bool(
+                self._app.store.log.events(session, limit=1)
+            )
         except SessionNotFound:
             return False
         except StoreError as error:  # what can't be looked up is not believed
@@ -221,11 +235,22 @@ class Ingest:
             self.known += 1
             return
         try:
-            rows = self._app.store.log.events(session, after=seq - 1, limit=1) if 0 < seq < _LARGEST else []
+            rows = (
+                self._app.store.log.events(session, after=seq - 1, limit=1)
+                if 0 < seq < _LARGEST
+                else []
+            )
         except StoreError as error:
             self._refuse(str(error))
             return
-        row = next((row for row in rows if (row.epoch, row.seq, row.type) == (epoch, seq, topic)), None)
+        row = next(
+            (
+                row
+                for row in rows
+                if (row.epoch, row.seq, row.type) == (epoch, seq, topic)
+            ),
+            None,
+        )
         if row is None:
             self._refuse("the log has no such row")
             return
@@ -239,18 +264,30 @@ class Ingest:
 
 def _is_gap_of_bridge(payload: dict[str, Any]) -> bool:
     """Whether it only says that so many of a publisher's own events are missing; what a session lacks, we say."""
-    given = {name: value for name, value in payload.items() if name not in {"type", "ts", "src"}}
+    given = {
+        name: value
+        for name, value in payload.items()
+        if name not in {"type", "ts", "src"}
+    }
     try:
         gap = msgspec.convert(given, Gap)
     except msgspec.ValidationError:
         return False
-    return given.keys() == {"dropped", "pattern", "policy"} and gap.dropped > 0 and gap.policy in _GAP_POLICIES
+    return (
+        given.keys() == {"dropped", "pattern", "policy"}
+        and gap.dropped > 0
+        and gap.policy in _GAP_POLICIES
+    )
 
 
 def _of_terminal(params: _Params) -> tuple[str, dict[str, Any]]:
     """The topic and payload of a terminal's event. Its type, time and source are ours to say."""
     content = params.payload if isinstance(params.payload, dict) else {}
-    payload = {name: value for name, value in content.items() if name not in ("type", "ts", "src")}
+    payload = {
+        name: value
+        for name, value in content.items()
+        if name not in ("type", "ts", "src")
+    }
     if isinstance(params.session_id, str):
         payload["session_id"] = params.session_id
     return f"tui.{params.type}", payload

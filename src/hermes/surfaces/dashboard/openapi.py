@@ -20,7 +20,12 @@ _FAILURE = {
 
 def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     """The document. WebSockets are there as the GET requests they begin with."""
-    types: set[Any] = {kind for one in endpoints for kind in (one.query, one.body, one.answer) if _is_struct(kind)}
+    types: set[Any] = {
+        kind
+        for one in endpoints
+        for kind in (one.query, one.body, one.answer)
+        if _is_struct(kind)
+    }
     ordered = sorted(types, key=lambda kind: str(kind.__name__))
     _, components = msgspec.json.schema_components(ordered, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
@@ -48,14 +53,19 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         "parameters": [*_path_parameters(one.path), *_query_parameters(one.query)],
         "responses": {
             "200": {"description": "The answer."},
-            "default": {"description": "What happened, and what to do.", "content": _json({"$ref": _ref("Failure")})},
+            "default": {
+                "description": "What happened, and what to do.",
+                "content": _json({"$ref": _ref("Failure")}),
+            },
         },
     }
     if one.method == "WEBSOCKET":
         operation["responses"]["101"] = {"description": "A WebSocket."}
         del operation["responses"]["200"]
     elif _is_struct(one.answer):
-        operation["responses"]["200"]["content"] = _json({"$ref": _ref(one.answer.__name__)})
+        operation["responses"]["200"]["content"] = _json(
+            {"$ref": _ref(one.answer.__name__)}
+        )
     if one.need != "open":
         operation["security"] = _EITHER
     if one.body is not None:
@@ -65,13 +75,18 @@ def _operation(one: Endpoint) -> dict[str, Any]:
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
     names = re.findall(r"{(\w+)(?::\w+)?}", path)
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in names
+    ]
 
 
 def _query_parameters(kind: type[msgspec.Struct]) -> list[dict[str, Any]]:
     if kind is Nothing:
         return []
-    schema = next(iter(msgspec.json.schema_components([kind], ref_template=_REF)[1].values()))
+    schema = next(
+        iter(msgspec.json.schema_components([kind], ref_template=_REF)[1].values())
+    )
     required = schema.get("required", ())
     return [
         {"name": name, "in": "query", "required": name in required, "schema": field}

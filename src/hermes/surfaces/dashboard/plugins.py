@@ -28,7 +28,9 @@ from hermes.surfaces.dashboard.gate.access import AccessTable
 
 log = logging.getLogger("hermes.dashboard")
 
-_running: ContextVar["Running | None"] = ContextVar("hermes_dashboard_plugin", default=None)
+_running: ContextVar["Running | None"] = ContextVar(
+    "hermes_dashboard_plugin", default=None
+)
 _PREFIX = "hermes_plugin_"
 _PATIENCE = 10.0  # seconds for a plugin to start
 _GOODBYE = 3.0  # seconds for it to end
@@ -59,7 +61,9 @@ class Running:
                 module = _import(plugin, api, files)
                 app = _application(module)
                 register = _register_of(module)
-                running._life = asyncio.get_running_loop().create_task(running._live(app, register))
+                running._life = asyncio.get_running_loop().create_task(
+                    running._live(app, register)
+                )
                 await running._until_begun(running._life, patience)
                 running._app = app
         return running
@@ -67,7 +71,11 @@ class Running:
     async def _live(self, app: Any, register: Callable[[], Any] | None) -> None:
         """From its start to its end in one task: what it opens, it may have to close in the same one."""
         try:
-            lifespan = app.router.lifespan_context(app) if app is not None else contextlib.nullcontext()
+            lifespan = (
+                app.router.lifespan_context(app)
+                if app is not None
+                else contextlib.nullcontext()
+            )
             async with lifespan:
                 if register is not None and inspect.isawaitable(done := register()):
                     await done
@@ -78,7 +86,9 @@ class Running:
 
     async def _until_begun(self, life: "asyncio.Task[None]", patience: float) -> None:
         begun = asyncio.get_running_loop().create_task(self._begun.wait())
-        await asyncio.wait({life, begun}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {life, begun}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+        )
         begun.cancel()
         if life.done():
             life.result()
@@ -100,7 +110,9 @@ class Running:
             await _not_found("This plugin has no routes.", scope, receive, send)
             return
         with self._in_its_name():
-            work = asyncio.get_running_loop().create_task(_call(app, scope, receive, send))
+            work = asyncio.get_running_loop().create_task(
+                _call(app, scope, receive, send)
+            )
         try:
             await work
         except asyncio.CancelledError:
@@ -117,10 +129,22 @@ class Running:
             self._ending.set()
             await asyncio.wait({self._life}, timeout=patience)
             await _cancelled({self._life}, patience)
-            if self._life.done() and not self._life.cancelled() and (error := self._life.exception()):
-                log.error("the plugin %s did not end in order", self.plugin.name, exc_info=error)
+            if (
+                self._life.done()
+                and not self._life.cancelled()
+                and (error := self._life.exception())
+            ):
+                log.error(
+                    "the plugin %s did not end in order",
+                    self.plugin.name,
+                    exc_info=error,
+                )
         if self.tasks:
-            log.warning("%d tasks of the plugin %s will not end", len(self.tasks), self.plugin.name)
+            log.warning(
+                "%d tasks of the plugin %s will not end",
+                len(self.tasks),
+                self.plugin.name,
+            )
         default_bus().end_owned(self.owner)
         sealed.unload(f"{_PREFIX}{self.plugin.name}")
 
@@ -154,14 +178,18 @@ class Plugins:
         """Starts what is enabled and does not run, ends what is not enabled (any more), and lists all there are."""
         async with self._changing:
             found = await asyncio.to_thread(self._catalogue.every)
-            wanted = {plugin.name: plugin for plugin in found if plugin.state == "enabled"}
+            wanted = {
+                plugin.name: plugin for plugin in found if plugin.state == "enabled"
+            }
             for name, running in list(self._running.items()):
                 if name not in wanted or wanted[name].hash != running.plugin.hash:
                     await self._stop(name)
             for name, plugin in wanted.items():
                 if name not in self._running and name not in self.errors:
                     await self._start(plugin)
-            self.errors = {name: text for name, text in self.errors.items() if name in wanted}
+            self.errors = {
+                name: text for name, text in self.errors.items() if name in wanted
+            }
             return found
 
     async def close(self) -> None:
@@ -182,7 +210,9 @@ class Plugins:
         if running is None:
             await _not_found("There is no such plugin.", scope, receive, send)
             return
-        await running.serve({**scope, "root_path": f"/api/plugins/{name}"}, receive, send)
+        await running.serve(
+            {**scope, "root_path": f"/api/plugins/{name}"}, receive, send
+        )
 
     async def _start(self, plugin: Plugin) -> None:
         _track_tasks()
@@ -205,21 +235,34 @@ class Plugins:
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
     """What each file of its page was when it was agreed to."""
-    page = {name.removeprefix("dashboard/"): data for name, data in files.items() if name.startswith("dashboard/")}
+    page = {
+        name.removeprefix("dashboard/"): data
+        for name, data in files.items()
+        if name.startswith("dashboard/")
+    }
     return {name: hashlib.sha256(data).hexdigest() for name, data in page.items()}
 
 
 def _import(plugin: Plugin, api: str, files: Mapping[str, bytes]) -> ModuleType:
     """The plugin's module, made of what was agreed to."""
-    sys.dont_write_bytecode = True  # its folder stays as it is, or its hash would change
-    return sealed.load(plugin.folder, posixpath.normpath(f"dashboard/{api}"), files, f"{_PREFIX}{plugin.name}")
+    sys.dont_write_bytecode = (
+        True  # its folder stays as it is, or its hash would change
+    )
+    return sealed.load(
+        plugin.folder,
+        posixpath.normpath(f"dashboard/{api}"),
+        files,
+        f"{_PREFIX}{plugin.name}",
+    )
 
 
 def _register_of(module: ModuleType) -> Callable[[], Any] | None:
     """Its `register()`, which is called once when it starts, and may be async; None when it has none."""
     register = getattr(module, "register", None)
     if register is not None and not callable(register):
-        raise HermesError("its `register` can't be called: a function without parameters was expected")
+        raise HermesError(
+            "its `register` can't be called: a function without parameters was expected"
+        )
     return register
 
 
@@ -231,7 +274,9 @@ def _application(module: ModuleType) -> Any:
     try:
         from fastapi import APIRouter, FastAPI
     except ImportError as error:
-        raise HermesError("fastapi is not installed.", hint=install_hint("web")) from error
+        raise HermesError(
+            "fastapi is not installed.", hint=install_hint("web")
+        ) from error
     if not isinstance(router, APIRouter):
         raise HermesError("its `router` is not a FastAPI APIRouter")
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
@@ -267,7 +312,9 @@ def _track_tasks() -> None:
     if loop.get_task_factory() is not None:
         return
 
-    def make(on: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
+    def make(
+        on: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any
+    ) -> asyncio.Task[Any]:
         task = asyncio.Task(work, loop=on, **options)
         running = _running.get()
         if running is not None:

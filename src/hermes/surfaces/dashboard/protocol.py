@@ -25,7 +25,9 @@ class Watch:
     """uvicorn waits for ever for a peer to take what was sent. This looks after a while whether it took anything, and
     lets go of it otherwise; the hub says how long, and counts."""
 
-    def __init__(self, hub: Hub, transport: asyncio.Transport, let_go: Callable[[], None]) -> None:
+    def __init__(
+        self, hub: Hub, transport: asyncio.Transport, let_go: Callable[[], None]
+    ) -> None:
         self._hub = hub
         self._transport = transport
         self._let_go = let_go
@@ -35,7 +37,9 @@ class Watch:
     def begin(self) -> None:
         """The peer is behind."""
         self._left = self._transport.get_write_buffer_size()
-        self._look = asyncio.get_running_loop().call_later(self._hub.patience, self._check)
+        self._look = asyncio.get_running_loop().call_later(
+            self._hub.patience, self._check
+        )
 
     def end(self) -> None:
         """It has caught up, or is gone."""
@@ -135,7 +139,9 @@ class Sockets(WebSocketsSansIOProtocol):
 
 def protocols_for(hub: Hub) -> tuple[type[Requests], type[Sockets]]:
     """The protocols of one dashboard."""
-    return type("DashboardRequests", (Requests,), {"hub": hub}), type("DashboardSockets", (Sockets,), {"hub": hub})
+    return type("DashboardRequests", (Requests,), {"hub": hub}), type(
+        "DashboardSockets", (Sockets,), {"hub": hub}
+    )
 
 
 def _frame_head(kind: int, size: int) -> bytes:

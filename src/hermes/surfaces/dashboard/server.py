@@ -76,7 +76,10 @@ def require_safe(app: App, secrets: Secrets) -> None:
     """Refuses to listen where others can reach it, unless they are kept out and nobody can listen in."""
     settings = app.settings.dashboard
     if bool(settings.tls_cert) != bool(settings.tls_key):
-        raise SettingsError("A certificate and its key belong together.", hint="Set dashboard.tls_cert and tls_key.")
+        raise SettingsError(
+            "A certificate and its key belong together.",
+            hint="Set dashboard.tls_cert and tls_key.",
+        )
     if is_loopback(settings.host):
         return
     if not secrets.get(PASSWORD) and not settings.token_only:
@@ -100,10 +103,17 @@ def put_together(app: App, secrets: Secrets, place: Place) -> Served:
     """The application. To be called inside the event loop that serves it."""
     settings = app.settings.dashboard
     addresses = Addresses(place.scheme, place.host, place.port, settings.public_urls)
-    secure = place.scheme == "https" or any(url.startswith("https:") for url in settings.public_urls)
+    secure = place.scheme == "https" or any(
+        url.startswith("https:") for url in settings.public_urls
+    )
     keys = Keyring(app.home, app.clock.now)
     doors = Doors.open(
-        addresses, keys, app.clock.now, port=place.port, secure=secure, password=secrets.get(PASSWORD) or ""
+        addresses,
+        keys,
+        app.clock.now,
+        port=place.port,
+        secure=secure,
+        password=secrets.get(PASSWORD) or "",
     )
     board = Dashboard(app, secrets, doors, url=place.url)
     table = AccessTable(())
@@ -112,24 +122,39 @@ def put_together(app: App, secrets: Secrets, place: Place) -> Served:
     for endpoint in endpoints:
         table.add(endpoint.rule())
     inner = Starlette(
-        routes=[*routes(endpoints), Mount("/api/plugins", app=plugins)], lifespan=_lifespan(board, plugins)
+        routes=[*routes(endpoints), Mount("/api/plugins", app=plugins)],
+        lifespan=_lifespan(board, plugins),
     )
     return Served(board, table, plugins, endpoints, Gate(inner, doors, table))
 
 
-async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None], stop: asyncio.Event) -> None:
+async def serve(
+    app: App,
+    secrets: Secrets,
+    ready: Callable[[Served, str], None],
+    stop: asyncio.Event,
+) -> None:
     """Listens until `stop` is set. `ready` is told of the link for the first visit."""
     require_safe(app, secrets)
     settings = app.settings.dashboard
     listener = listen(
-        settings.host, settings.port, who="The dashboard", hint="Choose another port: hermes dashboard --port 0"
+        settings.host,
+        settings.port,
+        who="The dashboard",
+        hint="Choose another port: hermes dashboard --port 0",
     )
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_HANDS, "hermes"))
+    asyncio.get_running_loop().set_default_executor(
+        ThreadPoolExecutor(_HANDS, "hermes")
+    )
     try:
         scheme = "https" if settings.tls_cert else "http"
         place = Place(scheme, settings.host, listener.getsockname()[1])
         served = put_together(app, secrets, place)
-        server = Server(_config(served, settings.tls_cert, settings.tls_key), app.errors, "the dashboard")
+        server = Server(
+            _config(served, settings.tls_cert, settings.tls_key),
+            app.errors,
+            "the dashboard",
+        )
         announce(app.home, served.board.doors.keys, place.url, os.getpid())
         app.go_live(secrets, "dashboard")
         served.board.ingest.own = app.outside.publisher if app.outside else ""
@@ -143,7 +168,9 @@ async def serve(app: App, secrets: Secrets, ready: Callable[[Served, str], None]
         listener.close()
 
 
-async def _run(server: Server, listener: socket.socket, board: Dashboard, stop: asyncio.Event) -> None:
+async def _run(
+    server: Server, listener: socket.socket, board: Dashboard, stop: asyncio.Event
+) -> None:
     loop = asyncio.get_running_loop()
     serving = loop.create_task(server.serve(sockets=[listener]))
     stopping = loop.create_task(stop.wait())
@@ -176,7 +203,9 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         """This description."""
         return document
 
-    endpoints.append(Endpoint("GET", "/api/openapi.json", "observe", openapi, answer=None))
+    endpoints.append(
+        Endpoint("GET", "/api/openapi.json", "observe", openapi, answer=None)
+    )
     document.update(describe(endpoints))
     return endpoints
 
@@ -185,7 +214,11 @@ def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
-        tasks = (board.follower.run(), board.dead_turns.run(), board.doors.visits.keep_looking())
+        tasks = (
+            board.follower.run(),
+            board.dead_turns.run(),
+            board.doors.visits.keep_looking(),
+        )
         jobs = [loop.create_task(task) for task in tasks]
         await plugins.refresh()
         try:

@@ -54,7 +54,9 @@ class TerminalInfo(msgspec.Struct, frozen=True):
 class OpenTerminal:
     """A terminal with what is known of it."""
 
-    def __init__(self, name: str, terminal: Terminal, opening: Opening, *, cwd: str, now: float) -> None:
+    def __init__(
+        self, name: str, terminal: Terminal, opening: Opening, *, cwd: str, now: float
+    ) -> None:
         self.id = name
         self.terminal = terminal
         self.opening = opening
@@ -104,7 +106,9 @@ class OpenTerminal:
 class Terminals:
     """Opens, finds and ends them. `clock` tells how long one was alone."""
 
-    def __init__(self, settings: DashboardSettings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, settings: DashboardSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._open: dict[str, OpenTerminal] = {}
@@ -143,14 +147,29 @@ class Terminals:
         argv = self._program(opening)
         try:
             bridge = await asyncio.to_thread(
-                PtyBridge.spawn, argv, cwd=cwd, env=env, cols=opening.cols, rows=opening.rows
+                PtyBridge.spawn,
+                argv,
+                cwd=cwd,
+                env=env,
+                cols=opening.cols,
+                rows=opening.rows,
             )
         except OSError as error:
-            raise HermesError(f"The terminal can't be opened: {error}.", hint="Nothing was started.") from error
-        one = OpenTerminal(secrets.token_urlsafe(12), Terminal(bridge), opening, cwd=cwd, now=self._clock())
+            raise HermesError(
+                f"The terminal can't be opened: {error}.", hint="Nothing was started."
+            ) from error
+        one = OpenTerminal(
+            secrets.token_urlsafe(12),
+            Terminal(bridge),
+            opening,
+            cwd=cwd,
+            now=self._clock(),
+        )
         self._open[one.id] = one
         if self._sweeper is None or self._sweeper.done():
-            self._sweeper = asyncio.get_running_loop().create_task(self._keep_sweeping())
+            self._sweeper = asyncio.get_running_loop().create_task(
+                self._keep_sweeping()
+            )
         return one
 
     async def end(self, name: str) -> bool:
@@ -168,9 +187,18 @@ class Terminals:
 
     async def _make_room(self) -> None:
         """Lets go of one whose program has ended; it was kept only for its last words."""
-        over = next((one.id for one in self._open.values() if one.terminal.ended and not one.terminal.viewers), None)
+        over = next(
+            (
+                one.id
+                for one in self._open.values()
+                if one.terminal.ended and not one.terminal.viewers
+            ),
+            None,
+        )
         if over is None:
-            raise UsageError(f"There are {MOST} terminals open.", hint="Close one of them.")
+            raise UsageError(
+                f"There are {MOST} terminals open.", hint="Close one of them."
+            )
         await self.end(over)
 
     async def sweep(self) -> None:
@@ -189,9 +217,15 @@ class Terminals:
 
     def _program(self, opening: Opening) -> list[str]:
         if opening.command == "shell":
-            shell = self._settings.shell or environment().get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
+            shell = (
+                self._settings.shell
+                or environment().get("SHELL")
+                or pwd.getpwuid(os.getuid()).pw_shell
+            )
             return [shell or "/bin/sh"]
-        return list(hermes_command(*(("--resume", opening.session) if opening.session else ())))
+        return list(
+            hermes_command(*(("--resume", opening.session) if opening.session else ()))
+        )
 
 
 def _folder(name: str) -> str:

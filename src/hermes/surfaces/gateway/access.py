@@ -50,21 +50,40 @@ class Access:
         known = self._people.find(platform, person.id)
         if known is not None and known.role == "blocked":
             return ""
-        if name in self._settings.owners or (known is not None and known.role == "owner"):
+        if name in self._settings.owners or (
+            known is not None and known.role == "owner"
+        ):
             return "owner"
-        if known is not None or any(_allows(entry, name) for entry in self._settings.allow):
+        if known is not None or any(
+            _allows(entry, name) for entry in self._settings.allow
+        ):
             return "user"
         return ""
 
     def may_approve(self, role: Role) -> bool:
         """Whether such a person may answer a request for approval."""
-        return role == "owner" or (role == "user" and self._settings.approvers == "user")
+        return role == "owner" or (
+            role == "user" and self._settings.approvers == "user"
+        )
 
     def owners(self) -> list[tuple[str, str]]:
         """Platform and id of each owner."""
-        named = [(platform, person) for platform, _, person in (one.partition(":") for one in self._settings.owners)]
-        paired = [(one.platform, one.id) for one in self._people.every() if one.role == "owner"]
-        return [one for one in dict.fromkeys([*named, *paired]) if self.role(one[0], Person(one[1])) == "owner"]
+        named = [
+            (platform, person)
+            for platform, _, person in (
+                one.partition(":") for one in self._settings.owners
+            )
+        ]
+        paired = [
+            (one.platform, one.id)
+            for one in self._people.every()
+            if one.role == "owner"
+        ]
+        return [
+            one
+            for one in dict.fromkeys([*named, *paired])
+            if self.role(one[0], Person(one[1])) == "owner"
+        ]
 
     def has_approver(self) -> bool:
         """Whether anybody could; looked up now and then."""
@@ -78,17 +97,30 @@ class Access:
             return True
         people = self._people.every()
         if self._settings.approvers == "user":
-            return bool(self._settings.allow) or any(one.role != "blocked" for one in people)
+            return bool(self._settings.allow) or any(
+                one.role != "blocked" for one in people
+            )
         return any(one.role == "owner" for one in people)
 
     def request(self, platform: str, person: Person) -> str:
         """A code for a stranger; empty when they have one, too many wait, or pairing is off."""
-        if not self._settings.pairing or not person.verified or not person.id or self._is_blocked(platform, person):
+        if (
+            not self._settings.pairing
+            or not person.verified
+            or not person.id
+            or self._is_blocked(platform, person)
+        ):
             return ""
         code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
         now = self._clock.now()
-        request = Request(platform, person.id, person.name[:100], _digest(platform, code), now)
-        return code if self._people.ask(request, most=_WAITING, since=now - CODE_SECONDS) else ""
+        request = Request(
+            platform, person.id, person.name[:100], _digest(platform, code), now
+        )
+        return (
+            code
+            if self._people.ask(request, most=_WAITING, since=now - CODE_SECONDS)
+            else ""
+        )
 
     def waiting(self) -> list[Request]:
         """Who has a code that is still good."""
@@ -106,19 +138,30 @@ class Access:
         for request in self.waiting():
             if hmac.compare_digest(request.digest, _digest(request.platform, typed)):
                 chosen = role or ("user" if self._has_owner() else "owner")
-                known = Known(request.platform, request.person, request.name, chosen, self._clock.now())
+                known = Known(
+                    request.platform,
+                    request.person,
+                    request.name,
+                    chosen,
+                    self._clock.now(),
+                )
                 self._people.put(known)
                 return known
         left = _WRONG - self._people.failed(since, note=True)
         what = f"{left} more tries." if left > 0 else "Pairing is locked for an hour."
-        raise UsageError("Nobody has that code, or it is older than an hour.", hint=f"Nobody was let in. {what}")
+        raise UsageError(
+            "Nobody has that code, or it is older than an hour.",
+            hint=f"Nobody was let in. {what}",
+        )
 
     def revoke(self, platform: str, person: str) -> bool:
         """Shuts somebody out who was paired; False when they were not."""
         return self._people.remove(platform, person)
 
     def _has_owner(self) -> bool:
-        return bool(self._settings.owners) or any(one.role == "owner" for one in self._people.every())
+        return bool(self._settings.owners) or any(
+            one.role == "owner" for one in self._people.every()
+        )
 
     def _is_blocked(self, platform: str, person: Person) -> bool:
         known = self._people.find(platform, person.id)
@@ -127,7 +170,9 @@ class Access:
 
 def _digest(platform: str, code: str) -> str:
     """A slow hash: a code is short, and its hash lies in a file."""
-    return hashlib.scrypt(code.encode(), salt=f"hermes/{platform}".encode(), n=2**12, r=8, p=1).hex()
+    return hashlib.scrypt(
+        code.encode(), salt=f"hermes/{platform}".encode(), n=2**12, r=8, p=1
+    ).hex()
 
 
 def _allows(entry: str, name: str) -> bool:

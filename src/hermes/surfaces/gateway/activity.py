@@ -19,7 +19,13 @@ _SOON = 0.7  # seconds before "typing" is shown: many an answer is there by then
 class Activity:
     """Of one chat. Nothing of it is part of the conversation, so none of it is kept or sent again."""
 
-    def __init__(self, post: Post, chat: Chat, settings: GatewaySettings, time: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        post: Post,
+        chat: Chat,
+        settings: GatewaySettings,
+        time: Callable[[], float],
+    ) -> None:
         self._post = post
         self._chat = chat
         self._settings = settings
@@ -48,9 +54,15 @@ class Activity:
 
     async def tool(self, started: ToolStarted) -> None:
         """A tool is at work."""
-        if not self._settings.show_tools or not self._post.adapter.limits.edit or started.name == "ask_user":
+        if (
+            not self._settings.show_tools
+            or not self._post.adapter.limits.edit
+            or started.name == "ask_user"
+        ):
             return
-        label = mask(label_of(started.name, mask(started.arguments)))[:_WIDTH].replace("`", "'")
+        label = mask(label_of(started.name, mask(started.arguments)))[:_WIDTH].replace(
+            "`", "'"
+        )
         self._lines = [*self._lines, f"⚙ `{label}`"][-_LINES:]
         if self._message and self._time() < self._edit_at:
             return

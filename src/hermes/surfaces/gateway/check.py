@@ -14,7 +14,11 @@ from hermes.surfaces.gateway.status import read_status
 from hermes.surfaces.gateway.unit import is_installed
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
-_NEEDED = {"discord": "discord", "slack": "slack_sdk", "web": "uvicorn"}  # a module of each extra
+_NEEDED = {
+    "discord": "discord",
+    "slack": "slack_sdk",
+    "web": "uvicorn",
+}  # a module of each extra
 
 
 class Found(NamedTuple):
@@ -41,18 +45,36 @@ def _half_done(secrets: Secrets, names: list[str]) -> Iterator[Found]:
     for one in PLATFORMS:
         missing = [name for name in one.secrets if not secrets.get(name)]
         if missing and len(missing) < len(one.secrets) and one.name not in names:
-            yield Found(WARN, f"{one.name} does not run: {missing[0]} is not set", f"hermes config set {missing[0]}")
+            yield Found(
+                WARN,
+                f"{one.name} does not run: {missing[0]} is not set",
+                f"hermes config set {missing[0]}",
+            )
 
 
 def _platforms(secrets: Secrets, names: list[str]) -> Iterator[Found]:
     known = {one.name: one for one in PLATFORMS}
     for name in names:
         platform = known.get(name, Platform(name, "", ()))
-        missing = [secret for secret in platform.secrets if not secrets.get(secret)] if name != "api" else []
+        missing = (
+            [secret for secret in platform.secrets if not secrets.get(secret)]
+            if name != "api"
+            else []
+        )
         if missing:
-            yield Found(FAIL, f"{name} can't connect: {missing[0]} is not set", f"hermes config set {missing[0]}")
-        elif platform.extra and importlib.util.find_spec(_NEEDED[platform.extra]) is None:
-            yield Found(FAIL, f"{name} needs a part that is not installed", install_hint(platform.extra))
+            yield Found(
+                FAIL,
+                f"{name} can't connect: {missing[0]} is not set",
+                f"hermes config set {missing[0]}",
+            )
+        elif (
+            platform.extra and importlib.util.find_spec(_NEEDED[platform.extra]) is None
+        ):
+            yield Found(
+                FAIL,
+                f"{name} needs a part that is not installed",
+                install_hint(platform.extra),
+            )
         else:
             yield Found(OK, f"{name} is set up")
 
@@ -60,9 +82,15 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[Found]:
 def _people(settings: Settings) -> Iterator[Found]:
     gateway = settings.gateway
     for entry in (one for one in gateway.allow if one.endswith(":*")):
-        to_do = "If that is not what you want, name people by their id in gateway.allow."
+        to_do = (
+            "If that is not what you want, name people by their id in gateway.allow."
+        )
         yield Found(WARN, f"everybody on {entry.removesuffix(':*')} is let in", to_do)
-    codes = "strangers who write get a code that you can approve" if gateway.pairing else "strangers are not answered"
+    codes = (
+        "strangers who write get a code that you can approve"
+        if gateway.pairing
+        else "strangers are not answered"
+    )
     yield Found(OK, f"{codes}; see: hermes gateway pair list")
 
 
@@ -70,16 +98,36 @@ def _service(home: Home) -> Iterator[Found]:
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
         died = found is not None
-        text = "the last gateway ended without a word" if died else "the gateway does not run"
-        start = "systemctl --user start hermes-gateway" if is_installed() else "hermes gateway run"
+        text = (
+            "the last gateway ended without a word"
+            if died
+            else "the gateway does not run"
+        )
+        start = (
+            "systemctl --user start hermes-gateway"
+            if is_installed()
+            else "hermes gateway run"
+        )
         yield Found(WARN, text, f"Start it with: {start}")
         return
     health, status = found
     if health == "stuck":
-        yield Found(FAIL, f"the gateway is stuck (process {status.pid})", "Stop it with: hermes gateway stop")
+        yield Found(
+            FAIL,
+            f"the gateway is stuck (process {status.pid})",
+            "Stop it with: hermes gateway stop",
+        )
         return
-    by = "systemd runs it" if is_installed() else "it ends with your session; hermes gateway install keeps it running"
+    by = (
+        "systemd runs it"
+        if is_installed()
+        else "it ends with your session; hermes gateway install keeps it running"
+    )
     yield Found(OK, f"the gateway is {status.state} (process {status.pid}); {by}")
     for part in status.parts:
         if part.state in {"failed", "retrying"}:
-            yield Found(WARN, f"{part.name} is not connected: {part.error}", "See: hermes gateway status")
+            yield Found(
+                WARN,
+                f"{part.name} is not connected: {part.error}",
+                "See: hermes gateway status",
+            )

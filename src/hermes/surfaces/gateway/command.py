@@ -17,7 +17,13 @@ from hermes.settings.redaction import mask
 from hermes.store.lock import FileLock
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access
 from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
-from hermes.surfaces.gateway.status import PartStatus, Status, lock_path, read_status, withdraw
+from hermes.surfaces.gateway.status import (
+    PartStatus,
+    Status,
+    lock_path,
+    read_status,
+    withdraw,
+)
 from hermes.surfaces.terminal.text import one_line, stdout_screen, table
 
 _EXAMPLES = """\
@@ -39,7 +45,9 @@ _STATES = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=type(parser), required=True)
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=type(parser), required=True
+    )
     _action(actions, "run", "serve chat apps until Ctrl-C")
     status = _action(actions, "status", "how the gateway and its platforms are")
     status.add_argument("--json", action="store_true", help="print JSON")
@@ -47,11 +55,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _action(actions, "stop", "have the running gateway drain and end")
     _configure_pair(_action(actions, "pair", "who is let in; approve, revoke"))
     add_key_action(actions)
-    for name, summary in (("install", "have systemd run it"), ("uninstall", "have systemd run it no more")):
+    for name, summary in (
+        ("install", "have systemd run it"),
+        ("uninstall", "have systemd run it no more"),
+    ):
         action = _action(actions, name, summary)
-        action.add_argument("--system", action="store_true", help="for the whole machine, not just your session")
+        action.add_argument(
+            "--system",
+            action="store_true",
+            help="for the whole machine, not just your session",
+        )
         if name == "install":
-            action.add_argument("--print", action="store_true", help="show the unit, change nothing")
+            action.add_argument(
+                "--print", action="store_true", help="show the unit, change nothing"
+            )
 
 
 def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
@@ -62,12 +79,19 @@ def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 
 def _configure_pair(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="pairing", metavar="ACTION", parser_class=type(parser))
+    actions = parser.add_subparsers(
+        dest="pairing", metavar="ACTION", parser_class=type(parser)
+    )
     listing = _action(actions, "list", "who is let in, and who waits")
     listing.add_argument("--json", action="store_true", help="print JSON")
     approve = _action(actions, "approve", "let the one in who was given a code")
     approve.add_argument("code", metavar="CODE", help="the code they see in their chat")
-    approve.add_argument("--role", choices=("owner", "user"), default="", help="by default user; the first is owner")
+    approve.add_argument(
+        "--role",
+        choices=("owner", "user"),
+        default="",
+        help="by default user; the first is owner",
+    )
     revoke = _action(actions, "revoke", "shut somebody out who was paired")
     revoke.add_argument("who", metavar="PLATFORM:ID", help="as `pair list` shows them")
 
@@ -83,7 +107,9 @@ def run(args: argparse.Namespace) -> int:
             return _signal(home, args.action)
         case "pair" | "key":
             with build(load(home=home), home) as app:
-                return run_keys(args, home) if args.action == "key" else _pair(app, args)
+                return (
+                    run_keys(args, home) if args.action == "key" else _pair(app, args)
+                )
         case _:
             from hermes.surfaces.gateway.unit import install, uninstall
 
@@ -99,7 +125,10 @@ def _run(home: Home) -> int:
     except StoreBusy as error:
         found = read_status(home, time.time())
         who = f" (process {found[1].pid})" if found else ""
-        raise HermesError(f"A gateway of this home runs already{who}.", hint="See: hermes gateway status") from error
+        raise HermesError(
+            f"A gateway of this home runs already{who}.",
+            hint="See: hermes gateway status",
+        ) from error
     from hermes.surfaces.gateway.serving import serve
 
     with build(load(home=home), home) as app:
@@ -118,20 +147,31 @@ def _status(home: Home, *, as_json: bool) -> int:
     found = read_status(home, now)
     if as_json:
         health, status = found or ("ended", None)
-        told = {"health": health, "status": msgspec.to_builtins(status) if status else None}
+        told = {
+            "health": health,
+            "status": msgspec.to_builtins(status) if status else None,
+        }
         print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
         return 0 if _is_well(found) else 1
     if found is None or found[0] == "ended":
-        died = f" The last one ended without a word (process {found[1].pid})." if found else ""
+        died = (
+            f" The last one ended without a word (process {found[1].pid})."
+            if found
+            else ""
+        )
         print(f"The gateway does not run.{died} Start it with: hermes gateway run")
         return 1
     health, status = found
     if health == "stuck":
         ago = round(now - status.heartbeat)
-        print(f"The gateway is stuck: process {status.pid} lives and has said nothing for {ago} s.")
+        print(
+            f"The gateway is stuck: process {status.pid} lives and has said nothing for {ago} s."
+        )
     else:
         since = _ago(now - status.started)
-        print(f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns at work.")
+        print(
+            f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns at work."
+        )
     if status.problem:
         print(f"Problem: {one_line(status.problem)}")
     for one in status.problems:
@@ -150,15 +190,27 @@ def _status(home: Home, *, as_json: bool) -> int:
 def _is_well(found: tuple[str, Status] | None) -> bool:
     if found is None or found[0] != "running" or found[1].state != "running":
         return False
-    return bool(found[1].parts) and all(one.state == "connected" for one in found[1].parts)
+    return bool(found[1].parts) and all(
+        one.state == "connected" for one in found[1].parts
+    )
 
 
 def _lines(parts: Iterable[PartStatus], now: float) -> Iterable[str]:
     rows = [("PLATFORM", "STATE", "IN", "OUT", "LAST PROBLEM")]
     for one in parts:
-        state = f"{_STATES[one.state]} {_ago(now - one.since)}" + (f" as {one.identity}" if one.identity else "")
+        state = f"{_STATES[one.state]} {_ago(now - one.since)}" + (
+            f" as {one.identity}" if one.identity else ""
+        )
         error = f"{one.error} ({_ago(now - one.error_at)} ago)" if one.error else ""
-        rows.append((one.name, one_line(state), str(one.counters.received), str(one.counters.sent), one_line(error)))
+        rows.append(
+            (
+                one.name,
+                one_line(state),
+                str(one.counters.received),
+                str(one.counters.sent),
+                one_line(error),
+            )
+        )
     screen = stdout_screen()
     for number, line in enumerate(table(rows)):
         yield line if number else screen.style.bold(line)
@@ -167,9 +219,13 @@ def _lines(parts: Iterable[PartStatus], now: float) -> Iterable[str]:
 def _signal(home: Home, action: str) -> int:
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
-        raise UsageError("The gateway does not run.", hint="Start it with: hermes gateway run")
+        raise UsageError(
+            "The gateway does not run.", hint="Start it with: hermes gateway run"
+        )
     os.kill(found[1].pid, signal.SIGHUP if action == "reload" else signal.SIGTERM)
-    print("It reads its settings anew." if action == "reload" else "It drains and ends.")
+    print(
+        "It reads its settings anew." if action == "reload" else "It drains and ends."
+    )
     return 0
 
 
@@ -183,7 +239,9 @@ def _pair(app: App, args: argparse.Namespace) -> int:
         case "revoke":
             platform, _, person = args.who.partition(":")
             if not access.revoke(platform, person):
-                raise UsageError(f"{args.who} is not paired.", hint="See: hermes gateway pair list")
+                raise UsageError(
+                    f"{args.who} is not paired.", hint="See: hermes gateway pair list"
+                )
             print(
                 f"{args.who} is shut out. If config.yaml names them under gateway.allow or owners, that still counts."
             )
@@ -195,25 +253,42 @@ def _pair(app: App, args: argparse.Namespace) -> int:
 def _list_people(app: App, access: Access, *, as_json: bool) -> None:
     people, waiting = app.store.people.every(), access.waiting()
     if as_json:
-        shown = [{"platform": one.platform, "id": one.person, "name": one.name, "made": one.made} for one in waiting]
+        shown = [
+            {
+                "platform": one.platform,
+                "id": one.person,
+                "name": one.name,
+                "made": one.made,
+            }
+            for one in waiting
+        ]
         told = {"people": msgspec.to_builtins(people), "waiting": shown}
         print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
         return
     settings = app.settings.gateway
     rows = [("WHO", "NAME", "ROLE", "BY")]
-    rows += [(f"{one.platform}:{one.id}", one_line(one.name), one.role, "pairing") for one in people]
     rows += [
-        (entry, "", role, "config.yaml") for role, names in _named(settings.owners, settings.allow) for entry in names
+        (f"{one.platform}:{one.id}", one_line(one.name), one.role, "pairing")
+        for one in people
+    ]
+    rows += [
+        (entry, "", role, "config.yaml")
+        for role, names in _named(settings.owners, settings.allow)
+        for entry in names
     ]
     for line in table(rows) if len(rows) > 1 else ["Nobody is let in."]:
         print(line)
     now = app.clock.now()
     for one in waiting:
         left = _ago(one.made + CODE_SECONDS - now)
-        print(f"Waits: {one_line(one.name)} ({one.platform}:{one.person}); their code is good for {left}.")
+        print(
+            f"Waits: {one_line(one.name)} ({one.platform}:{one.person}); their code is good for {left}."
+        )
 
 
-def _named(owners: tuple[str, ...], allow: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _named(
+    owners: tuple[str, ...], allow: tuple[str, ...]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return ("owner", owners), ("user", allow)
 
 

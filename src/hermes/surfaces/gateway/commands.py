@@ -23,8 +23,17 @@ if TYPE_CHECKING:
     from hermes.surfaces.gateway.office import Office
     from hermes.surfaces.gateway.rooms import Rooms
 
-_COMMAND = re.compile(r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:@\S+)?(?:\s+(?P<words>.*))?\s*", re.DOTALL)
-_ALIASES = {"start": "help", "reset": "new", "clear": "new", "cost": "usage", "yes": "approve", "no": "deny"}
+_COMMAND = re.compile(
+    r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:@\S+)?(?:\s+(?P<words>.*))?\s*", re.DOTALL
+)
+_ALIASES = {
+    "start": "help",
+    "reset": "new",
+    "clear": "new",
+    "cost": "usage",
+    "yes": "approve",
+    "no": "deny",
+}
 _MODES: tuple[ApprovalMode, ...] = ("ask", "auto-edit", "full")
 _SHOWN = 10  # sessions
 _HOW = "Say /approve, /approve session, /approve always or /deny, with the number of a request if several wait."
@@ -57,7 +66,9 @@ class Command(NamedTuple):
 class Commands:
     """What follows a slash."""
 
-    def __init__(self, app: App, staff: Staff, office: "Office", rooms: "Rooms") -> None:
+    def __init__(
+        self, app: App, staff: Staff, office: "Office", rooms: "Rooms"
+    ) -> None:
         self._app = app
         self._staff = staff
         self._office = office
@@ -86,7 +97,15 @@ class Commands:
             for one in COMMANDS
             if one.only != "owner" or asking.role == "owner"
         ]
-        return "\n".join(["Just write what you need.", "", *rows, "", *await asyncio.to_thread(self._skills)])
+        return "\n".join(
+            [
+                "Just write what you need.",
+                "",
+                *rows,
+                "",
+                *await asyncio.to_thread(self._skills),
+            ]
+        )
 
     async def new(self, asking: Asking, _: str) -> str:
         await self._stop(asking)
@@ -122,7 +141,11 @@ class Commands:
 
     async def undo(self, asking: Asking, words: str) -> str:
         turns = int(words) if words.isdecimal() else 1
-        return _undone(await asyncio.to_thread(self._rewind.undo, asking.binding.session, turns=turns))
+        return _undone(
+            await asyncio.to_thread(
+                self._rewind.undo, asking.binding.session, turns=turns
+            )
+        )
 
     async def redo(self, asking: Asking, _: str) -> str:
         report = await asyncio.to_thread(self._rewind.redo, asking.binding.session)
@@ -130,7 +153,9 @@ class Commands:
 
     async def model(self, asking: Asking, words: str) -> str:
         if not words:
-            names = [choice.name for choice in await asyncio.to_thread(self._staff.choices)]
+            names = [
+                choice.name for choice in await asyncio.to_thread(self._staff.choices)
+            ]
             session = asking.binding.session
             now = self._staff.agent(session).describe(session)
             others = "\n".join(f"- `{name}`" for name in names[:20])
@@ -140,17 +165,23 @@ class Commands:
         from hermes.settings.load import load_secrets
 
         secrets = load_secrets(home=self._app.home)
-        await build_model(self._app.settings, secrets, model=name).close()  # raises when there is no such model
+        await build_model(
+            self._app.settings, secrets, model=name
+        ).close()  # raises when there is no such model
         await asyncio.wrap_future(self._app.store.chats.set_model(asking.key, name))
         return f"From the next message on {name or 'the model of the settings'} answers here."
 
     async def usage(self, asking: Asking, _: str) -> str:
-        rows = await asyncio.to_thread(self._app.store.sessions.usage, session=asking.binding.session)
+        rows = await asyncio.to_thread(
+            self._app.store.sessions.usage, session=asking.binding.session
+        )
         calls, cost = sum(row.calls for row in rows), sum(row.cost_usd for row in rows)
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)
         unknown = sum(row.unpriced_calls for row in rows)
         note = f" ({unknown} calls have no known price)" if unknown else ""
-        return f"This session: {calls} model calls, {tokens:,} tokens, ${cost:.4f}{note}"
+        return (
+            f"This session: {calls} model calls, {tokens:,} tokens, ${cost:.4f}{note}"
+        )
 
     async def approve(self, asking: Asking, words: str) -> str:
         number, word = _named(words)
@@ -158,26 +189,39 @@ class Commands:
         return await self._answer(asking, number, verdict) if verdict else _HOW
 
     async def deny(self, asking: Asking, words: str) -> str:
-        found = re.match(r"#?(\d{4}(?=\s)|\d+$)\s*", words)  # any other number belongs to the reason
+        found = re.match(
+            r"#?(\d{4}(?=\s)|\d+$)\s*", words
+        )  # any other number belongs to the reason
         number, reason = (found[1], words[found.end() :]) if found else ("", words)
         return await self._answer(asking, number, "deny", reason)
 
     async def resume(self, asking: Asking, words: str) -> str:
         if not words:
-            infos = await asyncio.to_thread(self._app.store.sessions.recent, limit=_SHOWN)
-            return "\n".join(f"- `{info.id}` {info.title}" for info in infos) + "\n\n/resume ID goes on with one."
+            infos = await asyncio.to_thread(
+                self._app.store.sessions.recent, limit=_SHOWN
+            )
+            return (
+                "\n".join(f"- `{info.id}` {info.title}" for info in infos)
+                + "\n\n/resume ID goes on with one."
+            )
         binding = await self._rooms.move(asking.key, asking.inbound, words)
         return f"This chat goes on with `{binding.session}`."
 
     async def title(self, asking: Asking, words: str) -> str:
         if not words:
             return "Which title?"
-        await asyncio.to_thread(self._app.record, asking.binding.session, SessionTitled(title=words[:200]))
+        await asyncio.to_thread(
+            self._app.record, asking.binding.session, SessionTitled(title=words[:200])
+        )
         return f"It is called {words[:200]} now."
 
     async def compress(self, asking: Asking, _: str) -> str:
-        done = await self._staff.agent(asking.binding.session).compress(asking.binding.session)
-        return f"There is room again: about {done.before:,} tokens became {done.after:,}."
+        done = await self._staff.agent(asking.binding.session).compress(
+            asking.binding.session
+        )
+        return (
+            f"There is room again: about {done.before:,} tokens became {done.after:,}."
+        )
 
     async def approvals(self, _: Asking, words: str) -> str:
         mode = next((one for one in _MODES if one == words), None)
@@ -198,7 +242,9 @@ class Commands:
         await self._staff.service(session).interrupt(session, by=by)
         return True
 
-    async def _answer(self, asking: Asking, number: str, verdict: Verdict, reason: str = "") -> str:
+    async def _answer(
+        self, asking: Asking, number: str, verdict: Verdict, reason: str = ""
+    ) -> str:
         """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
         if not self._office.may_approve(asking.role):
             return "Only an owner can answer this."
@@ -218,22 +264,32 @@ class Commands:
         session, asked = meant[0]
         by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
         service, shown = self._staff.service(session), approval_hash(asked)
-        counted = await service.answer(session, asked.call_id, verdict, by=by, shown=shown, reason=reason)
+        counted = await service.answer(
+            session, asked.call_id, verdict, by=by, shown=shown, reason=reason
+        )
         return "" if counted else "Somebody was faster, or it has expired."
 
     def _skills(self) -> Iterable[str]:
         learning = self._staff.agent().learner.learning
         try:
-            return [f"/{skill.name.replace('-', '_')} — {skill.description}" for skill in learning.commands(_RESERVED)]
+            return [
+                f"/{skill.name.replace('-', '_')} — {skill.description}"
+                for skill in learning.commands(_RESERVED)
+            ]
         except (LearningError, OSError):
             return []
 
     async def _skill(self, asking: Asking, name: str, words: str) -> str | None:
         """A skill by its name, with _ for - where a platform does not know that; None when it is just text."""
         learning = self._staff.agent(asking.binding.session).learner.learning
-        lines = [f"/{one} {words}".rstrip() for one in dict.fromkeys((name, name.replace("_", "-")))]
+        lines = [
+            f"/{one} {words}".rstrip()
+            for one in dict.fromkeys((name, name.replace("_", "-")))
+        ]
         for line in lines:
-            if (text := await asyncio.to_thread(learning.called, line, _RESERVED)) is not None:
+            if (
+                text := await asyncio.to_thread(learning.called, line, _RESERVED)
+            ) is not None:
                 break
         else:
             return f"There is no command /{name}. /help shows what there is."
@@ -242,9 +298,15 @@ class Commands:
         return ""
 
 
-async def _open_requests(service: SessionService, session: str) -> list[ApprovalRequested]:
+async def _open_requests(
+    service: SessionService, session: str
+) -> list[ApprovalRequested]:
     try:
-        return [asked for asked in await service.pending(session) if isinstance(asked, ApprovalRequested)]
+        return [
+            asked
+            for asked in await service.pending(session)
+            if isinstance(asked, ApprovalRequested)
+        ]
     except SessionNotFound:  # deleted since
         return []
 
@@ -257,7 +319,11 @@ def _named(words: str) -> tuple[str, str]:
 
 
 def _undone(report: UndoReport) -> str:
-    kept = f" {len(report.files.restored)} files are as they were." if report.files.restored else ""
+    kept = (
+        f" {len(report.files.restored)} files are as they were."
+        if report.files.restored
+        else ""
+    )
     return f"Taken back: {report.text[:200]}.{kept} /redo brings it back."
 
 
@@ -272,15 +338,45 @@ COMMANDS: tuple[Command, ...] = (
     Command("usage", "", "tokens and money of this session", Commands.usage),
     Command("title", "TEXT", "name this session", Commands.title),
     Command("compress", "", "make room in a long conversation", Commands.compress),
-    Command("approve", "N WORD", "allow what waits: once, session or always", Commands.approve),
-    Command("deny", "N WHY", "deny it; the model gets your reason, if you give one", Commands.deny),
-    Command("model", "NAME", "which model answers here; change it", Commands.model, "owner"),
-    Command("resume", "ID", "go on with a session from elsewhere", Commands.resume, "owner"),
-    Command("approvals", "MODE", "what is not asked: ask, auto-edit or full", Commands.approvals, "owner"),
-    Command("restart", "", "read the settings anew and connect again", Commands.restart, "owner"),
+    Command(
+        "approve",
+        "N WORD",
+        "allow what waits: once, session or always",
+        Commands.approve,
+    ),
+    Command(
+        "deny",
+        "N WHY",
+        "deny it; the model gets your reason, if you give one",
+        Commands.deny,
+    ),
+    Command(
+        "model", "NAME", "which model answers here; change it", Commands.model, "owner"
+    ),
+    Command(
+        "resume", "ID", "go on with a session from elsewhere", Commands.resume, "owner"
+    ),
+    Command(
+        "approvals",
+        "MODE",
+        "what is not asked: ask, auto-edit or full",
+        Commands.approvals,
+        "owner",
+    ),
+    Command(
+        "restart",
+        "",
+        "read the settings anew and connect again",
+        Commands.restart,
+        "owner",
+    ),
 )
 _RESERVED = frozenset((*(command.name for command in COMMANDS), *_ALIASES))
 
 
 def _model(info: ModelInfo) -> str:
-    return f"{info.provider}:{info.name}" if info.name else f"{info.provider} with its own model"
+    return (
+        f"{info.provider}:{info.name}"
+        if info.name
+        else f"{info.provider} with its own model"
+    )

@@ -43,14 +43,23 @@ log = logging.getLogger("hermes.gateway")
 
 _PAGE = 200  # rows
 _FIRST = 0.8  # seconds of writing before its beginning is shown: a short reply comes as one message
-_CLOSING = 0.1  # seconds between looks whether a turn that ended has left anything to do
+_CLOSING = (
+    0.1  # seconds between looks whether a turn that ended has left anything to do
+)
 _SILENT = 60.0  # seconds after which a turn of another process, of which nothing is heard, is not waited for
 _VOID = frozenset((ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic))
 _SHOWN = frozenset(
     kind.topic
     for kind in (
         *(UserMessage, AssistantMessage, TurnStarted, TurnEnded, ToolStarted),
-        *(ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered, PictureReduced, PictureWithheld),
+        *(
+            ApprovalRequested,
+            ApprovalAnswered,
+            QuestionAsked,
+            QuestionAnswered,
+            PictureReduced,
+            PictureWithheld,
+        ),
     )
 )
 _WAITS = "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; it still waits for an answer."
@@ -63,10 +72,14 @@ _NOTICES = {
 def concerns(event: Mapping[str, Any]) -> bool:
     """Whether a chat shows something because of this event of its session: words from a chat stand there already."""
     kind = event["type"]
-    return kind == MessageDelta.topic or (kind in _SHOWN and not (kind == UserMessage.topic and event.get("via")))
+    return kind == MessageDelta.topic or (
+        kind in _SHOWN and not (kind == UserMessage.topic and event.get("via"))
+    )
 
 
-def _is_same(one: ApprovalRequested | QuestionAsked, other: ApprovalRequested | QuestionAsked) -> bool:
+def _is_same(
+    one: ApprovalRequested | QuestionAsked, other: ApprovalRequested | QuestionAsked
+) -> bool:
     """Whether two questions ask the same: the answer to one would do for the other."""
     if isinstance(one, ApprovalRequested) and isinstance(other, ApprovalRequested):
         return approval_hash(one) == approval_hash(other)
@@ -156,7 +169,9 @@ class Delivery:
             for session, seq in asides:
                 for row in self._office.log.events(session, after=seq - 1, limit=1):
                     await self._show(row, [row])
-            while rows := self._office.log.events(self._binding.session, after=self._seq, limit=_PAGE):
+            while rows := self._office.log.events(
+                self._binding.session, after=self._seq, limit=_PAGE
+            ):
                 for row in rows:
                     await self._show(row, rows)
                     self._seq = row.seq
@@ -185,9 +200,16 @@ class Delivery:
                 await self._settle(row, event)
             case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
                 await self._remark(row, f"⚠️ {detail}")
-            case SessionCompacted() | CompactionFailed() if self._working:  # what a person asked for tells itself
-                words = compaction_words(msgspec.to_builtins(event) | {"type": event.topic})
-                await self._remark(row, f"{'⚠️' if isinstance(event, CompactionFailed) else 'ℹ️'} {words}")
+            case SessionCompacted() | CompactionFailed() if (
+                self._working
+            ):  # what a person asked for tells itself
+                words = compaction_words(
+                    msgspec.to_builtins(event) | {"type": event.topic}
+                )
+                await self._remark(
+                    row,
+                    f"{'⚠️' if isinstance(event, CompactionFailed) else 'ℹ️'} {words}",
+                )
             case TurnEnded():
                 await self._end(row, event)
             case _:
@@ -197,7 +219,9 @@ class Delivery:
         """Words that were said elsewhere are shown, so that the answer makes sense."""
         if message.via or message.origin != "user" or self._limits.whole:
             return
-        quoted = "\n".join(f"> {line}" for line in message.text.strip()[:1000].split("\n"))
+        quoted = "\n".join(
+            f"> {line}" for line in message.text.strip()[:1000].split("\n")
+        )
         await self._deliver(row, f"💻\n{quoted}")
 
     async def _say(self, row: Row, message: AssistantMessage) -> None:
@@ -223,8 +247,13 @@ class Delivery:
         if ended.reason == "crashed" and await self._office.asks(self._binding.session):
             notice = _WAITS
         else:
-            notice = _NOTICES.get(ended.reason, "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip())
-        text = "\n\n".join(part for part in (*self._remarks, self._said, notice) if part)
+            notice = _NOTICES.get(
+                ended.reason,
+                "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip(),
+            )
+        text = "\n\n".join(
+            part for part in (*self._remarks, self._said, notice) if part
+        )
         self._remarks.clear()
         if text:
             await self._deliver(row, text, adopt=True)
@@ -236,7 +265,11 @@ class Delivery:
     def _answered(self, started: TurnStarted) -> tuple[str, ...]:
         """The ids of the messages that a turn answers."""
         session = self._binding.session
-        rows = (row for seq in started.inputs for row in self._office.log.events(session, after=seq - 1, limit=1))
+        rows = (
+            row
+            for seq in started.inputs
+            for row in self._office.log.events(session, after=seq - 1, limit=1)
+        )
         events = [row.event for row in rows]
         here = f"{self._binding.key}#"
         said = [one.via for one in events if isinstance(one, UserMessage)]
@@ -247,13 +280,20 @@ class Delivery:
         session = self._binding.session
         files: tuple[OutgoingFile, ...] = ()
         if "](" in text:
-            files = await asyncio.to_thread(outgoing_files, text, self._office.folder(session), self._file_limit)
+            files = await asyncio.to_thread(
+                outgoing_files, text, self._office.folder(session), self._file_limit
+            )
         answers = self._answers if adopt else ()
-        parts = [Outbound(text=part, answers=answers) for part in split(text, self._limits.text, self._limits.size)]
+        parts = [
+            Outbound(text=part, answers=answers)
+            for part in split(text, self._limits.text, self._limits.size)
+        ]
         if files and parts:
             parts.append(Outbound(text="", files=files))
         begun = self._begun if adopt else []
-        left = await self._post.deliver(self._binding.key, self.chat, (session, row.seq), parts, begun)
+        left = await self._post.deliver(
+            self._binding.key, self.chat, (session, row.seq), parts, begun
+        )
         if adopt:
             self._begun = left
             self._shown.clear()
@@ -270,7 +310,9 @@ class Delivery:
         if self._office.time() < self._edit_at:
             return
         wait = 0.0
-        for number, part in enumerate(split(self._text, self._limits.text, self._limits.size)):
+        for number, part in enumerate(
+            split(self._text, self._limits.text, self._limits.size)
+        ):
             out = Outbound(text=part, unfinished=True)
             if number < len(self._begun):
                 begun = self._begun[number]
@@ -278,7 +320,9 @@ class Delivery:
                     wait = await self._post.change(self.chat, begun.message, out)
                     self._shown[begun.id] = part
                 continue
-            piece = await self._post.begin(self._binding.key, self.chat, self._binding.session, number, out)
+            piece = await self._post.begin(
+                self._binding.key, self.chat, self._binding.session, number, out
+            )
             if piece is None:
                 wait = self._limits.edit_every * 5
                 break
@@ -287,22 +331,38 @@ class Delivery:
         self._activity.spoke()
         self._edit_at = self._office.time() + max(self._limits.edit_every, wait)
 
-    async def _ask(self, row: Row, asked: ApprovalRequested | QuestionAsked, around: list[Row]) -> None:
+    async def _ask(
+        self, row: Row, asked: ApprovalRequested | QuestionAsked, around: list[Row]
+    ) -> None:
         """Puts a question to whoever may answer it. One that is answered already is not asked any more."""
         for other in around:
             answer = other.event
-            if isinstance(answer, ApprovalAnswered | QuestionAnswered) and answer.call_id == asked.call_id:
+            if (
+                isinstance(answer, ApprovalAnswered | QuestionAnswered)
+                and answer.call_id == asked.call_id
+            ):
                 return
-        before = [seq for seq, other in self._office.asked(row, asked.call_id) if _is_same(other, asked)]
+        before = [
+            seq
+            for seq, other in self._office.asked(row, asked.call_id)
+            if _is_same(other, asked)
+        ]
         if any(self._office.ledger.everywhere(row.session, seq) for seq in before):
             return  # it was asked before a crash, and its buttons are still good
         for key, chat, elsewhere in self._office.audience(self._binding, asked):
             post = self._office.posts[chat.platform]
-            out = asking(row.session, asked, buttons=post.adapter.limits.buttons, elsewhere=elsewhere)
+            out = asking(
+                row.session,
+                asked,
+                buttons=post.adapter.limits.buttons,
+                elsewhere=elsewhere,
+            )
             await post.deliver(key, chat, (row.session, row.seq), [out])
         self._activity.spoke()
 
-    async def _settle(self, row: Row, answered: ApprovalAnswered | QuestionAnswered) -> None:
+    async def _settle(
+        self, row: Row, answered: ApprovalAnswered | QuestionAnswered
+    ) -> None:
         """Everybody who was asked sees the answer that counts."""
         found = self._office.asked(row, answered.call_id)
         if not found:
@@ -310,22 +370,36 @@ class Delivery:
         asked = found[-1][1]
         if answered.by == "nobody":
             if isinstance(asked, ApprovalRequested) and not self._limits.whole:
-                await self._deliver(row, f"⛔ `{asked.name}` was not allowed: there is nobody to ask.")
+                await self._deliver(
+                    row, f"⛔ `{asked.name}` was not allowed: there is nobody to ask."
+                )
             return
         for seq, _ in found:
             for key, piece in self._office.ledger.everywhere(row.session, seq):
-                await self._office.settle(key, piece, settled(row.session, asked, answered))
+                await self._office.settle(
+                    key, piece, settled(row.session, asked, answered)
+                )
         if answered.by == "expired":
             name = asked.name if isinstance(asked, ApprovalRequested) else "question"
-            await self._deliver(row, f"⌛ Nobody answered in time, so `{name}` was denied.")
+            await self._deliver(
+                row, f"⌛ Nobody answered in time, so `{name}` was denied."
+            )
 
     def _is_quiet(self) -> bool:
         """Whether this can end; then that is written down, with no pause after the look."""
         office, binding = self._office, self._binding
         if self._wake.is_set() or self._rows:
             return False
-        lost = self._working and office.time() - self._heard > _SILENT and not office.works_on(binding.session)
-        if (self._working and not lost) or office.works_on(binding.session) or office.expects(binding.key):
+        lost = (
+            self._working
+            and office.time() - self._heard > _SILENT
+            and not office.works_on(binding.session)
+        )
+        if (
+            (self._working and not lost)
+            or office.works_on(binding.session)
+            or office.expects(binding.key)
+        ):
             return False
         office.rest(binding, self._seq)
         return True

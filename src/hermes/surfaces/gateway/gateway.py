@@ -48,14 +48,18 @@ class Gateway:
         self._access = Access(gateway, app.store.people, app.clock)
         self.staff = Staff(app, secrets, "gateway", self._place)
         self._office = Office(app, self.staff, self._access)
-        self._reception = Reception(app, self.staff, self._access, self._office, Rooms(app, self._office))
+        self._reception = Reception(
+            app, self.staff, self._access, self._office, Rooms(app, self._office)
+        )
         self._listener = Listener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
         self._aside: list[asyncio.Task[None]] = []
         self._stopping = asyncio.Event()
-        self.status = Status(this_process(), app.clock.now(), app.clock.now(), __version__)
+        self.status = Status(
+            this_process(), app.clock.now(), app.clock.now(), __version__
+        )
 
     async def start(self) -> None:
         """Settles, then connects. Returns when everything has begun; connecting goes on by itself."""
@@ -76,7 +80,9 @@ class Gateway:
         self._reception.replay()
         self._connect()
         self.status.state = "running"
-        self._app.bus.publish("gateway.startup", {"platform": ",".join(self._supervisors), "user": ""})
+        self._app.bus.publish(
+            "gateway.startup", {"platform": ",".join(self._supervisors), "user": ""}
+        )
 
     async def reload(self, settings: Settings, secrets: Secrets) -> None:
         """Goes on with new settings. Turns that run end as they began; platforms connect anew."""
@@ -89,7 +95,9 @@ class Gateway:
         if self._app.outside is not None:
             await asyncio.to_thread(self._app.outside.reload, secrets)
         await self._listener.close()
-        self._listener = Listener(settings.gateway.host, settings.gateway.port, self._app.errors)
+        self._listener = Listener(
+            settings.gateway.host, settings.gateway.port, self._app.errors
+        )
         await self._build()
         self._connect()
         self.status.problem = ""
@@ -103,10 +111,17 @@ class Gateway:
         try:
             async with asyncio.timeout(patience):
                 await self._reception.drained()
-                parked = {session for service in self.staff.services() for session in await service.park()}
+                parked = {
+                    session
+                    for service in self.staff.services()
+                    for session in await service.park()
+                }
                 await self._quiet(parked)
         except TimeoutError:
-            log.warning("turns still run after %g seconds: they are stopped, and go on after the next start", patience)
+            log.warning(
+                "turns still run after %g seconds: they are stopped, and go on after the next start",
+                patience,
+            )
         await self.staff.close()
         await self._office.close()
         for task in self._aside:
@@ -151,10 +166,18 @@ class Gateway:
             except HermesError as error:
                 log.error("%s does not run: %s", name, in_sentences(error))  # noqa: TRY400 - the words say it all
                 now = self._app.clock.now()
-                self._broken.append(PartStatus(name, "failed", now, error=in_sentences(error), error_at=now))
+                self._broken.append(
+                    PartStatus(
+                        name, "failed", now, error=in_sentences(error), error_at=now
+                    )
+                )
                 continue
             self._supervisors[name] = self._supervise(part)
-        adapters = {one.part.name for one in self._supervisors.values() if isinstance(one.part, Adapter)}
+        adapters = {
+            one.part.name
+            for one in self._supervisors.values()
+            if isinstance(one.part, Adapter)
+        }
         for gone in set(self._office.posts) - adapters:
             await self._office.dismiss(gone)
         if settings.gateway.voice_model:
@@ -173,7 +196,9 @@ class Gateway:
         if isinstance(part, Adapter):
             post = self._office.posts.get(part.name)
             if post is None:
-                post = self._office.posts[part.name] = Post(part, self._app.store.chats, Counters())
+                post = self._office.posts[part.name] = Post(
+                    part, self._app.store.chats, Counters()
+                )
             post.adapter = part
             supervisor.status.counters = post.counters
         return supervisor
@@ -214,7 +239,10 @@ class Gateway:
         try:
             done = await asyncio.wait_for(self._office.catch_up(platform), _BACKLOG)
         except TimeoutError:
-            log.warning("%s: not all that was left over is delivered yet; new messages are taken", platform)
+            log.warning(
+                "%s: not all that was left over is delivered yet; new messages are taken",
+                platform,
+            )
             return
         if done:
             log.info("%s: what was left over in %d chats is delivered", platform, done)
@@ -224,7 +252,10 @@ class Gateway:
         binding = self._app.store.chats.of_session(session)
         if binding is None:
             return Place()
-        attended = binding.key.partition("/")[0] not in _UNATTENDED and self._access.has_approver()
+        attended = (
+            binding.key.partition("/")[0] not in _UNATTENDED
+            and self._access.has_approver()
+        )
         return Place(binding.model, attended)
 
     async def _beat(self) -> None:
@@ -246,9 +277,17 @@ class Gateway:
     def _state(self) -> object:
         """Brings the status up to date; what of it is worth being written at once."""
         status = self.status
-        status.parts = [*(one.status for one in self._supervisors.values()), *self._broken]
+        status.parts = [
+            *(one.status for one in self._supervisors.values()),
+            *self._broken,
+        ]
         status.turns = sum(service.turns for service in self.staff.services())
         status.url = self._listener.url
         status.problems = self._app.errors.problems()
         failing = [one.what for one in status.problems if not one.is_over]
-        return status.state, status.problem, failing, [(one.name, one.state, one.error_at) for one in status.parts]
+        return (
+            status.state,
+            status.problem,
+            failing,
+            [(one.name, one.state, one.error_at) for one in status.parts],
+        )

@@ -8,7 +8,9 @@ from hermes.app import App
 from hermes.surfaces.gateway.port import Chat, Person
 from hermes.surfaces.gateway.rules import key_of
 
-_OVERLAP = 60.0  # seconds that are looked at once more; what was taken in is known by its id
+_OVERLAP = (
+    60.0  # seconds that are looked at once more; what was taken in is known by its id
+)
 _LONGEST = 24 * 3600.0  # seconds: what is older is not answered any more
 _CHATS = 50  # that are looked into
 
@@ -43,5 +45,9 @@ class Known:
             chat = msgspec.json.decode(binding.chat, type=Chat)
             if chat.platform == self._platform:
                 chats[chat.id, chat.thread] = chat
-                chats.setdefault((chat.id, ""), msgspec.structs.replace(chat, thread=""))
-        return Absence(max(heard - _OVERLAP, now - _LONGEST), tuple(chats.values())[:_CHATS])
+                chats.setdefault(
+                    (chat.id, ""), msgspec.structs.replace(chat, thread="")
+                )
+        return Absence(
+            max(heard - _OVERLAP, now - _LONGEST), tuple(chats.values())[:_CHATS]
+        )

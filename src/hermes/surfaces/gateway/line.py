@@ -27,7 +27,9 @@ async def together(*work: Coroutine[Any, Any, object]) -> None:
         await end(tasks)
 
 
-async def watch(is_up: Callable[[], Awaitable[bool]], inlet: Inlet, patience: float) -> None:
+async def watch(
+    is_up: Callable[[], Awaitable[bool]], inlet: Inlet, patience: float
+) -> None:
     """Shows when the library is cut off; raises Unreachable when it does not come back by itself."""
     loop = asyncio.get_running_loop()
     lost = 0.0
@@ -40,7 +42,9 @@ async def watch(is_up: Callable[[], Awaitable[bool]], inlet: Inlet, patience: fl
             lost = loop.time()
             inlet.disturbed("the connection was lost; it is being made anew")
         elif loop.time() - lost > patience:
-            raise Unreachable(f"the connection was lost and did not come back within {patience:g} seconds")
+            raise Unreachable(
+                f"the connection was lost and did not come back within {patience:g} seconds"
+            )
         await asyncio.sleep(_LOOK)
 
 

@@ -15,7 +15,9 @@ from hermes.surfaces.web.listening import listen
 if TYPE_CHECKING:
     from hermes.surfaces.web.haste import HastyRequests
 
-Application: TypeAlias = Callable[[dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any]
+Application: TypeAlias = Callable[
+    [dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any
+]
 
 _PATIENCE = 5  # seconds for connections to end
 
@@ -32,7 +34,9 @@ class Listener:
         self._serving: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self.url = ""
-        self.requests: type[HastyRequests] | None = None  # another way to speak with callers than the usual one
+        self.requests: type[HastyRequests] | None = (
+            None  # another way to speak with callers than the usual one
+        )
 
     async def add(self, path: str, application: Application) -> str:
         """Serves an application at `path` and below; the address of it on this machine."""
@@ -60,7 +64,10 @@ class Listener:
             from hermes.surfaces.web.haste import HastyRequests
             from hermes.surfaces.web.server import Server
         except ImportError as error:
-            raise HermesError("Listening needs a part that is not installed.", hint=install_hint("web")) from error
+            raise HermesError(
+                "Listening needs a part that is not installed.",
+                hint=install_hint("web"),
+            ) from error
         hint = "Choose another: hermes config set gateway.port 8711"
         place = listen(self._host, self._port, who="The gateway", hint=hint)
         config = uvicorn.Config(
@@ -77,7 +84,9 @@ class Listener:
             timeout_graceful_shutdown=_PATIENCE,
         )
         self._server = server = Server(config, self._errors, "the gateway")
-        self._serving = asyncio.get_running_loop().create_task(server.serve(sockets=[place]))
+        self._serving = asyncio.get_running_loop().create_task(
+            server.serve(sockets=[place])
+        )
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.url = f"http://{host}:{place.getsockname()[1]}"
 
@@ -90,9 +99,14 @@ class Listener:
         await answer(send, 404, b"There is nothing here.\n")
 
 
-async def answer(send: Any, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+async def answer(
+    send: Any, status: int, body: bytes, kind: str = "text/plain; charset=utf-8"
+) -> None:
     """A whole answer."""
-    headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
+    headers = [
+        (b"content-type", kind.encode()),
+        (b"content-length", str(len(body)).encode()),
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -10,7 +10,12 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.staff import Staff
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from hermes.store.chats import Binding, Chats, Piece
 from hermes.store.log import SessionLog
 from hermes.store.row import Row
@@ -22,7 +27,10 @@ from hermes.surfaces.gateway.split import split
 
 log = logging.getLogger("hermes.gateway")
 
-_QUESTIONS = frozenset(kind.topic for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered))
+_QUESTIONS = frozenset(
+    kind.topic
+    for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered)
+)
 _REMEMBERED = 4096  # sessions of which it is known whether they have a chat
 _ASKED = "An owner was asked."
 _NOBODY = "No owner has a chat with me yet. An owner can answer on the machine: `hermes --resume {session}`."
@@ -82,23 +90,37 @@ class Office:
     def post(self, platform: str) -> Post:
         """The way out to a platform. Raises when it does not run."""
         if platform not in self.posts:
-            raise AdapterError(f"{platform} does not run here.", hint="See: hermes gateway status")
+            raise AdapterError(
+                f"{platform} does not run here.", hint="See: hermes gateway status"
+            )
         return self.posts[platform]
 
     async def dismiss(self, platform: str) -> None:
         """A platform does not run any more: nothing of it is kept here. What is left is delivered when it is back."""
         self.posts.pop(platform, None)
-        keys = [key for key in {*self._tasks, *self._handled} if key.partition("/")[0] == platform]
+        keys = [
+            key
+            for key in {*self._tasks, *self._handled}
+            if key.partition("/")[0] == platform
+        ]
         tasks = [self._tasks[key] for key in keys if key in self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        noted = [self.ledger.handled(platform, name) for key in keys for name in self._handled.pop(key, ())]
+        noted = [
+            self.ledger.handled(platform, name)
+            for key in keys
+            for name in self._handled.pop(key, ())
+        ]
         await asyncio.gather(*map(asyncio.wrap_future, noted))
 
     async def catch_up(self, platform: str) -> int:
         """Delivers what was not delivered to a platform when it was last there; in how many chats."""
-        behind = [one.key for one in self.ledger.behind() if one.key.partition("/")[0] == platform]
+        behind = [
+            one.key
+            for one in self.ledger.behind()
+            if one.key.partition("/")[0] == platform
+        ]
         for key in behind:
             self._begin(key)
         active = [self._active[key] for key in behind if key in self._active]
@@ -151,12 +173,18 @@ class Office:
 
     def rest(self, binding: Binding, seq: int) -> None:
         """A chat has nothing left to do."""
-        self.ledger.rest(binding.key, binding.session, seq, self._handled.pop(binding.key, ()))
+        self.ledger.rest(
+            binding.key, binding.session, seq, self._handled.pop(binding.key, ())
+        )
         self._active.pop(binding.key, None)
 
     def tell(self, topic: str, binding: Binding, **more: str) -> None:
         """Publishes what the gateway does. Hooks are told of it, and of what happens in sessions, by `app`."""
-        about = {"platform": binding.key.partition("/")[0], "user": binding.person, "session_id": binding.session}
+        about = {
+            "platform": binding.key.partition("/")[0],
+            "user": binding.person,
+            "session_id": binding.session,
+        }
         self._app.bus.publish(topic, about | more)
 
     async def take(self, target: str, text: str) -> None:
@@ -166,15 +194,21 @@ class Office:
         name, _, thread = place.partition("/")
         limits = post.adapter.limits
         for part in split(text, limits.text, limits.size):
-            if not await post.tell(Chat(platform, name, thread=thread), Outbound(text=part)):
+            if not await post.tell(
+                Chat(platform, name, thread=thread), Outbound(text=part)
+            ):
                 raise AdapterError(f"{platform} does not take it for {place}.")
 
-    def audience(self, binding: Binding, asked: ApprovalRequested | QuestionAsked) -> list[tuple[str, Chat, str]]:
+    def audience(
+        self, binding: Binding, asked: ApprovalRequested | QuestionAsked
+    ) -> list[tuple[str, Chat, str]]:
         """Where a question is put, and who can answer it if nobody can there."""
         chat = msgspec.json.decode(binding.chat, type=Chat)
         if isinstance(asked, QuestionAsked):
             return [(binding.key, chat, "")]
-        if self._access.may_approve(self._access.role(chat.platform, Person(binding.person))):
+        if self._access.may_approve(
+            self._access.role(chat.platform, Person(binding.person))
+        ):
             return [(binding.key, chat, "")]
         owners = self._owners(binding.key)
         who = _ASKED if owners else _NOBODY.format(session=binding.session)
@@ -184,13 +218,17 @@ class Office:
         """Whether such a person may answer a request for approval."""
         return self._access.may_approve(role)
 
-    def asked(self, row: Row, call_id: str) -> list[tuple[int, ApprovalRequested | QuestionAsked]]:
+    def asked(
+        self, row: Row, call_id: str
+    ) -> list[tuple[int, ApprovalRequested | QuestionAsked]]:
         """The question that a row is about, with the seq of its rows before: after a crash it is asked once more."""
         found: list[tuple[int, ApprovalRequested | QuestionAsked]] = []
         for other in self.log.every_event(row.session):
             if other.seq >= row.seq:
                 break
-            if other.type in _QUESTIONS and isinstance(asked := other.event, ApprovalRequested | QuestionAsked):
+            if other.type in _QUESTIONS and isinstance(
+                asked := other.event, ApprovalRequested | QuestionAsked
+            ):
                 found += [(other.seq, asked)] if asked.call_id == call_id else []
         return found
 
@@ -209,8 +247,16 @@ class Office:
         """Chats between Hermes and an owner alone, each owner's most recent one."""
         found: list[tuple[str, Chat, str]] = []
         for platform, person in self._access.owners():
-            theirs = self.ledger.of_person(platform, person) if platform in self.posts else []
-            chats = ((one.key, msgspec.json.decode(one.chat, type=Chat), "") for one in theirs if one.key != but)
+            theirs = (
+                self.ledger.of_person(platform, person)
+                if platform in self.posts
+                else []
+            )
+            chats = (
+                (one.key, msgspec.json.decode(one.chat, type=Chat), "")
+                for one in theirs
+                if one.key != but
+            )
             found += [one for one in chats if one[1].kind == "direct"][:1]
         return found
 
@@ -230,7 +276,11 @@ class Office:
 
     def _take(self, session: str, event: Mapping[str, Any]) -> None:
         key = self._key(session)
-        if not key and event["type"] in _QUESTIONS and isinstance(root := event.get("root_session_id"), str):
+        if (
+            not key
+            and event["type"] in _QUESTIONS
+            and isinstance(root := event.get("root_session_id"), str)
+        ):
             key = self._key(root)
         if key and concerns(event):
             self._begin(key)

@@ -73,9 +73,13 @@ class Inbound(msgspec.Struct, frozen=True, omit_defaults=True):
     person: Person
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
-    addressed: bool = True  # in a group: Hermes was mentioned, replied to, or given a command
+    addressed: bool = (
+        True  # in a group: Hermes was mentioned, replied to, or given a command
+    )
     pressed: str = ""  # `data` of the button
-    message: str = ""  # id of the message in its chat; for a press, of the message with the button
+    message: str = (
+        ""  # id of the message in its chat; for a press, of the message with the button
+    )
     ref: str = ""  # what the adapter needs to answer a press (`told`)
 
 
@@ -103,7 +107,9 @@ class Outbound(msgspec.Struct, frozen=True):
     files: tuple[OutgoingFile, ...] = ()
     reply_to: str = ""  # id of the message it answers
     key: str = ""  # the same for each attempt at the same message; for platforms that drop repeats
-    answers: tuple[str, ...] = ()  # ids of what came in and is answered by it, where a turn is one message
+    answers: tuple[
+        str, ...
+    ] = ()  # ids of what came in and is answered by it, where a turn is one message
     unfinished: bool = False  # more will follow by `edit`
 
 
@@ -121,7 +127,9 @@ class Limits(msgspec.Struct, frozen=True):
     edit_every: float = 1.0  # seconds between two changes of a message
     buttons: bool = True
     file_bytes: int = 20_000_000  # the largest file, either way; 0 for none
-    typing: float = 5.0  # seconds that "typing" stays visible; 0 when there is no such thing
+    typing: float = (
+        5.0  # seconds that "typing" stays visible; 0 when there is no such thing
+    )
     whole: bool = False  # one message for a whole turn: e-mail, a webhook
 
 
@@ -197,7 +205,9 @@ class Adapter(Part):
 
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         """The content of a file that came in; Refused when it has more than `most` bytes."""
-        raise Refused(f"files of {attachment.size or most} bytes can't be received here")
+        raise Refused(
+            f"files of {attachment.size or most} bytes can't be received here"
+        )
 
     async def told(self, inbound: Inbound, note: str) -> None:
         """A press was dealt with; `note` is shown to the one who pressed, where the platform can do that."""

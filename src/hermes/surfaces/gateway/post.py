@@ -26,7 +26,13 @@ log = logging.getLogger("hermes.gateway")
 
 _T = TypeVar("_T")
 _FIRST, _LONGEST = 1.0, 30.0  # seconds between attempts
-_FETCHING = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts at a file; then its message goes on without
+_FETCHING = (
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+)  # seconds between attempts at a file; then its message goes on without
 _MOST_WAIT = 3600.0  # seconds that a platform may have us wait at once
 
 
@@ -52,7 +58,12 @@ class Post:
         self._ledger = ledger
 
     async def deliver(
-        self, key: str, chat: Chat, row: tuple[str, int], parts: Sequence[Outbound], begun: Sequence[Piece] = ()
+        self,
+        key: str,
+        chat: Chat,
+        row: tuple[str, int],
+        parts: Sequence[Outbound],
+        begun: Sequence[Piece] = (),
     ) -> list[Piece]:
         """Sees to it that the parts of a row are there, each once. `begun` are messages that were made for it while
         its text was still being written: they become its parts. Those that were not needed come back."""
@@ -65,15 +76,23 @@ class Post:
                 continue
             if piece is None and drafts:
                 piece = drafts.pop(0)
-            if piece is None and part.buttons:  # their data names the piece; the rest is known by its row
-                piece = await asyncio.wrap_future(self._ledger.sending(key, session, seq, number))
+            if (
+                piece is None and part.buttons
+            ):  # their data names the piece; the rest is known by its row
+                piece = await asyncio.wrap_future(
+                    self._ledger.sending(key, session, seq, number)
+                )
             piece = piece or Piece(0, session, seq, number)
             arrived = await self._arrive(chat, piece, _named(part, piece))
-            piece = msgspec.structs.replace(arrived, session=session, seq=seq, part=number)
+            piece = msgspec.structs.replace(
+                arrived, session=session, seq=seq, part=number
+            )
             await asyncio.wrap_future(self._ledger.sent(key, piece))
         return drafts
 
-    async def begin(self, key: str, chat: Chat, session: str, part: int, out: Outbound) -> Piece | None:
+    async def begin(
+        self, key: str, chat: Chat, session: str, part: int, out: Outbound
+    ) -> Piece | None:
         """Sends the beginning of what is still being written; None when the platform is too busy for that."""
         piece = await asyncio.wrap_future(self._ledger.sending(key, session, 0, part))
         try:
@@ -118,7 +137,9 @@ class Post:
                 return await self.adapter.fetch(attachment, most)
             except (Unreachable, TooFast) as error:
                 self._count(error)
-                await asyncio.sleep(max(wait, error.seconds if isinstance(error, TooFast) else 0.0))
+                await asyncio.sleep(
+                    max(wait, error.seconds if isinstance(error, TooFast) else 0.0)
+                )
         return await self.adapter.fetch(attachment, most)
 
     async def finish(self, chat: Chat, message: str, out: Outbound) -> None:
@@ -136,7 +157,11 @@ class Post:
             try:
                 await self._insist(lambda: self.adapter.edit(chat, piece.message, part))
             except Refused as error:
-                log.info("%s: a begun message can't be finished, so it is sent anew: %s", self.adapter.name, error)
+                log.info(
+                    "%s: a begun message can't be finished, so it is sent anew: %s",
+                    self.adapter.name,
+                    error,
+                )
             else:
                 self.counters.edited += 1
                 return msgspec.structs.replace(piece, state="sent")
@@ -161,7 +186,12 @@ class Post:
                 await asyncio.sleep(min(error.seconds, _MOST_WAIT))
             except AdapterError as error:
                 self._count(error)
-                log.warning("%s: not delivered yet, tried again in %g s: %s", self.adapter.name, wait, error)
+                log.warning(
+                    "%s: not delivered yet, tried again in %g s: %s",
+                    self.adapter.name,
+                    wait,
+                    error,
+                )
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, _LONGEST)
 
@@ -175,16 +205,29 @@ class Post:
 
     def _refuse(self, chat: Chat, error: Refused) -> None:
         self.counters.refused += 1
-        log.error("%s: a message to chat %s can't be delivered: %s", self.adapter.name, chat.id, error)
+        log.error(
+            "%s: a message to chat %s can't be delivered: %s",
+            self.adapter.name,
+            chat.id,
+            error,
+        )
 
 
 def _key(piece: Piece) -> str:
-    return f"hermes-{piece.id}" if piece.id else f"{piece.session}-{piece.seq}-{piece.part}"
+    return (
+        f"hermes-{piece.id}"
+        if piece.id
+        else f"{piece.session}-{piece.seq}-{piece.part}"
+    )
 
 
 def _named(out: Outbound, piece: Piece) -> Outbound:
     """With the number of its piece: for platforms that drop repeats, and in the data of its buttons."""
     rows = tuple(
-        tuple(Button(button.label, button.data.replace("*", str(piece.id))) for button in row) for row in out.buttons
+        tuple(
+            Button(button.label, button.data.replace("*", str(piece.id)))
+            for button in row
+        )
+        for row in out.buttons
     )
     return msgspec.structs.replace(out, key=out.key or _key(piece), buttons=rows)

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from hermes.core.answers import approval_hash
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested, QuestionAnswered, QuestionAsked
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.port import Button, Outbound
 from hermes.surfaces.terminal.text import cut, one_line
@@ -14,8 +19,16 @@ Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 Asked: TypeAlias = ApprovalRequested | QuestionAsked
 Answered: TypeAlias = ApprovalAnswered | QuestionAnswered
 
-_LABELS: dict[Verdict, str] = {"once": "Allow", "session": "This session", "always": "Always", "deny": "Deny"}
-_REACHES = {"network": "It may use the network.", "machine": "It runs outside the sandbox."}
+_LABELS: dict[Verdict, str] = {
+    "once": "Allow",
+    "session": "This session",
+    "always": "Always",
+    "deny": "Deny",
+}
+_REACHES = {
+    "network": "It may use the network.",
+    "machine": "It runs outside the sandbox.",
+}
 _SAID: dict[Verdict, str] = {
     "once": "✅ Allowed",
     "session": "✅ Allowed for this session",
@@ -38,7 +51,11 @@ def read_press(data: str) -> Press | None:
     """The press of one of our buttons; None for another's."""
     mark, _, rest = data.partition(":")
     number, _, word = rest.partition(":")
-    return Press(int(number), word) if mark == "ask" and number.isdigit() and word else None
+    return (
+        Press(int(number), word)
+        if mark == "ask" and number.isdigit() and word
+        else None
+    )
 
 
 def verdict_of(word: str) -> Verdict | None:
@@ -61,10 +78,18 @@ def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
         f"/approve {number_of(session, asked)} — `{asked.name}`: {cut(one_line(mask(asked.summary)), _LINE)}"
         for session, asked in waiting
     ]
-    return "\n".join([f"{len(rows)} requests wait here. Which one? /deny takes a number too.", "", *rows])
+    return "\n".join(
+        [
+            f"{len(rows)} requests wait here. Which one? /deny takes a number too.",
+            "",
+            *rows,
+        ]
+    )
 
 
-def asking(session: str, asked: Asked, *, buttons: bool, elsewhere: str = "") -> Outbound:
+def asking(
+    session: str, asked: Asked, *, buttons: bool, elsewhere: str = ""
+) -> Outbound:
     """The question of a session as a message; `elsewhere` says who answers it, if nobody here can.
 
     The number of the message takes the place of `*` in the buttons' data.
@@ -80,7 +105,9 @@ def asking(session: str, asked: Asked, *, buttons: bool, elsewhere: str = "") ->
         return Outbound(
             text=f"{text}\n\nAnswer with /approve {number}{lasting} or /deny {number}, with a reason if you like."
         )
-    words: tuple[Verdict, ...] = ("once", "session", "always") if asked.memorable else ("once",)
+    words: tuple[Verdict, ...] = (
+        ("once", "session", "always") if asked.memorable else ("once",)
+    )
     row = tuple(Button(_LABELS[word], f"ask:*:{word}") for word in words)
     return Outbound(text=text, buttons=(row, (Button(_LABELS["deny"], "ask:*:deny"),)))
 
@@ -89,11 +116,23 @@ def _described(session: str, asked: ApprovalRequested) -> str:
     """What is to happen, and why it is asked."""
     what = mask(asked.summary)
     if (left := len(what) - _MOST) > 0:
-        note = f"… {left:,} characters left out; a terminal or the dashboard shows them …"
+        note = (
+            f"… {left:,} characters left out; a terminal or the dashboard shows them …"
+        )
         what = f"{what[: _MOST - 200]}\n{note}\n{what[-200:]}"
     head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
-    covers = f"“This session” covers: {asked.scope or 'only this exact call'}" if asked.memorable else ""
-    lines = [head, _block(what), mask(asked.reason), _REACHES.get(asked.reach, ""), mask(covers)]
+    covers = (
+        f"“This session” covers: {asked.scope or 'only this exact call'}"
+        if asked.memorable
+        else ""
+    )
+    lines = [
+        head,
+        _block(what),
+        mask(asked.reason),
+        _REACHES.get(asked.reach, ""),
+        mask(covers),
+    ]
     return "\n".join(line for line in lines if line)
 
 
@@ -103,14 +142,23 @@ def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
     if not options:
         return Outbound(text=f"{text}\n\nYour next message is the answer.")
     if not buttons:
-        return Outbound(text="\n".join([text, *(f"{number}. {one}" for number, one in enumerate(options, 1))]))
-    rows = tuple((Button(option[:60], f"ask:*:{number}"),) for number, option in enumerate(options))
+        return Outbound(
+            text="\n".join(
+                [text, *(f"{number}. {one}" for number, one in enumerate(options, 1))]
+            )
+        )
+    rows = tuple(
+        (Button(option[:60], f"ask:*:{number}"),)
+        for number, option in enumerate(options)
+    )
     return Outbound(text=text, buttons=rows)
 
 
 def settled(session: str, asked: Asked, answered: Answered) -> str:
     """The question's message once it is answered: everybody sees what was said, and by whom."""
-    by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(answered.by, answered.by)
+    by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(
+        answered.by, answered.by
+    )
     if isinstance(answered, QuestionAnswered):
         text = asked.text if isinstance(asked, QuestionAsked) else ""
         answer = f"➡️ {answered.text}" if answered.text is not None else "⌛ No answer"
@@ -123,7 +171,10 @@ def settled(session: str, asked: Asked, answered: Answered) -> str:
 
 def _block(text: str) -> str:
     """As code, whatever backticks are in it."""
-    longest = max((len(run) for run in text.replace("\n", " ").split(" ") if set(run) == {"`"}), default=0)
+    longest = max(
+        (len(run) for run in text.replace("\n", " ").split(" ") if set(run) == {"`"}),
+        default=0,
+    )
     fence = "`" * max(3, longest + 1)
     while fence in text:
         fence += "`"

@@ -38,7 +38,9 @@ _NAME = 60  # characters of a person's name before their words in a group
 class Reception:
     """Takes messages from all platforms."""
 
-    def __init__(self, app: App, staff: Staff, access: Access, office: Office, rooms: Rooms) -> None:
+    def __init__(
+        self, app: App, staff: Staff, access: Access, office: Office, rooms: Rooms
+    ) -> None:
         self._app = app
         self._staff = staff
         self._access = access
@@ -76,7 +78,9 @@ class Reception:
         ledger = self._app.store.chats
         self._office.expect(key)
         try:
-            if not await asyncio.wrap_future(ledger.accept(inbound.chat.platform, inbound.id, data, key)):
+            if not await asyncio.wrap_future(
+                ledger.accept(inbound.chat.platform, inbound.id, data, key)
+            ):
                 counters.repeated += 1
                 return "repeated"
             counters.received += 1
@@ -91,7 +95,12 @@ class Reception:
             try:
                 inbound = msgspec.json.decode(waiting.data, type=Inbound)
             except msgspec.MsgspecError as error:
-                log.warning("a message that waits can't be read (%s %s): %s", waiting.platform, waiting.id, error)
+                log.warning(
+                    "a message that waits can't be read (%s %s): %s",
+                    waiting.platform,
+                    waiting.id,
+                    error,
+                )
                 continue
             if waiting.platform in self._office.posts:
                 key = key_of(inbound.chat, inbound.person, self._settings.sessions)
@@ -124,8 +133,13 @@ class Reception:
             inbound, again = lane.popleft()
             try:
                 await self._deal(key, inbound, again=again)
-            except Exception:  # the boundary of a request: one message must not end the chat
-                log.exception("a message of %s was not dealt with; the next start tries again", key)
+            except (
+                Exception
+            ):  # the boundary of a request: one message must not end the chat
+                log.exception(
+                    "a message of %s was not dealt with; the next start tries again",
+                    key,
+                )
             finally:
                 self._office.came(key)
         del self._lanes[key]
@@ -139,11 +153,16 @@ class Reception:
             await self._tell(inbound, f"⚠️ {in_sentences(error)}")
         except Exception:
             log.exception("a message of %s was not dealt with", key)
-            await self._tell(inbound, "⚠️ Something went wrong inside Hermes. The log of the gateway says what.")
+            await self._tell(
+                inbound,
+                "⚠️ Something went wrong inside Hermes. The log of the gateway says what.",
+            )
         if said:  # the log has it: that it was dealt with is written down when the chat is at rest
             self._office.handled(key, inbound.id)
         else:
-            await asyncio.wrap_future(self._app.store.chats.handled(inbound.chat.platform, inbound.id))
+            await asyncio.wrap_future(
+                self._app.store.chats.handled(inbound.chat.platform, inbound.id)
+            )
 
     async def _handle(self, key: str, inbound: Inbound, *, again: bool) -> bool:
         """Whether it is in the session's log now."""
@@ -154,7 +173,9 @@ class Reception:
             await self._press(inbound, role)
             return False
         binding = await self._rooms.enter(key, inbound, role)
-        if again and await asyncio.to_thread(self._is_taken, binding.session, f"{key}#{inbound.id}"):
+        if again and await asyncio.to_thread(
+            self._is_taken, binding.session, f"{key}#{inbound.id}"
+        ):
             await self._staff.service(binding.session).resume(binding.session)
             return True
         asking = Asking(key, inbound, role, binding)
@@ -171,7 +192,9 @@ class Reception:
         """Whether a command without words of its own needs some: where each message gets a reply, and no turn will
         answer this one."""
         whole = self._office.post(asking.inbound.chat.platform).adapter.limits.whole
-        return whole and not await asyncio.to_thread(self._is_taken, asking.binding.session, asking.via)
+        return whole and not await asyncio.to_thread(
+            self._is_taken, asking.binding.session, asking.via
+        )
 
     async def _submit(self, binding: Binding, inbound: Inbound, role: Role) -> None:
         text, images = await self._content(binding, inbound)
@@ -184,12 +207,18 @@ class Reception:
         whole = self._office.post(inbound.chat.platform).adapter.limits.whole
         delivery = "queue" if whole else self._settings.while_busy  # one reply for each
         try:
-            await service.submit(binding.session, text, images=images, delivery=delivery, via=via)
+            await service.submit(
+                binding.session, text, images=images, delivery=delivery, via=via
+            )
         except SessionNotFound:  # deleted at this moment
             again = await self._rooms.begin(binding.key, inbound, role)
-            await self._staff.service(again.session).submit(again.session, text, images=images, via=via)
+            await self._staff.service(again.session).submit(
+                again.session, text, images=images, via=via
+            )
 
-    async def _content(self, binding: Binding, inbound: Inbound) -> tuple[str, tuple[Image, ...]]:
+    async def _content(
+        self, binding: Binding, inbound: Inbound
+    ) -> tuple[str, tuple[Image, ...]]:
         """The words, with those of voice notes, and files as the model can find them."""
         lines = [inbound.text] if inbound.text else []
         images: list[Image] = []
@@ -200,7 +229,9 @@ class Reception:
             try:
                 data = await post.fetch(attachment, most)
             except AdapterError as error:
-                lines.append(f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]")
+                lines.append(
+                    f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]"
+                )
                 continue
             path, image = await asyncio.to_thread(keep_file, work, attachment, data)
             if image is not None:
@@ -212,7 +243,10 @@ class Reception:
         text = "\n".join(lines)
         if inbound.chat.kind == "direct" or not text:
             return text, tuple(images)
-        name = " ".join(inbound.person.name.split())[:_NAME].replace("]", ")") or inbound.person.id
+        name = (
+            " ".join(inbound.person.name.split())[:_NAME].replace("]", ")")
+            or inbound.person.id
+        )
         return f"[{name}] {text}", tuple(images)
 
     async def _reply(self, binding: Binding, inbound: Inbound) -> bool:
@@ -220,10 +254,16 @@ class Reception:
         if not inbound.text.strip():
             return False
         service = self._staff.service(binding.session)
-        for asked in await service.pending(binding.session) if service.works_on(binding.session) else ():
+        for asked in (
+            await service.pending(binding.session)
+            if service.works_on(binding.session)
+            else ()
+        ):
             if isinstance(asked, QuestionAsked):
                 text = _chosen(inbound.text.strip(), asked.options)
-                return await service.reply(binding.session, asked.call_id, text, by=_who(inbound))
+                return await service.reply(
+                    binding.session, asked.call_id, text, by=_who(inbound)
+                )
         return False
 
     async def _press(self, inbound: Inbound, role: Role) -> None:
@@ -235,20 +275,35 @@ class Reception:
             return
         key, piece = found
         session = piece.session
-        rows = await asyncio.to_thread(self._app.store.log.events, session, after=piece.seq - 1, limit=1)
+        rows = await asyncio.to_thread(
+            self._app.store.log.events, session, after=piece.seq - 1, limit=1
+        )
         asked = rows[0].event if rows else None
         if role != "owner" and not self._was_asked(key, piece.message, inbound, asked):
             await adapter.told(inbound, "This is not yours to answer.")
             return
-        if not piece.message:  # a crash came before it was known to have arrived; now it is
-            piece = msgspec.structs.replace(piece, state="sent", message=inbound.message)
+        if (
+            not piece.message
+        ):  # a crash came before it was known to have arrived; now it is
+            piece = msgspec.structs.replace(
+                piece, state="sent", message=inbound.message
+            )
             await asyncio.wrap_future(self._app.store.chats.sent(key, piece))
         service = self._staff.service(session)
         if isinstance(asked, QuestionAsked):
             options = dict(enumerate(asked.options))
-            text = options.get(int(press.word), press.word) if press.word.isdigit() else press.word
-            counted = await service.reply(session, asked.call_id, text, by=_who(inbound))
-        elif not isinstance(asked, ApprovalRequested) or (verdict := verdict_of(press.word)) is None:
+            text = (
+                options.get(int(press.word), press.word)
+                if press.word.isdigit()
+                else press.word
+            )
+            counted = await service.reply(
+                session, asked.call_id, text, by=_who(inbound)
+            )
+        elif (
+            not isinstance(asked, ApprovalRequested)
+            or (verdict := verdict_of(press.word)) is None
+        ):
             counted = False
         elif not self._access.may_approve(role):
             await adapter.told(inbound, "Only an owner can answer this.")
@@ -256,13 +311,19 @@ class Reception:
         else:
             shown = approval_hash(asked)
             try:
-                counted = await service.answer(session, asked.call_id, verdict, by=_who(inbound), shown=shown)
+                counted = await service.answer(
+                    session, asked.call_id, verdict, by=_who(inbound), shown=shown
+                )
             except AnswerRefused as refused:
                 await adapter.told(inbound, in_sentences(refused))
                 return
-        await adapter.told(inbound, "Done." if counted else "Somebody was faster, or it has expired.")
+        await adapter.told(
+            inbound, "Done." if counted else "Somebody was faster, or it has expired."
+        )
 
-    def _was_asked(self, key: str, message: str, inbound: Inbound, asked: object) -> bool:
+    def _was_asked(
+        self, key: str, message: str, inbound: Inbound, asked: object
+    ) -> bool:
         """Whether a press belongs to that message: what a press says can be made up, its place and person can't.
 
         A question of a tool is for those whose session it is, a request for approval for everybody there who may.
@@ -275,7 +336,9 @@ class Reception:
         """A stranger gets one polite line at most, in a chat of their own; nothing runs, nothing is kept."""
         if inbound.chat.kind != "direct" or inbound.pressed:
             return
-        code = await asyncio.to_thread(self._access.request, inbound.chat.platform, inbound.person)
+        code = await asyncio.to_thread(
+            self._access.request, inbound.chat.platform, inbound.person
+        )
         if not code:
             return
         text = (
@@ -288,13 +351,21 @@ class Reception:
 
     async def _tell(self, inbound: Inbound, text: str) -> None:
         post = self._office.post(inbound.chat.platform)
-        out = Outbound(text=text, reply_to=inbound.message, key=f"hermes-{inbound.id}", answers=(inbound.id,))
+        out = Outbound(
+            text=text,
+            reply_to=inbound.message,
+            key=f"hermes-{inbound.id}",
+            answers=(inbound.id,),
+        )
         await post.tell(inbound.chat, out)
 
     def _is_taken(self, session: str, via: str) -> bool:
         """Whether the session has these very words already."""
         messages = self._app.store.log.messages(session)
-        return any(isinstance(message, UserMessage) and message.via == via for message in messages)
+        return any(
+            isinstance(message, UserMessage) and message.via == via
+            for message in messages
+        )
 
 
 _NOTHING_TO_READ = "Your message had no text that I can read, so I did nothing. Please write it again as plain text."
@@ -306,4 +377,8 @@ def _who(inbound: Inbound) -> str:
 
 def _chosen(text: str, options: tuple[str, ...]) -> str:
     """A number stands for the option at that place."""
-    return options[int(text) - 1] if text.isdigit() and 0 < int(text) <= len(options) else text
+    return (
+        options[int(text) - 1]
+        if text.isdigit() and 0 < int(text) <= len(options)
+        else text
+    )

@@ -34,12 +34,31 @@ class Platform(NamedTuple):
 
 
 PLATFORMS = (
-    Platform("telegram", "hermes.surfaces.gateway.adapters.telegram", ("TELEGRAM_BOT_TOKEN",)),
-    Platform("discord", "hermes.surfaces.gateway.adapters.discord", ("DISCORD_BOT_TOKEN",), "discord"),
-    Platform("slack", "hermes.surfaces.gateway.adapters.slack", ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"), "slack"),
+    Platform(
+        "telegram", "hermes.surfaces.gateway.adapters.telegram", ("TELEGRAM_BOT_TOKEN",)
+    ),
+    Platform(
+        "discord",
+        "hermes.surfaces.gateway.adapters.discord",
+        ("DISCORD_BOT_TOKEN",),
+        "discord",
+    ),
+    Platform(
+        "slack",
+        "hermes.surfaces.gateway.adapters.slack",
+        ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
+        "slack",
+    ),
     Platform("email", "hermes.surfaces.gateway.adapters.mail", ("EMAIL_PASSWORD",)),
-    Platform("webhook", "hermes.surfaces.gateway.adapters.webhook", ("GATEWAY_WEBHOOK_SECRET",), "web"),
-    Platform("api", "hermes.surfaces.gateway.api_server.server", ("GATEWAY_API_KEY",), "web"),
+    Platform(
+        "webhook",
+        "hermes.surfaces.gateway.adapters.webhook",
+        ("GATEWAY_WEBHOOK_SECRET",),
+        "web",
+    ),
+    Platform(
+        "api", "hermes.surfaces.gateway.api_server.server", ("GATEWAY_API_KEY",), "web"
+    ),
 )
 
 
@@ -47,7 +66,9 @@ def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
     """The platforms that are to run, by name."""
     if settings.gateway.platforms:
         return list(dict.fromkeys(settings.gateway.platforms))
-    found = [one.name for one in PLATFORMS if all(secrets.get(name) for name in one.secrets)]
+    found = [
+        one.name for one in PLATFORMS if all(secrets.get(name) for name in one.secrets)
+    ]
     if "api" not in found and keys_file(home).exists():
         found.append("api")
     return [*found, *_of_plugins(home)]
@@ -73,15 +94,23 @@ def _builder(name: str, home: Home) -> Builder:
         return importlib.import_module(platform.module).build
     except ImportError as error:
         hint = install_hint(platform.extra) if platform.extra else ""
-        raise HermesError(f"{name} needs a part that is not installed ({error.name}).", hint=hint) from error
+        raise HermesError(
+            f"{name} needs a part that is not installed ({error.name}).", hint=hint
+        ) from error
 
 
 def _of_plugins(home: Home) -> dict[str, Builder]:
     """What builds the platforms of enabled plugins, by their names."""
     if not (home.root / "plugins.json").exists():
         return {}
-    enabled = [plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"]
-    return {name: builder for plugin in enabled for name, builder in _adapters(plugin).items()}
+    enabled = [
+        plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"
+    ]
+    return {
+        name: builder
+        for plugin in enabled
+        for name, builder in _adapters(plugin).items()
+    }
 
 
 def _adapters(plugin: Plugin) -> dict[str, Builder]:
@@ -90,7 +119,11 @@ def _adapters(plugin: Plugin) -> dict[str, Builder]:
         return {}
     try:
         files = sealed.read(plugin.folder, plugin.hash)
-        return dict(sealed.load(plugin.folder, _ENTRY, files, f"hermes_plugin_{plugin.name}_gateway").ADAPTERS)
+        return dict(
+            sealed.load(
+                plugin.folder, _ENTRY, files, f"hermes_plugin_{plugin.name}_gateway"
+            ).ADAPTERS
+        )
     except Exception:
         log.exception("the plugin %s can't be used", plugin.name)
         return {}

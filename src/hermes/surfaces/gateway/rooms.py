@@ -34,7 +34,9 @@ class Rooms:
             person = self._app.person(found.session)
         except SessionNotFound:  # somebody has deleted it
             return await self.begin(key, inbound, role)
-        if not person and self._memory(inbound, role):  # the owner's own, and whoever writes is not the owner any more
+        if not person and self._memory(
+            inbound, role
+        ):  # the owner's own, and whoever writes is not the owner any more
             return await self.begin(key, inbound, role)
         return found
 
@@ -44,17 +46,28 @@ class Rooms:
         person = self._memory(inbound, role)
         row = await asyncio.to_thread(self._create, inbound.chat.platform, person)
         model = before.model if before else ""
-        binding = await self._bind(key, inbound, Binding(key, row.session, "", seq=row.seq, busy=True, model=model))
+        binding = await self._bind(
+            key,
+            inbound,
+            Binding(key, row.session, "", seq=row.seq, busy=True, model=model),
+        )
         if before is not None:
-            self._office.tell("gateway.session.reset", before, new_session_id=row.session)
+            self._office.tell(
+                "gateway.session.reset", before, new_session_id=row.session
+            )
         return binding
 
     async def move(self, key: str, inbound: Inbound, name: str) -> Binding:
         """Goes on with a session from elsewhere, from its end on. Raises SessionNotFound."""
         if is_shared(inbound.chat, self._app.settings.gateway.sessions):
-            raise UsageError("Others take part here, and would see it.", hint="Use /resume in a chat with me alone.")
+            raise UsageError(
+                "Others take part here, and would see it.",
+                hint="Use /resume in a chat with me alone.",
+            )
         info = await asyncio.to_thread(self._app.store.sessions.find, name)
-        return await self._bind(key, inbound, Binding(key, info.id, "", seq=info.head, busy=True))
+        return await self._bind(
+            key, inbound, Binding(key, info.id, "", seq=info.head, busy=True)
+        )
 
     async def _bind(self, key: str, inbound: Inbound, binding: Binding) -> Binding:
         chats = self._app.store.chats
@@ -66,7 +79,11 @@ class Rooms:
         return binding
 
     def _create(self, platform: str, person: str) -> Row:
-        return self._app.begin(SessionCreated(surface=platform, cwd=str(self._folder(person)), person=person))
+        return self._app.begin(
+            SessionCreated(
+                surface=platform, cwd=str(self._folder(person)), person=person
+            )
+        )
 
     def _folder(self, person: str) -> Path:
         """Where the session works: everybody but an owner has a folder to themselves."""

@@ -19,7 +19,9 @@ class Rule(NamedTuple):
 RULES: tuple[Rule, ...] = (
     Rule("*.direct", "chat"),  # two people talking
     Rule("*.thread", "thread"),  # a thread is one conversation, whoever takes part
-    Rule("*.group", "person"),  # in a group each keeps their own, so that nobody reads along in another's
+    Rule(
+        "*.group", "person"
+    ),  # in a group each keeps their own, so that nobody reads along in another's
     Rule("*.channel", "person"),
 )
 
@@ -28,7 +30,9 @@ def scope_of(chat: Chat, chosen: Mapping[str, Scope]) -> Scope:
     """The first rule that fits."""
     place = f"{chat.platform}.{'thread' if chat.thread else chat.kind}"
     rules = (*(Rule(*row) for row in chosen.items()), *RULES)
-    return next((rule.scope for rule in rules if fnmatchcase(place, rule.place)), "person")
+    return next(
+        (rule.scope for rule in rules if fnmatchcase(place, rule.place)), "person"
+    )
 
 
 def key_of(chat: Chat, person: Person, chosen: Mapping[str, Scope]) -> str:

@@ -58,7 +58,10 @@ async def _tell(gateway: Gateway) -> None:
             line = f"{part.name} is connected as {part.identity}."
             if part.state != "connected":
                 line = f"{part.name} is not connected: {part.error}"
-            if part.state in {"connected", "retrying", "failed"} and told.get(part.name) != line:
+            if (
+                part.state in {"connected", "retrying", "failed"}
+                and told.get(part.name) != line
+            ):
                 told[part.name] = line
                 print(one_line(line), flush=True)
         await asyncio.sleep(_LOOK)
@@ -70,7 +73,9 @@ async def _reload(gateway: Gateway, app: App) -> None:
         settings, secrets = load(home=app.home), load_secrets(home=app.home)
     except HermesError as error:
         log.error("the settings were not reloaded: %s", in_sentences(error))  # noqa: TRY400 - the words say it all
-        gateway.status.problem = f"The settings were not reloaded. {in_sentences(error)}"
+        gateway.status.problem = (
+            f"The settings were not reloaded. {in_sentences(error)}"
+        )
         return
     await gateway.reload(settings, secrets)
     log.info("the settings were reloaded")

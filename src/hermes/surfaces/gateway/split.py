@@ -29,14 +29,19 @@ def split(text: str, most: int, size: Callable[[str], int] = len) -> list[str]:
     return [piece for piece in pieces if piece.strip()]
 
 
-def _cut(rest: str, opener: str, most: int, size: Callable[[str], int]) -> tuple[int, str]:
+def _cut(
+    rest: str, opener: str, most: int, size: Callable[[str], int]
+) -> tuple[int, str]:
     """Where to cut, and the line that opens the block which is open there (empty for none)."""
     room = _prefix(rest, most - size(opener), size)
     for places in (_paragraphs, _lines, _words):
         for place in places(rest, room):
             opened = open_fence(opener + rest[:place])
             ending = f"\n{_closer(opened)}" if opened else ""
-            if size(opener + rest[:place].rstrip("\n") + ending) <= most and rest[:place].strip():
+            if (
+                size(opener + rest[:place].rstrip("\n") + ending) <= most
+                and rest[:place].strip()
+            ):
                 return place, opened
     opened = open_fence(opener + rest[:room])
     tight = most - size(opener) - (size(_closer(opened)) + 1 if opened else 0)
@@ -52,8 +57,15 @@ def open_fence(text: str) -> str:
         if not found:
             continue
         if not marks:
-            marks, opened = found["marks"], f"{found['indent']}{found['marks']}{found['info'].rstrip()}\n"
-        elif found["marks"][0] == marks[0] and len(found["marks"]) >= len(marks) and not found["info"].strip():
+            marks, opened = (
+                found["marks"],
+                f"{found['indent']}{found['marks']}{found['info'].rstrip()}\n",
+            )
+        elif (
+            found["marks"][0] == marks[0]
+            and len(found["marks"]) >= len(marks)
+            and not found["info"].strip()
+        ):
             marks = opened = ""
     return opened if len(opened) <= _LEAST * 4 else f"{marks}\n"
 
@@ -89,7 +101,11 @@ def _ends(text: str, room: int, mark: str, least: int) -> list[int]:
     """The last places behind `mark`, the last first."""
     found: list[int] = []
     end = room
-    while len(found) < _LEAST and (place := text.rfind(mark, 0, end)) >= least and place > 0:
+    while (
+        len(found) < _LEAST
+        and (place := text.rfind(mark, 0, end)) >= least
+        and place > 0
+    ):
         found.append(place + (1 if mark == " " else len(mark)))
         end = place
     return found

@@ -11,7 +11,9 @@ from hermes.settings import Home, atomic
 from hermes.store.leases import is_gone, this_process
 from hermes.surfaces.gateway.post import Counters
 
-PartState: TypeAlias = Literal["starting", "connecting", "connected", "retrying", "failed", "stopped"]
+PartState: TypeAlias = Literal[
+    "starting", "connecting", "connected", "retrying", "failed", "stopped"
+]
 HEARTBEAT = 5.0  # seconds between two
 _STALE = 30.0  # seconds without one, after which a process that lives is stuck
 

@@ -16,7 +16,9 @@ log = logging.getLogger("hermes.gateway")
 _FIRST, _LONGEST = 1.0, 60.0  # seconds between attempts
 _HOPELESS = 300.0  # seconds between attempts with a token that was refused
 _AGAIN = 0.5  # seconds between two cancellations
-_CALM = 60.0  # seconds of being connected, after which the next failure counts as the first
+_CALM = (
+    60.0  # seconds of being connected, after which the next failure counts as the first
+)
 
 
 async def end(tasks: "set[asyncio.Task[None]]") -> None:
@@ -81,8 +83,16 @@ class Supervisor:
                 wait, said, self.status.attempts = _FIRST, "", 0
             self._calm_since = 0.0
             pause = pause or wait * random.uniform(0.75, 1.25)  # noqa: S311 - only spreads attempts
-            level = logging.DEBUG if self.status.error == said else logging.WARNING  # the status counts the attempts
-            log.log(level, "%s: %s; retrying in %.0f s", self.part.name, self.status.error, pause)
+            level = (
+                logging.DEBUG if self.status.error == said else logging.WARNING
+            )  # the status counts the attempts
+            log.log(
+                level,
+                "%s: %s; retrying in %.0f s",
+                self.part.name,
+                self.status.error,
+                pause,
+            )
             said = self.status.error
             await asyncio.sleep(pause)
             wait = min(wait * 2, _LONGEST)
@@ -117,7 +127,11 @@ class Supervisor:
     async def _until_connected(self, work: "asyncio.Task[None]") -> None:
         waiting = asyncio.get_running_loop().create_task(self._connected.wait())
         try:
-            done, _ = await asyncio.wait({work, waiting}, timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                {work, waiting},
+                timeout=self._patience,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
             if not done:
                 raise TimeoutError
         finally:

@@ -54,7 +54,9 @@ WantedBy={target}
 """
 
 
-def unit_text(home: Home, *, system: bool, user_home: Path, command: Sequence[str], path: str) -> str:
+def unit_text(
+    home: Home, *, system: bool, user_home: Path, command: Sequence[str], path: str
+) -> str:
     """The unit. A user's own must not use what only root can set up; systemd ignores or refuses that by itself."""
     account = f"User={getpass.getuser()}\n" if system else ""
     return _UNIT.format(
@@ -70,7 +72,9 @@ def unit_text(home: Home, *, system: bool, user_home: Path, command: Sequence[st
 def install(home: Home, *, system: bool, show: bool) -> int:
     """Writes the unit and has systemd run it now and from now on."""
     command, path = hermes_command("gateway", "run"), trusted_path(environment())
-    text = unit_text(home, system=system, user_home=Path.home(), command=command, path=path)
+    text = unit_text(
+        home, system=system, user_home=Path.home(), command=command, path=path
+    )
     if show:
         print(text, end="")
         return 0
@@ -79,14 +83,21 @@ def install(home: Home, *, system: bool, show: bool) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     except OSError as error:
-        hint = "Run it as root: sudo hermes gateway install --system" if system else "Check the folder's permissions."
+        hint = (
+            "Run it as root: sudo hermes gateway install --system"
+            if system
+            else "Check the folder's permissions."
+        )
         raise HermesError(
-            f"The unit can't be written: {target} ({(error.strerror or '').lower()}).", hint=hint
+            f"The unit can't be written: {target} ({(error.strerror or '').lower()}).",
+            hint=hint,
         ) from error
     print(f"Written: {target}")
     _systemctl("daemon-reload", system=system)
     _systemctl("enable", "--now", NAME, system=system)
-    print(f"It runs. See: hermes gateway status, journalctl {'' if system else '--user '}-u {NAME}")
+    print(
+        f"It runs. See: hermes gateway status, journalctl {'' if system else '--user '}-u {NAME}"
+    )
     if not system:
         print("To have it run also while you are not logged in: loginctl enable-linger")
     return 0
@@ -125,17 +136,32 @@ def _systemctl(*arguments: str, system: bool) -> None:
             hint="Run the gateway yourself: hermes gateway run",
         )
     try:
-        done = subprocess.run([program, *command[1:]], check=False, capture_output=True, text=True, timeout=_PATIENCE)
+        done = subprocess.run(
+            [program, *command[1:]],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HermesError(
-            f"systemd did not answer ({error}).", hint=f"The unit is written; when it does: {' '.join(command)}"
+            f"systemd did not answer ({error}).",
+            hint=f"The unit is written; when it does: {' '.join(command)}",
         ) from error
     if done.returncode:
         why = " ".join(done.stderr.split())[:300]
-        raise HermesError(f"systemd refused: {why}", hint=f"The unit is written; try: {' '.join(command)}")
+        raise HermesError(
+            f"systemd refused: {why}",
+            hint=f"The unit is written; try: {' '.join(command)}",
+        )
 
 
 def _quoted(text: str) -> str:
     """A word of a unit file, whatever is in it."""
-    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    plain = (
+        text.replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("%", "%%")
+        .replace("$", "$$")
+    )
     return f'"{plain}"'

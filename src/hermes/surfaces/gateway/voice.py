@@ -33,18 +33,25 @@ class Voice:
             async with httpx2.AsyncClient(timeout=_PATIENCE, trust_env=False) as client:
                 with path.open("rb") as file:
                     answer = await client.post(
-                        self._url, headers=headers, data={"model": self._model}, files={"file": (path.name, file)}
+                        self._url,
+                        headers=headers,
+                        data={"model": self._model},
+                        files={"file": (path.name, file)},
                     )
             answer.raise_for_status()
             text = msgspec.json.decode(answer.content, type=_Answer).text.strip()
         except (httpx2.HTTPError, OSError, msgspec.MsgspecError) as error:
             log.warning("a voice note was not written down: %s", error)
             return f"[A voice note that could not be written down: {path}]"
-        return f"[voice note] {text}" if text else f"[A voice note without words: {path}]"
+        return (
+            f"[voice note] {text}" if text else f"[A voice note without words: {path}]"
+        )
 
 
 def voice_for(settings: GatewaySettings, secrets: Secrets) -> Voice | None:
     """What the settings ask for; None for nothing."""
     if not settings.voice_model:
         return None
-    return Voice(settings, secrets.get("VOICE_API_KEY") or secrets.get("OPENAI_API_KEY") or "")
+    return Voice(
+        settings, secrets.get("VOICE_API_KEY") or secrets.get("OPENAI_API_KEY") or ""
+    )

@@ -13,11 +13,22 @@ from hermes.surfaces.terminal.toolline import patched_files
 
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 
-_CHOICES = {"y": "once", "s": "this session", "a": "always exactly this", "n": "no", "v": "view"}
+_CHOICES = {
+    "y": "once",
+    "s": "this session",
+    "a": "always exactly this",
+    "n": "no",
+    "v": "view",
+}
 _EXACTLY = "again this session"
 
 ASKED = frozenset(
-    ("agent.approval.requested", "agent.approval.answered", "agent.question.asked", "agent.question.answered")
+    (
+        "agent.approval.requested",
+        "agent.approval.answered",
+        "agent.question.asked",
+        "agent.question.answered",
+    )
 )
 """What a surface has to know of child agents: it is the one that can answer them."""
 
@@ -74,7 +85,9 @@ class Questions:
         self._show = show
         self._listen = listen
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
-        self._open: dict[tuple[str, str], Mapping[str, Any]] = {}  # by session and call: children count for themselves
+        self._open: dict[
+            tuple[str, str], Mapping[str, Any]
+        ] = {}  # by session and call: children count for themselves
         self._shown = ("", "")
         self._since = 0.0
 
@@ -89,18 +102,32 @@ class Questions:
             case "agent.approval.requested" | "agent.question.asked":
                 key = _key(event)
                 if key == self._shown and not _is_same(event, self._open[key]):
-                    self._close(key)  # it is asked anew, and not as it stands on the screen
+                    self._close(
+                        key
+                    )  # it is asked anew, and not as it stands on the screen
                 self._open[key] = event
                 asyncio.get_running_loop().call_later(_PATIENCE, self._put_next)
-            case "agent.approval.answered" | "agent.question.answered" | "agent.tool.finished":
+            case (
+                "agent.approval.answered"
+                | "agent.question.answered"
+                | "agent.tool.finished"
+            ):
                 self._close(_key(event))
             case "agent.turn.ended":
-                for key in [key for key in self._open if key[0] == event.get("session_id", "")]:
+                for key in [
+                    key for key in self._open if key[0] == event.get("session_id", "")
+                ]:
                     self._close(key)
             case _:
                 pass
 
-    async def take(self, line: str, give: Callable[[Given], Awaitable[bool]], *, typed_at: float | None = None) -> bool:
+    async def take(
+        self,
+        line: str,
+        give: Callable[[Given], Awaitable[bool]],
+        *,
+        typed_at: float | None = None,
+    ) -> bool:
         """Uses a line as the answer to the current question; False when it is not clearly one, or came too early."""
         request = self.current
         given = None if request is None else read_given(request, line)
@@ -139,7 +166,10 @@ def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return False
     if one["type"] == "agent.approval.requested":
         return approval_hash(one) == approval_hash(other)
-    return (one["text"], list(one.get("options") or ())) == (other["text"], list(other.get("options") or ()))
+    return (one["text"], list(one.get("options") or ())) == (
+        other["text"],
+        list(other.get("options") or ()),
+    )
 
 
 def _key(event: Mapping[str, Any]) -> tuple[str, str]:
@@ -147,26 +177,44 @@ def _key(event: Mapping[str, Any]) -> tuple[str, str]:
     return event.get("session_id", ""), event["call_id"]
 
 
-def lines_of(request: Mapping[str, Any], style: Style, columns: int, *, whole: bool = False) -> list[str]:
+def lines_of(
+    request: Mapping[str, Any], style: Style, columns: int, *, whole: bool = False
+) -> list[str]:
     """What will happen; only a summary longer than a screen or two is cut, and says so."""
     if request["type"] == "agent.question.asked":
         return _question(request, style, columns)
-    heading = wrap(f"Hermes wants to use {clean(request['name'])}{_files(request)}:", columns)
+    heading = wrap(
+        f"Hermes wants to use {clean(request['name'])}{_files(request)}:", columns
+    )
     text = _told(request, whole=whole)
     paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
-    summary = [(line, row) for line in text.split("\n") for row in wrap(line, max(columns - 2, 20))]
+    summary = [
+        (line, row)
+        for line in text.split("\n")
+        for row in wrap(line, max(columns - 2, 20))
+    ]
     rows = [f"  {paint(line, row)}" for line, row in summary]
     shown = rows
-    if not whole and len(rows) > _MOST_LINES:  # the end is shown too: what matters must not hide behind what does not
-        left = style.dim(f"  ... {count(len(rows) - _MOST_LINES, 'more line')}; v shows all of it")
+    if (
+        not whole and len(rows) > _MOST_LINES
+    ):  # the end is shown too: what matters must not hide behind what does not
+        left = style.dim(
+            f"  ... {count(len(rows) - _MOST_LINES, 'more line')}; v shows all of it"
+        )
         shown = [*rows[: _MOST_LINES - _TAIL], left, *rows[-_TAIL:]]
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
-    remarks += [f"s allows for this session: {scope}"] if (scope := _scope(request)) else []
+    remarks += (
+        [f"s allows for this session: {scope}"] if (scope := _scope(request)) else []
+    )
     return [
         *map(style.yellow, heading),
         *shown,
-        *(style.dim(f"  {line}") for text in remarks for line in wrap(clean(text), columns - 2)),
+        *(
+            style.dim(f"  {line}")
+            for text in remarks
+            for line in wrap(clean(text), columns - 2)
+        ),
     ]
 
 
@@ -184,20 +232,34 @@ def again(request: Mapping[str, Any]) -> str:
     """What to say to a line that was no answer."""
     if request["type"] == "agent.question.asked":
         options = request.get("options")
-        return f"Please type a number from 1 to {len(options)}, or your own words." if options else "Please answer."
-    keys = [key for key in _CHOICES if key != "v" and (key in "yn" or request.get("memorable", True))]
+        return (
+            f"Please type a number from 1 to {len(options)}, or your own words."
+            if options
+            else "Please answer."
+        )
+    keys = [
+        key
+        for key in _CHOICES
+        if key != "v" and (key in "yn" or request.get("memorable", True))
+    ]
     only = "" if request.get("memorable", True) else " It is asked each time."
     return f"Please answer {', '.join(keys[:-1])} or n; after n you may tell the model why.{only}"
 
 
 def wants_all(request: Mapping[str, Any], line: str) -> bool:
     """Whether a line asks to see all of what will happen."""
-    return request["type"] == "agent.approval.requested" and line.strip().lower() in {"v", "view"}
+    return request["type"] == "agent.approval.requested" and line.strip().lower() in {
+        "v",
+        "view",
+    }
 
 
 def is_word(request: Mapping[str, Any], line: str) -> bool:
     """Whether a line is one of the words that a call is allowed or forbidden with."""
-    return request["type"] == "agent.approval.requested" and read_given(request, line) is not None
+    return (
+        request["type"] == "agent.approval.requested"
+        and read_given(request, line) is not None
+    )
 
 
 def read_given(request: Mapping[str, Any], line: str) -> Given | None:
@@ -226,7 +288,13 @@ def _keys(request: Mapping[str, Any], columns: int) -> list[str]:
     """The answers that count."""
     rows = sum(1 for _ in wrap(_told(request), max(columns - 3, 20)))
     is_cut = rows > _MOST_LINES or _told(request) != _told(request, whole=True)
-    kept = {"y": True, "s": request.get("memorable", True), "a": request.get("memorable", True), "n": True, "v": is_cut}
+    kept = {
+        "y": True,
+        "s": request.get("memorable", True),
+        "a": request.get("memorable", True),
+        "n": True,
+        "v": is_cut,
+    }
     return [key for key in _CHOICES if kept[key]]
 
 
@@ -244,7 +312,11 @@ def _scope(request: Mapping[str, Any]) -> str:
 
 
 def _patch(request: Mapping[str, Any]) -> str:
-    return str(_arguments(request).get("patch", "")) if request["name"] == "apply_patch" else ""
+    return (
+        str(_arguments(request).get("patch", ""))
+        if request["name"] == "apply_patch"
+        else ""
+    )
 
 
 def _files(request: Mapping[str, Any]) -> str:
@@ -255,7 +327,11 @@ def _files(request: Mapping[str, Any]) -> str:
 
 
 def _longest(request: Mapping[str, Any]) -> str:
-    return max((value for value in _arguments(request).values() if isinstance(value, str)), key=len, default="")
+    return max(
+        (value for value in _arguments(request).values() if isinstance(value, str)),
+        key=len,
+        default="",
+    )
 
 
 def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -264,7 +340,10 @@ def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     first, *more = wrap(clean(request["text"]), columns - 2)
-    options = [f"  {number}. {clean(option)}" for number, option in enumerate(request.get("options") or (), 1)]
+    options = [
+        f"  {number}. {clean(option)}"
+        for number, option in enumerate(request.get("options") or (), 1)
+    ]
     return [
         style.yellow(f"? {first}"),
         *(style.yellow(f"  {line}") for line in more),

@@ -9,4 +9,11 @@ async def hand_over(service: SessionService, given: Given, session: str) -> bool
     session = given.session or session
     if given.word is None:
         return await service.reply(session, given.call_id, given.text, by="cli")
-    return await service.answer(session, given.call_id, given.word, by="cli", shown=given.shown, reason=given.text)
+    return await service.answer(
+        session,
+        given.call_id,
+        given.word,
+        by="cli",
+        shown=given.shown,
+        reason=given.text,
+    )

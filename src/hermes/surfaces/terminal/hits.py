@@ -26,6 +26,12 @@ def highlight(line: str, query: str, screen: Screen) -> str:
     """`line` with the words of the query marked."""
     wanted = re.sub(r'(?<!\S)-("[^"]*"?|\S+)', " ", query)
     words: list[str] = re.findall(r"\w+", wanted)
-    longest_first = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    longest_first = "|".join(
+        re.escape(word) for word in sorted(words, key=len, reverse=True)
+    )
     mark = screen.style.yellow
-    return re.sub(longest_first, lambda found: mark(found[0]), line, flags=re.IGNORECASE) if words else line
+    return (
+        re.sub(longest_first, lambda found: mark(found[0]), line, flags=re.IGNORECASE)
+        if words
+        else line
+    )

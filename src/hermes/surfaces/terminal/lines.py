@@ -28,7 +28,10 @@ class Lines:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)
 
@@ -52,4 +55,6 @@ class Lines:
         *whole, self._rest = (self._rest + data).split(b"\n")
         at = asyncio.get_running_loop().time() if self._typed else None
         for line in whole:
-            self._queue.put_nowait(Line(line.decode("utf-8", "replace").rstrip("\r"), at))
+            self._queue.put_nowait(
+                Line(line.decode("utf-8", "replace").rstrip("\r"), at)
+            )

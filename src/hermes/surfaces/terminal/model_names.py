@@ -15,7 +15,9 @@ _SECONDS = 5.0  # for the list to come; a service that takes longer is not asked
 _NAMED = 5
 
 
-async def checked_name(route: Route, settings: Settings, secrets: Secrets, *, force: str) -> str:
+async def checked_name(
+    route: Route, settings: Settings, secrets: Secrets, *, force: str
+) -> str:
     """The model that will answer; empty if only the service knows. `force` is what to type if the list is wrong.
 
     Raises UsageError for a name that the service does not list. One that can't be asked is taken at its word.
@@ -26,8 +28,15 @@ async def checked_name(route: Route, settings: Settings, secrets: Secrets, *, fo
     if not route.model or not listed or is_listed(route.model, listed):
         return route.model or next(iter(listed), "")
     near = near_names(route.model, listed)
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"It lists {', '.join(listed[:_NAMED])}{_more(listed)}."
-    raise UsageError(f"{route.provider} has no model called {route.model!r}.", hint=f"{hint} To use it anyway: {force}")
+    hint = (
+        f"Did you mean {' or '.join(near)}?"
+        if near
+        else f"It lists {', '.join(listed[:_NAMED])}{_more(listed)}."
+    )
+    raise UsageError(
+        f"{route.provider} has no model called {route.model!r}.",
+        hint=f"{hint} To use it anyway: {force}",
+    )
 
 
 def is_listed(name: str, listed: list[str]) -> bool:
@@ -51,7 +60,9 @@ def near_names(name: str, listed: list[str]) -> list[str]:
 def _is_known(route: Route) -> bool:
     """Whether Hermes itself knows the model as one of this service's, or the user has described it."""
     facts = all_models().get(route.model)
-    return route.model in route.custom or (facts is not None and facts.family == route.quirks.family)
+    return route.model in route.custom or (
+        facts is not None and facts.family == route.quirks.family
+    )
 
 
 async def _listed(route: Route, settings: Settings, secrets: Secrets) -> list[str]:

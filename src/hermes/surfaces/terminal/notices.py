@@ -5,7 +5,9 @@ from typing import Any
 
 from hermes.surfaces.terminal.text import count, one_line
 
-COMPACTION = frozenset(("session.compacted", "session.trimmed", "session.compaction_failed"))
+COMPACTION = frozenset(
+    ("session.compacted", "session.trimmed", "session.compaction_failed")
+)
 """Events that say that room was made in the model's window, or that it could not be."""
 
 

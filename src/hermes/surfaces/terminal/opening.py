@@ -49,8 +49,12 @@ def chosen(settings: Settings, question: Question) -> Settings:
     """The settings with the provider that was named on the command line, and its usual model."""
     if not question.provider:
         return settings
-    address = settings.model.base_url if question.provider == settings.model.provider else ""
-    model = msgspec.structs.replace(settings.model, provider=question.provider, default="", base_url=address)
+    address = (
+        settings.model.base_url if question.provider == settings.model.provider else ""
+    )
+    model = msgspec.structs.replace(
+        settings.model, provider=question.provider, default="", base_url=address
+    )
     return msgspec.structs.replace(settings, model=model)
 
 
@@ -59,15 +63,20 @@ def find_place(app: App, question: Question) -> Place:
     if not question.resume:
         return Place(None, _asked_folder(question))
     if not app.has_log:
-        raise HermesError("There are no sessions yet.", hint='Begin one: hermes "hello"')
+        raise HermesError(
+            "There are no sessions yet.", hint='Begin one: hermes "hello"'
+        )
     info = app.store.sessions.find(question.resume)
     folder = Path(info.cwd) if info.cwd else _asked_folder(question)
     if not folder.is_dir():
         hint = "Create the folder again, or start a new session: leave out --continue and --resume."
-        raise HermesError(f"Session {info.id} worked in {folder}, which no longer exists.", hint=hint)
+        raise HermesError(
+            f"Session {info.id} worked in {folder}, which no longer exists.", hint=hint
+        )
     if question.cwd and folder.resolve() != _asked_folder(question):
         raise UsageError(
-            f"Session {info.id} works in {folder}.", hint="Leave out --cwd to go on there, or begin a new session."
+            f"Session {info.id} works in {folder}.",
+            hint="Leave out --cwd to go on there, or begin a new session.",
         )
     return Place(info, folder)
 
@@ -77,7 +86,9 @@ def _asked_folder(question: Question) -> Path:
     named = Path(question.cwd).expanduser()
     folder = (named if named.is_absolute() else current_folder() / named).resolve()
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {folder}.", hint="--cwd needs a folder that exists.")
+        raise UsageError(
+            f"There is no folder {folder}.", hint="--cwd needs a folder that exists."
+        )
     return folder
 
 

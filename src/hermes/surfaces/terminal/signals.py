@@ -27,7 +27,9 @@ def listen_for_end(end: Callable[[int], object]) -> None:
     """In the running loop, calls `end` with the exit code at SIGTERM and SIGHUP, unless they are ignored (nohup)."""
     import asyncio
 
-    terminals = [fd for fd in (1, 2) if os.isatty(fd)]  # now: of one that is gone nobody can tell what it was
+    terminals = [
+        fd for fd in (1, 2) if os.isatty(fd)
+    ]  # now: of one that is gone nobody can tell what it was
 
     def hang_up() -> None:
         null = os.open(os.devnull, os.O_WRONLY)

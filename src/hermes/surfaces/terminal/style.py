@@ -47,7 +47,9 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.enabled and text else text
 
 
-def wants_color(stream: TextIO, environ: Mapping[str, str], color: str = "auto") -> bool:
+def wants_color(
+    stream: TextIO, environ: Mapping[str, str], color: str = "auto"
+) -> bool:
     """Whether to colour what goes to `stream`. `color` is the setting `display.color`, which wins over NO_COLOR."""
     if color != "auto":
         return color == "always"
@@ -68,7 +70,9 @@ def stderr_style() -> Style:
 
 def _style(stream: TextIO) -> Style:
     environ = environment()
-    return Style(enabled=wants_color(stream, environ, settings_of_this_run().display.color))
+    return Style(
+        enabled=wants_color(stream, environ, settings_of_this_run().display.color)
+    )
 
 
 @functools.cache
@@ -90,13 +94,23 @@ def printable(text: str) -> str:
 _WIDEST = 40  # cells of a column: what is longer sticks out, and moves nothing but its own row
 
 
-def columns(rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = 2) -> list[str]:
+def columns(
+    rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = 2
+) -> list[str]:
     """Rows of plain text, aligned."""
     lengths = [[len(cell) for cell in column] for column in zip(*rows, strict=True)]
-    widths = [max([size for size in sizes if size <= _WIDEST], default=0) for sizes in lengths]
+    widths = [
+        max([size for size in sizes if size <= _WIDEST], default=0) for sizes in lengths
+    ]
     pad, space = " " * indent, " " * gap
     return [
-        (pad + space.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip() for row in rows
+        (
+            pad
+            + space.join(
+                cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+            )
+        ).rstrip()
+        for row in rows
     ]
 
 

@@ -9,9 +9,16 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hermes.surfaces.terminal.style import Style, printable, stdout_style, terminal_width
+from hermes.surfaces.terminal.style import (
+    Style,
+    printable,
+    stdout_style,
+    terminal_width,
+)
 
-_JOINERS = re.compile("([\u200c\u200d]+)")  # invisible, harmless, and part of many words and emoji
+_JOINERS = re.compile(
+    "([\u200c\u200d]+)"
+)  # invisible, harmless, and part of many words and emoji
 _DAY = 86400.0
 
 
@@ -37,7 +44,10 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     plain = text.replace("\r\n", "\n").expandtabs(4)
-    return "".join(part if _JOINERS.match(part) else printable(part) for part in _JOINERS.split(plain))
+    return "".join(
+        part if _JOINERS.match(part) else printable(part)
+        for part in _JOINERS.split(plain)
+    )
 
 
 def one_line(text: str) -> str:
@@ -54,7 +64,11 @@ def cut(text: str, columns: int) -> str:
     """`text` in at most that many cells, with an ellipsis if something is missing."""
     if _reach(text, 0, columns) == len(text):
         return text
-    return text[: _reach(text, 0, columns - 1)].rstrip() + "…" if columns > 1 else "…"[:columns]
+    return (
+        text[: _reach(text, 0, columns - 1)].rstrip() + "…"
+        if columns > 1
+        else "…"[:columns]
+    )
 
 
 def pad(text: str, columns: int) -> str:

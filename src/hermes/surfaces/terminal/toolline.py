@@ -10,11 +10,22 @@ from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, cut, one_line, width
 
-_BULKY = {"content", "old_text", "new_text", "items", "patch"}  # arguments that say more than a line can show
+_BULKY = {
+    "content",
+    "old_text",
+    "new_text",
+    "items",
+    "patch",
+}  # arguments that say more than a line can show
 
-_PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$", re.MULTILINE)
+_PATCHED = re.compile(
+    r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$",
+    re.MULTILINE,
+)
 
-_NOTES = re.compile(r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE)
+_NOTES = re.compile(
+    r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE
+)
 _LAST = 3  # lines of a command that failed
 
 SHOWS = frozenset(("terminal", "run_python", "exec_command"))
@@ -33,12 +44,18 @@ class Marks(msgspec.Struct, frozen=True):
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-ASCII_MARKS = Marks(done="+", failed="x", runs="...", prompt="> ", bullet="-", bar="|", spinner="|/-\\")
+ASCII_MARKS = Marks(
+    done="+", failed="x", runs="...", prompt="> ", bullet="-", bar="|", spinner="|/-\\"
+)
 
 
 def marks_for(encoding: str | None) -> Marks:
     """Signs that the encoding of a stream can show."""
-    return Marks() if (encoding or "").lower().replace("-", "") in {"utf8", "utf16", "utf32"} else ASCII_MARKS
+    return (
+        Marks()
+        if (encoding or "").lower().replace("-", "") in {"utf8", "utf16", "utf32"}
+        else ASCII_MARKS
+    )
 
 
 class Calls:
@@ -51,9 +68,15 @@ class Calls:
         """Takes notice of a call's beginning, and of an answer that lets it begin."""
         match event["type"]:
             case "agent.tool.started":
-                self._calls[event["call_id"]] = (label_of(event["name"], event["arguments"]), event["ts"])
+                self._calls[event["call_id"]] = (
+                    label_of(event["name"], event["arguments"]),
+                    event["ts"],
+                )
             case "agent.approval.answered" if event["call_id"] in self._calls:
-                self._calls[event["call_id"]] = (self._calls[event["call_id"]][0], event["ts"])
+                self._calls[event["call_id"]] = (
+                    self._calls[event["call_id"]][0],
+                    event["ts"],
+                )
             case _:
                 pass
 
@@ -61,20 +84,29 @@ class Calls:
         """The call that began last and still runs."""
         return next((label for label, _ in reversed(self._calls.values())), "")
 
-    def finish(self, event: Mapping[str, Any], style: Style, marks: Marks, columns: int) -> str:
+    def finish(
+        self, event: Mapping[str, Any], style: Style, marks: Marks, columns: int
+    ) -> str:
         """The line of a call that ended; below it the last words of a command that failed."""
-        label, since = self._calls.pop(event["call_id"], (one_line(event["name"]), event["ts"]))
+        label, since = self._calls.pop(
+            event["call_id"], (one_line(event["name"]), event["ts"])
+        )
         ok, text = event.get("ok", True), event.get("text", "")
         ended = outcome(text) if event["name"] in SHOWS else ""
         tail = duration(event["ts"] - since)
         if not ok:
             tail += f" {marks.bullet} {ended or one_line(text)}"
         room = max(columns - 3, 16)
-        head = cut(label, max(0 if ok or ended else room // 2, room - width(tail) - 1, 8))
+        head = cut(
+            label, max(0 if ok or ended else room // 2, room - width(tail) - 1, 8)
+        )
         rest = cut(tail, room - width(head) - 1)
         mark = style.green(marks.done) if ok else style.red(marks.failed)
         output = last_lines(printed(text), _LAST) if ended and not ok else ()
-        below = [f"\n{style.dim(cut(f'  {marks.bar} {line}', columns - 1))}" for line in output]
+        below = [
+            f"\n{style.dim(cut(f'  {marks.bar} {line}', columns - 1))}"
+            for line in output
+        ]
         return f"{mark} {head} {style.dim(rest)}{''.join(below)}"
 
 
@@ -92,7 +124,10 @@ def printed(text: str) -> str:
 
 def last_lines(output: str, most: int) -> list[str]:
     """The last lines that are not blank; what a progress bar overwrote is gone."""
-    lines = [clean(line.rstrip("\r").rpartition("\r")[2]).rstrip() for line in output.split("\n")]
+    lines = [
+        clean(line.rstrip("\r").rpartition("\r")[2]).rstrip()
+        for line in output.split("\n")
+    ]
     return [line for line in lines if line][-most:]
 
 
@@ -126,7 +161,9 @@ def label_of(name: str, arguments: str) -> str:
 
 def patched_files(patch: str) -> list[str]:
     """The files that a patch is about, each once."""
-    return list(dict.fromkeys(name for name in _PATCHED.findall(patch) if name != "/dev/null"))
+    return list(
+        dict.fromkeys(name for name in _PATCHED.findall(patch) if name != "/dev/null")
+    )
 
 
 def _shown(value: object) -> str:

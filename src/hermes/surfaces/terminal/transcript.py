@@ -22,10 +22,27 @@ from hermes.schema.events import (
     SessionUndone,
     TurnEnded,
 )
-from hermes.schema.messages import AssistantMessage, Image, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Image,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.store.row import Row
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.terminal.text import Screen, clean, count, cut, moment, money, one_line, width, wrap
+from hermes.surfaces.terminal.text import (
+    Screen,
+    clean,
+    count,
+    cut,
+    moment,
+    money,
+    one_line,
+    width,
+    wrap,
+)
 
 _RESULT_LINES = 8  # of a tool's result
 _THOUGHT_LINES = 2
@@ -34,10 +51,17 @@ _VALUE = 60  # characters of one argument
 
 def heading(info: SessionInfo, screen: Screen) -> Iterator[str]:
     """Which session this is, where it ran, how much it was."""
-    yield from (screen.style.bold(line) for line in wrap(one_line(info.title) or "(no title)", screen.columns))
+    yield from (
+        screen.style.bold(line)
+        for line in wrap(one_line(info.title) or "(no title)", screen.columns)
+    )
     kind = "" if info.kind == "root" else f"{info.kind} of {info.parent}"
     facts = [info.id, kind, info.surface, info.model, info.cwd]
-    sums = [_span(info.created, info.updated), count(info.messages, "message"), count(info.turns, "turn")]
+    sums = [
+        _span(info.created, info.updated),
+        count(info.messages, "message"),
+        count(info.turns, "turn"),
+    ]
     if info.tokens:
         sums.append(f"{info.tokens:,} tokens")
     for parts in (facts, [*sums, money(info.cost_usd)]):
@@ -85,7 +109,10 @@ def arguments(text: str) -> str:
         values = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:  # shown as the model wrote them
         return one_line(text)
-    return ", ".join(f"{one_line(name)}={_value(bytes(raw).decode())}" for name, raw in values.items())
+    return ", ".join(
+        f"{one_line(name)}={_value(bytes(raw).decode())}"
+        for name, raw in values.items()
+    )
 
 
 def _entry(row: Row, screen: Screen) -> Iterator[str]:
@@ -95,7 +122,11 @@ def _entry(row: Row, screen: Screen) -> Iterator[str]:
             yield from _said(screen.style.green("you"), time, screen)
             yield from _body([text, *map(_picture, images)], screen)
         case AssistantMessage() as message:
-            yield from _said(screen.style.bold("hermes"), f"{time} {one_line(message.model)}".rstrip(), screen)
+            yield from _said(
+                screen.style.bold("hermes"),
+                f"{time} {one_line(message.model)}".rstrip(),
+                screen,
+            )
             yield from _reply(message, screen)
         case ToolFinished() as result:
             yield from _result(result, time, screen)
@@ -147,7 +178,9 @@ def _session_remark(event: Event) -> str:
         case SessionTitled(title=title):
             text = f"titled: {one_line(title)}" if title else "title removed"
         case SessionImported(source=source, rows=number):
-            text = f"imported: {count(number, 'row')}, session {one_line(source)} before"
+            text = (
+                f"imported: {count(number, 'row')}, session {one_line(source)} before"
+            )
         case SessionRecovered(kept=kept, lost=lost):
             text = f"recovered from a damaged database: {count(kept, 'row')} kept, {lost:,} lost"
         case _:
@@ -172,7 +205,9 @@ def _body(texts: list[str], screen: Screen) -> Iterator[str]:
 
 def _reply(message: AssistantMessage, screen: Screen) -> Iterator[str]:
     if message.reasoning:
-        lines = _shortened(f"thinking: {message.reasoning}", _THOUGHT_LINES, screen.columns - 4)
+        lines = _shortened(
+            f"thinking: {message.reasoning}", _THOUGHT_LINES, screen.columns - 4
+        )
         yield from (screen.style.dim(line) for line in _indented(lines, 4))
     yield from _body([message.text], screen)
     yield from (_call(call, screen) for call in message.tool_calls)
@@ -216,7 +251,9 @@ def _shortened(text: str, limit: int, columns: int) -> Iterator[str]:
     yield from wrap(clean(shown), columns)
     hidden = len(text) - len(shown)
     if hidden:
-        yield from wrap(f"… {count(hidden, 'more character')} (--json shows all)", columns)
+        yield from wrap(
+            f"… {count(hidden, 'more character')} (--json shows all)", columns
+        )
 
 
 def _indented(lines: Iterable[str], columns: int) -> Iterator[str]:

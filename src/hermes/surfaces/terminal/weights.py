@@ -40,16 +40,24 @@ def fetch_weights(name: str, *, agreed: bool, may_ask: bool = True) -> None:
     question = offer(entry, folder).question
     if not agreed and not (may_ask and _is_agreed(question)):
         hint = f"Fetch it with: hermes model add {name}   or connect a model you have: hermes setup"
-        raise HermesError(f"The local model is not here yet ({entry.size / 1e6:,.0f} MB).", hint=hint)
+        raise HermesError(
+            f"The local model is not here yet ({entry.size / 1e6:,.0f} MB).", hint=hint
+        )
     if agreed:
-        say(question.replace("Fetch ", "Fetching ", 1).removesuffix("?") + ".", alarming=False)
+        say(
+            question.replace("Fetch ", "Fetching ", 1).removesuffix("?") + ".",
+            alarming=False,
+        )
     bar = _Bar()
     try:
         for step in fetch(entry, folder):
             bar.draw(step.source, step.done, step.total)
     except KeyboardInterrupt:
         bar.end()
-        say("Stopped. What was fetched is kept, and fetching goes on there.", alarming=False)
+        say(
+            "Stopped. What was fetched is kept, and fetching goes on there.",
+            alarming=False,
+        )
         raise
     except ModelError:
         bar.end()
@@ -84,11 +92,21 @@ class _Bar:
         self._begun = self._begun or (now, done)
         if self._live and (now - self._drawn >= 0.1 or done == total):
             self._drawn = now
-            text = bar_text(source, done, total, self._rate(now, done), terminal_width(sys.stderr) - 1)
+            text = bar_text(
+                source,
+                done,
+                total,
+                self._rate(now, done),
+                terminal_width(sys.stderr) - 1,
+            )
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         elif not self._live and total and done * 10 // total != self._tenth:
             self._tenth = done * 10 // total
-            print(f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB ({source})", file=sys.stderr, flush=True)
+            print(
+                f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB ({source})",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def end(self) -> None:
         if self._live and self._drawn:

@@ -19,9 +19,20 @@ RUN_BY_CODEX = (
 )
 
 
-def banner(model: Route, session: str, style: Style, columns: int, *, resumed: bool, facts: str = "") -> Iterator[str]:
+def banner(
+    model: Route,
+    session: str,
+    style: Style,
+    columns: int,
+    *,
+    resumed: bool,
+    facts: str = "",
+) -> Iterator[str]:
     """The lines, each at most `columns` wide."""
-    yield from wrap(f"Hermes {__version__} · {model.provider} {model.model or _usual(model)}".rstrip(), columns)
+    yield from wrap(
+        f"Hermes {__version__} · {model.provider} {model.model or _usual(model)}".rstrip(),
+        columns,
+    )
     if model.provider == CODEX:
         yield from wrap(RUN_BY_CODEX, columns)
     elif model.embedded:
@@ -31,7 +42,10 @@ def banner(model: Route, session: str, style: Style, columns: int, *, resumed: b
         yield from (style.dim(line) for line in wrap(clean(facts), columns))
     kind = "Going on with session" if resumed else "Session"
     yield from (style.dim(line) for line in wrap(f"{kind} {session}", columns))
-    yield from (style.dim(line) for line in wrap("/help for commands, Ctrl-C interrupts, Ctrl-D quits", columns))
+    yield from (
+        style.dim(line)
+        for line in wrap("/help for commands, Ctrl-C interrupts, Ctrl-D quits", columns)
+    )
     yield ""
 
 

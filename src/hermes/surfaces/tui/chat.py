@@ -26,13 +26,26 @@ def chat(question: Question) -> int:
         style, columns = stdout_style(), max(20, terminal_width())
         facts = f"{tilde(place.cwd)} · approvals: {question.approvals}"
         if is_on(app.settings.model):
-            model = Route(provider=CODEX, model=codex_model(app.settings.model, question.model))
-        for line in banner(model, session, style, columns, resumed=place.before is not None, facts=facts):
+            model = Route(
+                provider=CODEX, model=codex_model(app.settings.model, question.model)
+            )
+        for line in banner(
+            model,
+            session,
+            style,
+            columns,
+            resumed=place.before is not None,
+            facts=facts,
+        ):
             print(line)
         is_live = sys.stdout.isatty() and environment().get("TERM", "dumb") != "dumb"
         with interruptible() if is_live else nullcontext(), _keys_kept(on=is_live):
             # The prompt is there before what draws it is loaded; what is typed meanwhile is not lost.
-            print(style.bold(marks_for(sys.stdout.encoding).prompt) if is_live else "", end="", flush=True)
+            print(
+                style.bold(marks_for(sys.stdout.encoding).prompt) if is_live else "",
+                end="",
+                flush=True,
+            )
             from hermes.surfaces.tui.stage import converse
 
             return converse(app, session, question, is_live=is_live)
@@ -41,7 +54,11 @@ def chat(question: Question) -> int:
 def tilde(path: Path) -> str:
     """A path as people write it."""
     home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
+    return (
+        f"~/{path.relative_to(home)}"
+        if path.is_relative_to(home) and path != home
+        else str(path)
+    )
 
 
 @contextmanager
@@ -54,7 +71,9 @@ def _keys_kept(*, on: bool) -> Iterator[None]:
 
     fd = sys.stdin.fileno()
     before, now = termios.tcgetattr(fd), termios.tcgetattr(fd)
-    now[0] &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
+    now[0] &= ~(
+        termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR
+    )
     now[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
     termios.tcsetattr(fd, termios.TCSANOW, now)
     try:

@@ -32,7 +32,9 @@ async def picture(folder: Path) -> Image | None:
 
 async def _output(*command: str) -> bytes:
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(*command, stdin=null, stdout=pipe, stderr=null)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=null, stdout=pipe, stderr=null
+    )
     try:
         data, _ = await asyncio.wait_for(process.communicate(), _SECONDS)
     except TimeoutError:

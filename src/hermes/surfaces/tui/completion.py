@@ -25,7 +25,11 @@ class InputCompleter(Completer):
         self._skills = skills
         self._known: Sequence[SkillCommand] | None = None
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
+    def get_completions(
+        self,
+        document: Document,
+        complete_event: CompleteEvent,  # noqa: ARG002
+    ) -> Iterable[Completion]:
         before = document.text_before_cursor
         if before.startswith("/") and "\n" not in before:
             yield from self._commands(before[1:])
@@ -33,16 +37,25 @@ class InputCompleter(Completer):
             word = found[2]
             for name in self._files.find(word):
                 shown = f'"{name}"' if " " in name else name
-                yield Completion(shown, start_position=-len(found[1] + word), display=name)
+                yield Completion(
+                    shown, start_position=-len(found[1] + word), display=name
+                )
 
     def _commands(self, text: str) -> Iterable[Completion]:
         name, space, value = text.partition(" ")
         if not space:
-            if self._known is None or not name:  # files are looked at when a command begins, not with every letter
+            if (
+                self._known is None or not name
+            ):  # files are looked at when a command begins, not with every letter
                 self._known = self._skills()
-            for known, about in (*((slash.name, slash.summary) for slash in SLASHES), *map(_told, self._known)):
+            for known, about in (
+                *((slash.name, slash.summary) for slash in SLASHES),
+                *map(_told, self._known),
+            ):
                 if known.startswith(name) or (name and known.startswith(PREFIX + name)):
-                    yield Completion(known, -len(name), display=f"/{known}", display_meta=about)
+                    yield Completion(
+                        known, -len(name), display=f"/{known}", display_meta=about
+                    )
             return
         slash = find_slash(name)
         for choice in slash.choices if slash else ():

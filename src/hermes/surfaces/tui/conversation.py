@@ -49,7 +49,9 @@ def folder_of(app: App, session: str) -> Path:
 class Chat:
     """A conversation: one person, one session at a time."""
 
-    def __init__(self, app: App, agent: Agent, screen: Screen, session: str, question: Question) -> None:
+    def __init__(
+        self, app: App, agent: Agent, screen: Screen, session: str, question: Question
+    ) -> None:
         self.app = app
         self.agent = agent
         self.screen = screen
@@ -98,7 +100,9 @@ class Chat:
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
             following = {self._following} if self._following is not None else set()
-            await asyncio.wait({reading, *following}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {reading, *following}, return_when=asyncio.FIRST_COMPLETED
+            )
             if self._following is not None and self._following.done():
                 self._settle()
             if reading.done():
@@ -114,11 +118,15 @@ class Chat:
         self._interrupts.close()
         self._attached.close()
 
-    async def submit(self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue") -> None:
+    async def submit(
+        self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"
+    ) -> None:
         """Hands over a message; it is on disk when this returns."""
         elsewhere = is_elsewhere(self.app, self.session)
         try:
-            await self.agent.service.submit(self.session, text, images=images, delivery=delivery)
+            await self.agent.service.submit(
+                self.session, text, images=images, delivery=delivery
+            )
         except StoreError as error:
             self._not_saved(error)
             return
@@ -174,7 +182,10 @@ class Chat:
             self._gone = True
             self.screen.leave()
         else:
-            self._leave_at_once(elsewhere=self._following is not None and is_elsewhere(self.app, self.session))
+            self._leave_at_once(
+                elsewhere=self._following is not None
+                and is_elsewhere(self.app, self.session)
+            )
 
     def skills(self) -> list[SkillCommand]:
         """The skills that are commands. Reads files."""
@@ -192,13 +203,17 @@ class Chat:
 
     def enter(self, session: str) -> None:
         """Talks in another session from now on."""
-        self.view = ChatView(self.screen, session, foot=Foot(sandbox=self.view.foot.sandbox))
+        self.view = ChatView(
+            self.screen, session, foot=Foot(sandbox=self.view.foot.sandbox)
+        )
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = Relay(self.app.bus.publish, session)
         self._order = in_order(self.app, session)
         self.refresh()
 
-    async def reconfigure(self, *, model: str = "", approvals: Approvals | None = None) -> None:
+    async def reconfigure(
+        self, *, model: str = "", approvals: Approvals | None = None
+    ) -> None:
         """Lets another model answer from now on, or changes what is asked about, at once."""
         self.agent.use(approvals=approvals, model=model or None)
         self.approvals, self._model = approvals or self.approvals, model or self._model
@@ -240,7 +255,9 @@ class Chat:
                 await follow_elsewhere(self.app, self.session, self._order.head)
                 await self.agent.service.resume(self.session)
             await self.agent.service.idle(self.session)
-            while is_elsewhere(self.app, self.session):  # who has our message is still at work on it
+            while is_elsewhere(
+                self.app, self.session
+            ):  # who has our message is still at work on it
                 await follow_elsewhere(self.app, self.session, self._order.head)
                 await self.agent.service.settle(self.session)
                 await self.agent.service.idle(self.session)

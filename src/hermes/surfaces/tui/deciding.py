@@ -15,7 +15,16 @@ from hermes.surfaces.tui.screen import Screen
 _LINES = 30  # of a difference
 _LOOKS = {"+": GREEN, "-": RED}
 _KEYS = {"y": "keep", "n": "never", "s": "later", "v": "view all", "q": "stop"}
-_WORDS = {"yes": "y", "keep": "y", "no": "n", "never": "n", "skip": "s", "later": "s", "view": "v", "quit": "q"}
+_WORDS = {
+    "yes": "y",
+    "keep": "y",
+    "no": "n",
+    "never": "n",
+    "skip": "s",
+    "later": "s",
+    "view": "v",
+    "quit": "q",
+}
 
 
 class Deciding:
@@ -52,14 +61,22 @@ class Deciding:
             is_cut = len(self._diff()) > _LINES
             keys = "".join(key for key in _KEYS if key != "v" or is_cut)
             full = f"Keep it? {', '.join(f'{key} ({_KEYS[key]})' for key in keys)}"
-            label = full if len(full) <= self._screen.columns - 4 else f"Keep it? {'/'.join(keys)}"
+            label = (
+                full
+                if len(full) <= self._screen.columns - 4
+                else f"Keep it? {'/'.join(keys)}"
+            )
             self._screen.ask(label, keys=keys)
 
     async def take(self, line: str, typed_at: float | None) -> bool:
         """Uses a line as the word on the proposal that is shown. False when it is none: then this is over."""
         word = line.strip().lower()
         key = _WORDS.get(word, word)
-        if typed_at is not None and typed_at < self._since + GRACE and (key in _KEYS or not key):
+        if (
+            typed_at is not None
+            and typed_at < self._since + GRACE
+            and (key in _KEYS or not key)
+        ):
             return True  # meant for the one before
         if key not in _KEYS:
             self._finish()
@@ -79,13 +96,21 @@ class Deciding:
             self._say("It waits.", DIM)
             return
         try:
-            decided = await asyncio.to_thread(self._learner.decide, proposal.id, keep=key == "y")
+            decided = await asyncio.to_thread(
+                self._learner.decide, proposal.id, keep=key == "y"
+            )
         except HermesError as error:
             self._say(in_sentences(error), RED)
             return
-        self._kept, self._rejected = self._kept + (key == "y"), self._rejected + (key == "n")
+        self._kept, self._rejected = (
+            self._kept + (key == "y"),
+            self._rejected + (key == "n"),
+        )
         kept = f"Kept{f' as change {decided.hash[:10]}' if decided.hash else ''}."
-        self._say(kept if key == "y" else "Not kept; it will not be proposed again.", GREEN if key == "y" else DIM)
+        self._say(
+            kept if key == "y" else "Not kept; it will not be proposed again.",
+            GREEN if key == "y" else DIM,
+        )
 
     def _next(self) -> None:
         self._at += 1
@@ -112,9 +137,20 @@ class Deciding:
         room = screen.columns - 1
         number = f"{self._at + 1}/{len(self._proposals)}"
         bullet = f" {screen.marks.bullet} "
-        facts = bullet.join((proposal.id, f"by {one_line(str(proposal.origin))}", ago(proposal.created, self._now())))
+        facts = bullet.join(
+            (
+                proposal.id,
+                f"by {one_line(str(proposal.origin))}",
+                ago(proposal.created, self._now()),
+            )
+        )
         screen.line()
-        self._row(((f"{number} ", DIM), (cut(one_line(proposal.change.title), room - len(number) - 1), BOLD)))
+        self._row(
+            (
+                (f"{number} ", DIM),
+                (cut(one_line(proposal.change.title), room - len(number) - 1), BOLD),
+            )
+        )
         self._row(((cut(f"  {facts}", room), DIM),))
         for line in wrap(one_line(proposal.why), room - 2) if proposal.why else ():
             self._row(((f"  {line}", YELLOW),))

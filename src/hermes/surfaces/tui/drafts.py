@@ -34,7 +34,11 @@ class Drafts:
                 self._mine.unlink(missing_ok=True)
                 return
             self._home.ensure(self._place)
-            atomic.replace(self._mine, msgspec.json.encode(Draft(text, self._folder)).decode(), mode=0o600)
+            atomic.replace(
+                self._mine,
+                msgspec.json.encode(Draft(text, self._folder)).decode(),
+                mode=0o600,
+            )
 
     def recover(self) -> str:
         """The newest words that a process of this folder left when it died; they are this process' now."""
@@ -42,7 +46,11 @@ class Drafts:
         with contextlib.suppress(OSError):
             for path in self._place.glob("*.json"):
                 draft = _read(path)
-                if draft is not None and draft.folder == self._folder and not _lives(path.stem):
+                if (
+                    draft is not None
+                    and draft.folder == self._folder
+                    and not _lives(path.stem)
+                ):
                     found.append((path.stat().st_mtime, path, draft))
         if not found:
             return ""

@@ -30,7 +30,9 @@ class Entry:
     """What is being typed. `send` gets it; `interrupt`, `stop` and `leave` are Ctrl-C, Esc and Ctrl-D on an empty
     input; `touched` is told of every change."""
 
-    def __init__(self, home: Home, folder: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, home: Home, folder: Path, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.send: Callable[[Typed], object] = lambda _: None
         self.interrupt: Callable[[], object] = lambda: None
         self.stop: Callable[[], object] = lambda: None
@@ -45,7 +47,9 @@ class Entry:
         self._home = home
         self._clock = clock
         self._touched = float("-inf")  # when the input changed last
-        self._surprised = float("-inf")  # until when an answer may be the end of something else that was being typed
+        self._surprised = float(
+            "-inf"
+        )  # until when an answer may be the end of something else that was being typed
         self._pastes = Pastes()
         self._drafts = Drafts(home, folder)
         self._aside = Document()
@@ -96,26 +100,40 @@ class Entry:
         """The keys that do something of their own."""
         keys = KeyBindings()
         keys.add("enter")(self._enter)
-        keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
-        keys.add("c-j", eager=True)(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("escape", "enter")(
+            lambda event: event.current_buffer.insert_text("\n")
+        )
+        keys.add("c-j", eager=True)(
+            lambda event: event.current_buffer.insert_text("\n")
+        )
         keys.add("c-s", eager=True)(lambda _: self._submit(steers=True))
         keys.add("tab")(self._tab)
         keys.add("s-tab")(lambda event: event.current_buffer.complete_previous())
         keys.add("c-v", eager=True)(self._clipboard)
-        keys.add(Keys.BracketedPaste, eager=True)(lambda event: self._insert(self._pastes.take(event.data)))
+        keys.add(Keys.BracketedPaste, eager=True)(
+            lambda event: self._insert(self._pastes.take(event.data))
+        )
         keys.add("backspace")(self._backspace)
         keys.add("/")(lambda _: self._slash())
         keys.add("escape", "l")(lambda _: self.send(Typed("/learn")))
-        keys.add("escape", filter=Condition(lambda: not self.buffer.text))(lambda _: self.stop())
+        keys.add("escape", filter=Condition(lambda: not self.buffer.text))(
+            lambda _: self.stop()
+        )
         keys.add("c-c")(self._interrupted)
         keys.add(Keys.SIGINT)(self._interrupted)
-        keys.add("c-d", filter=Condition(lambda: not self.buffer.text))(lambda _: self.leave())
+        keys.add("c-d", filter=Condition(lambda: not self.buffer.text))(
+            lambda _: self.leave()
+        )
         return keys
 
     def _enter(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         state = buffer.complete_state
-        if state is not None and state.current_completion is not None and not buffer.text.startswith("/"):
+        if (
+            state is not None
+            and state.current_completion is not None
+            and not buffer.text.startswith("/")
+        ):
             buffer.complete_state = None  # the first Enter takes the suggestion
             buffer.insert_text(" ")
         elif buffer.document.text_before_cursor.endswith("\\"):
@@ -134,7 +152,9 @@ class Entry:
             self.say("You were typing when the question came. Please answer it now.")
             return
         now = asyncio.get_running_loop().time()
-        typed = Typed(self._pastes.whole(text), self._pastes.pictures(text), steers, now)
+        typed = Typed(
+            self._pastes.whole(text), self._pastes.pictures(text), steers, now
+        )
         if text and not self.answering:
             self.buffer.history.append_string(typed.text)
             self._pastes.clear()
@@ -184,7 +204,9 @@ class Entry:
     async def _paste_picture(self) -> None:
         found = await picture(self._home.cache / "pictures")
         if found is None:
-            self.say("There is no picture in the clipboard, or no program (wl-paste, xclip, pngpaste) to read it with.")
+            self.say(
+                "There is no picture in the clipboard, or no program (wl-paste, xclip, pngpaste) to read it with."
+            )
         else:
             self._insert(self._pastes.picture(found) + " ")
 
@@ -193,14 +215,18 @@ class Entry:
 
     def _completes(self) -> bool:
         before = self.buffer.document.text_before_cursor
-        return not self.answering and (before.startswith("/") or "@" in before.rpartition(" ")[2])
+        return not self.answering and (
+            before.startswith("/") or "@" in before.rpartition(" ")[2]
+        )
 
     def _skills(self) -> Sequence[SkillCommand]:
         return self.skills()
 
     def _words(self) -> str:
         """The input as it would be sent, also while it waits for a question to be answered."""
-        return self._pastes.whole(self._aside.text if self.answering else self.buffer.text)
+        return self._pastes.whole(
+            self._aside.text if self.answering else self.buffer.text
+        )
 
     def _changed(self) -> None:
         self._touched = self._clock()
@@ -212,4 +238,6 @@ class Entry:
         self._saving = asyncio.get_running_loop().call_later(_PAUSE, self._save)
 
     def _save(self) -> None:
-        asyncio.get_running_loop().run_in_executor(None, self._drafts.keep, self._words())
+        asyncio.get_running_loop().run_in_executor(
+            None, self._drafts.keep, self._words()
+        )

@@ -27,11 +27,16 @@ class Foot(msgspec.Struct):
         """Takes notice of what a reply used."""
         if event["type"] == "agent.message.assistant":
             usage = event.get("usage") or {}
-            self.context = usage.get("input_tokens", 0) + usage.get("output_tokens", 0) or self.context
+            self.context = (
+                usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+                or self.context
+            )
             self.cost += usage.get("cost_usd") or 0.0
             name = event.get("model")
             if name:  # a service may choose, or another may stand in
-                self.model = f"codex {name}" if event.get("provider") == "codex" else name
+                self.model = (
+                    f"codex {name}" if event.get("provider") == "codex" else name
+                )
         elif event["type"] == "agent.auxiliary.called":
             self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
 
@@ -54,14 +59,18 @@ class Foot(msgspec.Struct):
         if not self.window:
             return f"{short(self.context)} tokens"
         share = 100 * self.context / self.window
-        return f"{'<1' if share < 1 else min(999, round(share))}% of {short(self.window)}"
+        return (
+            f"{'<1' if share < 1 else min(999, round(share))}% of {short(self.window)}"
+        )
 
 
 def short(number: int) -> str:
     """`950`, `12k`, `1.0M`."""
     if number < 1_000:
         return str(number)
-    return f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+    return (
+        f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+    )
 
 
 def foot_of(chat: "Chat", before: Foot) -> Foot:

@@ -43,10 +43,16 @@ class InputHistory(History):
         try:
             if self._path.exists() and self._path.stat().st_size > _FILE_BYTES:
                 self._shorten()
-            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            handle = os.open(
+                self._path,
+                os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
+                0o600,
+            )
             with os.fdopen(handle, "wb") as file:
                 file.write(msgspec.json.encode(string) + b"\n")
-        except OSError as error:  # a full disk or a home that can only be read must not end a chat
+        except (
+            OSError
+        ) as error:  # a full disk or a home that can only be read must not end a chat
             log.warning("what was typed is not kept in %s: %s", self._path, error)
 
     def _shorten(self) -> None:

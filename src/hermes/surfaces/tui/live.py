@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Self
 from prompt_toolkit.application import Application
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
-from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
+from prompt_toolkit.layout import (
+    ConditionalContainer,
+    Dimension,
+    HSplit,
+    Layout,
+    Window,
+)
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.layout.screen import Char
@@ -35,7 +41,10 @@ if TYPE_CHECKING:
 _INPUT_ROWS = 8  # a longer input scrolls
 _MENU_ROWS = 6
 _DRAWN_OVER = 3  # rows that are drawn without a frame
-_STALE, _BLANK = Char("?", "reverse blink"), Char(" ", "")  # a cell that no frame has, and one of every frame
+_STALE, _BLANK = (
+    Char("?", "reverse blink"),
+    Char(" ", ""),
+)  # a cell that no frame has, and one of every frame
 _LOOKS = {
     "1": "bold",
     "2": "dim",
@@ -99,14 +108,28 @@ class LiveScreen:
     def on_interrupt(self, action: Callable[[], object]) -> None:
         self._entry.interrupt = action
 
-    def on_keys(self, *, stop: Callable[[], object], touched: Callable[[], object], skills: Skills) -> None:
+    def on_keys(
+        self,
+        *,
+        stop: Callable[[], object],
+        touched: Callable[[], object],
+        skills: Skills,
+    ) -> None:
         """What Esc on an empty input does, who is told that something is typed, and which skills are commands."""
-        self._entry.stop, self._entry.touched, self._entry.skills = stop, touched, skills
+        self._entry.stop, self._entry.touched, self._entry.skills = (
+            stop,
+            touched,
+            skills,
+        )
 
     async def __aenter__(self) -> Self:
-        self._output.write_raw("\r")  # a prompt may stand here already; this one takes its place
+        self._output.write_raw(
+            "\r"
+        )  # a prompt may stand here already; this one takes its place
         self._running = asyncio.ensure_future(self._app.run_async(handle_sigint=False))
-        self._running.add_done_callback(lambda _: self.leave())  # it also ends when the terminal is gone
+        self._running.add_done_callback(
+            lambda _: self.leave()
+        )  # it also ends when the terminal is gone
         return self
 
     def recover(self) -> bool:
@@ -115,7 +138,10 @@ class LiveScreen:
         return self._entry.recover()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.whole()
         self._entry.close()
@@ -133,17 +159,27 @@ class LiveScreen:
         if self._markdown is None:
             from hermes.surfaces.tui.markdown.render import Markdown
 
-            self._markdown = Markdown(colours=self.style.enabled, ascii_only=self.marks.bar == "|")
+            self._markdown = Markdown(
+                colours=self.style.enabled, ascii_only=self.marks.bar == "|"
+            )
         rows = self._markdown.feed(text, self.columns - 1)
         self._print(rows)
-        self._pace.ask(now=bool(rows))  # what is printed for good must not be shown below as well
-        if not rows and self._later is None:  # with the pieces that come at the same moment
+        self._pace.ask(
+            now=bool(rows)
+        )  # what is printed for good must not be shown below as well
+        if (
+            not rows and self._later is None
+        ):  # with the pieces that come at the same moment
             self._later = asyncio.get_running_loop().call_soon(self._draw_piece)
 
     def whole(self) -> None:
         if self._markdown is None:
             return
-        rows, self._markdown, self._tail = self._markdown.end(self.columns - 1), None, ()
+        rows, self._markdown, self._tail = (
+            self._markdown.end(self.columns - 1),
+            None,
+            (),
+        )
         self._pace.forget()
         self._print(rows)
 
@@ -213,14 +249,30 @@ class LiveScreen:
     def _draw_over(self, rows: list[Row]) -> bool:
         """Draws the rows of the tail that differ from those on the screen; False when that takes a frame."""
         screen = self._app.renderer.last_rendered_screen
-        changed = [number for number, (old, new) in enumerate(zip(self._framed, rows, strict=False)) if old != new]
-        is_same_place = screen is not None and terminal_size().columns == self._output.columns and not self._output.held
-        if not is_same_place or len(rows) != len(self._framed) or len(changed) > _DRAWN_OVER or screen is None:
+        changed = [
+            number
+            for number, (old, new) in enumerate(zip(self._framed, rows, strict=False))
+            if old != new
+        ]
+        is_same_place = (
+            screen is not None
+            and terminal_size().columns == self._output.columns
+            and not self._output.held
+        )
+        if (
+            not is_same_place
+            or len(rows) != len(self._framed)
+            or len(changed) > _DRAWN_OVER
+            or screen is None
+        ):
             return False
         cursor = screen.get_cursor_position(self._app.layout.current_window)
         back = f"\r\x1b[{cursor.x}C" if cursor.x else "\r"
         for number in changed:
-            text, up = painted(rows[number], enabled=self.style.enabled), cursor.y - number
+            text, up = (
+                painted(rows[number], enabled=self.style.enabled),
+                cursor.y - number,
+            )
             self._output.write_raw(f"\x1b[{up}A\r{text}\x1b[K\x1b[{up}B{back}")
             # The next frame is compared with the last one: every cell of this row differs from it now.
             cells = dict.fromkeys(range(width(plain(rows[number]))), _STALE)
@@ -249,14 +301,21 @@ class LiveScreen:
         """Takes the live area away, also where the terminal has broken its rows to fit a narrower window."""
         screen = self._app.renderer.last_rendered_screen
         columns = terminal_size().columns
-        if screen is None or columns >= self._output.columns or not self._output.reflows:
+        if (
+            screen is None
+            or columns >= self._output.columns
+            or not self._output.reflows
+        ):
             self._app.renderer.erase(leave_alternate_screen=False)
             return
         at = screen.get_cursor_position(self._app.layout.current_window)
         above = at.x // columns
         for number in range(at.y):
             cells = screen.data_buffer[number].items()
-            used = max((place + char.width for place, char in cells if char.char.strip()), default=0)
+            used = max(
+                (place + char.width for place, char in cells if char.char.strip()),
+                default=0,
+            )
             above += max(1, -(-used // columns))
         self._output.write_raw("\r")
         self._output.cursor_up(above)
@@ -265,7 +324,9 @@ class LiveScreen:
 
     def _build(self) -> _App:
         entry = Window(
-            BufferControl(self._entry.buffer, input_processors=[BeforeInput(self._prompt)]),
+            BufferControl(
+                self._entry.buffer, input_processors=[BeforeInput(self._prompt)]
+            ),
             wrap_lines=True,
             height=Dimension(min=1, max=_INPUT_ROWS),
             dont_extend_height=True,
@@ -275,8 +336,15 @@ class LiveScreen:
                 _shown(self._tail_text, lambda: bool(self._framed)),
                 _shown(lambda: self._fragments(self._rows), lambda: bool(self._rows)),
                 entry,
-                _shown(self._menu, lambda: self._entry.buffer.complete_state is not None),
-                _shown(self._foot_text, lambda: bool(self._foot) and self._entry.buffer.complete_state is None),
+                _shown(
+                    self._menu, lambda: self._entry.buffer.complete_state is not None
+                ),
+                _shown(
+                    self._foot_text,
+                    lambda: (
+                        bool(self._foot) and self._entry.buffer.complete_state is None
+                    ),
+                ),
             ]
         )
         app = _App(
@@ -287,7 +355,9 @@ class LiveScreen:
             max_render_postpone_time=0,
         )
         app.ttimeoutlen = 0.05
-        app.timeoutlen = 0.2  # after which Esc is a key of its own, and not the beginning of another
+        app.timeoutlen = (
+            0.2  # after which Esc is a key of its own, and not the beginning of another
+        )
         return app
 
     def _tail_text(self) -> AnyFormattedText:
@@ -295,7 +365,12 @@ class LiveScreen:
 
     def _visible_tail(self) -> list[Row]:
         """The end of what is being written, as much as there is room for."""
-        room = terminal_size().rows - len(self._rows) - min(self._entry.buffer.document.line_count, _INPUT_ROWS) - 3
+        room = (
+            terminal_size().rows
+            - len(self._rows)
+            - min(self._entry.buffer.document.line_count, _INPUT_ROWS)
+            - 3
+        )
         return list(self._tail[-max(room, 1) :])
 
     def _fragments(self, rows: Sequence[Row]) -> StyleAndTextTuples:
@@ -303,7 +378,11 @@ class LiveScreen:
         for number, row in enumerate(rows):
             found += [("", "\n")] if number else []
             for text, look in row:
-                names = [_LOOKS[code] for code in look.split(";") if code] if self.style.enabled else []
+                names = (
+                    [_LOOKS[code] for code in look.split(";") if code]
+                    if self.style.enabled
+                    else []
+                )
                 found.append((" ".join(names), text))
         return found
 
@@ -312,14 +391,20 @@ class LiveScreen:
         if state is None:
             return []
         chosen = state.complete_index
-        first = max(0, min((chosen or 0) - _MENU_ROWS // 2, len(state.completions) - _MENU_ROWS))
+        first = max(
+            0, min((chosen or 0) - _MENU_ROWS // 2, len(state.completions) - _MENU_ROWS)
+        )
         lines: StyleAndTextTuples = []
-        for number, completion in enumerate(state.completions[first : first + _MENU_ROWS], first):
+        for number, completion in enumerate(
+            state.completions[first : first + _MENU_ROWS], first
+        ):
             mark = self.marks.prompt if number == chosen else "  "
             text = f"{mark}{completion.display_text:<14} {completion.display_meta_text}".rstrip()
             look = "bold" if number == chosen else "dim"
             lines += [("", "\n")] if lines else []
-            lines.append((look if self.style.enabled else "", cut(text, self.columns - 1)))
+            lines.append(
+                (look if self.style.enabled else "", cut(text, self.columns - 1))
+            )
         return lines
 
     def _foot_text(self) -> AnyFormattedText:
@@ -331,7 +416,11 @@ class LiveScreen:
         return ANSI(self.style.bold(self.marks.prompt))
 
 
-def _shown(text: Callable[[], AnyFormattedText], when: Callable[[], bool]) -> ConditionalContainer:
+def _shown(
+    text: Callable[[], AnyFormattedText], when: Callable[[], bool]
+) -> ConditionalContainer:
     """Rows that are there only when there is something to show."""
-    window = Window(FormattedTextControl(text), wrap_lines=True, dont_extend_height=True)
+    window = Window(
+        FormattedTextControl(text), wrap_lines=True, dont_extend_height=True
+    )
     return ConditionalContainer(window, Condition(when))

@@ -9,7 +9,9 @@ Event: TypeAlias = Mapping[str, Any]
 class InOrder:
     """Between the bus and whoever shows a session: fills in what the bus did not bring, leaves out what came twice."""
 
-    def __init__(self, session: str, head: int, read: Callable[[int], Sequence[Event]]) -> None:
+    def __init__(
+        self, session: str, head: int, read: Callable[[int], Sequence[Event]]
+    ) -> None:
         self._session = session
         self._read = read
         self.head = head

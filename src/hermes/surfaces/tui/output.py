@@ -23,7 +23,9 @@ class Frames(Vt100_Output):
         self.columns = 0
         """How wide the window was when the last frame was drawn."""
         environ = environment()
-        self.reflows = "XTERM_VERSION" not in environ and environ.get("TERM", "") != "linux"
+        self.reflows = (
+            "XTERM_VERSION" not in environ and environ.get("TERM", "") != "linux"
+        )
         """Whether the terminal breaks rows that are there to fit a narrower window; nearly all do."""
 
     def hold(self) -> None:

@@ -37,7 +37,10 @@ class Pace:
         self._began = self._clock()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         now = self._clock()
         self._next = now + min(_LONGEST, (now - self._began) * _PAUSE)

@@ -80,7 +80,11 @@ def _pictures(text: str) -> tuple[Image, ...]:
     """The pictures that a pasted line names, as terminals write dropped files; none if it is anything else."""
     try:
         names = [_path(word) for word in shlex.split(text)]
-        return images_of(names) if all(Path(name).is_absolute() or name.startswith("~") for name in names) else ()
+        return (
+            images_of(names)
+            if all(Path(name).is_absolute() or name.startswith("~") for name in names)
+            else ()
+        )
     except (ValueError, UsageError, OSError):
         return ()
 

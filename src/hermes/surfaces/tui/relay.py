@@ -27,7 +27,10 @@ class Relay:
         match event["type"]:
             case "agent.message.delta":  # first, because most are of this kind
                 self._begin()
-                self._publish("tui.message.delta", {"text": event["text"], "session_id": self._session})
+                self._publish(
+                    "tui.message.delta",
+                    {"text": event["text"], "session_id": self._session},
+                )
             case "agent.message.assistant":
                 self._message(event)
             case "agent.reasoning.delta":
@@ -36,7 +39,9 @@ class Relay:
                 self._streams = False
                 self._calls.clear()
                 if event["reason"] in {"failed", "crashed", "budget"}:
-                    self._tell(tui.TuiError(message=event.get("detail") or event["reason"]))
+                    self._tell(
+                        tui.TuiError(message=event.get("detail") or event["reason"])
+                    )
             case kind if kind.startswith("agent.tool."):
                 self._call(event)
             case _:
@@ -63,14 +68,32 @@ class Relay:
             case "agent.tool.started":
                 preview = label_of(event["name"], event["arguments"])
                 self._calls[call_id] = (event["name"], preview, event["ts"])
-                self._tell(tui.TuiToolStart(name=event["name"], preview=preview, call_id=call_id))
+                self._tell(
+                    tui.TuiToolStart(
+                        name=event["name"], preview=preview, call_id=call_id
+                    )
+                )
             case "agent.tool.progress" if call_id in self._calls:
                 last = one_line(event["text"].rstrip("\n").rpartition("\n")[2])
-                self._tell(tui.TuiToolProgress(name=self._calls[call_id][0], preview=last, call_id=call_id))
+                self._tell(
+                    tui.TuiToolProgress(
+                        name=self._calls[call_id][0], preview=last, call_id=call_id
+                    )
+                )
             case "agent.tool.finished":
-                name, preview, since = self._calls.pop(call_id, (event["name"], event["name"], event["ts"]))
+                name, preview, since = self._calls.pop(
+                    call_id, (event["name"], event["name"], event["ts"])
+                )
                 ok, seconds = event.get("ok", True), max(0.0, event["ts"] - since)
-                self._tell(tui.TuiToolComplete(name=name, preview=preview, call_id=call_id, ok=ok, seconds=seconds))
+                self._tell(
+                    tui.TuiToolComplete(
+                        name=name,
+                        preview=preview,
+                        call_id=call_id,
+                        ok=ok,
+                        seconds=seconds,
+                    )
+                )
             case _:
                 pass
 

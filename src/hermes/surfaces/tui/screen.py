@@ -93,7 +93,10 @@ class PlainScreen:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
         self._lines.__exit__(kind, error, trace)
@@ -141,7 +144,9 @@ class PlainScreen:
         self._prompted, self._at_start = False, True
         while line is not None and line.text.endswith("\\"):
             more = await self._lines.read()
-            line = line._replace(text=line.text[:-1] + "\n" + (more.text if more else ""))
+            line = line._replace(
+                text=line.text[:-1] + "\n" + (more.text if more else "")
+            )
         return None if line is None else Typed(line.text, at=line.at)
 
     def leave(self) -> None:

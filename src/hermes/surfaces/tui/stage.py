@@ -26,8 +26,15 @@ def converse(app: App, session: str, question: Question, *, is_live: bool) -> in
     return asyncio.run(_converse(app, session, question, is_live=is_live))
 
 
-async def _converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
-    agent = Agent(app, load_secrets(home=app.home), approvals=question.approvals, model=question.model)
+async def _converse(
+    app: App, session: str, question: Question, *, is_live: bool
+) -> int:
+    agent = Agent(
+        app,
+        load_secrets(home=app.home),
+        approvals=question.approvals,
+        model=question.model,
+    )
     live = _live_screen(app, session) if is_live else None
     screen = live or PlainScreen()
     chat = Chat(app, agent, screen, session, question)
@@ -66,11 +73,15 @@ async def _warm(chat: Chat) -> None:
     sandbox = await asyncio.to_thread(_sandbox)
     chat.view.foot.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
     if sandbox.kind == "none":
-        chat.view.say(f"No sandbox: {sandbox.why} Every command is asked about.", alarming=True)
+        chat.view.say(
+            f"No sandbox: {sandbox.why} Every command is asked about.", alarming=True
+        )
     chat.view.tick()
     waiting = await asyncio.to_thread(chat.agent.learner.learning.proposals.pending)
     if waiting:
-        chat.view.say(f"{count(len(waiting), 'proposed change')} to decide on: /learn or Alt-L")
+        chat.view.say(
+            f"{count(len(waiting), 'proposed change')} to decide on: /learn or Alt-L"
+        )
     await chat.agent.model.warm()
 
 

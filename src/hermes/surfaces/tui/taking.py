@@ -11,7 +11,13 @@ from hermes.app.attachments import Shelf, attach
 from hermes.app.service import Delivery
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
-from hermes.surfaces.terminal.approval import GRACE, Given, is_word, label_for, wants_all
+from hermes.surfaces.terminal.approval import (
+    GRACE,
+    Given,
+    is_word,
+    label_for,
+    wants_all,
+)
 from hermes.surfaces.terminal.giving import hand_over
 from hermes.surfaces.terminal.question import nearest
 from hermes.surfaces.tui.deciding import Deciding
@@ -37,13 +43,21 @@ class Taking:
         """Does what a line asks for."""
         chat, text = self._chat, typed.text
         asked = chat.view.questions.current
-        if asked is not None and chat.view.questions.is_early(typed.at) and not is_word(asked, text):
+        if (
+            asked is not None
+            and chat.view.questions.is_early(typed.at)
+            and not is_word(asked, text)
+        ):
             asked = None  # a message whose Enter came when the question did
         if asked is not None and wants_all(asked, text):
             chat.view.show_all()
         elif asked is not None and text.startswith("/") and find_slash(_name(text)):
             await self._command(typed)
-            chat.screen.ask(label_for(asked, chat.screen.columns) if chat.view.questions.current is asked else "")
+            chat.screen.ask(
+                label_for(asked, chat.screen.columns)
+                if chat.view.questions.current is asked
+                else ""
+            )
         elif asked is not None:
             if not await chat.view.questions.take(text, self._give, typed_at=typed.at):
                 chat.view.ask_again()
@@ -60,7 +74,9 @@ class Taking:
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Puts proposals to the person, one after the other."""
-        self._deciding = Deciding(self._chat.agent.learner, self._chat.screen, proposals)
+        self._deciding = Deciding(
+            self._chat.agent.learner, self._chat.screen, proposals
+        )
         self._deciding.begin()
         asyncio.get_running_loop().call_later(GRACE, self._listen)
 
@@ -80,7 +96,9 @@ class Taking:
 
     async def _decides(self, typed: Typed) -> bool:
         """Whether a line was a word on a proposal. After anything else the proposals wait on."""
-        return self._deciding is not None and await self._deciding.take(typed.text, typed.at)
+        return self._deciding is not None and await self._deciding.take(
+            typed.text, typed.at
+        )
 
     async def _send(self, typed: Typed) -> None:
         chat = self._chat
@@ -89,14 +107,24 @@ class Taking:
         for remark in attached.left:
             chat.view.say(remark)
         delivery: Delivery = "steer" if typed.steers and chat.works else "queue"
-        called = await asyncio.to_thread(chat.agent.learner.learning.called, attached.text, RESERVED)
-        await chat.submit(called or attached.text, images=(*typed.images, *attached.images), delivery=delivery)
+        called = await asyncio.to_thread(
+            chat.agent.learner.learning.called, attached.text, RESERVED
+        )
+        await chat.submit(
+            called or attached.text,
+            images=(*typed.images, *attached.images),
+            delivery=delivery,
+        )
 
     async def _command(self, typed: Typed) -> None:
         chat, name = self._chat, _name(typed.text)
         rest = typed.text[1 + len(name) :]
         try:
-            skills = [] if name in RESERVED else [one.name for one in await asyncio.to_thread(chat.skills)]
+            skills = (
+                []
+                if name in RESERVED
+                else [one.name for one in await asyncio.to_thread(chat.skills)]
+            )
             if skill := find_skill(name, skills):
                 await self._send(msgspec.structs.replace(typed, text=f"/{skill}{rest}"))
                 return
@@ -109,7 +137,9 @@ class Taking:
                 chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             else:
                 about = {"platform": "cli", "user": "", "session_id": chat.session}
-                chat.app.bus.publish(f"gateway.command.{slash.name}", about)  # hooks hear of commands everywhere
+                chat.app.bus.publish(
+                    f"gateway.command.{slash.name}", about
+                )  # hooks hear of commands everywhere
                 await slash.run(chat, rest.strip())
         except HermesError as error:
             chat.view.say(in_sentences(error), alarming=True)

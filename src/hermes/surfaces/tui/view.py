@@ -7,7 +7,13 @@ import msgspec
 
 from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
-from hermes.surfaces.terminal.approval import ASKED, Questions, again, label_for, lines_of
+from hermes.surfaces.terminal.approval import (
+    ASKED,
+    Questions,
+    again,
+    label_for,
+    lines_of,
+)
 from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.toolline import duration, preparing
@@ -34,7 +40,12 @@ _ENDS = {
 
 _REMARKS = frozenset(
     (
-        *("agent.model.preparing", "agent.model.retried", "agent.reply.rejected", "agent.learning.reviewed"),
+        *(
+            "agent.model.preparing",
+            "agent.model.retried",
+            "agent.reply.rejected",
+            "agent.learning.reviewed",
+        ),
         *("agent.picture.reduced", "agent.picture.withheld"),
     )
 )
@@ -62,7 +73,14 @@ class _Waiting(msgspec.Struct, frozen=True):
 class ChatView:
     """Follows one session on a screen."""
 
-    def __init__(self, screen: Screen, session: str, *, foot: Foot | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        session: str,
+        *,
+        foot: Foot | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._screen = screen
         self._clock = clock or SystemClock()
         self._cards = Cards(screen.marks)
@@ -70,7 +88,9 @@ class ChatView:
         self._streamed = False  # something of this reply came in pieces
         self._writes = False  # ... and more of it is expected
         self._below_call = False
-        self._answered_all = False  # the last reply asked for no calls: the turn is about to end
+        self._answered_all = (
+            False  # the last reply asked for no calls: the turn is about to end
+        )
         self._thought = ""
         self._doing = ""
         self._waiting: dict[int, _Waiting] = {}
@@ -86,7 +106,11 @@ class ChatView:
     @property
     def queued(self) -> list[str]:
         """The messages that wait for their turn, oldest first."""
-        return [one.text for one in self._waiting.values()] if self.busy or self.held else []
+        return (
+            [one.text for one in self._waiting.values()]
+            if self.busy or self.held
+            else []
+        )
 
     @property
     def rests(self) -> bool:
@@ -105,7 +129,9 @@ class ChatView:
                 self.questions.see(event)  # a child agent wants to know something
             return
         self._heard = self._clock.now()
-        if event["type"] == "agent.message.delta":  # first, because most are of this kind
+        if (
+            event["type"] == "agent.message.delta"
+        ):  # first, because most are of this kind
             self._write(event["text"])
             return
         if event["type"] == "agent.tool.finished":
@@ -128,7 +154,9 @@ class ChatView:
         if self._early and self._clock.now() - self._heard >= _STALLED:
             self._write_early()
         self._screen.live(list(self._live()))
-        self._screen.foot(self.foot.text(self._screen.columns - 1, self._screen.marks.bullet))
+        self._screen.foot(
+            self.foot.text(self._screen.columns - 1, self._screen.marks.bullet)
+        )
 
     def say(self, text: str, *, alarming: bool = False) -> None:
         """A remark of Hermes itself."""
@@ -157,7 +185,9 @@ class ChatView:
         """Shows the question again, with nothing of what will happen left out."""
         request = self.questions.current
         if request is not None:
-            for line in lines_of(request, self._screen.style, self._screen.columns - 1, whole=True):
+            for line in lines_of(
+                request, self._screen.style, self._screen.columns - 1, whole=True
+            ):
                 self._screen.line(line)
             self._screen.ask(label_for(request, self._screen.columns))
 
@@ -174,7 +204,10 @@ class ChatView:
                 self._thought = (self._thought + event["text"])[-400:]
             case "agent.tool.generating":
                 self._screen.whole()
-                self._writes, self._doing = False, f"writing a call of {one_line(event['name'])}"
+                self._writes, self._doing = (
+                    False,
+                    f"writing a call of {one_line(event['name'])}",
+                )
             case "agent.approval.answered" | "agent.question.answered":
                 self._answered(event)
             case "agent.turn.steered":
@@ -192,7 +225,9 @@ class ChatView:
         """A person's message waits until a turn takes it in."""
         if event.get("origin", "user") == "user":
             text = typed_part(event["text"])
-            self._waiting[event["seq"]] = _Waiting(text, steers=event.get("delivery") == "steer")
+            self._waiting[event["seq"]] = _Waiting(
+                text, steers=event.get("delivery") == "steer"
+            )
 
     def _reply(self, event: Mapping[str, Any]) -> None:
         if not self._streamed and event.get("text"):
@@ -205,7 +240,10 @@ class ChatView:
         """Tells of a compaction that nobody asked for; the command tells of the others."""
         if self.busy:
             self._finish_reply()
-            self.say(compaction_words(event), alarming=event["type"] == "session.compaction_failed")
+            self.say(
+                compaction_words(event),
+                alarming=event["type"] == "session.compaction_failed",
+            )
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         """What a person said to a question, here or elsewhere."""
@@ -215,7 +253,9 @@ class ChatView:
             return
         elif event["type"] == "agent.approval.answered":
             why = event.get("reason", "")
-            self.say(f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]])
+            self.say(
+                f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]]
+            )
         elif event.get("text"):
             self.say(f"You: {event['text']}")
 
@@ -226,7 +266,9 @@ class ChatView:
                 self._doing = preparing(event)
             case "agent.model.retried":
                 self._finish_reply()
-                self.say(f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}")
+                self.say(
+                    f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}"
+                )
             case "agent.picture.reduced" | "agent.picture.withheld":
                 self._finish_reply()
                 self.say(event["detail"], alarming=True)
@@ -244,7 +286,12 @@ class ChatView:
             return
         if not self._writes:
             self._begin_reply()
-            self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
+            self._streamed, self._writes, self._thought, self._doing = (
+                True,
+                True,
+                "",
+                "",
+            )
             self.tick()
         self._screen.write(text)
 
@@ -274,13 +321,21 @@ class ChatView:
         elif doing := self._goes_on(is_stalled=now - self._heard >= _STALLED):
             since = self._began if self.busy and self._began else self._heard
             passed = f" {duration(now - since)}" if now - since >= 1 else ""
-            yield ((f"{spinner} ", CYAN), (cut(doing, columns - 3 - len(passed)), ""), (passed, DIM))
+            yield (
+                (f"{spinner} ", CYAN),
+                (cut(doing, columns - 3 - len(passed)), ""),
+                (passed, DIM),
+            )
             last = clean(self._thought).strip().rpartition("\n")[2]
             if last:
                 yield ((f"  {marks.bar} {cut(last[-columns:], columns - 5)}", DIM),)
         waiting = list(self._waiting.values())
         for one in waiting[:_QUEUED]:
-            lead = f"  {'held' if self.held else one.kind} " if self.busy or self.held else ""
+            lead = (
+                f"  {'held' if self.held else one.kind} "
+                if self.busy or self.held
+                else ""
+            )
             yield ((cut(f"{lead}{marks.prompt}{one_line(one.text)}", columns), DIM),)
         if len(waiting) > _QUEUED:
             yield ((f"  and {len(waiting) - _QUEUED} more", DIM),)
@@ -314,17 +369,24 @@ class ChatView:
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":
-            self.say(end_words(reason, str(event.get("detail", ""))), alarming=reason != "interrupted")
+            self.say(
+                end_words(reason, str(event.get("detail", ""))),
+                alarming=reason != "interrupted",
+            )
         usage = event.get("usage") or {}
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         passed = duration(event["ts"] - self._began) if self._began else ""
         self._began = 0.0
         parts = [passed, count(tokens, "token"), money(usage.get("cost_usd") or 0.0)]
         bullet = f" {self._screen.marks.bullet} "
-        self._screen.line(self._screen.style.dim(bullet.join(part for part in parts if part)))
+        self._screen.line(
+            self._screen.style.dim(bullet.join(part for part in parts if part))
+        )
         if self.held and self._waiting:
             number = len(self._waiting)
-            self.say(f"{count(number, 'message')} not sent yet. Enter sends {'it' if number == 1 else 'them'}.")
+            self.say(
+                f"{count(number, 'message')} not sent yet. Enter sends {'it' if number == 1 else 'them'}."
+            )
         self._screen.line()
         self._screen.settle()
 

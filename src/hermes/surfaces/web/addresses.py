@@ -13,13 +13,20 @@ _USUAL = {"http": 80, "https": 443}
 class Addresses:
     """The hosts and origins of one server. `host` is what it listens on."""
 
-    def __init__(self, scheme: str, host: str, port: int, public_urls: Iterable[str] = ()) -> None:
+    def __init__(
+        self, scheme: str, host: str, port: int, public_urls: Iterable[str] = ()
+    ) -> None:
         self._scheme = scheme
         names = _LOCAL if is_loopback(host) or is_wildcard(host) else (host,)
-        self._own = {_authority(name, port, scheme) for name in {*names, *([] if is_wildcard(host) else [host])}}
+        self._own = {
+            _authority(name, port, scheme)
+            for name in {*names, *([] if is_wildcard(host) else [host])}
+        }
         public = [_split(url) for url in public_urls]
         self._public_hosts = {_authority(name, at, kind) for kind, name, at in public}
-        self._public_origins = {f"{kind}://{_authority(name, at, kind)}" for kind, name, at in public}
+        self._public_origins = {
+            f"{kind}://{_authority(name, at, kind)}" for kind, name, at in public
+        }
 
     def knows_host(self, value: str) -> bool:
         """Whether a `Host` header names this server."""
@@ -66,8 +73,14 @@ def _authority(name: str, port: int, scheme: str) -> str:
 
 def _split(url: str) -> tuple[str, str, int]:
     parts = urlsplit(url)
-    if parts.scheme not in _USUAL or not parts.hostname or parts.path.strip("/") or parts.query:
+    if (
+        parts.scheme not in _USUAL
+        or not parts.hostname
+        or parts.path.strip("/")
+        or parts.query
+    ):
         raise SettingsError(
-            f"public_urls: {url!r} is no address of a server.", hint="Such as: https://hermes.example.org"
+            f"public_urls: {url!r} is no address of a server.",
+            hint="Such as: https://hermes.example.org",
         )
     return parts.scheme, parts.hostname, parts.port or _USUAL[parts.scheme]

@@ -22,7 +22,9 @@ class HastyRequests(H11Protocol):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         size = self.config.h11_max_incomplete_event_size
-        self.conn = StrictConnection(h11.SERVER, **({} if size is None else {"max_incomplete_event_size": size}))
+        self.conn = StrictConnection(
+            h11.SERVER, **({} if size is None else {"max_incomplete_event_size": size})
+        )
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -41,7 +43,9 @@ class HastyRequests(H11Protocol):
 
     def _hurry(self) -> None:
         """A head has one term, however it trickles in; a body has a new one with each piece."""
-        if self.transport.get_protocol() is not self:  # it is a WebSocket by now: no body of a request will end
+        if (
+            self.transport.get_protocol() is not self
+        ):  # it is a WebSocket by now: no body of a request will end
             self._unhurry()
             return
         state = self.conn.their_state
@@ -50,7 +54,9 @@ class HastyRequests(H11Protocol):
         self._unhurry()
         self._for_head = state is h11.IDLE
         if state in (h11.IDLE, h11.SEND_BODY):
-            self._look = self.loop.call_later(self.haste[0 if self._for_head else 1], self._check)
+            self._look = self.loop.call_later(
+                self.haste[0 if self._for_head else 1], self._check
+            )
 
     def _check(self) -> None:
         self._look = None

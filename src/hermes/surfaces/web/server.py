@@ -16,7 +16,9 @@ class Server(uvicorn.Server):
     """Survives running out of file handles, and leaves signals to its caller: uvicorn would raise them again before
     anything is closed."""
 
-    def __init__(self, config: uvicorn.Config, errors: RepeatedErrors, name: str) -> None:
+    def __init__(
+        self, config: uvicorn.Config, errors: RepeatedErrors, name: str
+    ) -> None:
         super().__init__(config)
         self._errors = errors
         self._name = name
@@ -33,8 +35,15 @@ class Server(uvicorn.Server):
         what = f"accepting connections of {self._name}"
         tls = self.config.ssl
         # pyrefly: ignore[bad-assignment]
-        self.servers = [Acceptor(one, self._protocol, errors=self._errors, what=what, tls=tls) for one in sockets or []]
+        self.servers = [
+            Acceptor(one, self._protocol, errors=self._errors, what=what, tls=tls)
+            for one in sockets or []
+        ]
 
     def _protocol(self) -> asyncio.BaseProtocol:
         make: Any = self.config.http_protocol_class
-        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        return make(
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )

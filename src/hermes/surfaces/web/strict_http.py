@@ -22,7 +22,13 @@ def _require_plain(data: bytes) -> None:
         return
     lines = head.split(b"\n")[1:]
     if any(line.startswith(_BLANKS) for line in lines):
-        raise h11.RemoteProtocolError("a header continues on a second line", error_status_hint=400)
+        raise h11.RemoteProtocolError(
+            "a header continues on a second line", error_status_hint=400
+        )
     names = [line.partition(b":")[0].strip().lower() for line in lines]
-    if b"transfer-encoding" in names and (b"content-length" in names or names.count(b"transfer-encoding") > 1):
-        raise h11.RemoteProtocolError("Content-Length and Transfer-Encoding in one request", error_status_hint=400)
+    if b"transfer-encoding" in names and (
+        b"content-length" in names or names.count(b"transfer-encoding") > 1
+    ):
+        raise h11.RemoteProtocolError(
+            "Content-Length and Transfer-Encoding in one request", error_status_hint=400
+        )

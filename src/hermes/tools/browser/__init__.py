@@ -33,7 +33,9 @@ _SHOWN = 20_000
 _AFTER_A_STEP = 8_000
 _SCROLL = 700
 
-_ELEMENT = r"^\s*- (?P<role>[^\s\[:]+)(?P<name> \"(?:[^\"\\\\]|\\\\.)*\")?[^\n]*\[ref={ref}\]"
+_ELEMENT = (
+    r"^\s*- (?P<role>[^\s\[:]+)(?P<name> \"(?:[^\"\\\\]|\\\\.)*\")?[^\n]*\[ref={ref}\]"
+)
 
 Ref = Annotated[str, Meta(description="Element, such as e12.")]
 
@@ -86,7 +88,9 @@ class BrowserTools:
         from hermes.tools.browser.session import BrowserSession
         from hermes.tools.web.build import build_gate
 
-        return BrowserSession(self._settings, build_gate(self._web, self._resolver), self._environment)
+        return BrowserSession(
+            self._settings, build_gate(self._web, self._resolver), self._environment
+        )
 
     @tool("browser_open", effect="network")
     async def browser_open(self, url: str) -> ToolResult:
@@ -96,7 +100,9 @@ class BrowserTools:
 
         place = read_url(url)
         require_no_secret(url)
-        await self._session.gate.check(place)  # the proxy checks again; here the reason can be told
+        await self._session.gate.check(
+            place
+        )  # the proxy checks again; here the reason can be told
         async with self._session.page(start=True) as page:
             await page.goto(str(place), wait_until="domcontentloaded")
             return await self._seen(page, _AFTER_A_STEP)
@@ -115,7 +121,9 @@ class BrowserTools:
             return await self._seen(page, _AFTER_A_STEP)
 
     @tool("browser_type", effect="other", about=_about_step)
-    async def browser_type(self, ref: Ref, text: str, submit: bool = False) -> ToolResult:
+    async def browser_type(
+        self, ref: Ref, text: str, submit: bool = False
+    ) -> ToolResult:
         """Fills a field; submit presses Enter."""
         async with self._session.page() as page:
             element = await self._judged(page, ref)
@@ -132,7 +140,9 @@ class BrowserTools:
             return await self._seen(page, _AFTER_A_STEP)
 
     @tool("browser_scroll", effect="network")
-    async def browser_scroll(self, direction: Literal["down", "up"] = "down") -> ToolResult:
+    async def browser_scroll(
+        self, direction: Literal["down", "up"] = "down"
+    ) -> ToolResult:
         """Scrolls a screen."""
         async with self._session.page() as page:
             await page.mouse.wheel(0, _SCROLL if direction == "down" else -_SCROLL)
@@ -153,7 +163,11 @@ class BrowserTools:
             source = page.url
         path = await asyncio.to_thread(self._keep, data, ".jpg")
         image = Image(source=str(path), media_type="image/jpeg")
-        return ToolResult(text=f"A picture of the page, kept in {path}.", images=(image,), source=source)
+        return ToolResult(
+            text=f"A picture of the page, kept in {path}.",
+            images=(image,),
+            source=source,
+        )
 
     @tool("browser_close", effect="read")
     async def browser_close(self, context: ToolContext) -> str:
@@ -174,9 +188,14 @@ class BrowserTools:
 
         element, shown = located(page, ref), self._shown
         now = await page.aria_snapshot(mode="ai")
-        if shown is not None and (shown.url, _named(shown.tree, ref)) != (page.url, _named(now, ref)):
+        if shown is not None and (shown.url, _named(shown.tree, ref)) != (
+            page.url,
+            _named(now, ref),
+        ):
             hint = "Nothing was done. Look with browser_snapshot before you go on."
-            raise ToolFailed(f"{ref} is not what it was when the page was last shown.", hint=hint)
+            raise ToolFailed(
+                f"{ref} is not what it was when the page was last shown.", hint=hint
+            )
         return element
 
     async def _seen(self, page: "Page", limit: int) -> ToolResult:
@@ -187,9 +206,13 @@ class BrowserTools:
         shown = tree = visible(sight.tree)
         notes = self._session.notes()
         if len(tree) > limit:
-            path = await asyncio.to_thread(self._keep, tree.encode(errors="replace"), ".yaml")
+            path = await asyncio.to_thread(
+                self._keep, tree.encode(errors="replace"), ".yaml"
+            )
             shown = tree[: tree.rfind("\n", 0, limit)]
-            notes.append(f"{len(tree) - len(shown):,} more characters: all is in {path}")
+            notes.append(
+                f"{len(tree) - len(shown):,} more characters: all is in {path}"
+            )
         lines = [
             f"Page: {one_line(sight.title)}",
             f"Address: {sight.url}",

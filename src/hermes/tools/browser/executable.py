@@ -7,14 +7,39 @@ from pathlib import Path
 from hermes.children.programs import find_program, trusted_path
 from hermes.errors import ToolFailed
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "brave")
+_NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "brave",
+)
 _INSTALL = (
     "The user can install Chromium (Debian: apt install chromium), run `playwright install chromium`,"
     " or set browser.executable."
 )
 _ENVIRONMENT = (
-    *("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
-    *("XDG_RUNTIME_DIR", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS", "FONTCONFIG_PATH", "LD_LIBRARY_PATH"),
+    *(
+        "PATH",
+        "HOME",
+        "USER",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "XAUTHORITY",
+    ),
+    *(
+        "XDG_RUNTIME_DIR",
+        "XDG_SESSION_TYPE",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "FONTCONFIG_PATH",
+        "LD_LIBRARY_PATH",
+    ),
 )
 ARGUMENTS = (
     "--disable-quic",  # goes around a proxy
@@ -28,14 +53,21 @@ ARGUMENTS = (
 )
 
 
-def find_executable(configured: str, environment: Mapping[str, str], bundled: str) -> str:
+def find_executable(
+    configured: str, environment: Mapping[str, str], bundled: str
+) -> str:
     """The configured browser, one on PATH, or playwright's own."""
     if configured:
         path = Path(configured).expanduser()
         if not os.access(path, os.X_OK):
-            raise ToolFailed(f"browser.executable is {configured!r}, which can't be run.", hint=_INSTALL)
+            raise ToolFailed(
+                f"browser.executable is {configured!r}, which can't be run.",
+                hint=_INSTALL,
+            )
         return str(path)
-    found = next((path for name in _NAMES if (path := find_program(name, environment))), "")
+    found = next(
+        (path for name in _NAMES if (path := find_program(name, environment))), ""
+    )
     if found:
         return found
     if bundled and os.access(bundled, os.X_OK):
@@ -45,7 +77,11 @@ def find_executable(configured: str, environment: Mapping[str, str], bundled: st
 
 def browser_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What the browser may see of the environment: no key, no proxy."""
-    seen = {name: value for name, value in environment.items() if name in _ENVIRONMENT or name.startswith("LC_")}
+    seen = {
+        name: value
+        for name, value in environment.items()
+        if name in _ENVIRONMENT or name.startswith("LC_")
+    }
     return seen | {"PATH": trusted_path(environment)}
 
 

@@ -46,7 +46,9 @@ class Incidents:
         if dialog.type == "beforeunload":
             self._answer(dialog.accept())
             return
-        self.tell(f"The page showed a dialog ({dialog.type}), which was dismissed: {one_line(dialog.message)}")
+        self.tell(
+            f"The page showed a dialog ({dialog.type}), which was dismissed: {one_line(dialog.message)}"
+        )
         self._answer(dialog.dismiss())
 
     def _crash(self, page: "Page") -> None:
@@ -54,7 +56,9 @@ class Incidents:
         self._answer(page.close())
 
     def _download(self, download: "Download") -> None:
-        self.tell(f"A download was refused: {one_line(download.suggested_filename)} from {one_line(download.url)}")
+        self.tell(
+            f"A download was refused: {one_line(download.suggested_filename)} from {one_line(download.url)}"
+        )
 
     def _answer(self, work: Awaitable[None]) -> None:
         answer = asyncio.ensure_future(_done(work))

@@ -23,7 +23,14 @@ _PIECE = 64 * 1024
 _CONNECT = 10.0
 _CLOSING = 1.0
 _REMEMBERED = 5
-_HOP_BY_HOP = ("proxy-authorization", "proxy-connection", "connection", "keep-alive", "upgrade", "te")
+_HOP_BY_HOP = (
+    "proxy-authorization",
+    "proxy-connection",
+    "connection",
+    "keep-alive",
+    "upgrade",
+    "te",
+)
 
 
 class _Refused(Exception):
@@ -41,7 +48,9 @@ class _Head(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...]
 
     def get(self, wanted: str) -> str:
-        return next((value for name, value in self.headers if name.lower() == wanted), "")
+        return next(
+            (value for name, value in self.headers if name.lower() == wanted), ""
+        )
 
 
 class GateProxy:
@@ -77,7 +86,9 @@ class GateProxy:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)
@@ -93,7 +104,9 @@ class GateProxy:
         finally:
             await _close(writer)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         head = _read_head(await reader.readuntil(b"\r\n\r\n"))
         self._authenticate(head)
         if head.method == "CONNECT":
@@ -114,9 +127,18 @@ class GateProxy:
                     await asyncio.gather(asking, return_exceptions=True)
 
     def _authenticate(self, head: _Head) -> None:
-        expected = "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-        if not secrets.compare_digest(head.get("proxy-authorization").encode(), expected.encode()):
-            raise _Refused("407 Proxy Authentication Required", "", 'Proxy-Authenticate: Basic realm="hermes"\r\n')
+        expected = (
+            "Basic "
+            + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+        )
+        if not secrets.compare_digest(
+            head.get("proxy-authorization").encode(), expected.encode()
+        ):
+            raise _Refused(
+                "407 Proxy Authentication Required",
+                "",
+                'Proxy-Authenticate: Basic realm="hermes"\r\n',
+            )
 
     async def _pass(self, url: str) -> Passage:
         try:
@@ -128,18 +150,24 @@ class GateProxy:
 
 
 @contextlib.asynccontextmanager
-async def _connected(passage: Passage) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def _connected(
+    passage: Passage,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A connection to the first checked address that takes one."""
     problem: Exception = OSError("no address")
     for address in passage.addresses:
         try:
             async with asyncio.timeout(_CONNECT):
-                reader, writer = await asyncio.open_connection(str(address), passage.place.port, limit=_HEAD)
+                reader, writer = await asyncio.open_connection(
+                    str(address), passage.place.port, limit=_HEAD
+                )
             break
         except (OSError, TimeoutError) as error:
             problem = error
     else:
-        raise _Refused("502 Bad Gateway", f"{passage.place.authority} can't be reached.") from problem
+        raise _Refused(
+            "502 Bad Gateway", f"{passage.place.authority} can't be reached."
+        ) from problem
     try:
         yield reader, writer
     finally:
@@ -179,13 +207,25 @@ def _read_head(data: bytes) -> _Head:
     if len(words) != 3:
         raise _Refused("400 Bad Request", "not a request")
     pairs = (line.partition(":") for line in lines)
-    return _Head(words[0], words[1], tuple((name.strip(), value.strip()) for name, _, value in pairs))
+    return _Head(
+        words[0],
+        words[1],
+        tuple((name.strip(), value.strip()) for name, _, value in pairs),
+    )
 
 
 def _forwarded(head: _Head, place: Place) -> bytes:
     """The request as the server gets it: for the place that was checked, and the only one on its connection."""
-    kept = [(name, value) for name, value in head.headers if name.lower() not in (*_HOP_BY_HOP, "host")]
-    lines = [f"{head.method} {place.target} HTTP/1.1", f"Host: {place.authority}", "Connection: close"]
+    kept = [
+        (name, value)
+        for name, value in head.headers
+        if name.lower() not in (*_HOP_BY_HOP, "host")
+    ]
+    lines = [
+        f"{head.method} {place.target} HTTP/1.1",
+        f"Host: {place.authority}",
+        "Connection: close",
+    ]
     lines += [f"{name}: {value}" for name, value in kept]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
@@ -193,11 +233,20 @@ def _forwarded(head: _Head, place: Place) -> bytes:
 def _closing(head: bytes) -> bytes:
     """The head of an answer, saying that the connection ends with it."""
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
-    kept = [line for line in lines if line.partition(":")[0].strip().lower() not in ("connection", "keep-alive")]
-    return ("\r\n".join([first, *kept, "Connection: close"]) + "\r\n\r\n").encode("latin-1")
+    kept = [
+        line
+        for line in lines
+        if line.partition(":")[0].strip().lower() not in ("connection", "keep-alive")
+    ]
+    return ("\r\n".join([first, *kept, "Connection: close"]) + "\r\n\r\n").encode(
+        "latin-1"
+    )
 
 
 def _refusal(refused: _Refused) -> bytes:
     body = str(refused).encode()
     head = f"HTTP/1.1 {refused.status}\r\n{refused.header}Content-Type: text/plain; charset=utf-8\r\n"
-    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+    return (
+        f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+        + body
+    )

@@ -12,7 +12,12 @@ import msgspec
 from hermes.errors import ToolFailed
 from hermes.installation import install_hint
 from hermes.settings.sections import Browser
-from hermes.tools.browser.executable import ARGUMENTS, browser_environment, find_executable, needs_no_sandbox
+from hermes.tools.browser.executable import (
+    ARGUMENTS,
+    browser_environment,
+    find_executable,
+    needs_no_sandbox,
+)
 from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
 from hermes.tools.web.gate import Gate
@@ -41,7 +46,9 @@ class Sight(msgspec.Struct, frozen=True):
 class BrowserSession:
     """A browser that is started when it is needed, and closed when it is not."""
 
-    def __init__(self, settings: Browser, gate: Gate, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: Browser, gate: Gate, environment: Mapping[str, str]
+    ) -> None:
         self._settings = settings
         self.gate = gate
         self._environment = environment
@@ -68,7 +75,9 @@ class BrowserSession:
                     yield newest(context.pages) or await context.new_page()
             except TimeoutError as error:
                 await self._stop()
-                raise ToolFailed(f"The page did not answer within {limit:g} s; the browser was closed.") from error
+                raise ToolFailed(
+                    f"The page did not answer within {limit:g} s; the browser was closed."
+                ) from error
             except failure as error:
                 refused = self._proxy.refusals() if self._proxy else []
                 raise ToolFailed(" ".join([_words(error), *refused])) from error
@@ -84,7 +93,9 @@ class BrowserSession:
             try:
                 page = newest(page.context.pages) or await page.context.new_page()
                 await self._settle(page)
-                return Sight(page.url, await page.title(), await page.aria_snapshot(mode="ai"))
+                return Sight(
+                    page.url, await page.title(), await page.aria_snapshot(mode="ai")
+                )
             except Error:  # the page went on to another one while it was looked at
                 if last:
                     raise
@@ -120,10 +131,14 @@ class BrowserSession:
         self._watch(self._context)
         return self._context
 
-    async def _launch(self, playwright: "Playwright", proxy: GateProxy) -> "BrowserContext":
+    async def _launch(
+        self, playwright: "Playwright", proxy: GateProxy
+    ) -> "BrowserContext":
         settings = self._settings
         kind = playwright.chromium
-        executable = find_executable(settings.executable, self._environment, kind.executable_path)
+        executable = find_executable(
+            settings.executable, self._environment, kind.executable_path
+        )
         if needs_no_sandbox():
             self._incidents.tell(_ROOT)
         return await kind.launch_persistent_context(
@@ -132,7 +147,11 @@ class BrowserSession:
             headless=settings.headless,
             args=list(ARGUMENTS),
             env=dict(browser_environment(self._environment)),
-            proxy={"server": await proxy.start(), "username": proxy.user, "password": proxy.password},
+            proxy={
+                "server": await proxy.start(),
+                "username": proxy.user,
+                "password": proxy.password,
+            },
             chromium_sandbox=not needs_no_sandbox(),
             accept_downloads=False,
             viewport={"width": _SIZE["width"], "height": _SIZE["height"]},
@@ -173,7 +192,9 @@ class BrowserSession:
         if context is not None:
             from playwright.async_api import Error
 
-            with contextlib.suppress(Error, TimeoutError):  # it has ended by itself, or ends with its driver
+            with contextlib.suppress(
+                Error, TimeoutError
+            ):  # it has ended by itself, or ends with its driver
                 async with asyncio.timeout(_ENDING):
                     await context.close()
         if playwright is not None:
@@ -190,7 +211,10 @@ def newest(pages: "Sequence[Page]") -> "Page | None":
 def located(page: "Page", ref: str) -> "Locator":
     """The element that a snapshot calls `ref`."""
     if not re.fullmatch(_REF, ref):
-        raise ToolFailed(f"{ref!r} is no element reference.", hint="Take one such as e12 from browser_snapshot.")
+        raise ToolFailed(
+            f"{ref!r} is no element reference.",
+            hint="Take one such as e12 from browser_snapshot.",
+        )
     return page.locator(f"aria-ref={ref}")
 
 
@@ -203,7 +227,9 @@ def _library_error() -> "type[Error]":
     try:
         from playwright.async_api import Error
     except ImportError as error:
-        raise ToolFailed(_EXTRA, hint=f"For the user: {install_hint('browser')}") from error
+        raise ToolFailed(
+            _EXTRA, hint=f"For the user: {install_hint('browser')}"
+        ) from error
     return Error
 
 

@@ -7,38 +7,145 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.policy.code import INTERPRETERS, PYTHON, judge_code
-from hermes.tools.policy.effects import BY_RULE, KINDS, READ, Finding, Level, asks, forbidden, unclear, worst
+from hermes.tools.policy.effects import (
+    BY_RULE,
+    KINDS,
+    READ,
+    Finding,
+    Level,
+    asks,
+    forbidden,
+    unclear,
+    worst,
+)
 from hermes.tools.policy.fetching import judge_fetch
-from hermes.tools.policy.fileworks import HANDLERS, OUTPUT_OPTIONS, emptied, operands, overwritten, written
+from hermes.tools.policy.fileworks import (
+    HANDLERS,
+    OUTPUT_OPTIONS,
+    emptied,
+    operands,
+    overwritten,
+    written,
+)
 from hermes.tools.policy.floor import floor, write_floor
 from hermes.tools.policy.gitwork import judge_git
 from hermes.tools.policy.grammar import MADE, Command, Script, Unreadable, read_script
-from hermes.tools.policy.interpreters import judge_database, judge_interpreter, judge_python
+from hermes.tools.policy.interpreters import (
+    judge_database,
+    judge_interpreter,
+    judge_python,
+)
 from hermes.tools.policy.judging import Judging
 from hermes.tools.policy.known import added_by_options, judge_known
 from hermes.tools.policy.pipes import is_without_end, printed, prints_nothing
-from hermes.tools.policy.places import EXPOSING_NAME, Site, is_device, is_stream, secret_reason
+from hermes.tools.policy.places import (
+    EXPOSING_NAME,
+    Site,
+    is_device,
+    is_stream,
+    secret_reason,
+)
 from hermes.tools.policy.rules import RuleBook
-from hermes.tools.policy.runners import judge_evaluated, judge_find, judge_shell, judge_wrapped, judge_xargs
+from hermes.tools.policy.runners import (
+    judge_evaluated,
+    judge_find,
+    judge_shell,
+    judge_wrapped,
+    judge_xargs,
+)
 from hermes.tools.policy.variables import assigned
 from hermes.tools.policy.words import Word
 from hermes.tools.policy.wrappers import SHELLS, program_name, wrapper_of
 
 _MAX_DEPTH = 6
 _TEXT_ONLY = frozenset(
-    ("echo", "printf", ":", "true", "false", "test", "[", "expr", "seq", "sleep", "exit", "return", "let")
+    (
+        "echo",
+        "printf",
+        ":",
+        "true",
+        "false",
+        "test",
+        "[",
+        "expr",
+        "seq",
+        "sleep",
+        "exit",
+        "return",
+        "let",
+    )
 )
-_PATTERN_FIRST = frozenset(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "jq", "fd", "fdfind", "yq"))
+_PATTERN_FIRST = frozenset(
+    ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "jq", "fd", "fdfind", "yq")
+)
 _RESERVED = frozenset(
-    ("!", "{", "}", "then", "do", "done", "fi", "esac", "elif", "else", "in", "if", "while", "until", "for")
+    (
+        "!",
+        "{",
+        "}",
+        "then",
+        "do",
+        "done",
+        "fi",
+        "esac",
+        "elif",
+        "else",
+        "in",
+        "if",
+        "while",
+        "until",
+        "for",
+    )
 )
 """Words of the grammar that can't be programs: where one is, the grammar has read something else than bash would."""
 
 _INERT = frozenset(
     (
-        *("curl", "wget", "http", "https", "xh", "ping", "ping6", "npm", "pip", "pip3", "redis-cli", "pg_isready"),
-        *("echo", "printf", "cat", "head", "tail", "wc", "grep", "jq", "cut", "tr", "uniq", "sleep", "seq", "true"),
-        *("false", "test", "[", ":", "break", "continue", "exit", "column", "timeout", "date", "cd", "nl", "rev"),
+        *(
+            "curl",
+            "wget",
+            "http",
+            "https",
+            "xh",
+            "ping",
+            "ping6",
+            "npm",
+            "pip",
+            "pip3",
+            "redis-cli",
+            "pg_isready",
+        ),
+        *(
+            "echo",
+            "printf",
+            "cat",
+            "head",
+            "tail",
+            "wc",
+            "grep",
+            "jq",
+            "cut",
+            "tr",
+            "uniq",
+            "sleep",
+            "seq",
+            "true",
+        ),
+        *(
+            "false",
+            "test",
+            "[",
+            ":",
+            "break",
+            "continue",
+            "exit",
+            "column",
+            "timeout",
+            "date",
+            "cd",
+            "nl",
+            "rev",
+        ),
     )
 )
 """Programs that look something up, and those that only filter what it says: none of them runs code of the project."""
@@ -82,10 +189,24 @@ def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgem
     finding = worst(found)
     mixed = {one.reach for one in found if one.level == Level.WORK}
     if finding.level == Level.WORK and len(mixed) > 1:
-        finding = asks("it joins what may reach further with other work; each could run alone", finding.reach)
-    if finding.level == Level.READ and finding.reach != "workspace" and judge.shared.programs - _INERT:
-        finding = msgspec.structs.replace(finding, reach="workspace")  # no other program gets the network with it
-    return Judgement(finding, tuple(judge.shared.paths), frozenset(judge.shared.programs), findings=(*found, finding))
+        finding = asks(
+            "it joins what may reach further with other work; each could run alone",
+            finding.reach,
+        )
+    if (
+        finding.level == Level.READ
+        and finding.reach != "workspace"
+        and judge.shared.programs - _INERT
+    ):
+        finding = msgspec.structs.replace(
+            finding, reach="workspace"
+        )  # no other program gets the network with it
+    return Judgement(
+        finding,
+        tuple(judge.shared.paths),
+        frozenset(judge.shared.programs),
+        findings=(*found, finding),
+    )
 
 
 class _Shared(msgspec.Struct):
@@ -103,7 +224,13 @@ class _Shared(msgspec.Struct):
 class Judge:
     """Judges one script; what it makes a shell run is judged by another one, a level deeper."""
 
-    def __init__(self, site: Site, shared: _Shared, depth: int = 0, functions: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        site: Site,
+        shared: _Shared,
+        depth: int = 0,
+        functions: frozenset[str] = frozenset(),
+    ) -> None:
         self.site = site
         self.shared = shared
         self._depth = depth
@@ -131,7 +258,9 @@ class Judge:
         found = [asks("it starts programs without end")] if script.flood else [READ]
         for command in script.commands:
             found += self._files(command)
-            found += [assigned(name, word, self.site) for name, word in command.assignments]
+            found += [
+                assigned(name, word, self.site) for name, word in command.assignments
+            ]
             found += self.command(command)
         return found
 
@@ -140,7 +269,11 @@ class Judge:
         words = command.words
         if not words:
             return []
-        if not words[0].plain or not words[0].text.isascii() or not words[0].text.strip():
+        if (
+            not words[0].plain
+            or not words[0].text.isascii()
+            or not words[0].text.strip()
+        ):
             return [unclear("which program it runs is only known when it runs")]
         name = program_name(words[0])
         if name in _RESERVED:
@@ -163,9 +296,15 @@ class Judge:
         self.shared.paths.update(dict.fromkeys(paths))
         ruled = book.for_program(name, words)
         about = (
-            book.for_paths(tuple(paths), self.site.home) if ruled is None or ruled[0] not in ("forbid", "ask") else None
+            book.for_paths(tuple(paths), self.site.home)
+            if ruled is None or ruled[0] not in ("forbid", "ask")
+            else None
         )
-        title, rule = about if about is not None and about[0] in ("forbid", "ask") else ruled or (None, None)
+        title, rule = (
+            about
+            if about is not None and about[0] in ("forbid", "ask")
+            else ruled or (None, None)
+        )
         if title is None or rule is None:
             return None
         if title == "forbid":
@@ -174,13 +313,17 @@ class Judge:
             return asks(f"your rules say to ask: {rule.describe()}")
         if not all(word.known for word in words) or self._is_delicate(paths):
             return None
-        return Finding(Level.WORK, BY_RULE, "network" if title == "network" else rule.reach)
+        return Finding(
+            Level.WORK, BY_RULE, "network" if title == "network" else rule.reach
+        )
 
     def _is_delicate(self, paths: list[Path]) -> bool:
         """Whether these files need a person whatever a rule about a program says."""
         guard, workspace = self.site.guard, self.site.workspace
         ordinary = [path for path in paths if not is_stream(str(path))]
-        return bool(guard.secret(ordinary, workspace) or guard.delicate(ordinary, workspace))
+        return bool(
+            guard.secret(ordinary, workspace) or guard.delicate(ordinary, workspace)
+        )
 
     def _program(self, name: str, command: Command) -> list[Finding]:
         """What a program does that runs nothing else, or whatever it runs."""
@@ -189,7 +332,11 @@ class Judge:
             return [self._moved(words)]
         if name == "git":
             finding, texts = judge_git(words, self.site)
-            return [finding, self.named(words, name), *(one for text in texts for one in self.deeper(text))]
+            return [
+                finding,
+                self.named(words, name),
+                *(one for text in texts for one in self.deeper(text)),
+            ]
         if name in FETCHERS:
             return [judge_fetch(name, words, self.site), self.named(words, name)]
         if name in ("tee", "sponge"):
@@ -198,7 +345,9 @@ class Judge:
                 return copied
         if name in HANDLERS:
             return [HANDLERS[name](words, self.site), *added_by_options(name, words)]
-        judged_by = _JUDGES.get("python" if re.fullmatch(PYTHON, name) else "sh" if name in SHELLS else name)
+        judged_by = _JUDGES.get(
+            "python" if re.fullmatch(PYTHON, name) else "sh" if name in SHELLS else name
+        )
         if judged_by is None:
             judged_by = judge_interpreter if name in INTERPRETERS else judge_known
         return judged_by(self, name, command)
@@ -232,9 +381,16 @@ class Judge:
                 return [unclear("it runs a file that it writes itself")]
             if content is not None:
                 language = _LANGUAGES.get(
-                    path.suffix, "python" if content.text.startswith("#!/usr/bin/env python") else ""
+                    path.suffix,
+                    "python"
+                    if content.text.startswith("#!/usr/bin/env python")
+                    else "",
                 )
-                return [judge_code(language, content.text)] if language else self.deeper(content.text)
+                return (
+                    [judge_code(language, content.text)]
+                    if language
+                    else self.deeper(content.text)
+                )
         return []
 
     def deeper(self, text: str) -> list[Finding]:
@@ -271,8 +427,20 @@ class Judge:
             if name in _TEXT_ONLY and word.known:
                 continue
             if name == "git" and (
-                before in ("-m", "--message", "-F", "--grep", "--author", "--format", "-S", "-G")
-                or word.text.startswith(("-m", "--message=", "--grep=", "--format=", "--pretty="))
+                before
+                in (
+                    "-m",
+                    "--message",
+                    "-F",
+                    "--grep",
+                    "--author",
+                    "--format",
+                    "-S",
+                    "-G",
+                )
+                or word.text.startswith(
+                    ("-m", "--message=", "--grep=", "--format=", "--pretty=")
+                )
             ):
                 continue
             if skip and not word.text.startswith("-"):
@@ -282,10 +450,20 @@ class Judge:
             if reason:
                 return asks(reason)
             option, sign, value = word.text.partition("=")
-            target = Word(value) if sign and option in OUTPUT_OPTIONS else word if before in OUTPUT_OPTIONS else None
+            target = (
+                Word(value)
+                if sign and option in OUTPUT_OPTIONS
+                else word
+                if before in OUTPUT_OPTIONS
+                else None
+            )
             if re.match(r"-o[~/.]", word.text):
                 target = Word(word.text[2:], word.known)
-            if target is not None and not target.text.startswith("-") and name not in ("grep", "ps", "git", "rg", "ls"):
+            if (
+                target is not None
+                and not target.text.startswith("-")
+                and name not in ("grep", "ps", "git", "rg", "ls")
+            ):
                 outcome = written([target], self.site)
                 if outcome.level > Level.WORK:
                     return outcome
@@ -297,13 +475,23 @@ class Judge:
         for one in command.redirects:
             text = one.target.text
             if text.startswith(("/dev/tcp/", "/dev/udp/")):
-                found.append(asks("it opens a connection to another machine", "network"))
+                found.append(
+                    asks("it opens a connection to another machine", "network")
+                )
             elif one.operator == "<":
-                found += [asks(reason) for reason in [secret_reason(self.site, one.target)] if reason]
+                found += [
+                    asks(reason)
+                    for reason in [secret_reason(self.site, one.target)]
+                    if reason
+                ]
                 found += [KINDS["devices"]] if is_device(text) else []
             elif not is_stream(text):
                 least = write_floor(one.target, self.site)
-                found += [least] if least is not None else [self._output(command, one.operator, one.target)]
+                found += (
+                    [least]
+                    if least is not None
+                    else [self._output(command, one.operator, one.target)]
+                )
         return found
 
     def _note(self, files: list[Word], content: Word | None) -> None:
@@ -318,4 +506,8 @@ class Judge:
             return written([target], self.site)
         if is_without_end(command):
             return asks("it writes without end")
-        return emptied(target, self.site) if prints_nothing(command) else overwritten(target, self.site)
+        return (
+            emptied(target, self.site)
+            if prints_nothing(command)
+            else overwritten(target, self.site)
+        )

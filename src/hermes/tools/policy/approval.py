@@ -19,12 +19,25 @@ from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
 from hermes.tools.patch import deletes_files
 from hermes.tools.policy.binding import Judged, binding, existing
-from hermes.tools.policy.effects import ASKS_FOR_NETWORK, BY_RULE, Finding, Level, asks, farthest
+from hermes.tools.policy.effects import (
+    ASKS_FOR_NETWORK,
+    BY_RULE,
+    Finding,
+    Level,
+    asks,
+    farthest,
+)
 from hermes.tools.policy.places import Site
 from hermes.tools.policy.rulefile import NAME, RuleFile
 from hermes.tools.policy.rules import Rule, RuleBook, host_of, place_of
 from hermes.tools.policy.spoofs import spoof
-from hermes.tools.policy.summary import call_summary, change_summary, command_summary, description, reading_summary
+from hermes.tools.policy.summary import (
+    call_summary,
+    change_summary,
+    command_summary,
+    description,
+    reading_summary,
+)
 from hermes.tools.sensitive import Guard, is_within
 
 if TYPE_CHECKING:
@@ -36,7 +49,9 @@ log = logging.getLogger("hermes.tools")
 Mode: TypeAlias = Literal["ask", "auto-edit", "full"]
 _TYPES = "process_write"
 _COMMAND_TOOLS = frozenset(("terminal",))
-WHILE_BROKEN = "Until that is corrected, no rule allows anything and every effect is asked about."
+WHILE_BROKEN = (
+    "Until that is corrected, no rule allows anything and every effect is asked about."
+)
 _NO_SANDBOX = "it may change something, and no sandbox holds it"
 _MORE_THAN_READS = "it does more than read"
 _BY_USER = "your rules say so"
@@ -67,10 +82,14 @@ class Circumstances(msgspec.Struct, frozen=True):
 class ApprovalPolicy:
     """Decides by mode: `ask` (the default), `auto-edit` for files of the working directory, or `full`."""
 
-    def __init__(self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None = None) -> None:
+    def __init__(
+        self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None = None
+    ) -> None:
         self._mode: Mode = mode
         self._about = circumstances
-        self._guard = Guard(circumstances.hermes_home.resolve(), circumstances.user_home)
+        self._guard = Guard(
+            circumstances.hermes_home.resolve(), circumstances.user_home
+        )
         self._rules = rules or RuleFile(circumstances.hermes_home)
 
     @cached_property
@@ -97,35 +116,59 @@ class ApprovalPolicy:
         if tool.spec.name in _COMMAND_TOOLS and isinstance(owner, _HasFolder):
             if not isinstance(command, str):
                 return Decision("allow")  # the tool refuses it
-            return self._command(tool.spec.name, arguments, (cwd, owner.folder(cwd)), book)
+            return self._command(
+                tool.spec.name, arguments, (cwd, owner.folder(cwd)), book
+            )
         return self._remembered(self._other(tool, arguments, cwd, book), book)
 
     def check(
-        self, command: str, folder: Path, reach: Reach = "workspace", *, workspace: Path | None = None
+        self,
+        command: str,
+        folder: Path,
+        reach: Reach = "workspace",
+        *,
+        workspace: Path | None = None,
     ) -> Decision:
         """Judges a command outside any tool: for `hermes policy check` and for codex's commands."""
         places = (workspace or folder, folder)
-        return self._command("terminal", {"command": command, "reach": reach}, places, self._rules.current())
+        return self._command(
+            "terminal",
+            {"command": command, "reach": reach},
+            places,
+            self._rules.current(),
+        )
 
-    def check_files(self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()) -> Decision:
+    def check_files(
+        self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
+    ) -> Decision:
         """Judges changes to these files, and to anything in the folders `below`. Never allows them without asking."""
         book, home = self._rules.current(), self._about.user_home
         places = tuple(path.resolve() for path in (*paths, *below))
         rule = book.for_paths(places, home)
-        inside = any(is_within(place, one) for one in below for place in book.forbidden_places(home))
+        inside = any(
+            is_within(place, one)
+            for one in below
+            for place in book.forbidden_places(home)
+        )
         if inside or (rule is not None and rule[0] == "forbid"):
             return Decision("forbid", reason=_BY_USER)
         reason = self._guard.carrying(places, workspace)
         memorable = bool(places) and not self._guard.delicate(places, workspace)
-        return Decision("ask", reason=shown(reason), memorable=memorable and not self._about.guest)
+        return Decision(
+            "ask", reason=shown(reason), memorable=memorable and not self._about.guest
+        )
 
     def check_host(self, host: str) -> Decision:
         """Judges reaching a host."""
         rule = self._rules.current().for_host(host)
         if rule is not None and rule[0] == "forbid":
-            return Decision("forbid", reason="your rules forbid this host", reach="network")
+            return Decision(
+                "forbid", reason="your rules forbid this host", reach="network"
+            )
         free = rule is not None and rule[0] == "network" and not self._is_careful
-        return Decision("allow" if free else "ask", reach="network", memorable=not self._about.guest)
+        return Decision(
+            "allow" if free else "ask", reach="network", memorable=not self._about.guest
+        )
 
     def check_tool(self, name: str) -> Decision:
         """Judges a tool that Hermes itself does not have. Never allows it without asking."""
@@ -141,28 +184,53 @@ class ApprovalPolicy:
         try:
             self._rules.remember(request.shape)
         except SettingsError as error:
-            log.warning("the answer was not remembered: %s %s", error.message, error.hint)
+            log.warning(
+                "the answer was not remembered: %s %s", error.message, error.hint
+            )
 
-    def _command(self, tool: str, arguments: Mapping[str, Any], places: tuple[Path, Path], book: RuleBook) -> Decision:
+    def _command(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        places: tuple[Path, Path],
+        book: RuleBook,
+    ) -> Decision:
         command = str(arguments["command"])
         workspace, folder = places
         site = self._site(workspace, folder)
-        wanted: Reach = arguments["reach"] if arguments.get("reach") in ("network", "machine") else "workspace"
+        wanted: Reach = (
+            arguments["reach"]
+            if arguments.get("reach") in ("network", "machine")
+            else "workspace"
+        )
         found = _judgement(command, site, book)
         hidden = spoof(command)
-        finding = Finding(max(Level.UNCLEAR, found.finding.level), hidden, once=True) if hidden else found.finding
+        finding = (
+            Finding(max(Level.UNCLEAR, found.finding.level), hidden, once=True)
+            if hidden
+            else found.finding
+        )
         finding = _reached(self._resolved(finding, found, site), wanted)
         tool_rule = book.for_tool(tool)
         if tool_rule is not None and tool_rule[0] in ("forbid", "ask"):
             finding = max(
                 finding,
-                Finding(Level.FORBID if tool_rule[0] == "forbid" else Level.ASK, _BY_USER, once=finding.once),
+                Finding(
+                    Level.FORBID if tool_rule[0] == "forbid" else Level.ASK,
+                    _BY_USER,
+                    once=finding.once,
+                ),
                 key=lambda one: one.level,
             )
         reach = farthest((wanted, finding.reach))
         shape = "" if finding.once else f"{tool} in {folder} ({reach}): {command}"
         is_free = self._is_free(finding, command, site)
-        wide = not is_free and not finding.once and tool_rule is None and not self._rules.problem
+        wide = (
+            not is_free
+            and not finding.once
+            and tool_rule is None
+            and not self._rules.problem
+        )
         return self._decided(
             finding,
             Decision(
@@ -171,21 +239,36 @@ class ApprovalPolicy:
                 self._because(finding),
                 reach,
                 shape,
-                binding(Judged(tool, arguments, str(folder), reach, existing(found.paths)), self._about.environment),
+                binding(
+                    Judged(tool, arguments, str(folder), reach, existing(found.paths)),
+                    self._about.environment,
+                ),
                 memorable=not finding.once,
-                scope=self._scope(command, (*found.findings, finding), site, reach) if wide else "",
+                scope=self._scope(command, (*found.findings, finding), site, reach)
+                if wide
+                else "",
             ),
             book,
         )
 
-    def _scope(self, command: str, findings: tuple[Finding, ...], site: Site, reach: Reach) -> str:
+    def _scope(
+        self, command: str, findings: tuple[Finding, ...], site: Site, reach: Reach
+    ) -> str:
         """The kind of command that an answer for the session covers, with why it is asked; empty for only this one."""
-        kind = _kind(command, findings, site, is_held=self._is_sandboxed and reach == "workspace")
+        kind = _kind(
+            command, findings, site, is_held=self._is_sandboxed and reach == "workspace"
+        )
         if kind is None or reach == "machine":
             return ""
-        reasons = dict.fromkeys(one.reason for one in findings if one.level >= Level.ASK)
-        why = "; ".join([*(["with the network"] if reach == "network" else []), *reasons])
-        return shown(f"{kind.describe()} in {site.folders[0]}{f' ({why})' if why else ''}")
+        reasons = dict.fromkeys(
+            one.reason for one in findings if one.level >= Level.ASK
+        )
+        why = "; ".join(
+            [*(["with the network"] if reach == "network" else []), *reasons]
+        )
+        return shown(
+            f"{kind.describe()} in {site.folders[0]}{f' ({why})' if why else ''}"
+        )
 
     def _site(self, workspace: Path, folder: Path) -> Site:
         path = self._about.environment.get("PATH", "")
@@ -196,9 +279,15 @@ class ApprovalPolicy:
 
         Inside the sandbox and without the network such a program does no harm, whatever it is called.
         """
-        if finding.level >= Level.ASK or (finding.reach == "workspace" and self._is_sandboxed):
+        if finding.level >= Level.ASK or (
+            finding.reach == "workspace" and self._is_sandboxed
+        ):
             return finding
-        for name in sorted(found.programs if finding.reason != BY_RULE else found.programs & _fetchers()):
+        for name in sorted(
+            found.programs
+            if finding.reason != BY_RULE
+            else found.programs & _fetchers()
+        ):
             if program := site.own_program(name):
                 reason = f"{name} is {program} here, a program of the project that could do anything"
                 return Finding(Level.ASK, reason, finding.reach, once=True)
@@ -217,7 +306,9 @@ class ApprovalPolicy:
                 return finding.level <= Level.WORK
         if self._is_sandboxed and finding.level == Level.READ:
             return True
-        return finding.level <= Level.WORK and (finding.reason == BY_RULE or _only_reads(command, site))
+        return finding.level <= Level.WORK and (
+            finding.reason == BY_RULE or _only_reads(command, site)
+        )
 
     def _because(self, finding: Finding) -> str:
         reason = finding.reason if finding.reason != BY_RULE else ""
@@ -225,7 +316,9 @@ class ApprovalPolicy:
             reason = _NO_SANDBOX if not self._is_sandboxed else _MORE_THAN_READS
         return shown(f"{reason}. {self.warning}" if self.warning else reason)
 
-    def _decided(self, finding: Finding, decision: Decision, book: RuleBook) -> Decision:
+    def _decided(
+        self, finding: Finding, decision: Decision, book: RuleBook
+    ) -> Decision:
         if finding.level == Level.FORBID:
             return msgspec.structs.replace(decision, verdict="forbid")
         if decision.verdict == "allow":
@@ -234,17 +327,29 @@ class ApprovalPolicy:
 
     def _remembered(self, decision: Decision, book: RuleBook) -> Decision:
         if self._about.guest:
-            return msgspec.structs.replace(decision, shape="", scope="", memorable=False)
-        if decision.verdict == "ask" and decision.memorable and decision.shape in book.remembered:
+            return msgspec.structs.replace(
+                decision, shape="", scope="", memorable=False
+            )
+        if (
+            decision.verdict == "ask"
+            and decision.memorable
+            and decision.shape in book.remembered
+        ):
             return msgspec.structs.replace(decision, verdict="allow")
         return decision
 
-    def _other(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, book: RuleBook) -> Decision:
+    def _other(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, book: RuleBook
+    ) -> Decision:
         """A tool that is no terminal."""
         paths = tool.paths(arguments, cwd)
-        by_tool = book.for_tool(tool.spec.name) or book.for_paths(paths, self._about.user_home)
+        by_tool = book.for_tool(tool.spec.name) or book.for_paths(
+            paths, self._about.user_home
+        )
         if by_tool is not None and by_tool[0] in ("forbid", "ask"):
-            verdict: Literal["forbid", "ask"] = "forbid" if by_tool[0] == "forbid" else "ask"
+            verdict: Literal["forbid", "ask"] = (
+                "forbid" if by_tool[0] == "forbid" else "ask"
+            )
             decision = Decision(
                 verdict,
                 change_summary(tool, arguments, paths, cwd),
@@ -252,11 +357,19 @@ class ApprovalPolicy:
                 memorable=not self._guard.delicate(paths, cwd),
             )
             return self._bound(decision, tool, arguments, cwd, paths)
-        decide = {"read": self._reading, "files": self._writing, "network": self._looking_up, "other": self._doing}[
-            tool.effect
-        ]
+        decide = {
+            "read": self._reading,
+            "files": self._writing,
+            "network": self._looking_up,
+            "other": self._doing,
+        }[tool.effect]
         decision = decide(tool, arguments, cwd, paths)
-        if decision.verdict == "ask" and by_tool and not self._about.guest and self._covers(by_tool[1], paths, cwd):
+        if (
+            decision.verdict == "ask"
+            and by_tool
+            and not self._about.guest
+            and self._covers(by_tool[1], paths, cwd)
+        ):
             decision = Decision("allow", reach=decision.reach)
         return self._bound(decision, tool, arguments, cwd, paths)
 
@@ -266,12 +379,19 @@ class ApprovalPolicy:
         for path in paths:
             if self._guard.is_ours(path):
                 return False
-            if path != named and (self._guard.delicate((path,), cwd) or self._guard.secret((path,), cwd)):
+            if path != named and (
+                self._guard.delicate((path,), cwd) or self._guard.secret((path,), cwd)
+            ):
                 return False
         return True
 
     def _bound(
-        self, decision: Decision, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]
+        self,
+        decision: Decision,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        cwd: Path,
+        paths: tuple[Path, ...],
     ) -> Decision:
         """The decision with what was judged. What is allowed at once needs no hash: nothing comes in between."""
         if decision.verdict == "allow":
@@ -279,21 +399,40 @@ class ApprovalPolicy:
         described = description(tool, arguments)
         seen = {**arguments, "described": described} if described else arguments
         judged = Judged(tool.spec.name, seen, str(cwd), "workspace", paths)
-        return msgspec.structs.replace(decision, binding=binding(judged, self._about.environment), targets=paths)
+        return msgspec.structs.replace(
+            decision, binding=binding(judged, self._about.environment), targets=paths
+        )
 
-    def _reading(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
+    def _reading(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        cwd: Path,
+        paths: tuple[Path, ...],
+    ) -> Decision:
         del arguments
-        reason = self._guard.secret(paths, cwd) or (self._elsewhere(tool, paths, cwd) if self._about.guest else "")
+        reason = self._guard.secret(paths, cwd) or (
+            self._elsewhere(tool, paths, cwd) if self._about.guest else ""
+        )
         if not reason:
             return Decision("allow")
-        return Decision("ask", reading_summary(tool, paths), shown(reason), shape=f"{tool.spec.name} {_listed(paths)}")
+        return Decision(
+            "ask",
+            reading_summary(tool, paths),
+            shown(reason),
+            shape=f"{tool.spec.name} {_listed(paths)}",
+        )
 
     def _elsewhere(self, tool: Tool, paths: tuple[Path, ...], cwd: Path) -> str:
         """Why a guest may not simply read this. Long outputs are kept under names that nobody can guess."""
         kept = self._guard.home / "cache" / "outputs"
         for path in paths:
             is_output = tool.spec.name == "read_file" and path.parent == kept
-            if not is_output and not is_within(path, cwd) and not is_within(path, cwd.resolve()):
+            if (
+                not is_output
+                and not is_within(path, cwd)
+                and not is_within(path, cwd.resolve())
+            ):
                 return f"{path} is outside the folder of whoever asks for it"
         return ""
 
@@ -302,15 +441,33 @@ class ApprovalPolicy:
         place = self._site(cwd, cwd)
         reach, finding = _typed(getattr(tool, "owner", None), arguments, place)
         if finding.level == Level.FORBID:
-            return Decision("forbid", call_summary(tool, arguments), shown(finding.reason), reach)
-        free = finding.level <= Level.WORK and self._is_sandboxed and reach == "workspace"
-        if not self._is_careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
+            return Decision(
+                "forbid", call_summary(tool, arguments), shown(finding.reason), reach
+            )
+        free = (
+            finding.level <= Level.WORK and self._is_sandboxed and reach == "workspace"
+        )
+        if not self._is_careful and (
+            free or (self._mode == "full" and finding.level < Level.UNCLEAR)
+        ):
             return Decision("allow", reach=reach)
         reason = finding.reason or "it types into a program that is running"
-        return Decision("ask", call_summary(tool, arguments), shown(reason), reach, memorable=False)
+        return Decision(
+            "ask", call_summary(tool, arguments), shown(reason), reach, memorable=False
+        )
 
-    def _writing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
-        reason = self._guard.carrying(paths, cwd) if paths else "it does not say which file it changes"
+    def _writing(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        cwd: Path,
+        paths: tuple[Path, ...],
+    ) -> Decision:
+        reason = (
+            self._guard.carrying(paths, cwd)
+            if paths
+            else "it does not say which file it changes"
+        )
         if not reason and self._mode != "ask" and not self._rules.problem:
             return Decision("allow")
         # Of a file outside only the same change again is the same thing; of one that carries policy nothing is.
@@ -319,19 +476,36 @@ class ApprovalPolicy:
             "ask",
             change_summary(tool, arguments, paths, cwd),
             shown(reason or "it changes a file"),
-            shape="" if reason else f"{tool.spec.name} {_listed(paths)} {_digest(arguments)}",
+            shape=""
+            if reason
+            else f"{tool.spec.name} {_listed(paths)} {_digest(arguments)}",
             memorable=bool(paths) and not self._guard.delicate(paths, cwd),
             scope=f"changes to files in {cwd}" if wide else "",
         )
 
-    def _looking_up(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
+    def _looking_up(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        cwd: Path,
+        paths: tuple[Path, ...],
+    ) -> Decision:
         del cwd, paths
-        hosts = [host_of(value) for value in arguments.values() if isinstance(value, str)]
+        hosts = [
+            host_of(value) for value in arguments.values() if isinstance(value, str)
+        ]
         rules = [self._rules.current().for_host(host) for host in hosts if host]
         titles = {found[0] for found in rules if found is not None}
         if "forbid" in titles:
-            return Decision("forbid", call_summary(tool, arguments), "your rules forbid this host", "network")
-        careful = self._about.strict or bool(self._rules.problem)  # a guest may look things up
+            return Decision(
+                "forbid",
+                call_summary(tool, arguments),
+                "your rules forbid this host",
+                "network",
+            )
+        careful = self._about.strict or bool(
+            self._rules.problem
+        )  # a guest may look things up
         if "ask" in titles or (careful and not titles):
             return Decision(
                 "ask",
@@ -342,7 +516,13 @@ class ApprovalPolicy:
             )
         return Decision("allow", reach="network")
 
-    def _doing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, paths: tuple[Path, ...]) -> Decision:
+    def _doing(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        cwd: Path,
+        paths: tuple[Path, ...],
+    ) -> Decision:
         del paths
         if tool.spec.name == _TYPES:
             return self._typing(tool, arguments, cwd)
@@ -350,7 +530,9 @@ class ApprovalPolicy:
         if tool.spec.name == "run_python" and isinstance(code, str):
             finding = _python(code)
             free = finding.level <= Level.WORK and self._is_sandboxed
-            if not self._is_careful and (free or (self._mode == "full" and finding.level < Level.UNCLEAR)):
+            if not self._is_careful and (
+                free or (self._mode == "full" and finding.level < Level.UNCLEAR)
+            ):
                 return Decision("allow")
             reason = finding.reason or _NO_SANDBOX
             return Decision(
@@ -370,7 +552,8 @@ class ApprovalPolicy:
             reason,
             shape=_exactly(tool, arguments),
             scope="" if self._rules.problem else _tool_scope(tool),
-            memorable=not description(tool, arguments) and "ref" not in arguments,  # what that is changes with the page
+            memorable=not description(tool, arguments)
+            and "ref" not in arguments,  # what that is changes with the page
         )
 
 
@@ -381,7 +564,10 @@ def _reached(finding: Finding, wanted: Reach) -> Finding:
     """
     if finding.level >= Level.ASK or wanted in ("workspace", finding.reach):
         return finding
-    words = {"network": ASKS_FOR_NETWORK, "machine": "it asks to run outside the sandbox"}
+    words = {
+        "network": ASKS_FOR_NETWORK,
+        "machine": "it asks to run outside the sandbox",
+    }
     return asks(words[wanted], wanted)
 
 
@@ -393,7 +579,11 @@ def _caution(tool: Tool) -> str:
 
 def _tool_scope(tool: Tool) -> str:
     """A tool of a server says by its name what it does; one that carries a caution is asked about each time."""
-    return f"every call of {tool.spec.name}" if tool.spec.name.startswith("mcp.") and not _caution(tool) else ""
+    return (
+        f"every call of {tool.spec.name}"
+        if tool.spec.name.startswith("mcp.") and not _caution(tool)
+        else ""
+    )
 
 
 # The catalogue and the grammar are large: they are loaded when the first command is judged.
@@ -411,7 +601,9 @@ def _fetchers() -> frozenset[str]:
     return FETCHERS
 
 
-def _kind(command: str, findings: tuple[Finding, ...], site: Site, *, is_held: bool) -> "Kind | None":
+def _kind(
+    command: str, findings: tuple[Finding, ...], site: Site, *, is_held: bool
+) -> "Kind | None":
     from hermes.tools.policy.kinds import command_kind
 
     return command_kind(command, findings, site, is_held=is_held)
@@ -423,7 +615,9 @@ def _only_reads(command: str, site: Site) -> bool:
     return only_reads(command, site)
 
 
-def _typed(owner: object, arguments: Mapping[str, Any], site: Site) -> tuple[Reach, Finding]:
+def _typed(
+    owner: object, arguments: Mapping[str, Any], site: Site
+) -> tuple[Reach, Finding]:
     from hermes.tools.policy.typed import judge_typed
 
     return judge_typed(owner, arguments, site)
@@ -441,7 +635,9 @@ def _exactly(tool: Tool, arguments: Mapping[str, Any]) -> str:
 
 def _digest(arguments: Mapping[str, Any]) -> str:
     """Tells one change from every other, without keeping what is in it."""
-    return hashlib.sha256(msgspec.json.encode(arguments, order="deterministic")).hexdigest()[:24]
+    return hashlib.sha256(
+        msgspec.json.encode(arguments, order="deterministic")
+    ).hexdigest()[:24]
 
 
 def _listed(paths: tuple[Path, ...]) -> str:

@@ -10,9 +10,7 @@ from typing import Any
 
 import msgspec
 
-_MATTERING = (
-    r"PATH|HOME|SHELL|LD_\w+|DYLD_\w+|BASH_ENV|ENV|IFS|GIT_\w+|PYTHON(PATH|STARTUP|HOME)|NODE_(OPTIONS|PATH)|\w*PROXY"
-)
+_MATTERING = r"PATH|HOME|SHELL|LD_\w+|DYLD_\w+|BASH_ENV|ENV|IFS|GIT_\w+|PYTHON(PATH|STARTUP|HOME)|NODE_(OPTIONS|PATH)|\w*PROXY"
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -27,9 +25,20 @@ class Judged(msgspec.Struct, frozen=True):
 
 def binding(judged: Judged, environment: Mapping[str, str]) -> str:
     """The hash of a call as it stands now. It changes when a file is swapped, changed, or linked elsewhere."""
-    mattering = {name: value for name, value in sorted(environment.items()) if re.fullmatch(_MATTERING, name)}
+    mattering = {
+        name: value
+        for name, value in sorted(environment.items())
+        if re.fullmatch(_MATTERING, name)
+    }
     identities = [identity(path) for path in judged.paths]
-    parts = (judged.tool, judged.arguments, judged.folder, judged.reach, identities, mattering)
+    parts = (
+        judged.tool,
+        judged.arguments,
+        judged.folder,
+        judged.reach,
+        identities,
+        mattering,
+    )
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
 
@@ -42,7 +51,13 @@ def identity(path: Path) -> tuple[Any, ...]:
         return (_writable(text), "nothing")
     if stat.S_ISLNK(own.st_mode):
         real = os.path.realpath(text)
-        return (_writable(text), "link", _writable(real), own.st_ino, *identity_of(real))
+        return (
+            _writable(text),
+            "link",
+            _writable(real),
+            own.st_ino,
+            *identity_of(real),
+        )
     return (_writable(text), *identity_of(text))
 
 

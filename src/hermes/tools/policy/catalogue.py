@@ -58,10 +58,35 @@ gh: secrets auth token
 
 BUNDLING = frozenset(("zip", "fuser", "ss", "dmesg", "crontab", "date"))
 """Programs whose short options are often written together."""
-PERSONAL = frozenset(("deploy", "publish", "release", "install", "uninstall", "destroy", "teardown", "push", "upload"))
+PERSONAL = frozenset(
+    (
+        "deploy",
+        "publish",
+        "release",
+        "install",
+        "uninstall",
+        "destroy",
+        "teardown",
+        "push",
+        "upload",
+    )
+)
 """Names of targets and scripts that reach beyond the workspace, by what people call them."""
 TASK_RUNNERS = frozenset(
-    ("make", "gmake", "ninja", "just", "task", "rake", "mage", "invoke", "inv", "npm", "yarn", "pnpm")
+    (
+        "make",
+        "gmake",
+        "ninja",
+        "just",
+        "task",
+        "rake",
+        "mage",
+        "invoke",
+        "inv",
+        "npm",
+        "yarn",
+        "pnpm",
+    )
 )
 
 
@@ -101,9 +126,14 @@ def options() -> dict[str, dict[str, str]]:
 def _lines(table: str) -> list[tuple[str, str]]:
     return [
         (left.strip(), right.strip())
-        for left, _, right in (re.split("(:) ", line, maxsplit=1) for line in _rows(table))
+        for left, _, right in (
+            re.split("(:) ", line, maxsplit=1) for line in _rows(table)
+        )
     ]
 
 
 def _rows(table: str) -> list[str]:
-    return [re.sub(r"^([\w. -]*?)\s*:\s", r"\1: ", line) for line in table.strip().splitlines()]
+    return [
+        re.sub(r"^([\w. -]*?)\s*:\s", r"\1: ", line)
+        for line in table.strip().splitlines()
+    ]

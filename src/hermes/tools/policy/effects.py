@@ -85,14 +85,20 @@ KINDS: dict[str, Finding] = {
     "network": asks("it uses the network", "network"),
     "sends": asks("it sends data to another machine", "network"),
     "remote": asks("it works on another machine", "network"),
-    "packages": asks("it installs or removes packages, which run code of others", "network"),
+    "packages": asks(
+        "it installs or removes packages, which run code of others", "network"
+    ),
     "system": asks("it changes this machine outside the workspace", "machine"),
     "publishes": asks("it publishes or deploys something", "network"),
     "cloud": asks("it works on a cloud account or a cluster", "network"),
-    "containers": asks("it controls containers, which reach the whole machine", "machine"),
+    "containers": asks(
+        "it controls containers, which reach the whole machine", "machine"
+    ),
     "services": asks("it controls services of this machine", "machine"),
     "privilege": asks("it runs with the rights of another user", "machine"),
-    "accounts": asks("it changes users, passwords or rights of this machine", "machine"),
+    "accounts": asks(
+        "it changes users, passwords or rights of this machine", "machine"
+    ),
     "security": asks("it weakens the protection of this machine", "machine"),
     "persistence": asks("it sets up something that runs later by itself", "machine"),
     "processes": asks("it stops programs that are running", "machine"),

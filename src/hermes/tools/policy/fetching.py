@@ -8,10 +8,31 @@ from hermes.tools.policy.known import only_tells
 from hermes.tools.policy.places import Site, is_stream
 from hermes.tools.policy.words import Word
 
-_LOCAL = r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$"
+_LOCAL = (
+    r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$"
+)
 _CURL_VALUES = frozenset(
     (
-        *("-o", "-H", "-A", "-m", "-c", "-w", "-b", "-e", "-u", "-x", "-T", "-F", "-d", "-X", "-K", "-Y", "-y", "-r"),
+        *(
+            "-o",
+            "-H",
+            "-A",
+            "-m",
+            "-c",
+            "-w",
+            "-b",
+            "-e",
+            "-u",
+            "-x",
+            "-T",
+            "-F",
+            "-d",
+            "-X",
+            "-K",
+            "-Y",
+            "-y",
+            "-r",
+        ),
         *(
             "--max-time",
             "--retry",
@@ -26,7 +47,9 @@ _CURL_VALUES = frozenset(
 )
 _FETCH_VALUES = {
     "curl": _CURL_VALUES,
-    "wget": frozenset(("-O", "-o", "-T", "-t", "-P", "--header", "--timeout", "--tries")),
+    "wget": frozenset(
+        ("-O", "-o", "-T", "-t", "-P", "--header", "--timeout", "--tries")
+    ),
     "ping": frozenset(("-c", "-i", "-W", "-w", "-s", "-t", "-I")),
     "ping6": frozenset(("-c", "-i", "-W", "-w", "-s", "-t", "-I")),
 }
@@ -43,7 +66,11 @@ _LOOKING = {
     "http": r"-[hbv]+|--(headers|body|verbose|print=\w+|timeout=\d+|check-status|ignore-stdin|pretty=\w+)",
     "ping": r"-[ciWwstnq46]",
 }
-_LOOKING |= {"https": _LOOKING["http"], "xh": _LOOKING["http"], "ping6": _LOOKING["ping"]}
+_LOOKING |= {
+    "https": _LOOKING["http"],
+    "xh": _LOOKING["http"],
+    "ping6": _LOOKING["ping"],
+}
 """Options with which a request only looks. Any other may send, save, or go through somebody else."""
 
 
@@ -63,13 +90,22 @@ def judge_fetch(name: str, words: tuple[Word, ...], site: Site) -> Finding:
     found = LOOKS_UP
     for place, word in enumerate(words[1:], 1):
         before = words[place - 1].text
-        if before in _OUTPUTS.get(name, ()) and word.text != "-" and not is_stream(word.text):
+        if (
+            before in _OUTPUTS.get(name, ())
+            and word.text != "-"
+            and not is_stream(word.text)
+        ):
             outcome = written([word], site)
             saves = asks("it saves what a service of this machine answers", "network")
             return saves if outcome.level <= Level.WORK else outcome
         option = word.text.startswith("-") and word.text != "-"
-        if option and (not word.known or not re.fullmatch(_LOOKING.get(name, ""), word.text)):
-            found = asks("it sends something to a service of this machine, or asks in an unusual way", "network")
+        if option and (
+            not word.known or not re.fullmatch(_LOOKING.get(name, ""), word.text)
+        ):
+            found = asks(
+                "it sends something to a service of this machine, or asks in an unusual way",
+                "network",
+            )
         if before in ("-X", "--request") and word.text not in ("GET", "HEAD"):
             found = asks("it sends something to a service of this machine", "network")
         if before in _FILE_VALUES and word.text.startswith("@"):

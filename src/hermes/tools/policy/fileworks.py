@@ -5,12 +5,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, Level, asks, worst
-from hermes.tools.policy.places import Site, is_device, is_endless, is_expendable, secret_reason, write_reason
+from hermes.tools.policy.places import (
+    Site,
+    is_device,
+    is_endless,
+    is_expendable,
+    secret_reason,
+    write_reason,
+)
 from hermes.tools.policy.words import Word
 
 Handler = Callable[[tuple[Word, ...], Site], Finding]
 
-_VALUE_OPTIONS = frozenset(("-t", "-S", "--mode", "--suffix", "--size", "--owner", "--group", "--reference"))
+_VALUE_OPTIONS = frozenset(
+    ("-t", "-S", "--mode", "--suffix", "--size", "--owner", "--group", "--reference")
+)
 _MODE_OPTIONS = _VALUE_OPTIONS | {"-m", "-s", "-o", "-g", "-r", "-n", "-l", "-b", "-d"}
 """Of programs that make files: their short options with values."""
 _SOURCE = (
@@ -47,7 +56,9 @@ OUTPUT_OPTIONS = frozenset(
 )
 
 
-def operands(words: tuple[Word, ...], values: frozenset[str] = _VALUE_OPTIONS) -> list[Word]:
+def operands(
+    words: tuple[Word, ...], values: frozenset[str] = _VALUE_OPTIONS
+) -> list[Word]:
     """The words that are no options, nor the values of options."""
     found: list[Word] = []
     plain, skip = False, False
@@ -71,7 +82,11 @@ def has_option(words: tuple[Word, ...], letters: str, *longs: str) -> bool:
             return False
         if letters and re.fullmatch(rf"-[a-zA-Z0-9]*[{letters}][a-zA-Z0-9]*", text):
             return True
-        if text.startswith("--") and len(text) > 3 and any(long.startswith(text) for long in longs):
+        if (
+            text.startswith("--")
+            and len(text) > 3
+            and any(long.startswith(text) for long in longs)
+        ):
             return True
     return False
 
@@ -117,7 +132,9 @@ def removed(words: list[Word], site: Site) -> Finding:
     if all(is_expendable(site, word) for word in words):
         return WORK
     outside = any(
-        not site.is_inside(path) and not site.is_temporary(path) for word in words for path in site.paths(word)
+        not site.is_inside(path) and not site.is_temporary(path)
+        for word in words
+        for path in site.paths(word)
     )
     if outside:
         return asks("it deletes files outside the workspace", "machine")
@@ -129,7 +146,11 @@ def emptied(word: Word, site: Site) -> Finding:
     found = delicate(word, site)
     if found is not None:
         return found
-    return WORK if is_expendable(site, word) or not word.known else asks("it empties a file")
+    return (
+        WORK
+        if is_expendable(site, word) or not word.known
+        else asks("it empties a file")
+    )
 
 
 def overwritten(word: Word, site: Site) -> Finding:
@@ -138,7 +159,11 @@ def overwritten(word: Word, site: Site) -> Finding:
     if found is not None:
         return found
     for path in site.paths(word):
-        if re.search(_SOURCE, path.name) and not is_expendable(site, word) and _holds_something(path):
+        if (
+            re.search(_SOURCE, path.name)
+            and not is_expendable(site, word)
+            and _holds_something(path)
+        ):
             return asks(f"it replaces {path.name}, which is there already")
     return WORK
 
@@ -176,7 +201,11 @@ def _cp(words: tuple[Word, ...], site: Site) -> Finding:
     if files and (is_endless(files[0].text) or files[0].text == "/dev/null"):
         return worst(emptied(word, site) for word in target)
     found = [overwritten(word, site) for word in target]
-    found += [asks(reason) for reason in (secret_reason(site, word) for word in files[:-1]) if reason]
+    found += [
+        asks(reason)
+        for reason in (secret_reason(site, word) for word in files[:-1])
+        if reason
+    ]
     return worst(found)
 
 
@@ -187,9 +216,9 @@ def _ln(words: tuple[Word, ...], site: Site) -> Finding:
         paths = site.paths(word)
         if site.guard.secret(paths):
             found.append(asks("it makes a link to something that holds secrets"))
-        elif any(not site.is_inside(path) and not site.is_temporary(path) for path in paths) and word.text.startswith(
-            ("/", "~", "$")
-        ):
+        elif any(
+            not site.is_inside(path) and not site.is_temporary(path) for path in paths
+        ) and word.text.startswith(("/", "~", "$")):
             found.append(asks("it makes a link out of the workspace"))
     return worst(found)
 
@@ -203,13 +232,17 @@ def _mkdir(words: tuple[Word, ...], site: Site) -> Finding:
 
 
 def _touch(words: tuple[Word, ...], site: Site) -> Finding:
-    return written(operands(words, frozenset(("-d", "-r", "-t", "--date", "--reference"))), site)
+    return written(
+        operands(words, frozenset(("-d", "-r", "-t", "--date", "--reference"))), site
+    )
 
 
 def _tee(words: tuple[Word, ...], site: Site) -> Finding:
     files = operands(words)
     return (
-        written(files, site) if has_option(words, "a", "--append") else worst(overwritten(word, site) for word in files)
+        written(files, site)
+        if has_option(words, "a", "--append")
+        else worst(overwritten(word, site) for word in files)
     )
 
 
@@ -221,72 +254,127 @@ def _chmod(words: tuple[Word, ...], site: Site) -> Finding:
     files = operands(words)
     if not files:
         return WORK
-    mode = files[0].text if not words[1].text.startswith(("-r", "-w", "-x")) else words[1].text
-    if re.fullmatch(r"[0-7]{3,5}", mode) and (int(mode[-1]) & 2 or (len(mode) >= 4 and mode[-4] != "0")):
-        return asks("it lets everybody change a file, or run it with other rights", "machine")
-    if re.search(r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxXst]*w|(^|,)[+=][rx]*w|[+=][rwxX]*s", mode):
-        return asks("it lets everybody change a file, or run it with other rights", "machine")
-    if re.fullmatch(r"0{1,4}|[0-3]00", mode) or (has_option(words, "R", "--recursive") and re.search(r"-[rwx]", mode)):
+    mode = (
+        files[0].text
+        if not words[1].text.startswith(("-r", "-w", "-x"))
+        else words[1].text
+    )
+    if re.fullmatch(r"[0-7]{3,5}", mode) and (
+        int(mode[-1]) & 2 or (len(mode) >= 4 and mode[-4] != "0")
+    ):
+        return asks(
+            "it lets everybody change a file, or run it with other rights", "machine"
+        )
+    if re.search(
+        r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxXst]*w|(^|,)[+=][rx]*w|[+=][rwxX]*s", mode
+    ):
+        return asks(
+            "it lets everybody change a file, or run it with other rights", "machine"
+        )
+    if re.fullmatch(r"0{1,4}|[0-3]00", mode) or (
+        has_option(words, "R", "--recursive") and re.search(r"-[rwx]", mode)
+    ):
         return asks("it takes rights to files away")
     return written(files[1:], site)
 
 
 def _dd(words: tuple[Word, ...], site: Site) -> Finding:
     found = [WORK]
-    source = next((word.text[3:] for word in words[1:] if word.text.startswith("if=")), "")
+    source = next(
+        (word.text[3:] for word in words[1:] if word.text.startswith("if=")), ""
+    )
     for word in words[1:]:
         sign, _, value = word.text.partition("=")
         if sign == "of":
             target = Word(value, word.known)
-            found.append(emptied(target, site) if source in _BLANK | _ENDLESS else overwritten(target, site))
-            if source in _ENDLESS and not any(one.text.startswith("count=") for one in words):
+            found.append(
+                emptied(target, site)
+                if source in _BLANK | _ENDLESS
+                else overwritten(target, site)
+            )
+            if source in _ENDLESS and not any(
+                one.text.startswith("count=") for one in words
+            ):
                 found.append(asks("it writes without end"))
         elif sign == "if":
             found += [KINDS["devices"]] if is_device(value) else []
-            found += [asks(reason) for reason in [secret_reason(site, Word(value, word.known))] if reason]
+            found += [
+                asks(reason)
+                for reason in [secret_reason(site, Word(value, word.known))]
+                if reason
+            ]
     return worst(found)
 
 
 def _tar(words: tuple[Word, ...], site: Site) -> Finding:
     first = words[1].text if len(words) > 1 else ""
     letters = first if not first.startswith("--") else ""
-    into = [words[place + 1] for place, word in enumerate(words[:-1]) if word.text in ("-C", "--directory")]
-    into += [Word(word.text.partition("=")[2]) for word in words if word.text.startswith("--directory=")]
+    into = [
+        words[place + 1]
+        for place, word in enumerate(words[:-1])
+        if word.text in ("-C", "--directory")
+    ]
+    into += [
+        Word(word.text.partition("=")[2])
+        for word in words
+        if word.text.startswith("--directory=")
+    ]
     if "P" in letters and letters.strip("-").isalpha():
         return asks("it writes files wherever an archive says", "machine")
     lists = "t" in letters or any(word.text == "--list" for word in words)
     if lists and "x" not in letters and "c" not in letters:
         return READ
     files = [word for word in operands(words) if word.text != first]
-    found = [asks(reason) for reason in (secret_reason(site, word) for word in files) if reason]
+    found = [
+        asks(reason)
+        for reason in (secret_reason(site, word) for word in files)
+        if reason
+    ]
     makes = "c" in letters or any(word.text == "--create" for word in words)
-    return worst([written(into if not makes else files[:1] if "f" in letters else [], site), *found])
+    return worst(
+        [
+            written(into if not makes else files[:1] if "f" in letters else [], site),
+            *found,
+        ]
+    )
 
 
 def _sed(words: tuple[Word, ...], site: Site) -> Finding:
     in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word.text) for word in words[1:])
-    scripts = [words[place + 1] for place, word in enumerate(words[:-1]) if word.text in ("-e", "--expression")]
+    scripts = [
+        words[place + 1]
+        for place, word in enumerate(words[:-1])
+        if word.text in ("-e", "--expression")
+    ]
     files = operands(words, frozenset(("-e", "-f", "--expression", "--file", "-l")))
     if not scripts and files:
         scripts, files = files[:1], files[1:]
     for script in scripts:
         if not script.known:
             continue
-        if in_place and re.fullmatch(r"\s*(1,\$|/\.?\*?/)?\s*d\s*|s(.)\.\*\2\2g?", script.text):
+        if in_place and re.fullmatch(
+            r"\s*(1,\$|/\.?\*?/)?\s*d\s*|s(.)\.\*\2\2g?", script.text
+        ):
             return asks("it empties files")
         if _runs_in_sed(script.text):
             return KINDS["runs"]
         target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script.text)
         if target:
             return written([Word(target[1])], site)
-    found = [asks(reason) for reason in (secret_reason(site, word) for word in files) if reason]
+    found = [
+        asks(reason)
+        for reason in (secret_reason(site, word) for word in files)
+        if reason
+    ]
     return worst([written(files, site) if in_place else READ, *found])
 
 
 def _runs_in_sed(script: str) -> bool:
     """Whether a sed script has the command or the flag that runs programs."""
     for part in re.split(r"[;\n]", script):
-        bare = re.sub(r"^\s*(\d+|\$|/[^/]*/)?(,(\d+|\$|/[^/]*/))?\s*!?\s*\{?\s*", "", part)
+        bare = re.sub(
+            r"^\s*(\d+|\$|/[^/]*/)?(,(\d+|\$|/[^/]*/))?\s*!?\s*\{?\s*", "", part
+        )
         if re.match(r"e(\s|$)", bare):
             return True
         flags = re.match(r"s(\W)(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1(\w*)", bare)
@@ -296,27 +384,56 @@ def _runs_in_sed(script: str) -> bool:
 
 
 def _awk(words: tuple[Word, ...], site: Site) -> Finding:
-    files = operands(words, frozenset(("-F", "-v", "-f", "--field-separator", "--assign", "--file", "-i")))
+    files = operands(
+        words,
+        frozenset(("-F", "-v", "-f", "--field-separator", "--assign", "--file", "-i")),
+    )
     program = files[0].text if files else ""
-    if re.search(r"\bsystem\s*\(|\|&?\s*getline|\|&?\s*\"|\"\s*\|&?\s*getline|/inet/", program):
+    if re.search(
+        r"\bsystem\s*\(|\|&?\s*getline|\|&?\s*\"|\"\s*\|&?\s*getline|/inet/", program
+    ):
         return KINDS["runs"]
     target = re.findall(r">>?\s*\"([^\"]+)\"", program)
     found = [written([Word(text)], site) for text in target]
-    if has_option(words, "i", "--include") and any(word.text == "inplace" for word in words):
+    if has_option(words, "i", "--include") and any(
+        word.text == "inplace" for word in words
+    ):
         found.append(written(files[1:], site))
         if not re.search(r"\$|\bprint\s*[;}]|(^|[;}])\s*1\s*$|/\s*$", program):
             found.append(asks("it empties files"))
-    return worst([READ, *found, *[asks(r) for r in (secret_reason(site, word) for word in files[1:]) if r]])
+    return worst(
+        [
+            READ,
+            *found,
+            *[asks(r) for r in (secret_reason(site, word) for word in files[1:]) if r],
+        ]
+    )
 
 
 def _sort(words: tuple[Word, ...], site: Site) -> Finding:
     into = given(words, "-o", "--output")
-    files = operands(words, frozenset(("-o", "--output", "-k", "-t", "-S", "-T", "--key", "--parallel")))
-    secrets = [asks(reason) for reason in (secret_reason(site, word) for word in files) if reason]
+    files = operands(
+        words,
+        frozenset(("-o", "--output", "-k", "-t", "-S", "-T", "--key", "--parallel")),
+    )
+    secrets = [
+        asks(reason)
+        for reason in (secret_reason(site, word) for word in files)
+        if reason
+    ]
     if into and any(word.text in _BLANK for word in files):
         return worst([emptied(word, site) for word in into])
     texts = {word.text for word in files}
-    return worst([*secrets, *(written([w], site) if w.text in texts else overwritten(w, site) for w in into), READ])
+    return worst(
+        [
+            *secrets,
+            *(
+                written([w], site) if w.text in texts else overwritten(w, site)
+                for w in into
+            ),
+            READ,
+        ]
+    )
 
 
 def _chown(words: tuple[Word, ...], site: Site) -> Finding:
@@ -333,18 +450,42 @@ def _kill(words: tuple[Word, ...], site: Site) -> Finding:  # noqa: ARG001 - one
     texts = [word.text for word in words[1:]]
     if not texts or "-0" in texts or texts[0] in ("-l", "-L", "--list"):
         return READ
-    targets = [text for text in texts if not re.fullmatch(r"-(\d+|[A-Z0-9]+|s|n)|--|[A-Z]{3,}", text)]
-    own = bool(targets) and all(re.fullmatch(r"%.*|\$!|\$\{?(?!PPID)\w*(pid|PID)\w*\}?", text) for text in targets)
+    targets = [
+        text
+        for text in texts
+        if not re.fullmatch(r"-(\d+|[A-Z0-9]+|s|n)|--|[A-Z]{3,}", text)
+    ]
+    own = bool(targets) and all(
+        re.fullmatch(r"%.*|\$!|\$\{?(?!PPID)\w*(pid|PID)\w*\}?", text)
+        for text in targets
+    )
     return WORK if own else KINDS["processes"]
 
 
 def _rsync(words: tuple[Word, ...], site: Site) -> Finding:
     files = operands(
-        words, frozenset(("-e", "--rsh", "--exclude", "--include", "--filter", "-f", "--files-from", "--exclude-from"))
+        words,
+        frozenset(
+            (
+                "-e",
+                "--rsh",
+                "--exclude",
+                "--include",
+                "--filter",
+                "-f",
+                "--files-from",
+                "--exclude-from",
+            )
+        ),
     )
     if any(re.match(r"[\w.@-]+::?[^\\]|rsync://", word.text) for word in files):
         return KINDS["sends"]
-    return worst([written(files[-1:], site), *[asks(r) for r in (secret_reason(site, word) for word in files) if r]])
+    return worst(
+        [
+            written(files[-1:], site),
+            *[asks(r) for r in (secret_reason(site, word) for word in files) if r],
+        ]
+    )
 
 
 def _install(words: tuple[Word, ...], site: Site) -> Finding:

@@ -7,7 +7,17 @@ from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, worst
 from hermes.tools.policy.places import Site
 from hermes.tools.policy.words import Word
 
-_VALUES = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"))
+_VALUES = frozenset(
+    (
+        "-C",
+        "-c",
+        "--git-dir",
+        "--work-tree",
+        "--namespace",
+        "--exec-path",
+        "--config-env",
+    )
+)
 _LOOKS = frozenset(
     (
         *(
@@ -23,7 +33,17 @@ _LOOKS = frozenset(
             "rev-list",
             "grep",
         ),
-        *("ls-files", "ls-tree", "cat-file", "name-rev", "whatchanged", "cherry", "merge-base", "for-each-ref", "var"),
+        *(
+            "ls-files",
+            "ls-tree",
+            "cat-file",
+            "name-rev",
+            "whatchanged",
+            "cherry",
+            "merge-base",
+            "for-each-ref",
+            "var",
+        ),
         *(
             "show-ref",
             "version",
@@ -34,13 +54,43 @@ _LOOKS = frozenset(
             "check-ref-format",
             "diff-tree",
         ),
-        *("diff-index", "diff-files", "range-diff", "fsck", "verify-commit", "verify-tag", "merge-tree", "show-branch"),
-        *("hash-object", "get-tar-commit-id", "patch-id", "stripspace", "--version", "--help", "column"),
+        *(
+            "diff-index",
+            "diff-files",
+            "range-diff",
+            "fsck",
+            "verify-commit",
+            "verify-tag",
+            "merge-tree",
+            "show-branch",
+        ),
+        *(
+            "hash-object",
+            "get-tar-commit-id",
+            "patch-id",
+            "stripspace",
+            "--version",
+            "--help",
+            "column",
+        ),
     )
 )
 _WORKS = frozenset(
     (
-        *("add", "commit", "merge", "cherry-pick", "revert", "am", "apply", "mv", "init", "bisect", "notes", "archive"),
+        *(
+            "add",
+            "commit",
+            "merge",
+            "cherry-pick",
+            "revert",
+            "am",
+            "apply",
+            "mv",
+            "init",
+            "bisect",
+            "notes",
+            "archive",
+        ),
         *(
             "format-patch",
             "rerere",
@@ -52,8 +102,25 @@ _WORKS = frozenset(
             "write-tree",
             "read-tree",
         ),
-        *("commit-tree", "update-index", "symbolic-ref", "pack-objects", "index-pack", "pack-refs", "unpack-objects"),
-        *("request-pull", "maintenance", "commit-graph", "multi-pack-index", "submodule", "worktree", "rebase", "lfs"),
+        *(
+            "commit-tree",
+            "update-index",
+            "symbolic-ref",
+            "pack-objects",
+            "index-pack",
+            "pack-refs",
+            "unpack-objects",
+        ),
+        *(
+            "request-pull",
+            "maintenance",
+            "commit-graph",
+            "multi-pack-index",
+            "submodule",
+            "worktree",
+            "rebase",
+            "lfs",
+        ),
     )
 )
 _LEAVES = frozenset(
@@ -73,7 +140,15 @@ _LEAVES = frozenset(
     )
 )
 _REWRITES = frozenset(
-    ("filter-branch", "filter-repo", "prune", "replace", "prune-packed", "fast-import", "quiltimport")
+    (
+        "filter-branch",
+        "filter-repo",
+        "prune",
+        "replace",
+        "prune-packed",
+        "fast-import",
+        "quiltimport",
+    )
 )
 _HARMLESS_KEYS = (
     r"(?i)(user\.|color\.|advice\.|init\.defaultbranch|core\.(quotepath|autocrlf|eol|ignorecase|filemode|abbrev|whitespace)"
@@ -109,9 +184,17 @@ def judge_git(words: tuple[Word, ...], site: Site) -> tuple[Finding, list[str]]:
     """What a git command does, and shell texts it would run."""
     found: list[Finding] = []
     rest = list(words[1:])
-    while rest and rest[0].text.startswith("-") and rest[0].text not in ("--version", "--help"):
+    while (
+        rest
+        and rest[0].text.startswith("-")
+        and rest[0].text not in ("--version", "--help")
+    ):
         option = rest.pop(0).text
-        value = rest.pop(0) if option in _VALUES and rest else Word(option.partition("=")[2])
+        value = (
+            rest.pop(0)
+            if option in _VALUES and rest
+            else Word(option.partition("=")[2])
+        )
         found.append(_global(option.partition("=")[0], value, site))
     if not rest:
         return worst(found), []
@@ -119,7 +202,9 @@ def judge_git(words: tuple[Word, ...], site: Site) -> tuple[Finding, list[str]]:
         return KINDS["runs"], []
     sub, arguments = rest[0].text, tuple(rest[1:])
     found.append(_subcommand(sub, arguments))
-    inside = found[-1].level <= WORK.level and any(one.reach == "machine" and not one.reason for one in found)
+    inside = found[-1].level <= WORK.level and any(
+        one.reach == "machine" and not one.reason for one in found
+    )
     if inside and found[-1].level == WORK.level:
         found.append(asks("it changes a repository outside the workspace", "machine"))
     clean = [one for one in found if one.reason or one.reach == "workspace"]
@@ -132,8 +217,12 @@ def _global(option: str, value: Word, site: Site) -> Finding:
             return asks("it makes git run other programs, or behave in another way")
     elif option in ("-C", "--git-dir", "--work-tree"):
         paths = site.paths(value)
-        if not paths or not all(site.is_inside(path) or site.is_temporary(path) for path in paths):
-            return Finding(READ.level, reach="machine")  # looking there is free, working is not
+        if not paths or not all(
+            site.is_inside(path) or site.is_temporary(path) for path in paths
+        ):
+            return Finding(
+                READ.level, reach="machine"
+            )  # looking there is free, working is not
     elif option == "--exec-path" and value.text:
         return KINDS["runs"]
     return READ
@@ -174,7 +263,11 @@ def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Finding:  # noqa: PLR0
     if sub in _LEAVES or any(text.startswith("--remote=") for text in texts):
         return KINDS["network"]
     if sub in _LOOKS:
-        if any(text.startswith(("--output=", "--open-files-in-pager", "-O")) or text == "--output" for text in texts):
+        if any(
+            text.startswith(("--output=", "--open-files-in-pager", "-O"))
+            or text == "--output"
+            for text in texts
+        ):
             return asks("it writes a file, or runs another program")
         return READ
     if sub == "lfs" and texts[:1] not in (["ls-files"], ["status"], ["track"], ["env"]):
@@ -189,7 +282,8 @@ def _has(sub: str, texts: list[str]) -> bool:
         if text == "--":
             return False
         if text.startswith("--") and any(
-            len(text) > 4 and (text.partition("=")[0] == one or one.startswith(text)) for one in _LONG[sub]
+            len(text) > 4 and (text.partition("=")[0] == one or one.startswith(text))
+            for one in _LONG[sub]
         ):
             return True
         if letters and re.fullmatch(rf"-[a-zA-Z]*[{letters}][a-zA-Z]*", text):
@@ -200,8 +294,14 @@ def _has(sub: str, texts: list[str]) -> bool:
 def _checkout(sub: str, texts: list[str]) -> Finding:
     operands = [text for text in texts if not text.startswith("-")]
     makes = any(text in ("-b", "--orphan", "-t", "--track") for text in texts)
-    paths = "--" in texts or (not makes and (len(operands) > 1 or any(_is_path(text) for text in operands)))
-    return KINDS["rewrites"] if paths or _has(sub, texts) or any(t.startswith("--pathspec") for t in texts) else WORK
+    paths = "--" in texts or (
+        not makes and (len(operands) > 1 or any(_is_path(text) for text in operands))
+    )
+    return (
+        KINDS["rewrites"]
+        if paths or _has(sub, texts) or any(t.startswith("--pathspec") for t in texts)
+        else WORK
+    )
 
 
 def _is_path(text: str) -> bool:
@@ -214,7 +314,9 @@ def _is_path(text: str) -> bool:
 
 def _restore(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001 - one shape for all
     staged = any(re.fullmatch(r"-[a-zA-Z]*S[a-zA-Z]*|--staged", text) for text in texts)
-    worktree = any(re.fullmatch(r"-[a-zA-Z]*W[a-zA-Z]*|--worktree", text) for text in texts)
+    worktree = any(
+        re.fullmatch(r"-[a-zA-Z]*W[a-zA-Z]*|--worktree", text) for text in texts
+    )
     return WORK if staged and not worktree else KINDS["rewrites"]
 
 
@@ -238,7 +340,10 @@ def _branch(sub: str, texts: list[str]) -> Finding:
     if _has(sub, texts):
         return KINDS["rewrites"]
     lists = not texts or any(
-        re.fullmatch(r"-[arvl]+|--(list|show-current|all|contains|merged|no-merged).*", text) for text in texts
+        re.fullmatch(
+            r"-[arvl]+|--(list|show-current|all|contains|merged|no-merged).*", text
+        )
+        for text in texts
     )
     return READ if lists else WORK
 
@@ -249,7 +354,11 @@ def _forced(sub: str, texts: list[str]) -> Finding:
 
 def _push(sub: str, texts: list[str]) -> Finding:
     forced = _has(sub, texts) or any(re.match(r"\+|:.", text) for text in texts)
-    return asks("it overwrites or deletes what others may have", "network") if forced else KINDS["network"]
+    return (
+        asks("it overwrites or deletes what others may have", "network")
+        if forced
+        else KINDS["network"]
+    )
 
 
 def _remote(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
@@ -265,19 +374,34 @@ def _remote(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
 
 def _config(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
     operands = [text for text in texts if not text.startswith("-")]
-    reads = {"--get", "--get-all", "--list", "-l", "--get-regexp", "--show-origin", "--show-scope", "--get-urlmatch"}
+    reads = {
+        "--get",
+        "--get-all",
+        "--list",
+        "-l",
+        "--get-regexp",
+        "--show-origin",
+        "--show-scope",
+        "--get-urlmatch",
+    }
     if reads & set(texts) or operands[:1] in (["get"], ["list"]):
         return READ
     if len(operands) <= 1 and not any(
-        text.startswith(("--unset", "-e", "--edit", "--add", "--remove")) for text in texts
+        text.startswith(("--unset", "-e", "--edit", "--add", "--remove"))
+        for text in texts
     ):
         return READ
     if operands[0] == "set":
         operands = operands[1:]
-    outside = any(text in ("--global", "--system", "-f", "--file") or text.startswith("--file=") for text in texts)
+    outside = any(
+        text in ("--global", "--system", "-f", "--file") or text.startswith("--file=")
+        for text in texts
+    )
     if not outside and operands and re.match(_HARMLESS_KEYS, operands[0]):
         return WORK
-    return asks("it changes git's configuration, which can run programs later", "machine")
+    return asks(
+        "it changes git's configuration, which can run programs later", "machine"
+    )
 
 
 def _reflog(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
@@ -285,7 +409,13 @@ def _reflog(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
 
 
 def _rm(sub: str, texts: list[str]) -> Finding:
-    return WORK if "--cached" in texts or "-n" in texts else KINDS["rewrites"] if _has(sub, texts) else WORK
+    return (
+        WORK
+        if "--cached" in texts or "-n" in texts
+        else KINDS["rewrites"]
+        if _has(sub, texts)
+        else WORK
+    )
 
 
 def _submodule(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
@@ -304,7 +434,9 @@ def _worktree(sub: str, texts: list[str]) -> Finding:
 
 
 def _gc(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
-    return KINDS["rewrites"] if any(text.startswith("--prune") for text in texts) else WORK
+    return (
+        KINDS["rewrites"] if any(text.startswith("--prune") for text in texts) else WORK
+    )
 
 
 def _update_ref(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
@@ -319,8 +451,22 @@ def _texts(sub: str, arguments: tuple[Word, ...]) -> list[str]:
     """Shell texts that git is told to run."""
     texts = [word.text for word in arguments]
     if sub == "submodule" and "foreach" in texts:
-        return [" ".join(text for text in texts[texts.index("foreach") + 1 :] if text != "--recursive")]
+        return [
+            " ".join(
+                text
+                for text in texts[texts.index("foreach") + 1 :]
+                if text != "--recursive"
+            )
+        ]
     if sub == "bisect" and texts[:1] == ["run"]:
         return [shlex.join(texts[1:])]
-    found = [texts[place + 1] for place, text in enumerate(texts[:-1]) if sub == "rebase" and text in ("-x", "--exec")]
-    return found + [text.partition("=")[2] for text in texts if sub == "rebase" and text.startswith("--exec=")]
+    found = [
+        texts[place + 1]
+        for place, text in enumerate(texts[:-1])
+        if sub == "rebase" and text in ("-x", "--exec")
+    ]
+    return found + [
+        text.partition("=")[2]
+        for text in texts
+        if sub == "rebase" and text.startswith("--exec=")
+    ]

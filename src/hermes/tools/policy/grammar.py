@@ -97,7 +97,9 @@ def _believed(variables: Mapping[str, str], seen: Outline, text: str) -> dict[st
     if seen.names & {"cd", "pushd", "popd", "source", ".", "eval"}:
         known.pop("PWD", None)
     for name in list(known):
-        if len(re.findall(rf"\b{name}\b", text)) > len(re.findall(rf"\$\{{?{name}\b", text)):
+        if len(re.findall(rf"\b{name}\b", text)) > len(
+            re.findall(rf"\$\{{?{name}\b", text)
+        ):
             known.pop(name)
     return known
 
@@ -110,7 +112,9 @@ def _make_parser() -> Callable[[], Any]:
             import tree_sitter
             import tree_sitter_bash
 
-            made.append(tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language())))
+            made.append(
+                tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+            )
         return made[0]
 
     return parser
@@ -153,7 +157,10 @@ class _Reader:
             if child.type in ("||", "&&"):
                 self._certain = False
             if child.is_named:
-                before, self._certain = self._certain, self._certain and not _is_beside(child)
+                before, self._certain = (
+                    self._certain,
+                    self._certain and not _is_beside(child),
+                )
                 self.walk(child, upstream)
                 self._certain = before
         self._certain = certain
@@ -165,15 +172,25 @@ class _Reader:
         self._add(node, (), None, upstream)
 
     def _add(
-        self, node: Node | None, outer: tuple[Redirect, ...], given: Word | None, upstream: tuple[Command, ...]
+        self,
+        node: Node | None,
+        outer: tuple[Redirect, ...],
+        given: Word | None,
+        upstream: tuple[Command, ...],
     ) -> None:
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
         redirects = list(outer)
         end = node.start_byte if node is not None else 0
         for child in node.children if node is not None else ():
-            if words and child.start_byte == end and child.type != "herestring_redirect":
-                words[-1] = Word(words[-1].text, known=False)  # one word for bash, two for the grammar
+            if (
+                words
+                and child.start_byte == end
+                and child.type != "herestring_redirect"
+            ):
+                words[-1] = Word(
+                    words[-1].text, known=False
+                )  # one word for bash, two for the grammar
             words += _lost(node, end, child.start_byte)
             end = child.end_byte
             if child.type == "variable_assignment":
@@ -183,22 +200,38 @@ class _Reader:
             elif child.type == "herestring_redirect":
                 given = self.word(child.named_children[-1])
             elif child.is_named:
-                words += braced(self.word(child.named_children[0] if child.type == "command_name" else child))
+                words += braced(
+                    self.word(
+                        child.named_children[0]
+                        if child.type == "command_name"
+                        else child
+                    )
+                )
         if node is not None:
             words += _lost(node, end, node.end_byte)
-        self.commands.append(Command(tuple(words), tuple(assignments), tuple(redirects), given, upstream))
+        self.commands.append(
+            Command(tuple(words), tuple(assignments), tuple(redirects), given, upstream)
+        )
 
-    def visit_command_substitution(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_command_substitution(
+        self, node: Node, upstream: tuple[Command, ...]
+    ) -> None:
         if node.text.startswith(b"`") and b"\\`" in node.text:
             raise Unreadable("it has backticks within backticks")
         self._others(node, upstream)
 
-    def visit_process_substitution(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_process_substitution(
+        self, node: Node, upstream: tuple[Command, ...]
+    ) -> None:
         """What runs in `>( )` is fed by a program that can't be told from here."""
         writes = node.text.startswith(b">")
-        self._others(node, (Command((Word("?", known=False),)),) if writes else upstream)
+        self._others(
+            node, (Command((Word("?", known=False),)),) if writes else upstream
+        )
 
-    def visit_variable_assignment(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_variable_assignment(
+        self, node: Node, upstream: tuple[Command, ...]
+    ) -> None:
         name, value = self._assigned(node, believe=self._certain)
         self.commands.append(Command((), ((name, value),), upstream=upstream))
 
@@ -207,7 +240,11 @@ class _Reader:
         name = _text(target)
         value = node.child_by_field_name("value")
         word = self.word(value) if value is not None else Word("")
-        if value is not None and re.fullmatch(MAKES_TEMPORARY, _text(value)) and "mktemp" not in self.functions:
+        if (
+            value is not None
+            and re.fullmatch(MAKES_TEMPORARY, _text(value))
+            and "mktemp" not in self.functions
+        ):
             word = Word(MADE)
         appended = any(child.type == "+=" for child in node.children)
         if believe and word.plain and not appended and self._seen.is_believable(name):
@@ -216,7 +253,9 @@ class _Reader:
             self.variables.pop(name, None)
         return name, word
 
-    def visit_declaration_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_declaration_command(
+        self, node: Node, upstream: tuple[Command, ...]
+    ) -> None:
         words = [Word(_text(node.children[0]))]
         assignments: list[tuple[str, Word]] = []
         for child in node.children[1:]:
@@ -224,10 +263,15 @@ class _Reader:
                 assignments.append(self._assigned(child, believe=self._certain))
             elif child.is_named:
                 words.append(self.word(child))
-        self.commands.append(Command(tuple(words), tuple(assignments), upstream=upstream))
+        self.commands.append(
+            Command(tuple(words), tuple(assignments), upstream=upstream)
+        )
 
     def visit_unset_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
-        words = [Word(_text(node.children[0])), *(self.word(child) for child in node.named_children)]
+        words = [
+            Word(_text(node.children[0])),
+            *(self.word(child) for child in node.named_children),
+        ]
         for word in words[1:]:
             self.variables.pop(word.text, None)
         self.commands.append(Command(tuple(words), upstream=upstream))
@@ -237,32 +281,57 @@ class _Reader:
         if variable is not None:
             self.variables.pop(_text(variable), None)
         ranges = re.findall(r"\{(\d+)\.\.(\d+)\}|seq (?:1 )?()(\d+)", _text(node))
-        self._note_flood(node, is_endless=any(int(one[1] or one[3]) > _MANY for one in ranges))
+        self._note_flood(
+            node, is_endless=any(int(one[1] or one[3]) > _MANY for one in ranges)
+        )
         self._others(node, upstream)
 
-    def visit_c_style_for_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_c_style_for_statement(
+        self, node: Node, upstream: tuple[Command, ...]
+    ) -> None:
         condition = node.child_by_field_name("condition")
-        limit = [int(number) for number in re.findall(r"\d+", _text(condition))] if condition is not None else []
+        limit = (
+            [int(number) for number in re.findall(r"\d+", _text(condition))]
+            if condition is not None
+            else []
+        )
         self._note_flood(node, is_endless=not limit or max(limit) > _MANY)
         self._others(node, upstream)
 
     def _note_flood(self, node: Node, *, is_endless: bool) -> None:
         """Starting a program beside the shell, over and over."""
-        beside = any(child.type == "&" for child in _below(node.child_by_field_name("body")))
+        beside = any(
+            child.type == "&" for child in _below(node.child_by_field_name("body"))
+        )
         self.flood = self.flood or (is_endless and beside)
 
     def visit_while_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
-        endless = _text(node.child_by_field_name("condition")).strip() in ("true", ":", "[ 1 ]", "((1))", "1")
+        endless = _text(node.child_by_field_name("condition")).strip() in (
+            "true",
+            ":",
+            "[ 1 ]",
+            "((1))",
+            "1",
+        )
         self._note_flood(node, is_endless=endless)
         self._others(node, upstream)
 
-    def visit_function_definition(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_function_definition(
+        self, node: Node, upstream: tuple[Command, ...]
+    ) -> None:
         name = _text(node.child_by_field_name("name"))
         self.functions.add(name)
         before = len(self.commands)
         self._others(node, upstream)
-        own = sum(bool(one.words) and one.words[0].text == name for one in self.commands[before:])
-        piped = any(one.upstream for one in self.commands[before:] if one.words and one.words[0].text == name)
+        own = sum(
+            bool(one.words) and one.words[0].text == name
+            for one in self.commands[before:]
+        )
+        piped = any(
+            one.upstream
+            for one in self.commands[before:]
+            if one.words and one.words[0].text == name
+        )
         beside = any(child.type == "&" for child in _below(node))
         self.bomb = self.bomb or own > 1 or (own > 0 and (piped or beside))
 
@@ -275,7 +344,9 @@ class _Reader:
             fed = (*fed, *(one for one in self.commands[before:] if one.words))
         self._certain = certain
 
-    def visit_redirected_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_redirected_statement(
+        self, node: Node, upstream: tuple[Command, ...]
+    ) -> None:
         body = node.child_by_field_name("body")
         redirects: list[Redirect] = []
         given: Word | None = None
@@ -302,7 +373,9 @@ class _Reader:
         for child in rest:
             self.walk(child, fed if child.type == "pipeline" else upstream)
 
-    def _spread(self, before: int, redirects: tuple[Redirect, ...], given: Word | None) -> None:
+    def _spread(
+        self, before: int, redirects: tuple[Redirect, ...], given: Word | None
+    ) -> None:
         """Files and input of a group count for every command in it."""
         for place in range(before, len(self.commands)):
             one = self.commands[place]
@@ -310,14 +383,20 @@ class _Reader:
                 one, redirects=one.redirects + redirects, given=one.given or given
             )
 
-    def _heredoc(self, node: Node, redirects: list[Redirect], rest: list[Node], more: list[Word]) -> Word:
+    def _heredoc(
+        self, node: Node, redirects: list[Redirect], rest: list[Node], more: list[Word]
+    ) -> Word:
         """The text of a here-document; what stands behind it on its first line is put into `redirects` and `rest`."""
         quoted, body = False, Word("")
         for child in node.named_children:
             if child.type == "heredoc_start":
                 quoted = any(sign in _text(child) for sign in "'\"\\")
             elif child.type == "heredoc_body":
-                inner = [one for one in child.named_children if not quoted and one.type != "heredoc_content"]
+                inner = [
+                    one
+                    for one in child.named_children
+                    if not quoted and one.type != "heredoc_content"
+                ]
                 body = Word(_text(child), known=not inner)
                 if not quoted and re.search(r"(?<!\\)`", body.text):
                     raise Unreadable("a here-document in it runs commands in backticks")
@@ -345,9 +424,15 @@ class _Reader:
             if place:
                 more += braced(word)
                 continue
-            if sign in (">&", "<&", ">&-", "<&-") and re.fullmatch(r"\d+-?|-", word.text):
+            if sign in (">&", "<&", ">&-", "<&-") and re.fullmatch(
+                r"\d+-?|-", word.text
+            ):
                 continue
-            found.append(Redirect("<" if sign in ("<", "<&") else ">>" if ">>" in sign else ">", word))
+            found.append(
+                Redirect(
+                    "<" if sign in ("<", "<&") else ">>" if ">>" in sign else ">", word
+                )
+            )
         return found
 
     def word(self, node: Node) -> Word:  # noqa: PLR0911 - a line for each kind of node
@@ -365,7 +450,11 @@ class _Reader:
             return joined([self.word(child) for child in node.children])
         if kind == "simple_expansion":
             return self._variable(node, quoted=False)
-        if kind == "expansion" and len(node.named_children) == 1 and re.fullmatch(r"\$\{\w+\}", _text(node)):
+        if (
+            kind == "expansion"
+            and len(node.named_children) == 1
+            and re.fullmatch(r"\$\{\w+\}", _text(node))
+        ):
             return self._variable(node, quoted=False)
         certain, self._certain = self._certain, False
         self.walk(node, ())
@@ -391,10 +480,20 @@ class _Reader:
                 parts.append(Word(_between(node, end, child.start_byte)))
             end = child.end_byte
             if child.type == "string_content":
-                parts.append(Word(re.sub(r'\\(["$`\\\n])', lambda sign: sign[1].strip("\n"), _text(child))))
+                parts.append(
+                    Word(
+                        re.sub(
+                            r'\\(["$`\\\n])',
+                            lambda sign: sign[1].strip("\n"),
+                            _text(child),
+                        )
+                    )
+                )
             elif child.type in ("simple_expansion", "expansion"):
                 plain = re.fullmatch(r"\$\w+|\$\{\w+\}", _text(child))
-                parts.append(self._variable(child, quoted=True) if plain else self.word(child))
+                parts.append(
+                    self._variable(child, quoted=True) if plain else self.word(child)
+                )
             else:
                 parts.append(self.word(child) if child.is_named else Word(_text(child)))
         if node.end_byte - 1 > end:
@@ -420,7 +519,10 @@ def _lost(node: Node, start: int, end: int) -> Iterator[Word]:
 def _require_nothing_lost(node: Node) -> None:
     end = node.start_byte
     for child in node.children:
-        if _between(node, end, child.start_byte).replace("\\\n", " ").strip() not in ("", "-"):
+        if _between(node, end, child.start_byte).replace("\\\n", " ").strip() not in (
+            "",
+            "-",
+        ):
             raise Unreadable("a part of it can't be understood")
         end = child.end_byte
 

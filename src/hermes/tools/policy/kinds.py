@@ -18,16 +18,72 @@ from hermes.tools.policy.places import Site, is_stream
 from hermes.tools.policy.readers import PLAIN_NODES, only_looks
 from hermes.tools.policy.wrappers import wrapper_of
 
-_REPEATABLE = frozenset((*(KINDS[kind].reason for kind in ("network", "packages", "listens")), ASKS_FOR_NETWORK))
+_REPEATABLE = frozenset(
+    (
+        *(KINDS[kind].reason for kind in ("network", "packages", "listens")),
+        ASKS_FOR_NETWORK,
+    )
+)
 """Reasons that hold in the same way for the next command of the kind. What destroys, publishes, sends messages, works
 elsewhere or with more rights is asked about each time."""
 
 _RUN_OTHERS = catalogue.TASK_RUNNERS | frozenset(
     (
-        *("nodemon", "concurrently", "npm-run-all", "run-s", "run-p", "hyperfine", "air", "bacon", "cargo-watch"),
-        *("valgrind", "gdb", "lldb", "rr", "dlv", "bear", "ccache", "sccache", "distcc", "kcov", "emmake", "emcmake"),
-        *("ant", "sbt", "mill", "lein", "gulp", "grunt", "nx", "turbo", "lerna", "rush", "tup", "redo", "doit", "waf"),
-        *("gradlew", "mvnw", "java", "jshell", "groovy", "tsx", "ts-node", "ipython", "Rscript", "R", "irb", "elixir"),
+        *(
+            "nodemon",
+            "concurrently",
+            "npm-run-all",
+            "run-s",
+            "run-p",
+            "hyperfine",
+            "air",
+            "bacon",
+            "cargo-watch",
+        ),
+        *(
+            "valgrind",
+            "gdb",
+            "lldb",
+            "rr",
+            "dlv",
+            "bear",
+            "ccache",
+            "sccache",
+            "distcc",
+            "kcov",
+            "emmake",
+            "emcmake",
+        ),
+        *(
+            "ant",
+            "sbt",
+            "mill",
+            "lein",
+            "gulp",
+            "grunt",
+            "nx",
+            "turbo",
+            "lerna",
+            "rush",
+            "tup",
+            "redo",
+            "doit",
+            "waf",
+        ),
+        *(
+            "gradlew",
+            "mvnw",
+            "java",
+            "jshell",
+            "groovy",
+            "tsx",
+            "ts-node",
+            "ipython",
+            "Rscript",
+            "R",
+            "irb",
+            "elixir",
+        ),
     )
 )
 """Programs whose words name what they run: of those every word counts."""
@@ -45,12 +101,16 @@ class Kind(msgspec.Struct, frozen=True):
         return f"`{words} ...`" if self.is_open else f"exactly `{words}`"
 
 
-def command_kind(command: str, findings: tuple[Finding, ...], site: Site, *, is_held: bool) -> Kind | None:
+def command_kind(
+    command: str, findings: tuple[Finding, ...], site: Site, *, is_held: bool
+) -> Kind | None:
     """The kind of a command; None when only the very same text is the same thing.
 
     `is_held`: a sandbox keeps it in the workspace, without the network.
     """
-    if any(one.level >= Level.ASK and one.reason not in _REPEATABLE for one in findings):
+    if any(
+        one.level >= Level.ASK and one.reason not in _REPEATABLE for one in findings
+    ):
         return None
     try:
         script = read_script(command, {})
@@ -61,9 +121,14 @@ def command_kind(command: str, findings: tuple[Finding, ...], site: Site, *, is_
     others = [one for one in script.commands if not _only_looks(one, site)]
     if len(others) != 1:
         return None
-    kind = _kind(others[0], is_held_work=is_held and all(one.level <= Level.WORK for one in findings))
+    kind = _kind(
+        others[0],
+        is_held_work=is_held and all(one.level <= Level.WORK for one in findings),
+    )
     moves = any(one.words and one.words[0].text == "cd" for one in script.commands)
-    return kind if kind is None or kind.is_open or not moves else None  # the same words mean another thing elsewhere
+    return (
+        kind if kind is None or kind.is_open or not moves else None
+    )  # the same words mean another thing elsewhere
 
 
 def _only_looks(command: Command, site: Site) -> bool:
@@ -79,13 +144,25 @@ def _kind(command: Command, *, is_held_work: bool) -> Kind | None:
     words = command.words
     plain = words and all(word.plain and word.text.isprintable() for word in words)
     streams = all(is_stream(one.target.text) for one in command.redirects)
-    if not plain or not streams or command.assignments or command.given is not None or wrapper_of(words):
+    if (
+        not plain
+        or not streams
+        or command.assignments
+        or command.given is not None
+        or wrapper_of(words)
+    ):
         return None
     texts = tuple(word.text for word in words)
     if installs := installing(texts):
         return Kind(installs, is_open=True)
     name = texts[0]
     does_many_things = name in catalogue.subcommands() or name in _RUN_OTHERS
-    if is_held_work and not does_many_things and catalogue.programs().get(name) == "work":
-        return Kind((name,), is_open=True)  # whatever it is told, it stays work in the workspace, or is judged anew
+    if (
+        is_held_work
+        and not does_many_things
+        and catalogue.programs().get(name) == "work"
+    ):
+        return Kind(
+            (name,), is_open=True
+        )  # whatever it is told, it stays work in the workspace, or is judged anew
     return Kind(texts)

@@ -17,8 +17,31 @@ Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
 
 _SETTERS = frozenset(
     (
-        *("read", "mapfile", "readarray", "getopts", "source", ".", "eval", "unset", "let", "coproc"),
-        *("alias", "hash", "enable", "shopt", "fc", "bind", "complete", "compopt", "vared", "zmodload", "autoload"),
+        *(
+            "read",
+            "mapfile",
+            "readarray",
+            "getopts",
+            "source",
+            ".",
+            "eval",
+            "unset",
+            "let",
+            "coproc",
+        ),
+        *(
+            "alias",
+            "hash",
+            "enable",
+            "shopt",
+            "fc",
+            "bind",
+            "complete",
+            "compopt",
+            "vared",
+            "zmodload",
+            "autoload",
+        ),
     )
 )
 """Builtins that can give a variable a value that is not written as an assignment, or make words mean something else."""
@@ -29,12 +52,33 @@ _HIDDEN = "?"
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _EVALUATES = frozenset(
     (
-        *("let", "test", "[", "unset", "printf", "read", "mapfile", "readarray", "getopts", "wait", "trap", "eval"),
+        *(
+            "let",
+            "test",
+            "[",
+            "unset",
+            "printf",
+            "read",
+            "mapfile",
+            "readarray",
+            "getopts",
+            "wait",
+            "trap",
+            "eval",
+        ),
         *_DECLARES,
     )
 )
 """Builtins that evaluate a subscript in their arguments."""
-_ARITHMETIC = frozenset(("test_command", "arithmetic_expansion", "c_style_for_statement", "subscript", "array"))
+_ARITHMETIC = frozenset(
+    (
+        "test_command",
+        "arithmetic_expansion",
+        "c_style_for_statement",
+        "subscript",
+        "array",
+    )
+)
 _CALCULATED = r"\+\+|--|(?<![=!<>])=(?!=)"
 _SUBSCRIPT = r"\w\[[^\]]*(\$\(|`|\$\{|<\(|>\()"
 _PROMPT = r"\$\{!?[\w@*\[\]]+@[PAKa]"
@@ -95,16 +139,24 @@ def outline(root: Node, text: str) -> Outline:
         elif kind == "for_statement":
             assigned[_text(node.child_by_field_name("variable"))] += 2
         elif kind in ("raw_string", "ansi_c_string", "string", "word", "regex"):
-            quoted = quoted or bool(re.search(_SUBSCRIPT, _text(node).replace("\\", "")))
+            quoted = quoted or bool(
+                re.search(_SUBSCRIPT, _text(node).replace("\\", ""))
+            )
     is_steady = _is_steady(kinds, names, text)
-    kept = {name for name in made if is_steady and assigned[name] == 1 and "function_definition" not in kinds}
+    kept = {
+        name
+        for name in made
+        if is_steady and assigned[name] == 1 and "function_definition" not in kinds
+    }
     return Outline(
         frozenset(kinds),
         frozenset(names),
         dict(assigned),
         is_steady=is_steady,
         made=frozenset(kept),
-        evaluates=(quoted and bool(names & _EVALUATES or kinds & _ARITHMETIC or "((" in text))
+        evaluates=(
+            quoted and bool(names & _EVALUATES or kinds & _ARITHMETIC or "((" in text)
+        )
         or bool(re.search(_PROMPT, text)),
     )
 
@@ -133,7 +185,10 @@ def _is_steady(kinds: set[str], names: set[str], text: str) -> bool:
     if any(re.search(pattern, text) for pattern in _SETTING):
         return False
     calculates = "((" in text or "c_style_for_statement" in kinds
-    return not (calculates and any(re.search(_CALCULATED, part) for part in text.split("((")[1:]))
+    return not (
+        calculates
+        and any(re.search(_CALCULATED, part) for part in text.split("((")[1:])
+    )
 
 
 def _all(node: Node) -> Iterator[Node]:

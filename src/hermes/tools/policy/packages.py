@@ -11,7 +11,9 @@ _OF_PYTHON = rf"(?a:{_PLAIN}(\[[\w,-]+\])?([=<>~!]={_VERSION})?)"
 _WITH_VENDOR = rf"(?a:{_PLAIN}/{_PLAIN})"
 _USUAL = rf"(?a:(@{_PLAIN}/)?{_PLAIN}(@{_VERSION})?)"
 _ARCHIVE = r"(?i)\.(tar|tgz|tbz2?|txz|tlz|zip|whl|egg|gz|bz2|xz|zst|lz|lzma|gem|crate|deb|rpm|conda|jar|nupkg|phar)$"
-_SCRIPT = r"(?i)\.([cm]?[jt]s|[jt]sx|py|pyz|rb|sh|bash|zsh|fish|ps1|bat|cmd|exe|pl|php|lua)$"
+_SCRIPT = (
+    r"(?i)\.([cm]?[jt]s|[jt]sx|py|pyz|rb|sh|bash|zsh|fish|ps1|bat|cmd|exe|pl|php|lua)$"
+)
 
 _INSTALLS: dict[tuple[str, ...], str] = {
     ("npm", "install"): _USUAL, ("npm", "i"): _USUAL, ("npm", "add"): _USUAL,
@@ -27,8 +29,29 @@ _INSTALLS: dict[tuple[str, ...], str] = {
 """The words that install packages from where packages usually come from, with how those are named."""
 _FLAGS = frozenset(
     (
-        *("-D", "--save-dev", "-S", "--save", "-E", "--save-exact", "-O", "--save-optional", "--dev", "-y", "--yes"),
-        *("-U", "--upgrade", "-q", "--quiet", "--verbose", "--no-audit", "--no-fund", "--silent"),
+        *(
+            "-D",
+            "--save-dev",
+            "-S",
+            "--save",
+            "-E",
+            "--save-exact",
+            "-O",
+            "--save-optional",
+            "--dev",
+            "-y",
+            "--yes",
+        ),
+        *(
+            "-U",
+            "--upgrade",
+            "-q",
+            "--quiet",
+            "--verbose",
+            "--no-audit",
+            "--no-fund",
+            "--silent",
+        ),
     )
 )
 """Options that take no value, and change nothing of where packages come from or go to."""
@@ -48,5 +71,8 @@ def installing(texts: tuple[str, ...]) -> tuple[str, ...]:
     names = [text for text in texts[len(verb) :] if not text.startswith("-")]
     if not verb or not names or not _FLAGS.issuperset(options):
         return ()
-    plain = all(is_package(name, _INSTALLS[verb]) and not re.search(_SCRIPT, name) for name in names)
+    plain = all(
+        is_package(name, _INSTALLS[verb]) and not re.search(_SCRIPT, name)
+        for name in names
+    )
     return (*verb, *options) if plain else ()

@@ -7,18 +7,50 @@ from hermes.tools.policy.words import Word, escaped
 from hermes.tools.policy.wrappers import program_name
 
 _DECODERS = frozenset(
-    ("base64", "base32", "xxd", "openssl", "gunzip", "gzip", "zcat", "rev", "tr", "uudecode", "gpg", "curl", "wget")
+    (
+        "base64",
+        "base32",
+        "xxd",
+        "openssl",
+        "gunzip",
+        "gzip",
+        "zcat",
+        "rev",
+        "tr",
+        "uudecode",
+        "gpg",
+        "curl",
+        "wget",
+    )
 )
 
 _FILTERS = frozenset(
-    ("yes", "cat", "tr", "base64", "gzip", "tee", "xxd", "od", "hexdump", "rev", "pv", "openssl", "zstd", "xz", "bzip2")
+    (
+        "yes",
+        "cat",
+        "tr",
+        "base64",
+        "gzip",
+        "tee",
+        "xxd",
+        "od",
+        "hexdump",
+        "rev",
+        "pv",
+        "openssl",
+        "zstd",
+        "xz",
+        "bzip2",
+    )
 )
 
 
 def printed(upstream: tuple[Command, ...]) -> Word | None:
     """What the last program of a pipeline prints, when that is plain from its words."""
     last = upstream[-1]
-    if not last.words or any(program_name(one.words[0]) in _DECODERS for one in upstream if one.words):
+    if not last.words or any(
+        program_name(one.words[0]) in _DECODERS for one in upstream if one.words
+    ):
         return None
     name = program_name(last.words[0])
     if name == "cat" and len(last.words) == 1 and last.given is not None:
@@ -37,7 +69,11 @@ def printed(upstream: tuple[Command, ...]) -> Word | None:
             else None
         )
     plain = [text for text in texts if not re.fullmatch(r"-[neE]+", text)]
-    return escaped(" ".join(plain)) if any(re.fullmatch(r"-n?e", text) for text in texts) else Word(" ".join(plain))
+    return (
+        escaped(" ".join(plain))
+        if any(re.fullmatch(r"-n?e", text) for text in texts)
+        else Word(" ".join(plain))
+    )
 
 
 def prints_nothing(command: Command) -> bool:
@@ -58,9 +94,14 @@ def is_without_end(command: Command) -> bool:
     line = [one for one in (*command.upstream, command) if one.words]
     names = [program_name(one.words[0]) for one in line]
     if any(name in ("head", "dd", "timeout", "sed", "read") for name in names):
-        return any(re.fullmatch(r"(-c|--bytes=)?\d{2,}[GTPE]i?B?", word.text) for one in line for word in one.words)
+        return any(
+            re.fullmatch(r"(-c|--bytes=)?\d{2,}[GTPE]i?B?", word.text)
+            for one in line
+            for word in one.words
+        )
     endless = names[:1] == ["yes"] or any(
-        word.text in ("/dev/zero", "/dev/urandom", "/dev/random") for word in (line[0].words if line else ())
+        word.text in ("/dev/zero", "/dev/urandom", "/dev/random")
+        for word in (line[0].words if line else ())
     )
     return endless and all(name in _FILTERS for name in names)
 
@@ -72,7 +113,11 @@ def listed(upstream: tuple[Command, ...]) -> Word | None:
     words = upstream[0].words
     texts = [word.text for word in words]
     if program_name(words[0]) == "find":
-        names = [words[place + 1] for place, text in enumerate(texts[:-1]) if text in ("-name", "-iname")]
+        names = [
+            words[place + 1]
+            for place, text in enumerate(texts[:-1])
+            if text in ("-name", "-iname")
+        ]
         found = found_places(starts_of(words), names)
         return found[0] if len(found) == 1 and names else None
     return None
@@ -93,7 +138,10 @@ def starts_of(words: tuple[Word, ...]) -> list[Word]:
 def found_places(starts: list[Word], names: list[Word]) -> list[Word]:
     """What `find` may come upon, as patterns."""
     if not names:
-        return [Word(f"{start.text}/*", start.known, pattern=True, tilde=start.tilde) for start in starts]
+        return [
+            Word(f"{start.text}/*", start.known, pattern=True, tilde=start.tilde)
+            for start in starts
+        ]
     return [
         Word(
             f"{start.text}/{name.text.strip('*/') if '/' in name.text else name.text}",

@@ -13,17 +13,65 @@ from hermes.tools.sensitive import Guard, is_build_product, is_within
 
 _ROOTS = frozenset(
     (
-        *("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/opt", "/proc"),
-        *("/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/Users", "/System", "/Library", "/Applications"),
-        *("/usr/bin", "/usr/lib", "/usr/local", "/usr/share", "/usr/sbin", "/var/lib", "/var/log", "/private", "/snap"),
+        *(
+            "/",
+            "/bin",
+            "/boot",
+            "/dev",
+            "/etc",
+            "/home",
+            "/lib",
+            "/lib32",
+            "/lib64",
+            "/media",
+            "/mnt",
+            "/opt",
+            "/proc",
+        ),
+        *(
+            "/root",
+            "/run",
+            "/sbin",
+            "/srv",
+            "/sys",
+            "/usr",
+            "/var",
+            "/Users",
+            "/System",
+            "/Library",
+            "/Applications",
+        ),
+        *(
+            "/usr/bin",
+            "/usr/lib",
+            "/usr/local",
+            "/usr/share",
+            "/usr/sbin",
+            "/var/lib",
+            "/var/log",
+            "/private",
+            "/snap",
+        ),
         *("/etc/ssh", "/etc/systemd", "/lib/modules", "/Volumes"),
     )
 )
-_STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full"))
+_STREAMS = frozenset(
+    ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full")
+)
 _SOURCES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
 _DEVICE = r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|full$|fd/|shm(/|$)|pts/|tcp/|udp/|zero$|u?random$)"
 _TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/private/tmp"), Path("/dev/shm"))  # noqa: S108 - judged, not used
-_TELLTALE = ("id_rsa", "id_ed25519", "shadow", "sudoers", ".netrc", ".env", "credentials", ".git-credentials", ".npmrc")
+_TELLTALE = (
+    "id_rsa",
+    "id_ed25519",
+    "shadow",
+    "sudoers",
+    ".netrc",
+    ".env",
+    "credentials",
+    ".git-credentials",
+    ".npmrc",
+)
 EXPOSING_NAME = r"(?i)(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
 _EXPOSING = rf"{EXPOSING_NAME[:4]}\$\{{?!?\w*{EXPOSING_NAME[4:]}"
 
@@ -57,7 +105,13 @@ class Site(msgspec.Struct, frozen=True):
         text = word.text
         if word.tilde and text.startswith("~"):
             head, slash, rest = text.partition("/")
-            base = self.home if head == "~" else Path("/home") / head[1:] if head != "~root" else Path("/root")
+            base = (
+                self.home
+                if head == "~"
+                else Path("/home") / head[1:]
+                if head != "~root"
+                else Path("/root")
+            )
             text = f"{base}{slash}{rest}"
         if not word.known and text.startswith(("$", "`", "<(", ">(")):
             return ()
@@ -85,16 +139,27 @@ class Site(msgspec.Struct, frozen=True):
     def own_program(self, name: str) -> Path | None:
         """The file that the shell would run for a program's name, if it is in the workspace or a temporary folder: then
         the name says nothing about what it does."""
-        for program in self.paths(Word(name)) if "/" in name else self._found_on_path(name):
-            if any(self.is_inside(place) or self.is_temporary(place) for place in (program, program.resolve())):
+        for program in (
+            self.paths(Word(name)) if "/" in name else self._found_on_path(name)
+        ):
+            if any(
+                self.is_inside(place) or self.is_temporary(place)
+                for place in (program, program.resolve())
+            ):
                 return program
         return None
 
     def _found_on_path(self, name: str) -> Iterator[Path]:
         """The first on PATH. What lies in a relative folder depends on where the command is, and counts too."""
         for folder in self.search_path.split(os.pathsep) if self.search_path else ():
-            places = [Path(folder)] if os.path.isabs(folder) else [place / folder for place in self.folders]  # noqa: PTH117
-            programs = [place / name for place in places if os.access(place / name, os.X_OK)]
+            places = (
+                [Path(folder)]
+                if os.path.isabs(folder)  # noqa: PTH117
+                else [place / folder for place in self.folders]
+            )
+            programs = [
+                place / name for place in places if os.access(place / name, os.X_OK)
+            ]
             yield from programs
             if programs:
                 return
@@ -120,7 +185,9 @@ def is_stream(text: str) -> bool:
 
 def is_device(text: str) -> bool:
     """Whether this is a device that should not be written to."""
-    return bool(re.match(_DEVICE, os.path.normpath(text) if text.startswith("/") else text))
+    return bool(
+        re.match(_DEVICE, os.path.normpath(text) if text.startswith("/") else text)
+    )
 
 
 def is_endless(text: str) -> bool:
@@ -132,7 +199,9 @@ def spelled_paths(word: Word) -> Iterator[Word]:
     """A word, and what in it may be a path of its own: behind `=`, `@`, or `:`."""
     yield word
     for sign in ("=", "@", ":"):
-        _, found, rest = word.text.rpartition(sign) if sign == ":" else word.text.partition(sign)
+        _, found, rest = (
+            word.text.rpartition(sign) if sign == ":" else word.text.partition(sign)
+        )
         if found and rest and not rest.startswith("//"):
             yield Word(rest, word.known, word.pattern, tilde=rest.startswith("~"))
 
@@ -143,7 +212,11 @@ def secret_reason(site: Site, word: Word) -> str:
         return "it shows a password, key or token"
     for spelled in spelled_paths(word):
         paths = site.paths(spelled)
-        ordinary = [path for path in paths if not is_stream(str(path)) and not is_endless(str(path))]
+        ordinary = [
+            path
+            for path in paths
+            if not is_stream(str(path)) and not is_endless(str(path))
+        ]
         reason = site.guard.secret(ordinary, site.workspace)
         if reason:
             return reason
@@ -155,7 +228,9 @@ def secret_reason(site: Site, word: Word) -> str:
 def _may_match_secret(paths: tuple[Path, ...]) -> bool:
     for path in paths:
         literal = re.sub(r"\[.*?\]|[*?]", "", path.name)
-        if len(literal) >= 2 and any(fnmatchcase(name, path.name) for name in _TELLTALE):
+        if len(literal) >= 2 and any(
+            fnmatchcase(name, path.name) for name in _TELLTALE
+        ):
             return True
     return False
 
@@ -171,7 +246,9 @@ def write_reason(site: Site, word: Word) -> tuple[str, bool]:
         if site.is_temporary(path) and not site.is_inside(path):
             continue
         reason = site.guard.carrying((path,), site.workspace)
-        if reason and not (site.is_inside(path) and site.guard.only_private(path) and not path.exists()):
+        if reason and not (
+            site.is_inside(path) and site.guard.only_private(path) and not path.exists()
+        ):
             return reason, not site.is_inside(path)
     return "", False
 
@@ -179,12 +256,19 @@ def write_reason(site: Site, word: Word) -> tuple[str, bool]:
 def is_expendable(site: Site, word: Word) -> bool:
     """Whether what a word names is surely a build product or temporary: nobody misses it."""
     paths = site.paths(word)
-    return bool(paths) and word.known and all(_is_expendable(site, path) for path in paths)
+    return (
+        bool(paths) and word.known and all(_is_expendable(site, path) for path in paths)
+    )
 
 
 def _is_expendable(site: Site, path: Path) -> bool:
     if site.is_inside(path):
-        return path != site.workspace and is_build_product(path.relative_to(site.workspace))
+        return path != site.workspace and is_build_product(
+            path.relative_to(site.workspace)
+        )
     return (
-        site.is_temporary(path) and path not in _TEMPORARY and path.parent.name != "" and path.name not in ("*", ".*")
+        site.is_temporary(path)
+        and path not in _TEMPORARY
+        and path.parent.name != ""
+        and path.name not in ("*", ".*")
     )

@@ -48,7 +48,15 @@ _READERS: dict[str, str] = {
 """Programs that only look, with the options that keep it so."""
 PLAIN_NODES = frozenset(
     (
-        *("program", "list", "pipeline", "command", "command_name", "comment", "redirected_statement"),
+        *(
+            "program",
+            "list",
+            "pipeline",
+            "command",
+            "command_name",
+            "comment",
+            "redirected_statement",
+        ),
         *("word", "number", "string", "string_content", "raw_string", "concatenation"),
         *("file_redirect", "file_descriptor"),
     )

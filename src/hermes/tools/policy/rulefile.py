@@ -51,7 +51,12 @@ class RuleFile:
 
     def remember(self, shape: str) -> None:
         """Adds a remembered answer. Raises SettingsError if the file can't be used or written."""
-        self._change(lambda text, book: text if shape in book.remembered else _with_item(text, shape), [shape])
+        self._change(
+            lambda text, book: (
+                text if shape in book.remembered else _with_item(text, shape)
+            ),
+            [shape],
+        )
 
     def forget(self, shapes: tuple[str, ...]) -> None:
         """Takes remembered answers away."""
@@ -67,9 +72,15 @@ class RuleFile:
             )
         text = read_text(self.path)
         with locked(self.path.with_name(GOOD)) as target:
-            replace(target, text if text is not None and (book.forbid or book.ask) else "", mode=0o600)
+            replace(
+                target,
+                text if text is not None and (book.forbid or book.ask) else "",
+                mode=0o600,
+            )
 
-    def _change(self, edit: Callable[[str, RuleBook], str], expected: list[str]) -> None:
+    def _change(
+        self, edit: Callable[[str, RuleBook], str], expected: list[str]
+    ) -> None:
         with locked(self.path) as target:
             text = read_text(target) or ""
             book, problem = parse_rules(text)
@@ -83,7 +94,8 @@ class RuleFile:
             after, problem = parse_rules(changed)
             if problem or not set(expected) <= set(after.remembered):
                 raise SettingsError(
-                    f"{target} can't be changed by Hermes.", hint="Nothing was changed. Edit it yourself."
+                    f"{target} can't be changed by Hermes.",
+                    hint="Nothing was changed. Edit it yourself.",
                 )
             if changed != text:
                 replace(target, changed, mode=0o600)
@@ -110,12 +122,20 @@ class RuleFile:
             return RuleBook(), None
         exposed = self._exposed()
         book, problem = parse_rules(text)
-        return (book, None) if exposed is None and problem is None else (RuleBook(), exposed or problem)
+        return (
+            (book, None)
+            if exposed is None and problem is None
+            else (RuleBook(), exposed or problem)
+        )
 
     def _loosened(self, book: RuleBook) -> Problem | None:
         """A list that had rules and has none now: more often a damaged file than a wish, so the user says which."""
         good = self._tightened()
-        lost = [title for title in ("forbid", "ask") if getattr(good, title) and not getattr(book, title)]
+        lost = [
+            title
+            for title in ("forbid", "ask")
+            if getattr(good, title) and not getattr(book, title)
+        ]
         if not lost:
             return None
         what = f"has no `{'` and no `'.join(lost)}` rules any more; the last ones still hold"
@@ -146,7 +166,9 @@ class RuleFile:
         except OSError as error:
             return Problem(0, "", str(error.strerror or error).lower())
         if found.st_mode & 0o022:
-            return Problem(0, "", "others can write it", f"run: chmod 600 '{self.path}'")
+            return Problem(
+                0, "", "others can write it", f"run: chmod 600 '{self.path}'"
+            )
         return None
 
 
@@ -170,7 +192,9 @@ def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
     except ValueError as error:
         place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
         line = min(int(place[1]), len(text.splitlines())) if place else 0
-        return RuleBook(), Problem(line, "", str(error)[: place.start() if place else None])
+        return RuleBook(), Problem(
+            line, "", str(error)[: place.start() if place else None]
+        )
     wrong = _several(text) or _repeated(text)
     if wrong:
         return RuleBook(), wrong
@@ -180,14 +204,21 @@ def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
         return RuleBook(), _located(str(error), text)
     if book.version != VERSION:
         return RuleBook(), Problem(
-            _line_of(text, "version"), "version", f"{book.version} is not known here", "update Hermes"
+            _line_of(text, "version"),
+            "version",
+            f"{book.version} is not known here",
+            "update Hermes",
         )
     return book, None
 
 
 def _filled(data: object) -> object:
     """Without lists whose lines are all commented out."""
-    return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+    return (
+        {key: value for key, value in data.items() if value is not None}
+        if isinstance(data, dict)
+        else data
+    )
 
 
 def _several(text: str) -> Problem | None:
@@ -196,7 +227,9 @@ def _several(text: str) -> Problem | None:
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if re.match(r"(---|\.\.\.)(\s|$)", line):
             if begun:
-                return Problem(number, "", "begins another document here", "put all rules into one")
+                return Problem(
+                    number, "", "begins another document here", "put all rules into one"
+                )
             begun = not line.startswith("---") or bool(line[3:].strip())
         elif line.strip() and not line.lstrip().startswith(("#", "%")):
             begun = True
@@ -221,7 +254,11 @@ def _located(what: str, text: str) -> Problem:
     top = re.match(r"\w+", path)
     item = re.search(r"\[(\d+)\]", path)
     unknown = re.search(r"unknown field `(\w+)`", what)
-    line = _line_of(text, top[0] if top else unknown[1] if unknown else "", int(item[1]) + 1 if item else 0)
+    line = _line_of(
+        text,
+        top[0] if top else unknown[1] if unknown else "",
+        int(item[1]) + 1 if item else 0,
+    )
     return Problem(line, path, what[: place.start()] if place else what)
 
 
@@ -248,7 +285,14 @@ def _with_item(text: str, shape: str) -> str:
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    start = next((place for place, line in enumerate(lines) if re.match(r"['\"]?remembered['\"]?\s*:", line)), None)
+    start = next(
+        (
+            place
+            for place, line in enumerate(lines)
+            if re.match(r"['\"]?remembered['\"]?\s*:", line)
+        ),
+        None,
+    )
     if start is None:
         return "".join([*lines, "remembered:\n", item])
     if re.search(r":\s*(\[\s*\]|null|~)", lines[start]):

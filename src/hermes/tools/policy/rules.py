@@ -39,7 +39,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reach: Reach = "workspace"
 
     def __post_init__(self) -> None:
-        if sum(bool(value) for value in (self.program, self.path, self.tool, self.host)) != 1:
+        if (
+            sum(
+                bool(value) for value in (self.program, self.path, self.tool, self.host)
+            )
+            != 1
+        ):
             raise ValueError("a rule names one of: program, path, tool, host")
         if self.arguments and not self.program:
             raise ValueError("`arguments` belong to a program")
@@ -47,7 +52,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def describe(self) -> str:
         """The rule in a few words."""
         if self.program:
-            return " ".join((self.program, *self.arguments)) + (f" ({self.reach})" if self.reach != "workspace" else "")
+            return " ".join((self.program, *self.arguments)) + (
+                f" ({self.reach})" if self.reach != "workspace" else ""
+            )
         return self.path or self.tool or self.host
 
 
@@ -61,12 +68,24 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     network: tuple[Rule, ...] = ()
     remembered: tuple[str, ...] = ()
 
-    def for_program(self, name: str, words: tuple[Word, ...]) -> tuple[List, Rule] | None:
+    def for_program(
+        self, name: str, words: tuple[Word, ...]
+    ) -> tuple[List, Rule] | None:
         """The strictest rule about a program with its arguments."""
         for title, rule in self._strictest():
-            if rule.program in (name, words[0].text) and rule.program and _begins(words[1:], rule.arguments):
+            if (
+                rule.program in (name, words[0].text)
+                and rule.program
+                and _begins(words[1:], rule.arguments)
+            ):
                 return title, rule
-            fetches = title != "network" or name in ("curl", "wget", "http", "https", "xh")
+            fetches = title != "network" or name in (
+                "curl",
+                "wget",
+                "http",
+                "https",
+                "xh",
+            )
             if (
                 rule.host
                 and title != "allow"
@@ -78,13 +97,25 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def for_tool(self, name: str) -> tuple[List, Rule] | None:
         """The strictest rule about a tool."""
-        return next(((title, rule) for title, rule in self._strictest() if rule.tool == name), None)
+        return next(
+            ((title, rule) for title, rule in self._strictest() if rule.tool == name),
+            None,
+        )
 
     def for_host(self, host: str) -> tuple[List, Rule] | None:
         """The strictest rule about a host."""
-        return next(((title, rule) for title, rule in self._strictest() if rule.host and rule.host == host), None)
+        return next(
+            (
+                (title, rule)
+                for title, rule in self._strictest()
+                if rule.host and rule.host == host
+            ),
+            None,
+        )
 
-    def for_paths(self, paths: tuple[Path, ...], home: Path) -> tuple[List, Rule] | None:
+    def for_paths(
+        self, paths: tuple[Path, ...], home: Path
+    ) -> tuple[List, Rule] | None:
         """The strictest rule about files; an allowance must hold for all of them."""
         for title, rule in self._strictest():
             place = place_of(rule, home)
@@ -97,7 +128,9 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def forbidden_places(self, home: Path) -> tuple[Path, ...]:
         """The places that no change may touch."""
-        return tuple(place for rule in self.forbid if (place := place_of(rule, home)) is not None)
+        return tuple(
+            place for rule in self.forbid if (place := place_of(rule, home)) is not None
+        )
 
     def _strictest(self) -> list[tuple[List, Rule]]:
         lists: tuple[tuple[List, tuple[Rule, ...]], ...] = (
@@ -112,7 +145,8 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _begins(words: tuple[Word, ...], wanted: tuple[str, ...]) -> bool:
     given = words[: len(wanted)]
     return len(given) == len(wanted) and all(
-        word.plain and word.text == text for word, text in zip(given, wanted, strict=True)
+        word.plain and word.text == text
+        for word, text in zip(given, wanted, strict=True)
     )
 
 
@@ -120,7 +154,11 @@ def place_of(rule: Rule, home: Path) -> Path | None:
     """The place a rule names; None if it names none."""
     if not rule.path:
         return None
-    return Path(rule.path.replace("~", str(home), 1) if rule.path.startswith("~/") else rule.path)
+    return Path(
+        rule.path.replace("~", str(home), 1)
+        if rule.path.startswith("~/")
+        else rule.path
+    )
 
 
 def host_of(text: str) -> str:

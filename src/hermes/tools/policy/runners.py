@@ -40,7 +40,11 @@ def judge_wrapped(judge: Judging, command: Command, wrapper: str) -> list[Findin
         return [READ]
     text = runs_text(command, wrapper)
     if text is not None:
-        return found + (judge.deeper(text.text) if text.known else [unclear("what it runs is not known")])
+        return found + (
+            judge.deeper(text.text)
+            if text.known
+            else [unclear("what it runs is not known")]
+        )
     inner = inner_words(words, wrapper)
     for word in words[1 : len(words) - len(inner)]:
         name, sign, value = word.text.partition("=")
@@ -55,7 +59,9 @@ def judge_wrapped(judge: Judging, command: Command, wrapper: str) -> list[Findin
         return found
     if wrapper == "coverage run":
         inner = (Word("python3"), *inner)
-    if wrapper in ("sudo", "doas") and any(word.text in ("-i", "-s", "--shell", "--login") for word in words):
+    if wrapper in ("sudo", "doas") and any(
+        word.text in ("-i", "-s", "--shell", "--login") for word in words
+    ):
         found.append(KINDS["privilege"])
     return found + judge.again(command, inner)
 
@@ -64,9 +70,19 @@ def judge_shell(judge: Judging, name: str, command: Command) -> list[Finding]:  
     """A shell: what it is told with `-c`, a script, or its input."""
     text = shell_text(command.words)
     if text is not None:
-        return judge.deeper(text.text) if text.known else [unclear("what it runs is only known when it runs")]
-    files = operands(command.words, frozenset(("-o", "--rcfile", "--init-file", "+O", "-O")))
-    if files and files[0].text not in ("-", "/dev/stdin") and not any(word.text == "-s" for word in command.words):
+        return (
+            judge.deeper(text.text)
+            if text.known
+            else [unclear("what it runs is only known when it runs")]
+        )
+    files = operands(
+        command.words, frozenset(("-o", "--rcfile", "--init-file", "+O", "-O"))
+    )
+    if (
+        files
+        and files[0].text not in ("-", "/dev/stdin")
+        and not any(word.text == "-s" for word in command.words)
+    ):
         return judge_file(judge, command, files[0])
     return judge_input(judge, command, "shell")
 
@@ -80,11 +96,17 @@ def judge_evaluated(judge: Judging, name: str, command: Command) -> list[Finding
         if not words[0].known or words[0].text.startswith("/dev/"):
             return [unclear("what it runs is only known when it runs")]
         temporary = any(
-            judge.site.is_temporary(path) and not judge.site.is_inside(path) for path in judge.site.paths(words[0])
+            judge.site.is_temporary(path) and not judge.site.is_inside(path)
+            for path in judge.site.paths(words[0])
         )
-        return [asks("it runs a script from a temporary folder") if temporary else WORK, *judge.fresh(words[0])]
+        return [
+            asks("it runs a script from a temporary folder") if temporary else WORK,
+            *judge.fresh(words[0]),
+        ]
     if name == "trap":
-        words = words[:1] if len(words) > 1 and not words[0].text.startswith("-") else ()
+        words = (
+            words[:1] if len(words) > 1 and not words[0].text.startswith("-") else ()
+        )
     if not words:
         return [READ]
     if not all(word.plain for word in words):
@@ -96,15 +118,26 @@ def judge_xargs(judge: Judging, name: str, command: Command) -> list[Finding]:  
     """`xargs`: the program it runs, with what it will add."""
     inner = xargs_words(command.words)
     if not inner:
-        return [READ] if program_name(command.words[0]) == "xargs" else [unclear("what it runs is not known")]
+        return (
+            [READ]
+            if program_name(command.words[0]) == "xargs"
+            else [unclear("what it runs is not known")]
+        )
     added = listed(command.upstream) if command.given is None else None
     mark = xargs_mark(command.words)
     filler = added or Word("$1", known=False)
     if any(mark in word.text for word in inner):
-        inner = tuple(filler if word.text == mark else Word(word.text, known=mark not in word.text) for word in inner)
+        inner = tuple(
+            filler
+            if word.text == mark
+            else Word(word.text, known=mark not in word.text)
+            for word in inner
+        )
     else:
         inner = (*inner, filler)
-    if program_name(inner[0]) in SHELLS or (program_name(command.words[0]) == "parallel" and len(inner) == 2):
+    if program_name(inner[0]) in SHELLS or (
+        program_name(command.words[0]) == "parallel" and len(inner) == 2
+    ):
         text = shell_text(inner)
         if text is None:
             return [unclear("it runs what another program prints")]
@@ -116,26 +149,46 @@ def judge_find(judge: Judging, name: str, command: Command) -> list[Finding]:  #
     words = command.words
     texts = [word.text for word in words]
     starts = starts_of(words)
-    found = [asks(reason) for reason in (secret_reason(judge.site, word) for word in starts) if reason]
-    names = [words[place + 1] for place, text in enumerate(texts[:-1]) if text in ("-name", "-iname", "-path")]
+    found = [
+        asks(reason)
+        for reason in (secret_reason(judge.site, word) for word in starts)
+        if reason
+    ]
+    names = [
+        words[place + 1]
+        for place, text in enumerate(texts[:-1])
+        if text in ("-name", "-iname", "-path")
+    ]
     standing = found_places(starts, names)
     if "-delete" in texts:
         found += judge.again(command, (Word("rm"), Word("-f"), *standing))
     for place, text in enumerate(texts):
-        if text in ("-fprint", "-fprintf", "-fls", "-fprint0") and place + 1 < len(words):
+        if text in ("-fprint", "-fprintf", "-fls", "-fprint0") and place + 1 < len(
+            words
+        ):
             found.append(written([words[place + 1]], judge.site))
         if text in ("-exec", "-execdir", "-ok", "-okdir"):
-            ends = [end for end in range(place + 1, len(texts)) if texts[end] in (";", "+")] or [len(texts)]
+            ends = [
+                end for end in range(place + 1, len(texts)) if texts[end] in (";", "+")
+            ] or [len(texts)]
             filled: list[Word] = []
             for word in words[place + 1 : ends[0]]:
                 filled += standing if word.text == "{}" else [word]
-            found += _ruin(judge, command, filled, names) + judge.again(command, tuple(filled))
+            found += _ruin(judge, command, filled, names) + judge.again(
+                command, tuple(filled)
+            )
     return found or [READ]
 
 
-def _ruin(judge: Judging, command: Command, filled: list[Word], names: list[Word]) -> list[Finding]:
+def _ruin(
+    judge: Judging, command: Command, filled: list[Word], names: list[Word]
+) -> list[Finding]:
     """Removing all that is found at a root is removing the root."""
-    if names or not filled or program_name(filled[0]) not in ("rm", "shred", "chmod", "chown"):
+    if (
+        names
+        or not filled
+        or program_name(filled[0]) not in ("rm", "shred", "chmod", "chown")
+    ):
         return []
     least = floor("rm", (Word("rm"), Word("-r"), *starts_of(command.words)), judge.site)
     return [least] if least is not None else []

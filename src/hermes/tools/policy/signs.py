@@ -15,7 +15,11 @@ _PACKED = rf"[\u00c0-\u00ff]{{{_PLACES}}}"
 
 def packed(text: str) -> bytes:
     """The text for the grammar: every sign beyond ASCII as four letters below U+0100."""
-    return re.sub(r"[^\x00-\x7f]", _pack, text).encode() if not text.isascii() else text.encode()
+    return (
+        re.sub(r"[^\x00-\x7f]", _pack, text).encode()
+        if not text.isascii()
+        else text.encode()
+    )
 
 
 def unpacked(source: bytes) -> str:
@@ -26,8 +30,15 @@ def unpacked(source: bytes) -> str:
 
 def _pack(sign: re.Match[str]) -> str:
     number = ord(sign[0])
-    return "".join(chr(_FIRST + number // _BASE**place % _BASE) for place in range(_PLACES))
+    return "".join(
+        chr(_FIRST + number // _BASE**place % _BASE) for place in range(_PLACES)
+    )
 
 
 def _unpack(letters: re.Match[str]) -> str:
-    return chr(sum((ord(letter) - _FIRST) * _BASE**place for place, letter in enumerate(letters[0])))
+    return chr(
+        sum(
+            (ord(letter) - _FIRST) * _BASE**place
+            for place, letter in enumerate(letters[0])
+        )
+    )

@@ -5,9 +5,23 @@ import re
 from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, worst
 
 _READS = frozenset(
-    ("select", "explain", "with", "show", "describe", "desc", "values", "table", "begin", "commit", "end")
+    (
+        "select",
+        "explain",
+        "with",
+        "show",
+        "describe",
+        "desc",
+        "values",
+        "table",
+        "begin",
+        "commit",
+        "end",
+    )
 )
-_DESTROYS = frozenset(("drop", "truncate", "vacuum", "reindex", "replace", "flushall", "flushdb"))
+_DESTROYS = frozenset(
+    ("drop", "truncate", "vacuum", "reindex", "replace", "flushall", "flushdb")
+)
 _LOOKING = (
     r"\.(tables?|schema|indexes|indices|headers?|mode|databases|dbinfo|help|show|width|timer|echo|fullschema|nullvalue"
     r"|separator|stats|quit|exit)\b"
@@ -18,7 +32,9 @@ def judge_sql(text: str) -> Finding:
     """What all its statements do, taken together."""
     bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
     bare = re.sub(r"'(?:[^']|'')*'", "''", bare)
-    return worst(_statement(one.strip()) for one in re.split(r";|\n(?=\.)", bare) if one.strip())
+    return worst(
+        _statement(one.strip()) for one in re.split(r";|\n(?=\.)", bare) if one.strip()
+    )
 
 
 def _statement(text: str) -> Finding:  # noqa: PLR0911 - a line for each kind of statement
@@ -31,9 +47,21 @@ def _statement(text: str) -> Finding:  # noqa: PLR0911 - a line for each kind of
     if first in _DESTROYS or "drop" in words[:4]:
         return KINDS["destroys"]
     if first in ("delete", "update") and "where" not in words:
-        return asks(f"it {'deletes' if first == 'delete' else 'changes'} every row of a table")
+        return asks(
+            f"it {'deletes' if first == 'delete' else 'changes'} every row of a table"
+        )
     if re.search(r"\bwhere\s+(1\s*=\s*1|true|1)\s*($|;)", text.lower()):
         return asks("it changes every row of a table")
-    if first in _READS and not {"delete", "update", "insert", "load_extension", "writefile"} & set(words):
+    if first in _READS and not {
+        "delete",
+        "update",
+        "insert",
+        "load_extension",
+        "writefile",
+    } & set(words):
         return READ
-    return asks("it attaches another database, or runs code") if {"attach", "load_extension"} & set(words) else WORK
+    return (
+        asks("it attaches another database, or runs code")
+        if {"attach", "load_extension"} & set(words)
+        else WORK
+    )

@@ -22,7 +22,9 @@ def command_summary(command: str, folder: Path) -> str:
 
 def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """A call with its arguments."""
-    listed = "\n".join(f"  {name}: {value!s:.2000}" for name, value in arguments.items())
+    listed = "\n".join(
+        f"  {name}: {value!s:.2000}" for name, value in arguments.items()
+    )
     described = description(tool, arguments)
     return shown(f"{tool.spec.name}{f': {described}' if described else ''}\n{listed}")
 
@@ -38,7 +40,9 @@ def reading_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
     return shown(f"{tool.spec.name}: {_places(paths)}")
 
 
-def change_summary(tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...], cwd: Path) -> str:
+def change_summary(
+    tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...], cwd: Path
+) -> str:
     """The file and what would become of it."""
     if not paths:
         return call_summary(tool, arguments)
@@ -47,11 +51,15 @@ def change_summary(tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, 
         return shown(f"{tool.spec.name}\n{_cut(_patched(patch, cwd))}")
     path = paths[-1]
     before = _text(path)
-    content, old, new = (arguments.get(name) for name in ("content", "old_text", "new_text"))
+    content, old, new = (
+        arguments.get(name) for name in ("content", "old_text", "new_text")
+    )
     if isinstance(content, str):
         what = _new_content(before, content, exists=before is not None or path.exists())
     elif isinstance(old, str) and isinstance(new, str):
-        what = _new_part(before, old, new, replace_all=arguments.get("replace_all") is True)
+        what = _new_part(
+            before, old, new, replace_all=arguments.get("replace_all") is True
+        )
     else:
         return call_summary(tool, arguments)
     return shown(f"{tool.spec.name} {_places(paths)}\n{_cut(what)}")
@@ -80,16 +88,27 @@ def _new_content(before: str | None, content: str, *, exists: bool) -> str:
 def _new_part(before: str | None, old: str, new: str, *, replace_all: bool) -> str:
     if before is not None:
         try:
-            return edit_diff(plan_edit(before, old, new, replace_all=replace_all), whole=True)
+            return edit_diff(
+                plan_edit(before, old, new, replace_all=replace_all), whole=True
+            )
         except ToolFailed as error:
             return f"(as the file is now, this would fail: {error.message})"
-    return "\n".join([*(f"-{line}" for line in old.split("\n")), *(f"+{line}" for line in new.split("\n"))])
+    return "\n".join(
+        [
+            *(f"-{line}" for line in old.split("\n")),
+            *(f"+{line}" for line in new.split("\n")),
+        ]
+    )
 
 
 def _cut(text: str) -> str:
     """What fits into a question. What does not is counted, never just gone."""
     left = len(text) - _SHOWN
-    return f"{text[:_SHOWN]}\n... {left:,} more characters are not shown here" if left > 0 else text
+    return (
+        f"{text[:_SHOWN]}\n... {left:,} more characters are not shown here"
+        if left > 0
+        else text
+    )
 
 
 def _text(path: Path) -> str | None:

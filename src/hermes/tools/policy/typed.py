@@ -16,9 +16,51 @@ _ANSWER = r"[\w.:-]{0,20}\s*"
 """A short answer to a question: yes, a number, a name."""
 _LISTENS = frozenset(
     (
-        *("ssh", "docker", "podman", "kubectl", "su", "sudo", "screen", "tmux", "gdb", "lldb", "pdb", "ipython", "irb"),
-        *("xargs", "parallel", "at", "batch", "vi", "vim", "nvim", "ed", "ex", "emacs", "sqlite3", "psql", "mysql"),
-        *("expect", "script", "socat", "nc", "bc", "dc", "jshell", "ghci", "iex", "erl", "ocaml", "gnuplot", "octave"),
+        *(
+            "ssh",
+            "docker",
+            "podman",
+            "kubectl",
+            "su",
+            "sudo",
+            "screen",
+            "tmux",
+            "gdb",
+            "lldb",
+            "pdb",
+            "ipython",
+            "irb",
+        ),
+        *(
+            "xargs",
+            "parallel",
+            "at",
+            "batch",
+            "vi",
+            "vim",
+            "nvim",
+            "ed",
+            "ex",
+            "emacs",
+            "sqlite3",
+            "psql",
+            "mysql",
+        ),
+        *(
+            "expect",
+            "script",
+            "socat",
+            "nc",
+            "bc",
+            "dc",
+            "jshell",
+            "ghci",
+            "iex",
+            "erl",
+            "ocaml",
+            "gnuplot",
+            "octave",
+        ),
     )
 )
 """Programs that run what they are told, besides shells and interpreters."""
@@ -33,7 +75,9 @@ class _Watches(Protocol):
     def about(self, handle: str) -> tuple[Reach, str]: ...
 
 
-def judge_typed(owner: object, arguments: Mapping[str, Any], site: Site) -> tuple[Reach, Finding]:
+def judge_typed(
+    owner: object, arguments: Mapping[str, Any], site: Site
+) -> tuple[Reach, Finding]:
     """How far the program reaches that is typed to, and what the input would make it do."""
     handle, text = str(arguments.get("id", "")), str(arguments.get("text", ""))
     if isinstance(owner, _Watches):
@@ -52,7 +96,10 @@ def judge_typed(owner: object, arguments: Mapping[str, Any], site: Site) -> tupl
 def _meaning(text: str, command: str, site: Site) -> Finding:
     names = _programs(command)
     as_shell = judge_command(text, site).finding
-    if any(re.fullmatch(PYTHON, name) for name in names) and as_shell.level < Level.FORBID:
+    if (
+        any(re.fullmatch(PYTHON, name) for name in names)
+        and as_shell.level < Level.FORBID
+    ):
         return judge_code("python", text)
     spoken = next((name for name in names if name in INTERPRETERS), "")
     if spoken and as_shell.level < Level.FORBID:
@@ -69,4 +116,9 @@ def _programs(command: str) -> list[str]:
         script = read_script(command, {})
     except Unreadable:
         return []
-    return [program_name(word) for one in script.commands for word in one.words if word.plain]
+    return [
+        program_name(word)
+        for one in script.commands
+        for word in one.words
+        if word.plain
+    ]

@@ -30,7 +30,9 @@ _ONLY_SIZES = (
     r"|--enable-source-maps|-mod=\w+|-j\s?\d*|-count=\d+|-race|-v|--no-print-directory|-s)*"
 )
 _SETTINGS = r"(?i)NODE_OPTIONS|.*OPTS|.*OPTIONS|GOFLAGS|MAKEFLAGS|PYTHONWARNINGS"
-_NEVER_HARMLESS = r"(?i)PATH|HOME|PWD|OLDPWD|(LD|DYLD)_\w+|NODE_TLS_REJECT_UNAUTHORIZED|BASH_\w+"
+_NEVER_HARMLESS = (
+    r"(?i)PATH|HOME|PWD|OLDPWD|(LD|DYLD)_\w+|NODE_TLS_REJECT_UNAUTHORIZED|BASH_\w+"
+)
 _TRUSTED_FOLDER = r"\$\{?PATH\}?|/usr(/local)?/s?bin|/s?bin|/opt/[\w./+-]+|/snap/bin|/usr/lib/[\w./+-]+"
 _OWN_FOLDER = r"(\$PWD/|\$\{PWD\}/|\$\(pwd\)/|\./)?(\.?venv/bin|node_modules/\.bin)"
 
@@ -61,7 +63,10 @@ def _is_harmless(name: str, word: Word, site: Site) -> bool:
 
 def _has_own_folder(word: Word, site: Site) -> bool:
     """Whether programs of the workspace come to be found by name: then no name gets the network unasked."""
-    folders = [re.sub(rf"^{re.escape(str(site.workspace))}/", "", folder) for folder in word.text.split(":")]
+    folders = [
+        re.sub(rf"^{re.escape(str(site.workspace))}/", "", folder)
+        for folder in word.text.split(":")
+    ]
     return any(re.fullmatch(_OWN_FOLDER, folder) for folder in folders)
 
 

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "v": "\v",
+}
 _MAX_BRACES = 40
 
 
@@ -29,7 +39,9 @@ class Word(msgspec.Struct, frozen=True):
 def backslashed(text: str) -> Word:
     """A word without quotes: a backslash takes the meaning of what follows."""
     bare = re.sub(r"\\.", "", text, flags=re.DOTALL)
-    plain = re.sub(r"\\(.)", lambda sign: "" if sign[1] == "\n" else sign[1], text, flags=re.DOTALL)
+    plain = re.sub(
+        r"\\(.)", lambda sign: "" if sign[1] == "\n" else sign[1], text, flags=re.DOTALL
+    )
     return Word(
         plain,
         pattern=bool(re.search(r"[*?\[]", bare)) and bare not in ("[", "[["),
@@ -51,7 +63,9 @@ def escaped(text: str) -> Word:
             return chr(ord(code[1]) & 0x1F)
         return _ESCAPES.get(code, code)
 
-    pattern = r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)"
+    pattern = (
+        r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)"
+    )
     return Word(re.sub(pattern, one, text, flags=re.DOTALL), tilde=False)
 
 
@@ -76,7 +90,12 @@ def braced(word: Word) -> list[Word]:
     if found is None or found[2].count(",") >= _MAX_BRACES:
         return [Word(word.text, known=False, pattern=True)]
     return [
-        Word(f"{found[1]}{part}{found[3]}", word.known, word.pattern or "*" in part, word.tilde)
+        Word(
+            f"{found[1]}{part}{found[3]}",
+            word.known,
+            word.pattern or "*" in part,
+            word.tilde,
+        )
         for part in found[2].split(",")
     ]
 

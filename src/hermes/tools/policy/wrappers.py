@@ -6,7 +6,22 @@ from functools import cache
 from hermes.tools.policy.grammar import Command
 from hermes.tools.policy.words import Word
 
-SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "mksh", "yash", "csh", "tcsh", "rbash"))
+SHELLS = frozenset(
+    (
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "ash",
+        "fish",
+        "mksh",
+        "yash",
+        "csh",
+        "tcsh",
+        "rbash",
+    )
+)
 _WRAPPERS = """
 sudo      : 0 -u -g -h -p -C -r -t -T -U -D --user --group --host --prompt --chdir
 doas      : 0 -u -C
@@ -93,16 +108,43 @@ torsocks  : 0
 start-stop-daemon: 0
 systemd-run: 0 -p -u --unit --property
 """
-FETCHING = frozenset(("npx", "bunx", "pnpx", "uvx", "pipx run", "pnpm dlx", "yarn dlx", "npm exec"))
+FETCHING = frozenset(
+    ("npx", "bunx", "pnpx", "uvx", "pipx run", "pnpm dlx", "yarn dlx", "npm exec")
+)
 """They fetch the program when it is not there."""
 TRANSPARENT = frozenset(
     (
-        *("env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "stdbuf", "unbuffer", "setsid", "chrt"),
-        *("taskset", "command", "builtin", "exec", "caffeinate", "busybox", "toybox", "setarch", "linux64", "watch"),
+        *(
+            "env",
+            "nohup",
+            "nice",
+            "ionice",
+            "time",
+            "timeout",
+            "gtimeout",
+            "stdbuf",
+            "unbuffer",
+            "setsid",
+            "chrt",
+        ),
+        *(
+            "taskset",
+            "command",
+            "builtin",
+            "exec",
+            "caffeinate",
+            "busybox",
+            "toybox",
+            "setarch",
+            "linux64",
+            "watch",
+        ),
     )
 )
 """They add nothing to what they run. Others look into the project first, or write something down."""
-_SPLITTING = frozenset(("watch", "cross-env-shell", "sg", "nix-shell --run", "script -c"))
+_SPLITTING = frozenset(
+    ("watch", "cross-env-shell", "sg", "nix-shell --run", "script -c")
+)
 
 
 @cache
@@ -121,7 +163,10 @@ def program_name(word: Word) -> str:
     folder, _, name = text.rpartition("/")
     return (
         name
-        if re.fullmatch(r"(/usr|/usr/local|/opt/homebrew|/run/current-system/sw)?/s?bin|/snap/bin", folder)
+        if re.fullmatch(
+            r"(/usr|/usr/local|/opt/homebrew|/run/current-system/sw)?/s?bin|/snap/bin",
+            folder,
+        )
         else text
     )
 
@@ -146,7 +191,9 @@ def inner_words(words: tuple[Word, ...], wrapper: str) -> tuple[Word, ...]:
             break
         if text in values:
             rest = rest[2:]
-        elif (text.startswith("-") and len(text) > 1) or re.match(r"[A-Za-z_]\w*=", text):
+        elif (text.startswith("-") and len(text) > 1) or re.match(
+            r"[A-Za-z_]\w*=", text
+        ):
             rest = rest[1:]
         else:
             break
@@ -158,22 +205,42 @@ def runs_text(command: Command, wrapper: str) -> Word | None:
     words = command.words
     if wrapper in _SPLITTING:
         inner = inner_words(words, wrapper)
-        return Word(" ".join(word.text for word in inner), all(word.known for word in inner)) if inner else None
+        return (
+            Word(
+                " ".join(word.text for word in inner), all(word.known for word in inner)
+            )
+            if inner
+            else None
+        )
     for place, word in enumerate(words[1:], 1):
         text = word.text
         if wrapper == "env" and text.startswith(("-S", "--split-string")):
-            rest = text.removeprefix("--split-string=").removeprefix("--split-string").removeprefix("-S")
+            rest = (
+                text.removeprefix("--split-string=")
+                .removeprefix("--split-string")
+                .removeprefix("-S")
+            )
             following = [Word(rest)] if rest else []
             following += words[place + 1 :]
-            return Word(" ".join(one.text for one in following), all(one.known for one in following))
+            return Word(
+                " ".join(one.text for one in following),
+                all(one.known for one in following),
+            )
     return None
 
 
 def shell_text(words: tuple[Word, ...]) -> Word | None:
     """What `sh -c` is told to run; None if there is no `-c`."""
     for place, word in enumerate(words[1:], 1):
-        if re.fullmatch(r"[-+][a-zA-Z]*c[a-zA-Z]*", word.text) or word.text == "--command":
-            rest = [one for one in words[place + 1 :] if not re.fullmatch(r"[-+][a-zA-Z]+", one.text)]
+        if (
+            re.fullmatch(r"[-+][a-zA-Z]*c[a-zA-Z]*", word.text)
+            or word.text == "--command"
+        ):
+            rest = [
+                one
+                for one in words[place + 1 :]
+                if not re.fullmatch(r"[-+][a-zA-Z]+", one.text)
+            ]
             return rest[0] if rest else Word("", known=False)
         if not word.text.startswith(("-", "+")):
             return None

@@ -7,8 +7,12 @@ from hermes.tools.sandbox.fence import Fence, Launch, NoSandbox, Sandbox, Starte
 __all__ = ["Fence", "Launch", "NoSandbox", "Sandbox", "Started", "find_sandbox"]
 
 
-def find_sandbox(search_path: str = "", user_home: Path = Path("/nonexistent")) -> Sandbox:
+def find_sandbox(
+    search_path: str = "", user_home: Path = Path("/nonexistent")
+) -> Sandbox:
     """The best sandbox that really works here, looked for once: the first time takes some milliseconds."""
-    from hermes.tools.sandbox.find import find_sandbox as find  # what calls the kernel is only loaded for commands
+    from hermes.tools.sandbox.find import (
+        find_sandbox as find,
+    )  # what calls the kernel is only loaded for commands
 
     return find(search_path, user_home)

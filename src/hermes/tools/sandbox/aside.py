@@ -97,7 +97,10 @@ def _copy(folder: int, name: str, to: int, new: str) -> None:
         _copy_file(folder, name, to, new)
     elif stat.S_ISDIR(mode):
         os.mkdir(new, 0o700, dir_fd=to)
-        inside, target = os.open(name, _FOLDER, dir_fd=folder), os.open(new, _FOLDER, dir_fd=to)
+        inside, target = (
+            os.open(name, _FOLDER, dir_fd=folder),
+            os.open(new, _FOLDER, dir_fd=to),
+        )
         try:
             for entry in os.listdir(inside):  # noqa: PTH208 - a folder held open, by number
                 _copy(inside, entry, target, entry)

@@ -40,10 +40,19 @@ class Notice(msgspec.Struct, frozen=True):
 class Attendant:
     """Serves the questions of one command, whose files lie in `folders`."""
 
-    def __init__(self, notices: int, calls: Calls, folders: tuple[Path, ...], is_own: Callable[[int], bool]) -> None:
+    def __init__(
+        self,
+        notices: int,
+        calls: Calls,
+        folders: tuple[Path, ...],
+        is_own: Callable[[int], bool],
+    ) -> None:
         self.notices = notices
         bounds = {"setrlimit": calls.setrlimit, "prlimit": calls.prlimit}
-        self._names = {number: name for name, number in (calls.attended | calls.signals | bounds).items()}
+        self._names = {
+            number: name
+            for name, number in (calls.attended | calls.signals | bounds).items()
+        }
         self._bounded: set[int] = set()
         self._folders = folders
         self._is_own = is_own
@@ -54,9 +63,16 @@ class Attendant:
         try:
             fcntl.ioctl(self.notices, _RECEIVE, buffer)
         except OSError as error:
-            return error.errno in (errno.EINTR, errno.EAGAIN) or (error.errno == errno.ENOENT and self._has_askers())
+            return error.errno in (errno.EINTR, errno.EAGAIN) or (
+                error.errno == errno.ENOENT and self._has_askers()
+            )
         number, pid, _, call = struct.unpack_from("<QIIi", buffer)
-        notice = Notice(number, pid, self._names.get(call, ""), struct.unpack_from("<6Q", buffer, 32))
+        notice = Notice(
+            number,
+            pid,
+            self._names.get(call, ""),
+            struct.unpack_from("<6Q", buffer, 32),
+        )
         self._answer(notice)
         return True
 
@@ -75,17 +91,27 @@ class Attendant:
         flags = error = 0
         try:
             if notice.call in _BY_VALUE:
-                allowed = self._may_bound(notice) if notice.call in _BOUNDING else self._may_signal(notice)
+                allowed = (
+                    self._may_bound(notice)
+                    if notice.call in _BOUNDING
+                    else self._may_signal(notice)
+                )
                 flags = _GO_ON if allowed else 0
                 error = 0 if flags else errno.EPERM
             else:
                 self._act(notice)
         except OSError as problem:
             error = problem.errno or errno.EPERM
-        except (OverflowError, ValueError, struct.error):  # numbers, names or memory that nothing can be done with
+        except (
+            OverflowError,
+            ValueError,
+            struct.error,
+        ):  # numbers, names or memory that nothing can be done with
             error = errno.EINVAL
         with contextlib.suppress(OSError):  # the asker is gone
-            fcntl.ioctl(self.notices, _SEND, struct.pack("<QqiI", notice.id, 0, -error, flags))
+            fcntl.ioctl(
+                self.notices, _SEND, struct.pack("<QqiI", notice.id, 0, -error, flags)
+            )
 
     def _act(self, notice: Notice) -> None:
         arguments = notice.arguments
@@ -95,17 +121,34 @@ class Attendant:
             case "fchmod":
                 self._chmod(self._held(notice, arguments[0]), arguments[1])
             case "fchmodat":
-                self._chmod(self._at(notice, arguments[0], arguments[1], 0), arguments[2])
+                self._chmod(
+                    self._at(notice, arguments[0], arguments[1], 0), arguments[2]
+                )
             case "fchmodat2":
-                self._chmod(self._at(notice, arguments[0], arguments[1], arguments[3]), arguments[2])
+                self._chmod(
+                    self._at(notice, arguments[0], arguments[1], arguments[3]),
+                    arguments[2],
+                )
             case "chown":
-                self._chown(self._at(notice, _HERE, arguments[0], 0), arguments[1], arguments[2])
+                self._chown(
+                    self._at(notice, _HERE, arguments[0], 0), arguments[1], arguments[2]
+                )
             case "lchown":
-                self._chown(self._at(notice, _HERE, arguments[0], _NO_FOLLOW), arguments[1], arguments[2])
+                self._chown(
+                    self._at(notice, _HERE, arguments[0], _NO_FOLLOW),
+                    arguments[1],
+                    arguments[2],
+                )
             case "fchown":
-                self._chown(self._held(notice, arguments[0]), arguments[1], arguments[2])
+                self._chown(
+                    self._held(notice, arguments[0]), arguments[1], arguments[2]
+                )
             case "fchownat":
-                self._chown(self._at(notice, arguments[0], arguments[1], arguments[4]), arguments[2], arguments[3])
+                self._chown(
+                    self._at(notice, arguments[0], arguments[1], arguments[4]),
+                    arguments[2],
+                    arguments[3],
+                )
             case "utimensat":
                 self._utime(notice)
             case _:
@@ -121,8 +164,16 @@ class Attendant:
 
     def _utime(self, notice: Notice) -> None:
         folder, name, times, flags, *_ = notice.arguments
-        wanted = None if times == 0 else struct.unpack("<4q", self._memory(notice, times, 32))
-        handle = self._held(notice, folder) if name == 0 else self._at(notice, folder, name, flags)
+        wanted = (
+            None
+            if times == 0
+            else struct.unpack("<4q", self._memory(notice, times, 32))
+        )
+        handle = (
+            self._held(notice, folder)
+            if name == 0
+            else self._at(notice, folder, name, flags)
+        )
         with _owned(handle) as path:
             if wanted is None:
                 os.utime(path)
@@ -139,29 +190,45 @@ class Attendant:
             return self._held(notice, folder)
         if not text:
             raise FileNotFoundError(errno.ENOENT, "empty path")
-        base = f"/proc/{notice.pid}/cwd" if _signed(folder) == _HERE else f"/proc/{notice.pid}/fd/{_signed(folder)}"
+        base = (
+            f"/proc/{notice.pid}/cwd"
+            if _signed(folder) == _HERE
+            else f"/proc/{notice.pid}/fd/{_signed(folder)}"
+        )
         for own in ("/proc/self/", "/proc/thread-self/", "/dev/fd/"):
             if text.startswith(own):
                 text = f"/proc/{notice.pid}/{'fd/' if own == '/dev/fd/' else ''}{text[len(own) :]}"
         more = os.O_NOFOLLOW if flags & _NO_FOLLOW else 0
-        return self._checked(notice, os.open(os.path.join(base, text), os.O_PATH | os.O_CLOEXEC | more))  # noqa: PTH118
+        return self._checked(
+            notice,
+            os.open(os.path.join(base, text), os.O_PATH | os.O_CLOEXEC | more),  # noqa: PTH118
+        )
 
     def _held(self, notice: Notice, number: int) -> int:
         """Opens what a process holds open, and makes sure that it is the command's own."""
-        return self._checked(notice, os.open(f"/proc/{notice.pid}/fd/{_signed(number)}", os.O_PATH | os.O_CLOEXEC))
+        return self._checked(
+            notice,
+            os.open(
+                f"/proc/{notice.pid}/fd/{_signed(number)}", os.O_PATH | os.O_CLOEXEC
+            ),
+        )
 
     def _checked(self, notice: Notice, handle: int) -> int:
         try:
             place = Path(os.readlink(f"/proc/self/fd/{handle}"))  # noqa: PTH115 - no path, a link of the kernel's
             self._check_place(place)
-            fcntl.ioctl(self.notices, _IS_VALID, struct.pack("<Q", notice.id))  # not another process by now
+            fcntl.ioctl(
+                self.notices, _IS_VALID, struct.pack("<Q", notice.id)
+            )  # not another process by now
         except BaseException:
             os.close(handle)
             raise
         return handle
 
     def _check_place(self, place: Path) -> None:
-        if not any(place == folder or folder in place.parents for folder in self._folders):
+        if not any(
+            place == folder or folder in place.parents for folder in self._folders
+        ):
             raise PermissionError(errno.EPERM, "outside the workspace")
 
     def _memory(self, notice: Notice, address: int, size: int) -> bytes:
@@ -197,7 +264,17 @@ class Attendant:
 
 
 _BOUNDING = ("setrlimit", "prlimit")
-_BY_VALUE = frozenset(("kill", "tkill", "tgkill", "pidfd_open", "rt_sigqueueinfo", "rt_tgsigqueueinfo", *_BOUNDING))
+_BY_VALUE = frozenset(
+    (
+        "kill",
+        "tkill",
+        "tgkill",
+        "pidfd_open",
+        "rt_sigqueueinfo",
+        "rt_tgsigqueueinfo",
+        *_BOUNDING,
+    )
+)
 
 
 @contextlib.contextmanager

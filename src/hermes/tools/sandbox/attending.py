@@ -9,12 +9,16 @@ from hermes.tools.sandbox.fence import Fence, Started
 from hermes.tools.sandbox.seccomp import calls_of
 
 
-def attend(started: Started, fence: Fence, is_own: Callable[[int], bool]) -> Callable[[], None]:
+def attend(
+    started: Started, fence: Fence, is_own: Callable[[int], bool]
+) -> Callable[[], None]:
     """Begins answering a command's questions, if it can ask any; returns how to end it."""
     calls = calls_of(platform.machine())
     if started.notices < 0 or calls is None:
         return lambda: None
-    attendant = Attendant(started.notices, calls, (fence.workspace, fence.temporary), is_own)
+    attendant = Attendant(
+        started.notices, calls, (fence.workspace, fence.temporary), is_own
+    )
     loop = asyncio.get_running_loop()
 
     def serve() -> None:

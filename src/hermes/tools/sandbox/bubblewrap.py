@@ -10,11 +10,22 @@ import msgspec
 
 from hermes.children.python import own_code
 from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
-from hermes.tools.sandbox.places import Hidden, find_hidden, is_workspace, protected, sockets
+from hermes.tools.sandbox.places import (
+    Hidden,
+    find_hidden,
+    is_workspace,
+    protected,
+    sockets,
+)
 from hermes.tools.sandbox.seccomp import Calls, inside_namespaces
 from hermes.tools.sandbox.secrets import Identity
 
-_KEPT_OF_RUN = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system")
+_KEPT_OF_RUN = (
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager/resolv.conf",
+    "/run/current-system",
+)
 """What of /run a program needs to look up names and to be found; the rest are doors to other programs."""
 _OF_THE_KERNEL = (
     "/proc/sys",
@@ -28,7 +39,15 @@ _OF_THE_KERNEL = (
 """The machine's own settings: root could write them, as the kernel asks who owns the file and not for a capability."""
 _MEMORY = 256 * 1024**2
 """Bytes that a folder in memory can hold."""
-_ADMINISTRATOR = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
+_ADMINISTRATOR = (
+    "CAP_DAC_OVERRIDE",
+    "CAP_CHOWN",
+    "CAP_FOWNER",
+    "CAP_FSETID",
+    "CAP_SETUID",
+    "CAP_SETGID",
+    "CAP_KILL",
+)
 """What root keeps: to work with files of any owner where writing is possible at all."""
 
 
@@ -38,7 +57,14 @@ class Bubblewrap:
     kind: Kind = "bubblewrap"
     why = ""
 
-    def __init__(self, program: Path, calls: Calls | None, *, administrator: bool, sizes: bool = True) -> None:
+    def __init__(
+        self,
+        program: Path,
+        calls: Calls | None,
+        *,
+        administrator: bool,
+        sizes: bool = True,
+    ) -> None:
         self._program = program
         self._calls = calls
         self._administrator = administrator
@@ -58,8 +84,17 @@ class Bubblewrap:
         filter_file = self._filter(fence)
         try:
             seccomp = ("--seccomp", str(filter_file)) if filter_file >= 0 else ()
-            prefix = [*self.arguments(fence), *seccomp, "--chdir", str(launch.folder), "--"]
-            return Started(launch.start(prefix, (filter_file,) if filter_file >= 0 else ()), dies_alone=True)
+            prefix = [
+                *self.arguments(fence),
+                *seccomp,
+                "--chdir",
+                str(launch.folder),
+                "--",
+            ]
+            return Started(
+                launch.start(prefix, (filter_file,) if filter_file >= 0 else ()),
+                dies_alone=True,
+            )
         finally:
             if filter_file >= 0:
                 os.close(filter_file)
@@ -73,10 +108,15 @@ class Bubblewrap:
         gone = [Path("/run"), Path("/tmp")]  # noqa: S108 - others take their place
         return [
             *view.before,
-            *_covered(path for path in doors if path not in inside and not _within(path, gone)),
+            *_covered(
+                path for path in doors if path not in inside and not _within(path, gone)
+            ),
             *view.behind,
             *_covered(inside),
-            *_each("--ro-bind", (path for path in _kept(own) if not _within(Path(path), view.hidden))),
+            *_each(
+                "--ro-bind",
+                (path for path in _kept(own) if not _within(Path(path), view.hidden)),
+            ),
         ]
 
     def _view(self, fence: Fence) -> "_View":
@@ -89,22 +129,46 @@ class Bubblewrap:
         self._secrets[fence.workspace] = secrets | found.secrets
         own = [fence.workspace] if is_workspace(fence.workspace) else []
         outside = [path for path in found.places if not _within(path, own)]
-        opened = [path for path in outside if any(path in inner.parents for inner in fence.readable)]
+        opened = [
+            path
+            for path in outside
+            if any(path in inner.parents for inner in fence.readable)
+        ]
         before = [
             str(self._program),
             *self._namespaces(fence),
-            *("--ro-bind", "/", "/", "--dev", "/dev", *self._memory("/dev/shm", "1777"), "--proc", "/proc"),  # noqa: S108
+            *(
+                "--ro-bind",
+                "/",
+                "/",
+                "--dev",
+                "/dev",
+                *self._memory("/dev/shm", "1777"),  # noqa: S108
+                "--proc",
+                "/proc",
+            ),
             *_each("--ro-bind", filter(os.path.exists, _OF_THE_KERNEL)),
             *self._memory("/run", "0755"),
             *_each("--ro-bind-try", _KEPT_OF_RUN),
             *_covered(path for path in outside if path not in opened),
         ]
         behind = [
-            *(*self._memory("/var/tmp", "1777"), "--bind", str(fence.temporary), "/tmp"),  # noqa: S108
-            *(word for path in opened for word in ("--perms", "0111", "--tmpfs", str(path))),
+            *(
+                *self._memory("/var/tmp", "1777"),  # noqa: S108
+                "--bind",
+                str(fence.temporary),
+                "/tmp",  # noqa: S108
+            ),
+            *(
+                word
+                for path in opened
+                for word in ("--perms", "0111", "--tmpfs", str(path))
+            ),
             *_each("--bind", map(str, (fence.temporary, *own))),
             *_each("--ro-bind-try", map(str, fence.readable)),
-            *(word for path in opened for word in ("--remount-ro", str(path))),  # once what may be seen has its place
+            *(
+                word for path in opened for word in ("--remount-ro", str(path))
+            ),  # once what may be seen has its place
             *_covered(path for path in found.places if _within(path, own)),
             *self._closed(),
         ]
@@ -123,7 +187,13 @@ class Bubblewrap:
             yield from ("--remount-ro", place)
 
     def _namespaces(self, fence: Fence) -> Iterator[str]:
-        yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent")
+        yield from (
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+            "--die-with-parent",
+        )
         if fence.reach == "workspace":
             yield "--unshare-net"
         if self._administrator:
@@ -155,7 +225,14 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
     """Hides folders under empty ones, and files under a device that can't be opened there."""
     for path in paths:
         if path.is_dir():
-            yield from ("--perms", "0000", "--tmpfs", str(path), "--remount-ro", str(path))
+            yield from (
+                "--perms",
+                "0000",
+                "--tmpfs",
+                str(path),
+                "--remount-ro",
+                str(path),
+            )
         else:
             yield from ("--ro-bind", "/dev/null", str(path))
 
@@ -165,7 +242,11 @@ def _kept(own: Iterable[Path]) -> Iterator[str]:
     what is not there yet is looked after by `restore`, as covering it would make it."""
     for workspace in own:
         yield from (str(path) for path in own_code() if workspace in path.parents)
-        yield from (path for path in protected(workspace) if os.path.exists(path) and not os.path.islink(path))  # noqa: PTH110, PTH114
+        yield from (
+            path
+            for path in protected(workspace)
+            if os.path.exists(path) and not os.path.islink(path)  # noqa: PTH110, PTH114
+        )
 
 
 def _each(option: str, paths: Iterable[str]) -> Iterator[str]:

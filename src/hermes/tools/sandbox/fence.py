@@ -37,7 +37,9 @@ class Launch(msgspec.Struct, frozen=True):
     output: int
     pass_fds: tuple[int, ...] = ()
 
-    def start(self, prefix: Sequence[str] = (), more_fds: tuple[int, ...] = ()) -> "Popen[bytes]":
+    def start(
+        self, prefix: Sequence[str] = (), more_fds: tuple[int, ...] = ()
+    ) -> "Popen[bytes]":
         """Starts it as the first of a session of its own, so that it has no terminal to type into."""
         return Popen(
             [*prefix, *self.argv],

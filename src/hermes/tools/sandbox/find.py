@@ -20,11 +20,15 @@ _FETCHED = Path(".cache/hermes/bubblewrap/usr/bin")
 _PATIENCE = 5.0
 
 
-def find_sandbox(search_path: str = "", user_home: Path = Path("/nonexistent")) -> Sandbox:
+def find_sandbox(
+    search_path: str = "", user_home: Path = Path("/nonexistent")
+) -> Sandbox:
     """The best sandbox that really works here. Takes some milliseconds the first time."""
     if platform.system() != "Linux":
         return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
-    return _best_sandbox(trusted_path({"PATH": search_path}) if search_path else "", user_home)
+    return _best_sandbox(
+        trusted_path({"PATH": search_path}) if search_path else "", user_home
+    )
 
 
 @functools.lru_cache(maxsize=4)
@@ -32,10 +36,17 @@ def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
     program = find_bubblewrap(search_path, user_home)
     why = "bubblewrap is not installed."
     if program is not None:
-        bubblewrap = Bubblewrap(program, calls_of(platform.machine()), administrator=os.geteuid() == 0)
+        bubblewrap = Bubblewrap(
+            program, calls_of(platform.machine()), administrator=os.geteuid() == 0
+        )
         problem = _try(bubblewrap)
         if "--size" in problem:  # before version 0.7
-            bubblewrap = Bubblewrap(program, calls_of(platform.machine()), administrator=os.geteuid() == 0, sizes=False)
+            bubblewrap = Bubblewrap(
+                program,
+                calls_of(platform.machine()),
+                administrator=os.geteuid() == 0,
+                sizes=False,
+            )
             problem = _try(bubblewrap)
         if not problem:
             return bubblewrap
@@ -47,13 +58,19 @@ def landlock_or_none(why: str) -> Sandbox:
     """The second best sandbox, if it works; `why` says why it is not the best."""
     calls = calls_of(platform.machine())
     if calls is None:
-        return NoSandbox(f"{why} Hermes knows no system calls of the processor {platform.machine()}.")
+        return NoSandbox(
+            f"{why} Hermes knows no system calls of the processor {platform.machine()}."
+        )
     abi = landlock_abi()
     if abi < 1:
         return NoSandbox(f"{why} The kernel has no Landlock.")
     landlock = Landlock(abi, calls, why)
     problem = _try(landlock)
-    return NoSandbox(f"{why} Landlock can't be used either ({problem}).") if problem else landlock
+    return (
+        NoSandbox(f"{why} Landlock can't be used either ({problem}).")
+        if problem
+        else landlock
+    )
 
 
 def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
@@ -63,7 +80,9 @@ def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
             info = program.stat()
         except OSError:
             continue
-        trusted = info.st_uid in (0, os.geteuid()) and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        trusted = info.st_uid in (0, os.geteuid()) and not info.st_mode & (
+            stat.S_IWGRP | stat.S_IWOTH
+        )
         if trusted and stat.S_ISREG(info.st_mode) and os.access(program, os.X_OK):
             return program
     return None
@@ -78,9 +97,14 @@ def _bubblewraps(search_path: str, user_home: Path) -> Iterator[Path]:
 
 def _try(sandbox: Sandbox) -> str:
     """Runs a program that does nothing; returns what was wrong."""
-    with tempfile.TemporaryDirectory(prefix="hermes-") as name, tempfile.TemporaryFile() as output:
+    with (
+        tempfile.TemporaryDirectory(prefix="hermes-") as name,
+        tempfile.TemporaryFile() as output,
+    ):
         folder = Path(name).resolve()
-        launch = Launch(["/bin/sh", "-c", "exit 0"], folder, {}, subprocess.DEVNULL, output.fileno())
+        launch = Launch(
+            ["/bin/sh", "-c", "exit 0"], folder, {}, subprocess.DEVNULL, output.fileno()
+        )
         try:
             code = _exit_code(sandbox.start(launch, Fence(folder, folder)))
         except OSError as error:

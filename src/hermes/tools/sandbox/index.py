@@ -74,7 +74,11 @@ def _content(path: str, most: int) -> bytes:
         return b""
     try:
         info = os.fstat(handle)
-        return _read(handle, info.st_size) if stat.S_ISREG(info.st_mode) and info.st_size <= most else b""
+        return (
+            _read(handle, info.st_size)
+            if stat.S_ISREG(info.st_mode) and info.st_size <= most
+            else b""
+        )
     except OSError:
         return b""
     finally:

@@ -25,7 +25,9 @@ _KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7)
 _FILTER, _NEW_LISTENER = 1, 1 << 3
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE = 1 << 4 | 1 << 5
-_MAKE = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12  # folders, files, sockets, pipes, links; no devices
+_MAKE = (
+    1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12
+)  # folders, files, sockets, pipes, links; no devices
 _REFER, _TRUNCATE, _DEVICE = 1 << 13, 1 << 14, 1 << 15
 _READ = _EXECUTE | _READ_FILE | _READ_FOLDER
 _ALL = _READ | _WRITE_FILE | _REMOVE | _MAKE | _REFER | _TRUNCATE
@@ -37,7 +39,11 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 
 class _Attributes(ctypes.Structure):
-    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+    _fields_ = (
+        ("files", ctypes.c_uint64),
+        ("network", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
 
 
 class _Beneath(ctypes.Structure):
@@ -108,11 +114,17 @@ class Landlock:
             raise
 
     def _filter(self, libc: ctypes.CDLL, fence: Fence, *, attended: bool) -> int:
-        code = beside_landlock(self._calls, fence.reach, attended=attended, signals=self._abi < _FULL_ABI)
+        code = beside_landlock(
+            self._calls, fence.reach, attended=attended, signals=self._abi < _FULL_ABI
+        )
         buffer = ctypes.create_string_buffer(code, len(code))
         program = _Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
         flags = _NEW_LISTENER if attended else 0
-        return _check(libc.syscall(_SECCOMP[self._calls.arch], _FILTER, flags, ctypes.byref(program)))
+        return _check(
+            libc.syscall(
+                _SECCOMP[self._calls.arch], _FILTER, flags, ctypes.byref(program)
+            )
+        )
 
     def _ruleset(self, fence: Fence) -> int:
         """The rules for a fence, made again only when a folder has changed that had to be listed for them."""
@@ -138,7 +150,9 @@ def _build(abi: int, fence: Fence) -> _Rules:
     attributes = _Attributes(handled, 0, _SCOPES if abi >= _FULL_ABI else 0)
     libc = ctypes.CDLL(None, use_errno=True)
     size = 8 if abi < 4 else 16 if abi < _FULL_ABI else 24
-    ruleset = _check(libc.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0))
+    ruleset = _check(
+        libc.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
+    )
     secret = hidden(fence)
     listed: list[Path] = []
     times: list[int] = []
@@ -148,7 +162,12 @@ def _build(abi: int, fence: Fence) -> _Rules:
         for path in (*fence.readable, *map(Path, ("/proc", "/sys"))):
             _allow(libc, ruleset, path, _READ & handled)
         for device in _DEVICES:
-            _allow(libc, ruleset, Path(device), (_READ_FILE | _WRITE_FILE | _TRUNCATE) & handled)
+            _allow(
+                libc,
+                ruleset,
+                Path(device),
+                (_READ_FILE | _WRITE_FILE | _TRUNCATE) & handled,
+            )
         _allow(libc, ruleset, fence.temporary, _ALL & handled)
         if is_workspace(fence.workspace):
             for path in around(fence.workspace, secret, listed):
@@ -185,7 +204,11 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= _ONLY_FILES
         if access:
-            _check(libc.syscall(_ADD, ruleset, 1, ctypes.byref(_Beneath(access, handle)), 0))
+            _check(
+                libc.syscall(
+                    _ADD, ruleset, 1, ctypes.byref(_Beneath(access, handle)), 0
+                )
+            )
     finally:
         os.close(handle)
 
@@ -194,9 +217,13 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     """Root without what passes by Landlock: looking into other processes, above all."""
     for capability in range(64):
         if capability not in _KEPT_CAPABILITIES:
-            libc.prctl(_DROP_BOUND, capability, 0, 0, 0)  # fails for whoever has none, and for those unknown here
+            libc.prctl(
+                _DROP_BOUND, capability, 0, 0, 0
+            )  # fails for whoever has none, and for those unknown here
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0)
-    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then their upper halves
+    sets = (
+        ctypes.c_uint32 * 6
+    )()  # effective, permitted, inheritable; then their upper halves
     _check(libc.capget(header, sets))
     kept = sum(1 << capability for capability in _KEPT_CAPABILITIES)
     held = sets[1] & kept

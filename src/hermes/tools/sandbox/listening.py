@@ -14,11 +14,17 @@ _CHUNK = 256 * 1024
 
 def bound_inodes() -> set[int]:
     """The numbers of the files to which sockets of this network are bound, 32 bits of each. Raises OSError."""
-    body = struct.pack("<BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_FILE, 0, 0)
+    body = struct.pack(
+        "<BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_FILE, 0, 0
+    )
     found: set[int] = set()
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
+    with socket.socket(
+        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG
+    ) as kernel:
         kernel.settimeout(_TIMEOUT_S)
-        kernel.send(struct.pack("<IHHII", _HEADER + len(body), _BY_FAMILY, _DUMP, 1, 0) + body)
+        kernel.send(
+            struct.pack("<IHHII", _HEADER + len(body), _BY_FAMILY, _DUMP, 1, 0) + body
+        )
         while True:
             data = kernel.recv(_CHUNK)
             while data:

@@ -84,7 +84,10 @@ def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
     found = dict.fromkeys(_real((*_candidates(fence), *secrets)))
     kept: dict[Path, None] = {}
     for path in sorted(found, key=lambda path: len(path.parts)):
-        if not kept.keys() & set(path.parents) and path not in (Path("/"), fence.user_home):
+        if not kept.keys() & set(path.parents) and path not in (
+            Path("/"),
+            fence.user_home,
+        ):
             kept[path] = None
     return tuple(kept)
 
@@ -96,8 +99,16 @@ def is_workspace(folder: Path) -> bool:
 
 def protected(workspace: Path) -> list[str]:
     """What of a workspace must not change, existing or not, in repositories directly below it too."""
-    pointers = [f"{folder}/.git" for folder in (str(workspace), *_folders(workspace)) if _is_pointer(f"{folder}/.git")]
-    names = [*(f"{workspace}/{name}" for name in PROTECTED), *pointers, *git_of(git_folders(workspace))]
+    pointers = [
+        f"{folder}/.git"
+        for folder in (str(workspace), *_folders(workspace))
+        if _is_pointer(f"{folder}/.git")
+    ]
+    names = [
+        *(f"{workspace}/{name}" for name in PROTECTED),
+        *pointers,
+        *git_of(git_folders(workspace)),
+    ]
     return list(dict.fromkeys(names))
 
 
@@ -106,7 +117,9 @@ def watched(workspace: Path) -> "Watched":
     made read-only: what builds and tests make there must be easy to delete."""
     found = find_repositories(workspace)
     near = git_folders(workspace)
-    deep = dict.fromkeys(git for top in found.gits for git in (top, *modules(top)) if git not in near)
+    deep = dict.fromkeys(
+        git for top in found.gits for git in (top, *modules(top)) if git not in near
+    )
     gits = git_of((*near, *deep))
     names = dict.fromkeys((*protected(workspace), *found.pointers, *gits))
     return Watched(tuple(names), gits, frozenset(deep), is_cut=found.is_cut)
@@ -131,7 +144,11 @@ def git_of(gits: Iterable[str]) -> dict[str, str]:
 
 def git_folders(workspace: Path) -> list[str]:
     """Where repositories keep what is theirs: the workspace's own (existing or not), those below, and submodules."""
-    nested = [git for folder in _folders(workspace) if os.path.isdir(git := f"{folder}/.git")]  # noqa: PTH112 - many
+    nested = [
+        git
+        for folder in _folders(workspace)
+        if os.path.isdir(git := f"{folder}/.git")  # noqa: PTH112
+    ]
     gits = [f"{workspace}/.git", *nested]
     return [*gits, *(module for git in gits for module in modules(git))]
 
@@ -168,7 +185,11 @@ def find_hidden(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Hid
 
 def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Secrets:
     """The workspace's own secret files, as far as they are hidden."""
-    confined = fence.hide_secrets and fence.reach != "machine" and is_workspace(fence.workspace)
+    confined = (
+        fence.hide_secrets
+        and fence.reach != "machine"
+        and is_workspace(fence.workspace)
+    )
     return workspace_secrets(fence.workspace, known) if confined else Secrets()
 
 
@@ -198,8 +219,14 @@ def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, .
     elsewhere = _bound_elsewhere(named)
     if elsewhere is None or elsewhere:
         special = _special_files(str(fence.workspace))
-        named += [path for path in special if elsewhere is None or _inode(path) in elsewhere]
-    return tuple(path for path in dict.fromkeys(_real(named)) if not path.is_relative_to(fence.temporary))
+        named += [
+            path for path in special if elsewhere is None or _inode(path) in elsewhere
+        ]
+    return tuple(
+        path
+        for path in dict.fromkeys(_real(named))
+        if not path.is_relative_to(fence.temporary)
+    )
 
 
 def _bound_elsewhere(named: Iterable[str]) -> set[int] | None:
@@ -260,7 +287,9 @@ def _search(folder: str) -> _Search:
     waiting, files, times = deque([folder]), list[str](), dict[str, int]()
     while waiting and len(times) < _SOCKET_FOLDERS:
         place = waiting.popleft()
-        times[place] = _changed_at(place)  # before it is listed: a change meanwhile makes the next search
+        times[place] = _changed_at(
+            place
+        )  # before it is listed: a change meanwhile makes the next search
         try:
             with os.scandir(place) as entries:
                 for entry in entries:
@@ -288,13 +317,19 @@ def _candidates(fence: Fence) -> Iterator[str]:
     for home in _homes(str(fence.user_home)):
         yield from (f"{home}/{name}" for name in _OF_A_HOME)
         yield from (f"{home}/.config/{name}" for name in _OF_CONFIG)
-        yield from (path for path in _children(home) if path.endswith(_ENDINGS) or path.startswith(f"{home}/id_"))
+        yield from (
+            path
+            for path in _children(home)
+            if path.endswith(_ENDINGS) or path.startswith(f"{home}/id_")
+        )
 
 
 def _homes(user_home: str) -> list[str]:
     """All homes that can be entered: for the administrator that is everybody's."""
     homes = (user_home, *_children("/home"), "/root")
-    return list(dict.fromkeys(home for home in homes if os.access(home, os.R_OK | os.X_OK)))
+    return list(
+        dict.fromkeys(home for home in homes if os.access(home, os.R_OK | os.X_OK))
+    )
 
 
 def _children(folder: str) -> list[str]:
@@ -308,7 +343,11 @@ def _children(folder: str) -> list[str]:
 def _folders(workspace: Path) -> list[str]:
     try:
         with os.scandir(workspace) as entries:
-            folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and entry.name != ".git"]
+            folders = [
+                entry.path
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and entry.name != ".git"
+            ]
     except OSError:
         return []
     return folders[:_NESTED]

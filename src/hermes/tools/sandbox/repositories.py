@@ -47,7 +47,9 @@ def find_repositories(workspace: Path) -> Repositories:
     settled = time.time_ns() - _SETTLED_NS
     waiting, later, looked_at = deque([str(workspace)]), deque[str](), 0
     gits, pointers = list[str](), list[str]()
-    while (queue := waiting or later) and looked_at < (FOLDERS if waiting else _WITH_PRODUCTS):
+    while (queue := waiting or later) and looked_at < (
+        FOLDERS if waiting else _WITH_PRODUCTS
+    ):
         path = queue.popleft()
         looked_at += 1
         try:
@@ -71,16 +73,28 @@ def _kept(workspace: str) -> list[dict[str, _Folder]]:  # noqa: ARG001 - one for
 
 def _look(path: str, known: _Folder | None) -> _Folder:
     info = os.lstat(path)
-    stamp = (info.st_dev, info.st_ino, info.st_ctime_ns)  # a command can set the other time, but not this one
+    stamp = (
+        info.st_dev,
+        info.st_ino,
+        info.st_ctime_ns,
+    )  # a command can set the other time, but not this one
     if known is not None and known.stamp == stamp:
         return known
     with os.scandir(path) as entries:
         names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-    is_git = "HEAD" in names and ("commondir" in names or names.keys() >= {"objects", "refs"})
+    is_git = "HEAD" in names and (
+        "commondir" in names or names.keys() >= {"objects", "refs"}
+    )
     gits = [path] if is_git else []
     own, is_folder = f"{path}/.git", names.pop(".git", None)
     folders = [name for name, is_inner in names.items() if is_inner]
     products = {name for name in folders if is_build_product(Path(name))}
     inner = tuple(f"{path}/{name}" for name in folders if name not in products)
     more = tuple(f"{path}/{name}" for name in products)
-    return _Folder(stamp, inner, more, (*gits, own) if is_folder else tuple(gits), (own,) if is_folder is False else ())
+    return _Folder(
+        stamp,
+        inner,
+        more,
+        (*gits, own) if is_folder else tuple(gits),
+        (own,) if is_folder is False else (),
+    )

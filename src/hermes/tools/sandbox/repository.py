@@ -44,11 +44,17 @@ def points_into(pointer: Path, gits: AbstractSet[str]) -> bool:
         text = pointer.read_text(errors="replace")[:4096]
     except OSError:
         return False
-    place = Path(os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip()))
+    place = Path(
+        os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip())
+    )
     if not text.startswith("gitdir:") or str(place) in gits:
         return text.startswith("gitdir:")
     is_tree = place.parent.name == "worktrees" and str(place.parent.parent) in gits
-    return is_tree and _read(place / "commondir") == b"../..\n" and is_harmless(_read(place / "config.worktree"))
+    return (
+        is_tree
+        and _read(place / "commondir") == b"../..\n"
+        and is_harmless(_read(place / "config.worktree"))
+    )
 
 
 def _read(path: Path) -> bytes:
@@ -78,11 +84,16 @@ def is_harmless(content: bytes) -> bool:
     for line in settings.split("\n"):
         rest = line.strip(" \t")
         if header := re.match(_HEADER, rest):
-            section, rest = header[1].lower().partition(".")[0], rest[header.end() :].strip(" \t")
+            section, rest = (
+                header[1].lower().partition(".")[0],
+                rest[header.end() :].strip(" \t"),
+            )
         if not rest or rest.startswith(("#", ";")):
             continue
         setting = re.match(_SETTING, rest)
-        if setting is None or not re.match(_HARMLESS, f"{section}.{setting[1].lower()}"):
+        if setting is None or not re.match(
+            _HARMLESS, f"{section}.{setting[1].lower()}"
+        ):
             return False
         if re.match(r"[ \t]*(!|ext::)", re.sub(r'["\\]', "", setting[2] or "")):
             return False

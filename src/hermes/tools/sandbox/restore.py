@@ -50,8 +50,12 @@ class Protection:
         """What was replaced since, which the kernel does not keep any more."""
         self._deep: dict[Path, str] = {}
         """Files of git folders that the kernel does not keep, with the folder."""
-        self._crowded = {name for name in found.names if not self._remember(name, found)}
-        self._gits = frozenset(git for git in found.gits.values() if os.path.lexists(git))
+        self._crowded = {
+            name for name in found.names if not self._remember(name, found)
+        }
+        self._gits = frozenset(
+            git for git in found.gits.values() if os.path.lexists(git)
+        )
         folders = {os.path.dirname(path) for path in found.names}  # noqa: PTH120 - many, and fast
         self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
 
@@ -80,7 +84,9 @@ class Protection:
         """Brings back what changed; what is there now is kept in `aside`, a folder no command can write to."""
         done, left = dict[Path, None](), dict[Path, None]()
         for _ in range(_ROUNDS):  # what is moved away may have kept more out of sight
-            changed = [path for path in self.changed() if path not in done and path not in left]
+            changed = [
+                path for path in self.changed() if path not in done and path not in left
+            ]
             for path in changed:
                 try:
                     self._bring_back(path, Aside(aside))
@@ -109,14 +115,23 @@ class Protection:
 
     def _bring_back(self, path: Path, aside: Aside) -> None:
         before = self._before.get(path)
-        if before is not None and isinstance(before[1], str) and not stat.S_ISLNK(before[0]):
+        if (
+            before is not None
+            and isinstance(before[1], str)
+            and not stat.S_ISLNK(before[0])
+        ):
             raise OSError(errno.EFBIG, "too large to have been kept")
-        above = next((self._before[folder] for folder in path.parents if folder in self._before), None)
+        above = next(
+            (self._before[folder] for folder in path.parents if folder in self._before),
+            None,
+        )
         if above is not None and stat.S_ISLNK(above[0]):
             raise OSError(errno.ELOOP, "it lies behind a link of the user's")
         if above is not None:
             return  # it lay in what was moved away when the file above it was brought back
-        with aside.within(self._workspace, path.parent, make=before is not None) as folder:
+        with aside.within(
+            self._workspace, path.parent, make=before is not None
+        ) as folder:
             if folder >= 0:
                 aside.take(folder, path.name)
             if before is not None:
@@ -157,12 +172,20 @@ class Protection:
         elif is_new:
             yield path
         elif name not in self._crowded:
-            yield from (file for file in itertools.islice(_files(name), _MOST) if file not in self._before)
+            yield from (
+                file
+                for file in itertools.islice(_files(name), _MOST)
+                if file not in self._before
+            )
 
     def _remove_empty(self, path: Path) -> None:
         """A folder that appeared with what was moved aside goes too."""
         folder = path.parent
-        while path not in self._before and folder != self._workspace and self._folders.get(folder) is None:
+        while (
+            path not in self._before
+            and folder != self._workspace
+            and self._folders.get(folder) is None
+        ):
             try:
                 folder.rmdir()
             except OSError:
@@ -180,7 +203,9 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 def _runs_something(file: Path, git: Path) -> bool:
     state = _state(file)
-    return state is None or stat.S_ISLNK(state[0]) or runs_something(file, git, state[1])
+    return (
+        state is None or stat.S_ISLNK(state[0]) or runs_something(file, git, state[1])
+    )
 
 
 def _files(name: str) -> Iterator[Path]:
@@ -190,14 +215,22 @@ def _files(name: str) -> Iterator[Path]:
         mode = os.lstat(name).st_mode
     except OSError:
         return iter(())
-    return itertools.islice(_walk(name), _MOST + 1) if stat.S_ISDIR(mode) else iter((Path(name),))
+    return (
+        itertools.islice(_walk(name), _MOST + 1)
+        if stat.S_ISDIR(mode)
+        else iter((Path(name),))
+    )
 
 
 def _walk(folder: str) -> Iterator[Path]:
     closed: list[Path] = []
-    for place, folders, names in os.walk(folder, onerror=lambda error: closed.append(Path(error.filename))):
+    for place, folders, names in os.walk(
+        folder, onerror=lambda error: closed.append(Path(error.filename))
+    ):
         yield from (Path(place, name) for name in names)
-        yield from (path for name in folders if (path := Path(place, name)).is_symlink())
+        yield from (
+            path for name in folders if (path := Path(place, name)).is_symlink()
+        )
     yield from closed
 
 

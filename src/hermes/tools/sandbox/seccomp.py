@@ -20,8 +20,15 @@ _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _PACKETS = 1, 5  # the kinds that are connected
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into a terminal
-_SET_OWNER = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP: who gets a signal when there is something to read
-_OWNER_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: the same, and which signal
+_SET_OWNER = (
+    0x8901,
+    0x8902,
+)  # FIOSETOWN, SIOCSPGRP: who gets a signal when there is something to read
+_OWNER_COMMANDS = (
+    8,
+    10,
+    15,
+)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: the same, and which signal
 _PIDFD_SEND = 424
 _OPENAT2 = 437
 BOUNDS = (6, 10)
@@ -128,14 +135,21 @@ def calls_of(machine: str) -> Calls | None:
 def inside_namespaces(calls: Calls, reach: Reach) -> bytes:
     """For a command with a network and files of its own: its sockets are free, unless it shares the network."""
     families = (_UNIX, _INET, _INET6) if reach == "workspace" else (_INET, _INET6)
-    program = [*_preamble(calls), *_always(calls), *_sockets(calls, families), *_pairs(calls, reach)]
+    program = [
+        *_preamble(calls),
+        *_always(calls),
+        *_sockets(calls, families),
+        *_pairs(calls, reach),
+    ]
     for name, index in _MODES.items():
         if name in calls.attended:
             program += _when(calls.attended[name], _no_set_id(index))
     return _encode([*program, _allow()])
 
 
-def beside_landlock(calls: Calls, reach: Reach, *, attended: bool, signals: bool) -> bytes:
+def beside_landlock(
+    calls: Calls, reach: Reach, *, attended: bool, signals: bool
+) -> bytes:
     """For a command that only Landlock holds: no network but by reach, no sockets of other programs, and questions to
     the attendant about what Landlock does not see (`signals` too, on kernels where it does not see those)."""
     program = [*_preamble(calls), *_always(calls)]
@@ -177,13 +191,21 @@ def _preamble(calls: Calls) -> Iterator[Instruction]:
 def _always(calls: Calls) -> Iterator[Instruction]:
     for number in calls.denied:
         yield from _deny(number, _EPERM)
-    yield from _deny(_CLONE3, _ENOSYS)  # its flags are out of sight, and libraries fall back to clone
-    flags: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS), (_ANY_BIT, 0, 1, _NEW_NAMESPACES)]
+    yield from _deny(
+        _CLONE3, _ENOSYS
+    )  # its flags are out of sight, and libraries fall back to clone
+    flags: list[Instruction] = [
+        (_LOAD, 0, 0, _ARGUMENTS),
+        (_ANY_BIT, 0, 1, _NEW_NAMESPACES),
+    ]
     yield from _when(calls.clone, [*flags, _errno(_EPERM)])
     yield from _when(calls.ioctl, _argument_among(1, _TERMINAL_INPUT, _EPERM))
     yield from _deny(_OPENAT2, _ENOSYS)  # the mode is out of sight there too
     for number, index in calls.opening.items():
-        flags = [(_LOAD, 0, 0, _ARGUMENTS + 8 * (index - 1)), (_ANY_BIT, 0, 3, _CREATES)]
+        flags = [
+            (_LOAD, 0, 0, _ARGUMENTS + 8 * (index - 1)),
+            (_ANY_BIT, 0, 3, _CREATES),
+        ]
         yield from _when(number, [*flags, *_no_set_id(index)])
     for number, index in calls.making.items():
         yield from _when(number, _no_set_id(index))
@@ -194,13 +216,30 @@ def _sockets(calls: Calls, families: Sequence[int]) -> Iterator[Instruction]:
     body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS)]
     for family in families:
         if family == _UNIX and len(families) == 1:
-            body += [(_EQUAL, 0, 5, _UNIX), (_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
-            body += [(_EQUAL, 1, 0, _STREAM), (_EQUAL, 0, 1, _PACKETS), _allow(), (_LOAD, 0, 0, _ARGUMENTS)]
+            body += [
+                (_EQUAL, 0, 5, _UNIX),
+                (_LOAD, 0, 0, _ARGUMENTS + 8),
+                (_AND, 0, 0, 0xF),
+            ]
+            body += [
+                (_EQUAL, 1, 0, _STREAM),
+                (_EQUAL, 0, 1, _PACKETS),
+                _allow(),
+                (_LOAD, 0, 0, _ARGUMENTS),
+            ]
         else:
             body += [(_EQUAL, 0, 1, family), _allow()]
     if _INET in families:
-        body += [(_EQUAL, 0, 3, _NETLINK), (_LOAD, 0, 0, _ARGUMENTS + 16), (_EQUAL, 0, 1, 0), _allow()]
-    yield from _when(calls.socket, [*body, _errno(_EPERM if _INET not in families else _EAFNOSUPPORT)])
+        body += [
+            (_EQUAL, 0, 3, _NETLINK),
+            (_LOAD, 0, 0, _ARGUMENTS + 16),
+            (_EQUAL, 0, 1, 0),
+            _allow(),
+        ]
+    yield from _when(
+        calls.socket,
+        [*body, _errno(_EPERM if _INET not in families else _EAFNOSUPPORT)],
+    )
 
 
 def _pairs(calls: Calls, reach: Reach) -> Iterator[Instruction]:
@@ -225,12 +264,21 @@ def _when(number: int, body: Sequence[Instruction]) -> list[Instruction]:
 def _argument_is_not_zero(index: int) -> list[Instruction]:
     """Goes on to the next instruction when an argument is not 0, else skips it."""
     low = _ARGUMENTS + 8 * index
-    return [(_LOAD, 0, 0, low), (_EQUAL, 0, 2, 0), (_LOAD, 0, 0, low + 4), (_EQUAL, 1, 0, 0)]
+    return [
+        (_LOAD, 0, 0, low),
+        (_EQUAL, 0, 2, 0),
+        (_LOAD, 0, 0, low + 4),
+        (_EQUAL, 1, 0, 0),
+    ]
 
 
 def _no_set_id(index: int) -> list[Instruction]:
     """Refuses a mode that lets others run a file as its owner or group: outside the sandbox that would hold."""
-    return [(_LOAD, 0, 0, _ARGUMENTS + 8 * index), (_ANY_BIT, 0, 1, _SET_ID), _errno(_EPERM)]
+    return [
+        (_LOAD, 0, 0, _ARGUMENTS + 8 * index),
+        (_ANY_BIT, 0, 1, _SET_ID),
+        _errno(_EPERM),
+    ]
 
 
 def _argument_among(index: int, values: Sequence[int], error: int) -> list[Instruction]:

@@ -20,8 +20,39 @@ Identity: TypeAlias = tuple[int, int]
 _FOLDERS = 1_000
 _FOUND = 100
 _CODE = (
-    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".ts", ".tsx", ".go", ".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".java"),
-    *(".kt", ".rb", ".php", ".cs", ".swift", ".sh", ".sql", ".html", ".css", ".scss", ".vue", ".svelte", ".md", ".rst"),
+    *(
+        ".py",
+        ".pyi",
+        ".js",
+        ".jsx",
+        ".mjs",
+        ".ts",
+        ".tsx",
+        ".go",
+        ".rs",
+        ".c",
+        ".h",
+        ".cc",
+        ".cpp",
+        ".hpp",
+        ".java",
+    ),
+    *(
+        ".kt",
+        ".rb",
+        ".php",
+        ".cs",
+        ".swift",
+        ".sh",
+        ".sql",
+        ".html",
+        ".css",
+        ".scss",
+        ".vue",
+        ".svelte",
+        ".md",
+        ".rst",
+    ),
     *(".png", ".jpg", ".svg", ".lock"),
 )
 """Names that are never looked at closely: most files of most projects."""
@@ -35,7 +66,9 @@ class Secrets(msgspec.Struct, frozen=True):
     identities: frozenset[Identity] = frozenset()
 
 
-def workspace_secrets(workspace: Path, known: AbstractSet[Identity] = frozenset()) -> Secrets:
+def workspace_secrets(
+    workspace: Path, known: AbstractSet[Identity] = frozenset()
+) -> Secrets:
     """The secret files and folders of a workspace, absolute. What was `known` stays secret, whatever git says now."""
     top = str(workspace)
     waiting, looked_at, indexes = [(top, top)], list[str](), list[str]()
@@ -51,10 +84,20 @@ def workspace_secrets(workspace: Path, known: AbstractSet[Identity] = frozenset(
             is_folder = entry.is_dir(follow_symlinks=False)
             if _is_secret(entry.path[len(top) + 1 :], entry.name, is_folder=is_folder):
                 found.setdefault(repository, []).append(os.path.realpath(entry.path))
-            elif is_folder and entry.name != ".git" and not is_build_product(Path(entry.name)):
+            elif (
+                is_folder
+                and entry.name != ".git"
+                and not is_build_product(Path(entry.name))
+            ):
                 waiting.append((entry.path, repository))
-    files = [path for repository, paths in found.items() for path in _untracked(repository, paths[:_FOUND], known)]
-    identities = frozenset(identity for identity in map(_identity, files) if identity is not None)
+    files = [
+        path
+        for repository, paths in found.items()
+        for path in _untracked(repository, paths[:_FOUND], known)
+    ]
+    identities = frozenset(
+        identity for identity in map(_identity, files) if identity is not None
+    )
     return Secrets(tuple(files), (*looked_at, *indexes), identities)
 
 
@@ -62,7 +105,9 @@ def _is_secret(relative: str, name: str, *, is_folder: bool) -> bool:
     """Whether it is hidden. What is in a secret folder never gets here, so of a file only the name matters."""
     if is_folder:
         return is_secret(Path(relative, "file"))
-    return not (name.endswith(_CODE) and not name.startswith(".")) and is_secret(Path(name))
+    return not (name.endswith(_CODE) and not name.startswith(".")) and is_secret(
+        Path(name)
+    )
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":
@@ -73,12 +118,16 @@ def _entries(folder: str) -> "list[os.DirEntry[str]]":
         return []
 
 
-def _untracked(repository: str, paths: list[str], known: AbstractSet[Identity]) -> Iterable[str]:
+def _untracked(
+    repository: str, paths: list[str], known: AbstractSet[Identity]
+) -> Iterable[str]:
     """The paths that git does not track, and those that were `known` as secret: a command can write the index."""
     if not os.path.lexists(f"{repository}/.git"):
         return paths
     names = tracked(repository)
-    folders = {name[:at] for name in names for at, letter in enumerate(name) if letter == "/"}
+    folders = {
+        name[:at] for name in names for at, letter in enumerate(name) if letter == "/"
+    }
     relative = {path: os.path.relpath(path, repository) for path in paths}
     return [
         path

@@ -26,12 +26,21 @@ class TemporaryFolder:
         """The folder."""
         if self._path is None or not self._path.is_dir():
             places = (self._place,) if self._place else _PLACES
-            place = next((place for place in places if os.access(place, os.W_OK | os.X_OK)), places[-1]).resolve()
+            place = next(
+                (place for place in places if os.access(place, os.W_OK | os.X_OK)),
+                places[-1],
+            ).resolve()
             _tidy(place)
-            owner = f"undone-{os.getuid()}" if self._keeps else f"{os.getuid()}-{os.getpid()}"
+            owner = (
+                f"undone-{os.getuid()}"
+                if self._keeps
+                else f"{os.getuid()}-{os.getpid()}"
+            )
             self._path = place / f"hermes-{owner}-{os.urandom(8).hex()}"
             self._path.mkdir(mode=0o700)
-            self._delete = weakref.finalize(self, _delete, self._path, keeps=self._keeps)
+            self._delete = weakref.finalize(
+                self, _delete, self._path, keeps=self._keeps
+            )
         return self._path
 
     def made(self) -> tuple[Path, ...]:
@@ -57,5 +66,9 @@ def _tidy(place: Path) -> None:
     for folder in place.glob(f"hermes-{os.getuid()}-*-*"):
         pid = folder.name.split("-")[2]
         with contextlib.suppress(OSError):
-            if pid.isdigit() and folder.lstat().st_uid == os.getuid() and not Path("/proc", pid).exists():
+            if (
+                pid.isdigit()
+                and folder.lstat().st_uid == os.getuid()
+                and not Path("/proc", pid).exists()
+            ):
                 shutil.rmtree(folder, ignore_errors=True)

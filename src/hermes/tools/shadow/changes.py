@@ -36,22 +36,35 @@ class Changes(msgspec.Struct, frozen=True):
     """Folders that the turn made, to be removed when nothing is left in them."""
 
 
-def changes_of(git: Git, record: Record, ended: Ended, others: Iterable[Record] = ()) -> Changes:
+def changes_of(
+    git: Git, record: Record, ended: Ended, others: Iterable[Record] = ()
+) -> Changes:
     """Compares what was kept with how it ended. `others` are turns that ran at the same time."""
     before = record.whole.trees if record.whole else ()
     found = _between(git, before, ended.trees) if record.whole else {}
     unseen = Unseen(git, before, ended.trees, record.begun.at)
     notes = _hold_back(found, unseen)
     after = dict(ended.states)
-    theirs = {path for other in others for path in other.touched} - record.touched.keys()
+    theirs = {
+        path for other in others for path in other.touched
+    } - record.touched.keys()
     shared = tuple(path for path in found if path in theirs)
     for path in shared:
         del found[path]
     for path, touched in record.touched.items():
         if not touched.late or (path not in found and not _kept_in(git, before, path)):
             found[path] = Change(path, touched.state, after.get(path, ABSENT))
-    changes = tuple(sorted((c for c in found.values() if c.before != c.after), key=lambda change: change.path))
-    notes |= {note.path: note for note in _unkept(record, ended, changes) if note.path not in notes}
+    changes = tuple(
+        sorted(
+            (c for c in found.values() if c.before != c.after),
+            key=lambda change: change.path,
+        )
+    )
+    notes |= {
+        note.path: note
+        for note in _unkept(record, ended, changes)
+        if note.path not in notes
+    }
     return Changes(changes, tuple(notes.values()), shared, _removable(record, changes))
 
 
@@ -62,19 +75,32 @@ def _hold_back(found: dict[bytes, Change], unseen: Unseen) -> dict[bytes, Unkept
         if change.before == ABSENT and (note := unseen.hides(path)):
             found[path] = Change(path, _HELD_BACK, change.after)
             notes[note.path] = note
-    return notes | {note.path: note for note in unseen.notes() if note.path not in notes}
+    return notes | {
+        note.path: note for note in unseen.notes() if note.path not in notes
+    }
 
 
-def _between(git: Git, before: Sequence[Tree], after: Sequence[Tree]) -> dict[bytes, Change]:
+def _between(
+    git: Git, before: Sequence[Tree], after: Sequence[Tree]
+) -> dict[bytes, Change]:
     """The differences of two states of a folder. A repository that is new or gone in it was or is empty."""
     old, new = {tree.root: tree for tree in before}, {tree.root: tree for tree in after}
     found: dict[bytes, Change] = {}
     for root in old.keys() | new.keys():
-        one, two = old.get(root) or Tree(root, EMPTY_TREE), new.get(root) or Tree(root, EMPTY_TREE)
+        one, two = (
+            old.get(root) or Tree(root, EMPTY_TREE),
+            new.get(root) or Tree(root, EMPTY_TREE),
+        )
         if not one.tree or not two.tree:
             continue
-        for change in (*_files(git, one, two), *_permissions(git, one, two), *_folders(git, one, two)):
-            same = found.get(change.path, change)  # the same file as part of another repository
+        for change in (
+            *_files(git, one, two),
+            *_permissions(git, one, two),
+            *_folders(git, one, two),
+        ):
+            same = found.get(
+                change.path, change
+            )  # the same file as part of another repository
             found[change.path] = Change(
                 change.path,
                 same.before if change.before == ABSENT else change.before,
@@ -86,14 +112,25 @@ def _between(git: Git, before: Sequence[Tree], after: Sequence[Tree]) -> dict[by
 def _files(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
     if one.tree == two.tree:
         return
-    out = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", one.tree, two.tree).split(b"\0")
+    out = git.run(
+        "diff-tree",
+        "-r",
+        "-z",
+        "--raw",
+        "--no-renames",
+        "--no-abbrev",
+        one.tree,
+        two.tree,
+    ).split(b"\0")
     old_modes, new_modes = dict(one.modes), dict(two.modes)
     old_marks, new_marks = _marks(one), _marks(two)
     for head, name in zip(out[::2], out[1::2], strict=False):
         mode, new_mode, blob, new_blob, _ = head.decode().lstrip(":").split()
         path = os.path.join(one.root, name)
         before = old_marks.get(path) or _state(mode, blob, old_modes.get(name), one)
-        after = new_marks.get(path) or _state(new_mode, new_blob, new_modes.get(name), two)
+        after = new_marks.get(path) or _state(
+            new_mode, new_blob, new_modes.get(name), two
+        )
         yield Change(path, before, after)
 
 
@@ -113,7 +150,11 @@ def _state(git_mode: str, blob: str, mode: int | None, tree: Tree) -> State:
 
 def _permissions(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
     """Files with the same content whose exact permissions changed; git itself knows only two kinds."""
-    if (one.plain, one.executable, dict(one.modes)) == (two.plain, two.executable, dict(two.modes)):
+    if (one.plain, one.executable, dict(one.modes)) == (
+        two.plain,
+        two.executable,
+        dict(two.modes),
+    ):
         return
     old, new = _contents(git, one), _contents(git, two)
     for path, state in old.items():
@@ -137,32 +178,50 @@ def _folders(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
     """Folders without files that came or went."""
     old, new = set(one.empty), set(two.empty)
     for path in old - new:
-        if not git.has(two.tree, path) and not any(other.startswith(path + b"/") for other in new):
+        if not git.has(two.tree, path) and not any(
+            other.startswith(path + b"/") for other in new
+        ):
             yield Change(os.path.join(one.root, path), FOLDER, ABSENT)
     for path in new - old:
-        if not git.has(one.tree, path) and not any(other.startswith(path + b"/") for other in old):
+        if not git.has(one.tree, path) and not any(
+            other.startswith(path + b"/") for other in old
+        ):
             yield Change(os.path.join(one.root, path), ABSENT, FOLDER)
 
 
 def _kept_in(git: Git, trees: Sequence[Tree], path: bytes) -> bool:
     """Whether the folder's state before the turn has this file."""
-    inside = [tree for tree in trees if tree.tree and path.startswith(os.path.join(tree.root, b""))]
+    inside = [
+        tree
+        for tree in trees
+        if tree.tree and path.startswith(os.path.join(tree.root, b""))
+    ]
     if not inside:
         return False
     tree = max(inside, key=lambda tree: len(tree.root))
     return git.has(tree.tree, os.path.relpath(path, tree.root))
 
 
-def _unkept(record: Record, ended: Ended, changes: Sequence[Change]) -> Iterator[Unkept]:
+def _unkept(
+    record: Record, ended: Ended, changes: Sequence[Change]
+) -> Iterator[Unkept]:
     yield from record.unkept
-    old = {note.path: note for tree in (record.whole.trees if record.whole else ()) for note in tree.unkept}
+    old = {
+        note.path: note
+        for tree in (record.whole.trees if record.whole else ())
+        for note in tree.unkept
+    }
     new = {note.path: note for tree in ended.trees for note in tree.unkept}
     for path in sorted(old.keys() | new.keys()):
         note = old.get(path) or new[path]
         if not note.mark or note.mark != (new[path].mark if path in new else ""):
             yield note
     for change in changes:
-        if change.before.kind == "unkept" and change.before != _HELD_BACK and change.path not in old:
+        if (
+            change.before.kind == "unkept"
+            and change.before != _HELD_BACK
+            and change.path not in old
+        ):
             yield Unkept(change.path, "too large, not readable, or not a file")
 
 
@@ -174,7 +233,12 @@ def _removable(record: Record, changes: Sequence[Change]) -> tuple[bytes, ...]:
     top = min((tree.root for tree in trees if tree.tree), key=len, default=None)
     for change in changes:
         folder = os.path.dirname(change.path)
-        while top and change.before == ABSENT and folder.startswith(os.path.join(top, b"")) and folder not in empty:
+        while (
+            top
+            and change.before == ABSENT
+            and folder.startswith(os.path.join(top, b""))
+            and folder not in empty
+        ):
             made.add(folder)
             folder = os.path.dirname(folder)
     return tuple(sorted(made, key=len, reverse=True))

@@ -20,13 +20,22 @@ _GIT_MODES = {"file": "100644", "link": "120000"}
 def unified(git: Git, changes: Sequence[Change], workspace: bytes) -> str:
     """The diff: paths in the workspace are relative, others absolute; too long a text is cut, and says so."""
     start = os.path.join(workspace, b"")
-    unseen = [change for change in changes if "unkept" in (change.before.kind, change.after.kind)]
+    unseen = [
+        change
+        for change in changes
+        if "unkept" in (change.before.kind, change.after.kind)
+    ]
     changes = [change for change in changes if change not in unseen]
     inside = [change for change in changes if change.path.startswith(start)]
     outside = [change for change in changes if not change.path.startswith(start)]
-    text = _diff(git, inside, len(start)) + _diff(git, outside, 1, "--src-prefix=/", "--dst-prefix=/")
+    text = _diff(git, inside, len(start)) + _diff(
+        git, outside, 1, "--src-prefix=/", "--dst-prefix=/"
+    )
     text += "".join(_permissions(changes, start))
-    text += "".join(f"not shown: {_name(change.path, start)} is or was not kept\n" for change in unseen)
+    text += "".join(
+        f"not shown: {_name(change.path, start)} is or was not kept\n"
+        for change in unseen
+    )
     return _capped(text)
 
 
@@ -58,14 +67,22 @@ def _tree(git: Git, states: Iterable[tuple[bytes, State]]) -> str:
 
 
 def _git_mode(state: State) -> str:
-    return "100755" if state.kind == "file" and state.mode & 0o100 else _GIT_MODES[state.kind]
+    return (
+        "100755"
+        if state.kind == "file" and state.mode & 0o100
+        else _GIT_MODES[state.kind]
+    )
 
 
 def _permissions(changes: Iterable[Change], start: bytes) -> Iterable[str]:
     """Permissions that git does not show."""
     for change in changes:
         old, new = change.before, change.after
-        if old.kind == new.kind == "file" and old.mode != new.mode and _git_mode(old) == _git_mode(new):
+        if (
+            old.kind == new.kind == "file"
+            and old.mode != new.mode
+            and _git_mode(old) == _git_mode(new)
+        ):
             yield f"permissions of {_name(change.path, start)}: {old.mode:04o} -> {new.mode:04o}\n"
 
 
@@ -80,7 +97,9 @@ def _capped(text: str) -> str:
         shown.append(line)
     if len(shown) == len(lines):
         return text
-    return "".join(shown) + f"... {len(lines) - len(shown):,} more lines are not shown\n"
+    return (
+        "".join(shown) + f"... {len(lines) - len(shown):,} more lines are not shown\n"
+    )
 
 
 def display(path: bytes, workspace: Path) -> str:

@@ -52,7 +52,12 @@ class ShadowKeeper:
             try:
                 unkept = await asyncio.to_thread(self._keep, context, kept, paths)
             except (ShadowFailed, OSError) as error:
-                unkept = [Unkept(os.fsencode(context.cwd), await asyncio.to_thread(self._failed, context, error))]
+                unkept = [
+                    Unkept(
+                        os.fsencode(context.cwd),
+                        await asyncio.to_thread(self._failed, context, error),
+                    )
+                ]
         self._tell(context, unkept)
 
     async def finish(self, turn: str, workspace: Path) -> None:
@@ -67,13 +72,17 @@ class ShadowKeeper:
         except (ShadowFailed, OSError) as error:
             log.warning("the end of turn %s was not kept for undo: %s", turn, error)
 
-    def _keep(self, context: ToolContext, kept: _Kept, paths: tuple[Path, ...]) -> list[Unkept]:
+    def _keep(
+        self, context: ToolContext, kept: _Kept, paths: tuple[Path, ...]
+    ) -> list[Unkept]:
         shadow = self._shadows.at(context.cwd)
         folders = [path for path in paths if path.is_dir() and not path.is_symlink()]
         files = {_canonical(path) for path in paths if path not in folders} - kept.files
         unkept: list[Unkept] = []
         if files:
-            unkept += shadow.keep_files(context.session, context.turn, sorted(files), late=kept.whole)
+            unkept += shadow.keep_files(
+                context.session, context.turn, sorted(files), late=kept.whole
+            )
             kept.files |= files
         if (folders or not paths) and not kept.whole:
             unkept += shadow.keep_whole(context.session, context.turn)
@@ -83,9 +92,13 @@ class ShadowKeeper:
     def _failed(self, context: ToolContext, error: Exception) -> str:
         why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
         try:
-            self._shadows.at(context.cwd).note_failure(context.session, context.turn, why)
+            self._shadows.at(context.cwd).note_failure(
+                context.session, context.turn, why
+            )
         except (ShadowFailed, OSError):
-            log.warning("that keeping failed in turn %s was not noted: %s", context.turn, error)
+            log.warning(
+                "that keeping failed in turn %s was not noted: %s", context.turn, error
+            )
         return why
 
     def _tell(self, context: ToolContext, unkept: Iterable[Unkept]) -> None:
@@ -96,7 +109,11 @@ class ShadowKeeper:
             key = (context.cwd, note.why + os.fsdecode(note.path))
             if key not in self._told:
                 self._told.add(key)
-                name = "this folder" if note.path in here else display(note.path, context.cwd)
+                name = (
+                    "this folder"
+                    if note.path in here
+                    else display(note.path, context.cwd)
+                )
                 news.append(f"{name} ({note.why})")
         if news:
             more = f" and {len(news) - _NAMED:,} more" if len(news) > _NAMED else ""

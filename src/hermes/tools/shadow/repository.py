@@ -37,7 +37,16 @@ _CONFIG = """\
 """
 # What any build makes again; in a project without ignore rules it would be most of the files.
 EXCLUDED = (
-    *("node_modules/", "__pycache__/", ".venv/", ".tox/", ".nox/", ".mypy_cache/", ".ruff_cache/", ".pytest_cache/"),
+    *(
+        "node_modules/",
+        "__pycache__/",
+        ".venv/",
+        ".tox/",
+        ".nox/",
+        ".mypy_cache/",
+        ".ruff_cache/",
+        ".pytest_cache/",
+    ),
 )
 _FILES = {
     "HEAD": "ref: refs/heads/none\n",
@@ -78,9 +87,16 @@ class Repository:
         try:
             lock = gitfolder.take_lock(self.folder, _PATIENCE)
         except gitfolder.Busy as error:
-            raise ShadowFailed("another session kept the undo folder busy for too long") from error
+            raise ShadowFailed(
+                "another session kept the undo folder busy for too long"
+            ) from error
         try:
-            gitfolder.make(self.folder, ("objects", "refs", "info", "indexes", "turns"), _FILES, _CONFIG)
+            gitfolder.make(
+                self.folder,
+                ("objects", "refs", "info", "indexes", "turns"),
+                _FILES,
+                _CONFIG,
+            )
             for leftover in self.folder.glob("indexes/*.lock"):
                 leftover.unlink(missing_ok=True)
             yield Git(self.folder, gitfolder.Run(self._git, self.folder, lock, _SLOW))
@@ -96,29 +112,48 @@ class Git:
         self._git = git
 
     def run(
-        self, *arguments: str | bytes, given: bytes = b"", view: View | None = None, may_fail: bool = False
+        self,
+        *arguments: str | bytes,
+        given: bytes = b"",
+        view: View | None = None,
+        may_fail: bool = False,
     ) -> bytes:
         """Runs git and returns what it wrote. Without a view it looks at no folder."""
         return self.run_aloud(*arguments, given=given, view=view, may_fail=may_fail)[0]
 
     def run_aloud(
-        self, *arguments: str | bytes, given: bytes = b"", view: View | None = None, may_fail: bool = False
+        self,
+        *arguments: str | bytes,
+        given: bytes = b"",
+        view: View | None = None,
+        may_fail: bool = False,
     ) -> tuple[bytes, bytes]:
         """The same, also with what it complained about."""
         own = os.fsencode(self.folder)
         view = view or View(own, own, self.folder / "indexes" / "none")
-        environment = {"GIT_WORK_TREE": os.fsdecode(view.top), "GIT_INDEX_FILE": str(view.index)}
+        environment = {
+            "GIT_WORK_TREE": os.fsdecode(view.top),
+            "GIT_INDEX_FILE": str(view.index),
+        }
         try:
             done = self._git(arguments, environment, view.root, given)
         except gitfolder.TooSlow as error:
             raise ShadowFailed(str(error)) from error
         if done.returncode and not may_fail:
-            raise ShadowFailed(f"git {arguments[0]!s} failed: {gitfolder.complaint(done)}")
+            raise ShadowFailed(
+                f"git {arguments[0]!s} failed: {gitfolder.complaint(done)}"
+            )
         return done.stdout, done.stderr
 
     def view(self, root: bytes, top: bytes) -> View:
         """A folder with the file that remembers what was seen in it, so that only what changed is read again."""
-        return View(root, top, self.folder / "indexes" / hashlib.sha256(top + b"\0" + root).hexdigest()[:32])
+        return View(
+            root,
+            top,
+            self.folder
+            / "indexes"
+            / hashlib.sha256(top + b"\0" + root).hexdigest()[:32],
+        )
 
     def write_blob(self, data: bytes) -> str:
         """Keeps a content and returns its name. Ours is as good as git's, and needs no process."""
@@ -137,14 +172,20 @@ class Git:
         wanted = dict.fromkeys(names)
         if not wanted:
             return {}
-        out = self.run("cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
+        out = self.run(
+            "cat-file",
+            "--batch",
+            given="".join(f"{name}\n" for name in wanted).encode(),
+        )
         found: dict[str, bytes] = {}
         place = 0
         for name in wanted:
             end = out.index(b"\n", place)
             head = out[place:end].split()
             if head[-1] == b"missing":
-                raise ShadowFailed(f"a kept file ({name[:8]}) is gone from the undo folder")
+                raise ShadowFailed(
+                    f"a kept file ({name[:8]}) is gone from the undo folder"
+                )
             size = int(head[2])
             found[name] = out[end + 1 : end + 1 + size]
             place = end + size + 2
@@ -152,7 +193,9 @@ class Git:
 
     def has(self, tree: str, path: bytes) -> bool:
         """Whether a kept tree has something at `path`."""
-        out = self.run("cat-file", "--batch-check", "-z", given=tree.encode() + b":" + path + b"\0")
+        out = self.run(
+            "cat-file", "--batch-check", "-z", given=tree.encode() + b":" + path + b"\0"
+        )
         return not out.rstrip().endswith(b"missing")
 
 

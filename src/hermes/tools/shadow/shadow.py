@@ -19,7 +19,18 @@ from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
 from hermes.tools.shadow.changes import Change, Changes, changes_of
 from hermes.tools.shadow.difference import display, unified
-from hermes.tools.shadow.record import Begun, Ended, Line, Record, Touched, Tree, Unkept, Whole, append, read
+from hermes.tools.shadow.record import (
+    Begun,
+    Ended,
+    Line,
+    Record,
+    Touched,
+    Tree,
+    Unkept,
+    Whole,
+    append,
+    read,
+)
 from hermes.tools.shadow.repository import Git, Repository, blob_id
 from hermes.tools.shadow.restore import Conflict, carry_out, plan
 from hermes.tools.shadow.state import ABSENT, FOLDER, drop_draft, read_state
@@ -47,7 +58,13 @@ class Shadows:
     """Makes the shadows of all working directories, under one folder."""
 
     def __init__(
-        self, home: Path, *, environment: Mapping[str, str], user_home: Path, clock: Clock, limits: Limits | None = None
+        self,
+        home: Path,
+        *,
+        environment: Mapping[str, str],
+        user_home: Path,
+        clock: Clock,
+        limits: Limits | None = None,
     ) -> None:
         self.folder = Path(os.path.realpath(home)) / "undo"
         self._environment = environment
@@ -85,7 +102,9 @@ class Shadows:
 class Shadow:
     """One working directory's past."""
 
-    def __init__(self, shadows: Shadows, workspace: Path, repository: Repository) -> None:
+    def __init__(
+        self, shadows: Shadows, workspace: Path, repository: Repository
+    ) -> None:
         self._shadows = shadows
         self._root = os.fsencode(workspace)
         self._repository = repository
@@ -95,12 +114,21 @@ class Shadow:
         """Whether something was kept for a turn."""
         return self._file(turn).exists()
 
-    def keep_files(self, session: str, turn: str, paths: Iterable[bytes], *, late: bool) -> list[Unkept]:
+    def keep_files(
+        self, session: str, turn: str, paths: Iterable[bytes], *, late: bool
+    ) -> list[Unkept]:
         """Keeps named files as they are now. Returns what could not be kept."""
         with self._repository.locked() as git:
-            touched = [Touched(path, read_state(path, git.write_blob), late, _missing(path)) for path in paths]
+            touched = [
+                Touched(path, read_state(path, git.write_blob), late, _missing(path))
+                for path in paths
+            ]
             self._append(session, turn, *touched)
-        return [Unkept(t.path, "too large, not readable, or not a file") for t in touched if t.state.kind == "unkept"]
+        return [
+            Unkept(t.path, "too large, not readable, or not a file")
+            for t in touched
+            if t.state.kind == "unkept"
+        ]
 
     def keep_whole(self, session: str, turn: str) -> list[Unkept]:
         """Keeps the working directory as it is now. Returns what could not be kept."""
@@ -129,7 +157,13 @@ class Shadow:
                 append(self._file(turn), self._ending(git, record))
 
     def undo(
-        self, turns: Sequence[str], *, session: str, undo: str, force: bool = False, helps: Helps = _nobody
+        self,
+        turns: Sequence[str],
+        *,
+        session: str,
+        undo: str,
+        force: bool = False,
+        helps: Helps = _nobody,
     ) -> Outcome:
         """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn.
 
@@ -150,22 +184,37 @@ class Shadow:
                 found = self._sealed(git, record, helps)
                 planned = plan(found, force=force)
                 paths = [change.path for change in planned.wanted]
-                kept = [Touched(path, read_state(path, git.write_blob), False, _missing(path)) for path in paths]
-                self._append(session, undo, *kept)  # before anything is written: this can be taken back too
+                kept = [
+                    Touched(
+                        path, read_state(path, git.write_blob), False, _missing(path)
+                    )
+                    for path in paths
+                ]
+                self._append(
+                    session, undo, *kept
+                )  # before anything is written: this can be taken back too
                 done, failed = carry_out(git, planned.wanted, found.removable)
                 restored |= dict.fromkeys(done)
-                conflicts |= {conflict.path: conflict for conflict in (*planned.conflicts, *failed)}
+                conflicts |= {
+                    conflict.path: conflict
+                    for conflict in (*planned.conflicts, *failed)
+                }
                 unkept |= {note.path: note for note in found.unkept}
             record = read(self._file(undo))
             if record:
                 append(self._file(undo), self._ending(git, record))
         return Outcome(
             tuple(self._name(path) for path in restored),
-            tuple((self._name(conflict.path), conflict.why) for conflict in conflicts.values()),
+            tuple(
+                (self._name(conflict.path), conflict.why)
+                for conflict in conflicts.values()
+            ),
             tuple((self._name(note.path), note.why) for note in unkept.values()),
         )
 
-    def deletes(self, turns: Sequence[str], *, force: bool = False, helps: Helps = _nobody) -> tuple[str, ...]:
+    def deletes(
+        self, turns: Sequence[str], *, force: bool = False, helps: Helps = _nobody
+    ) -> tuple[str, ...]:
         """The files that undoing these turns, newest first, would delete, because the turns created them."""
         newest: dict[bytes, Change] = {}
         oldest: dict[bytes, Change] = {}
@@ -196,12 +245,19 @@ class Shadow:
                 return ""
             found = self._changes(git, record, helps)
             text = unified(git, found.changes, self._root)
-        notes = [f"not kept: {self._name(note.path)} ({note.why})\n" for note in found.unkept]
+        notes = [
+            f"not kept: {self._name(note.path)} ({note.why})\n" for note in found.unkept
+        ]
         return text + "".join(notes)
 
     def _changes(self, git: Git, record: Record, helps: Helps) -> Changes:
         """What a turn changed, or has changed so far."""
-        return changes_of(git, record, record.ended or self._ending(git, record), self._others(record, helps))
+        return changes_of(
+            git,
+            record,
+            record.ended or self._ending(git, record),
+            self._others(record, helps),
+        )
 
     def _sealed(self, git: Git, record: Record, helps: Helps) -> Changes:
         """What a turn changed. One that never ended ends now: what was changed since can't be told apart."""
@@ -213,7 +269,9 @@ class Shadow:
         return changes_of(git, record, ended, self._others(record, helps))
 
     def _ending(self, git: Git, record: Record) -> Ended:
-        states = tuple((path, read_state(path, git.write_blob)) for path in record.touched)
+        states = tuple(
+            (path, read_state(path, git.write_blob)) for path in record.touched
+        )
         trees = self._trees(git) if record.whole else ()
         return Ended(self._shadows.clock.now(), states, trees)
 
@@ -232,16 +290,26 @@ class Shadow:
         ]
 
     def _trees(self, git: Git) -> tuple[Tree, ...]:
-        return keep_trees(git, self._root, self._shadows.own_folders, self._shadows.limits)
+        return keep_trees(
+            git, self._root, self._shadows.own_folders, self._shadows.limits
+        )
 
     def _append(self, session: str, turn: str, *lines: Line) -> None:
         file = self._file(turn)
-        begun = [] if file.exists() else [Begun(session, turn, self._root, self._shadows.clock.now())]
+        begun = (
+            []
+            if file.exists()
+            else [Begun(session, turn, self._root, self._shadows.clock.now())]
+        )
         append(file, *begun, *lines)
 
     def _file(self, turn: str) -> Path:
         """Turns are named by whoever wrote the log, perhaps in another place: the name must not lead anywhere."""
-        return self._repository.folder / "turns" / f"{blob_id(turn.encode(errors='surrogatepass'))}.jsonl"
+        return (
+            self._repository.folder
+            / "turns"
+            / f"{blob_id(turn.encode(errors='surrogatepass'))}.jsonl"
+        )
 
     def _name(self, path: bytes) -> str:
         return display(path, self.workspace)

@@ -91,7 +91,9 @@ def drop_draft(path: bytes) -> None:
 
 
 def _draft(path: bytes) -> bytes:
-    return os.path.join(os.path.dirname(path), b".hermes-undo-" + blob_id(path)[:12].encode())
+    return os.path.join(
+        os.path.dirname(path), b".hermes-undo-" + blob_id(path)[:12].encode()
+    )
 
 
 def is_led_astray(path: bytes) -> bool:
@@ -109,7 +111,9 @@ def _clear(path: bytes) -> None:
 
 
 def _write(path: bytes, content: bytes, mode: int) -> None:
-    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    handle = os.open(
+        path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+    )
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         os.fchmod(handle, mode)

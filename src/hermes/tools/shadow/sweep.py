@@ -16,7 +16,9 @@ MOST_BYTES = 2 * 1024**3
 _DAY = 86_400.0
 
 
-def sweep(shadows: Shadows, *, most_bytes: int = MOST_BYTES, always: bool = False) -> str:
+def sweep(
+    shadows: Shadows, *, most_bytes: int = MOST_BYTES, always: bool = False
+) -> str:
     """Once a day, drops what is too old or too much. Returns a sentence about that; empty when there was nothing."""
     now = shadows.clock.now()
     stamp = shadows.folder / "swept"
@@ -44,7 +46,9 @@ def _drop(shadows: Shadows, files: Iterable[Path]) -> int:
     for file in files:
         by_folder.setdefault(file.parent.parent, []).append(file)
         if record := read(file):
-            add_workspace(Path(os.fsdecode(record.begun.workspace)))  # so that git is not taken from there
+            add_workspace(
+                Path(os.fsdecode(record.begun.workspace))
+            )  # so that git is not taken from there
     for folder, records in by_folder.items():
         with Repository(folder, shadows.git).locked() as git:
             for file in records:
@@ -59,7 +63,11 @@ def _collect(git: Git) -> None:
         index.unlink()
     records = [read(file) for file in (git.folder / "turns").glob("*.jsonl")]
     names = sorted({name for record in records if record for name in _names(record)})
-    kinds = git.run("cat-file", "--batch-check", given="".join(f"{name}\n" for name in names).encode())
+    kinds = git.run(
+        "cat-file",
+        "--batch-check",
+        given="".join(f"{name}\n" for name in names).encode(),
+    )
     lines = [line.split() for line in kinds.decode().splitlines()]
     entries = [
         f"{'040000' if kind[0] == 'tree' else '100644'} {kind[0]} {name}\t{name}\n"
@@ -93,4 +101,8 @@ def _age(file: Path) -> float:
 
 
 def _size(folder: Path) -> int:
-    return sum(Path(place, name).lstat().st_size for place, _, names in os.walk(folder) for name in names)
+    return sum(
+        Path(place, name).lstat().st_size
+        for place, _, names in os.walk(folder)
+        for name in names
+    )

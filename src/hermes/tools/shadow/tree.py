@@ -59,17 +59,27 @@ class _Listing:
         return (self.known | self.new) - self.gone
 
 
-def keep_trees(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits) -> tuple[Tree, ...]:
+def keep_trees(
+    git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits
+) -> tuple[Tree, ...]:
     """Keeps a folder and, each for itself, the repositories in it."""
     waiting, done = [root], list[Tree]()
     while waiting and len(done) <= MOST_INNER:
         tree, inner = _keep_tree(git, waiting.pop(0), leave_out, limits)
         done.append(tree)
         waiting += [os.path.join(tree.root, path) for path in inner]
-    return (*done, *(_refused(path, f"more than {MOST_INNER} repositories are in the folder") for path in waiting))
+    return (
+        *done,
+        *(
+            _refused(path, f"more than {MOST_INNER} repositories are in the folder")
+            for path in waiting
+        ),
+    )
 
 
-def _keep_tree(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits) -> tuple[Tree, list[bytes]]:
+def _keep_tree(
+    git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits
+) -> tuple[Tree, list[bytes]]:
     view = _view(git, root)
     rules = _rules(view, leave_out)
     listing = ("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *rules)
@@ -85,19 +95,31 @@ def _keep_tree(git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits)
         return _refused(root, f"it has more than {limits.files:,} files"), inner
     infos, closed = _look(root, found)
     left = _left_out(root, infos, found)
-    size = sum(infos[path].st_size for path in ((found.new | found.changed) & infos.keys()) - left.keys())
+    size = sum(
+        infos[path].st_size
+        for path in ((found.new | found.changed) & infos.keys()) - left.keys()
+    )
     if size > limits.size:
-        return _refused(root, f"it has more than {limits.size // 1024**2:,} MB of new files"), inner
+        return _refused(
+            root, f"it has more than {limits.size // 1024**2:,} MB of new files"
+        ), inner
     try:
         _update(git, view, found, infos, left.keys())
     except ShadowFailed:
-        view.index.unlink(missing_ok=True)  # whatever is wrong with it, the next time begins anew
+        view.index.unlink(
+            missing_ok=True
+        )  # whatever is wrong with it, the next time begins anew
         raise
     if full:
-        empty, _ = _empty_folders(root, _Listing(git.run(*listing, "--directory", view=view)).folders)
+        empty, _ = _empty_folders(
+            root, _Listing(git.run(*listing, "--directory", view=view)).folders
+        )
     kept = {path: info for path, info in infos.items() if path not in left}
     name = _write_tree(git, view) if kept else EMPTY_TREE
-    notes = {note.path: note for note in (*closed_folders(complaints, view), *closed, *left.values())}
+    notes = {
+        note.path: note
+        for note in (*closed_folders(complaints, view), *closed, *left.values())
+    }
     empty = tuple(path for path in empty if os.path.join(root, path) not in notes)
     ignored = note_ignored(git, view, rules, set(map(os.fsencode, leave_out)))
     return Tree(root, name, *_modes(kept), empty, tuple(notes.values()), ignored), inner
@@ -111,7 +133,15 @@ def _view(git: Git, root: bytes) -> View:
     if top in (root, b"/"):
         return git.view(root, root)
     view = git.view(root, top)
-    ignored = git.run("check-ignore", "-z", "--no-index", "--stdin", given=b"./\0", view=view, may_fail=True)
+    ignored = git.run(
+        "check-ignore",
+        "-z",
+        "--no-index",
+        "--stdin",
+        given=b"./\0",
+        view=view,
+        may_fail=True,
+    )
     return git.view(root, root) if ignored else view
 
 
@@ -141,8 +171,15 @@ def _rules(view: View, leave_out: Iterable[Path]) -> list[bytes]:
     private = os.path.join(view.top, b".git/info/exclude")
     if os.path.isfile(private):
         rules.append(b"--exclude-from=" + private)
-    own = (folder for folder in map(os.fsencode, leave_out) if folder.startswith(os.path.join(view.root, b"")))
-    return rules + [b"--exclude=/" + _literal(os.path.relpath(folder, view.top)) + b"/" for folder in own]
+    own = (
+        folder
+        for folder in map(os.fsencode, leave_out)
+        if folder.startswith(os.path.join(view.root, b""))
+    )
+    return rules + [
+        b"--exclude=/" + _literal(os.path.relpath(folder, view.top)) + b"/"
+        for folder in own
+    ]
 
 
 def _literal(path: bytes) -> bytes:
@@ -152,7 +189,9 @@ def _literal(path: bytes) -> bytes:
     return path
 
 
-def _look(root: bytes, found: _Listing) -> tuple[dict[bytes, os.stat_result], list[Unkept]]:
+def _look(
+    root: bytes, found: _Listing
+) -> tuple[dict[bytes, os.stat_result], list[Unkept]]:
     """What is known of each file, and which are behind a closed door: git takes those for gone."""
     infos: dict[bytes, os.stat_result] = {}
     closed: list[Unkept] = []
@@ -164,15 +203,25 @@ def _look(root: bytes, found: _Listing) -> tuple[dict[bytes, os.stat_result], li
             closed.append(Unkept(start + path, "not readable"))
         except OSError:  # gone since git looked: the same as if it had been gone then
             continue
-    return {path: info for path, info in infos.items() if path not in found.gone}, closed
+    return {
+        path: info for path, info in infos.items() if path not in found.gone
+    }, closed
 
 
-def _left_out(root: bytes, infos: Mapping[bytes, os.stat_result], found: _Listing) -> dict[bytes, Unkept]:
+def _left_out(
+    root: bytes, infos: Mapping[bytes, os.stat_result], found: _Listing
+) -> dict[bytes, Unkept]:
     """Files that are too large or can't be read."""
     start = os.path.join(root, b"")
-    large = {path: info for path, info in infos.items() if info.st_size > BIGGEST and stat.S_ISREG(info.st_mode)}
+    large = {
+        path: info
+        for path, info in infos.items()
+        if info.st_size > BIGGEST and stat.S_ISREG(info.st_mode)
+    }
     left = {
-        path: Unkept(start + path, f"larger than {BIGGEST // 1024**2} MB", unkept(info).blob)
+        path: Unkept(
+            start + path, f"larger than {BIGGEST // 1024**2} MB", unkept(info).blob
+        )
         for path, info in large.items()
     }
     for path in (found.new | found.changed) & infos.keys() - large.keys():
@@ -182,21 +231,46 @@ def _left_out(root: bytes, infos: Mapping[bytes, os.stat_result], found: _Listin
 
 
 def _update(
-    git: Git, view: View, found: _Listing, infos: Mapping[bytes, os.stat_result], left: AbstractSet[bytes]
+    git: Git,
+    view: View,
+    found: _Listing,
+    infos: Mapping[bytes, os.stat_result],
+    left: AbstractSet[bytes],
 ) -> None:
     """Takes what is new or changed into the index, and what is gone out of it."""
-    links = {path for path in found.new if path in infos and stat.S_ISLNK(infos[path].st_mode)}
+    links = {
+        path
+        for path in found.new
+        if path in infos and stat.S_ISLNK(infos[path].st_mode)
+    }
     changed = {path for path in found.changed if not _is_below(path, links)}
-    lost = {path for path in changed if path not in infos or stat.S_ISDIR(infos[path].st_mode)}
+    lost = {
+        path
+        for path in changed
+        if path not in infos or stat.S_ISDIR(infos[path].st_mode)
+    }
     drop = found.gone | lost | (left & found.known)
     fresh = ((found.new & infos.keys()) | changed) - drop - left
     if drop:
-        git.run("update-index", "-z", "--force-remove", "--stdin", given=_listed(drop), view=view)
-    pack = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1") if len(fresh) > _MANY else ()
+        git.run(
+            "update-index",
+            "-z",
+            "--force-remove",
+            "--stdin",
+            given=_listed(drop),
+            view=view,
+        )
+    pack = (
+        ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1")
+        if len(fresh) > _MANY
+        else ()
+    )
     adding = ("update-index", "-z", "--add", "--replace", "--remove", "--stdin")
     ordered = sorted(fresh)
     for start in range(0, len(ordered), _BATCH):
-        git.run(*pack, *adding, given=_listed(ordered[start : start + _BATCH]), view=view)
+        git.run(
+            *pack, *adding, given=_listed(ordered[start : start + _BATCH]), view=view
+        )
 
 
 def _is_below(path: bytes, links: set[bytes]) -> bool:
@@ -211,12 +285,26 @@ def _listed(paths: Iterable[bytes]) -> bytes:
     return b"".join(path + b"\0" for path in sorted(paths))
 
 
-def _modes(infos: Mapping[bytes, os.stat_result]) -> tuple[int, int, tuple[tuple[bytes, int], ...]]:
+def _modes(
+    infos: Mapping[bytes, os.stat_result],
+) -> tuple[int, int, tuple[tuple[bytes, int], ...]]:
     """The usual permissions of plain and executable files, and the files that have others."""
-    modes = {path: stat.S_IMODE(info.st_mode) for path, info in infos.items() if stat.S_ISREG(info.st_mode)}
+    modes = {
+        path: stat.S_IMODE(info.st_mode)
+        for path, info in infos.items()
+        if stat.S_ISREG(info.st_mode)
+    }
     plain = _usual((mode for mode in modes.values() if not mode & stat.S_IXUSR), 0o644)
     executable = _usual((mode for mode in modes.values() if mode & stat.S_IXUSR), 0o755)
-    return plain, executable, tuple((path, mode) for path, mode in modes.items() if mode not in (plain, executable))
+    return (
+        plain,
+        executable,
+        tuple(
+            (path, mode)
+            for path, mode in modes.items()
+            if mode not in (plain, executable)
+        ),
+    )
 
 
 def _usual(modes: Iterable[int], default: int) -> int:
@@ -224,7 +312,9 @@ def _usual(modes: Iterable[int], default: int) -> int:
     return most[0][0] if most else default
 
 
-def _empty_folders(root: bytes, folders: Iterable[bytes]) -> tuple[tuple[bytes, ...], bool]:
+def _empty_folders(
+    root: bytes, folders: Iterable[bytes]
+) -> tuple[tuple[bytes, ...], bool]:
     """The innermost folders without any file in them, and whether there are others that have files."""
     empty: list[bytes] = []
     full = False

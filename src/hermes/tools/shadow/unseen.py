@@ -42,7 +42,9 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(tuple[Ignored, ...]).decode
 
 
-def note_ignored(git: Git, view: View, rules: Iterable[bytes], own: AbstractSet[bytes]) -> str:
+def note_ignored(
+    git: Git, view: View, rules: Iterable[bytes], own: AbstractSet[bytes]
+) -> str:
     """Notes what git ignores in a folder. Returns the note's name; empty for nothing. What git and Hermes do in their
     `own` folders is their affair: only whether those are there is noted."""
     out = git.run("ls-files", "-z", "-o", "-i", "--directory", *rules, view=view)
@@ -50,7 +52,9 @@ def note_ignored(git: Git, view: View, rules: Iterable[bytes], own: AbstractSet[
     found: list[Ignored] = []
     for path in sorted(filter(None, out.split(b"\0"))):
         is_own = (start + path).rstrip(b"/") in own
-        mark, looked_at = (_THERE, 0) if is_own else _mark(start + path, min(left, _IN_A_FOLDER))
+        mark, looked_at = (
+            (_THERE, 0) if is_own else _mark(start + path, min(left, _IN_A_FOLDER))
+        )
         left -= looked_at
         found.append(Ignored(path, mark))
     if os.path.lexists(start + b".git"):
@@ -67,13 +71,19 @@ def closed_folders(complaints: bytes, view: View) -> Iterator[Unkept]:
 class Unseen:
     """What was there before a turn without having been kept."""
 
-    def __init__(self, git: Git, before: Sequence[Tree], after: Sequence[Tree], began: float) -> None:
+    def __init__(
+        self, git: Git, before: Sequence[Tree], after: Sequence[Tree], began: float
+    ) -> None:
         self._roots = {tree.root: tree for tree in before}
         self._noted = {note.path for tree in before for note in tree.unkept}
         old, new = _ignored(git, before), _ignored(git, after)
         self._places = {path.rstrip(b"/") for path in old}
         self._began = began - _SLACK
-        self._changed = [path for path in old.keys() | new.keys() if not _is_same(old.get(path), new.get(path))]
+        self._changed = [
+            path
+            for path in old.keys() | new.keys()
+            if not _is_same(old.get(path), new.get(path))
+        ]
         self._gone = old.keys() - new.keys()
 
     def hides(self, path: bytes) -> Unkept | None:
@@ -81,7 +91,9 @@ class Unseen:
         for place in _upwards(path):
             if place in self._places:
                 return Unkept(place, IGNORED)
-            if place in self._noted or (place in self._roots and not self._roots[place].tree):
+            if place in self._noted or (
+                place in self._roots and not self._roots[place].tree
+            ):
                 return Unkept(place, _UNKNOWN)
             if place in self._roots:
                 break
@@ -89,11 +101,18 @@ class Unseen:
 
     def notes(self) -> Iterator[Unkept]:
         """What git ignores that has changed, or may have: undo leaves it as it is."""
-        told = sorted(path for path in self._changed if path in self._gone or not _is_made_again(path))
+        told = sorted(
+            path
+            for path in self._changed
+            if path in self._gone or not _is_made_again(path)
+        )
         for path in told[:_NAMED]:
             yield Unkept(path.rstrip(b"/"), IGNORED)
         if rest := told[_NAMED:]:
-            yield Unkept(os.path.dirname(rest[0].rstrip(b"/")), f"{len(rest):,} more that git ignores are not kept")
+            yield Unkept(
+                os.path.dirname(rest[0].rstrip(b"/")),
+                f"{len(rest):,} more that git ignores are not kept",
+            )
 
     def _is_older(self, path: bytes) -> bool:
         """Whether a file that is new here was written before the turn."""
@@ -129,7 +148,10 @@ def _folder_mark(folder: bytes, most: int) -> tuple[str, int]:
                     waiting.append(entry.path)
                     digest.update(entry.path + b"\0")
                 else:
-                    digest.update(entry.path + unkept(entry.stat(follow_symlinks=False)).blob.encode())
+                    digest.update(
+                        entry.path
+                        + unkept(entry.stat(follow_symlinks=False)).blob.encode()
+                    )
     return digest.hexdigest(), count
 
 
@@ -137,7 +159,11 @@ def _ignored(git: Git, trees: Iterable[Tree]) -> dict[bytes, str]:
     """What is ignored in some trees, absolute, with its marks."""
     named = [tree for tree in trees if tree.ignored]
     notes = git.read_blobs(tree.ignored for tree in named)
-    return {os.path.join(tree.root, one.path): one.mark for tree in named for one in _decode(notes[tree.ignored])}
+    return {
+        os.path.join(tree.root, one.path): one.mark
+        for tree in named
+        for one in _decode(notes[tree.ignored])
+    }
 
 
 def _is_same(one: str | None, two: str | None) -> bool:
@@ -146,7 +172,9 @@ def _is_same(one: str | None, two: str | None) -> bool:
 
 def _is_made_again(path: bytes) -> bool:
     """Whether any build makes it again, so that a change of it is no news."""
-    return os.path.basename(path.rstrip(b"/")).decode(errors="replace") + "/" in EXCLUDED
+    return (
+        os.path.basename(path.rstrip(b"/")).decode(errors="replace") + "/" in EXCLUDED
+    )
 
 
 def _upwards(path: bytes) -> Iterator[bytes]:

@@ -56,7 +56,9 @@ class WebTools:
 
     @tool("web_fetch", effect="network")
     async def web_fetch(
-        self, context: ToolContext, url: Annotated[str, Meta(description="http(s) address.")]
+        self,
+        context: ToolContext,
+        url: Annotated[str, Meta(description="http(s) address.")],
     ) -> ToolResult:
         """Fetches a public web page as Markdown; also JSON, feeds, text and pictures. Runs no scripts."""
         self._keep_secrets(url)
@@ -71,13 +73,21 @@ class WebTools:
     def _searcher(self) -> "Searcher":
         from hermes.tools.web.build import build_searcher
 
-        return build_searcher(self._settings, self._secrets, self._environment, self._resolver)
+        return build_searcher(
+            self._settings, self._secrets, self._environment, self._resolver
+        )
 
     @cached_property
     def _reader(self) -> "PageReader":
         from hermes.tools.web.build import build_reader
 
-        return build_reader(self._settings, self._folder, self._environment, self._resolver, self._digest)
+        return build_reader(
+            self._settings,
+            self._folder,
+            self._environment,
+            self._resolver,
+            self._digest,
+        )
 
 
 def web_tools(

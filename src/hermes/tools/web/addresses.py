@@ -50,7 +50,14 @@ _UNNAMED_V6 = (
 _MAPPED = "::ffff:0:0/96"
 _NAT64 = "64:ff9b::/96"
 _ISATAP = (0x00005EFE, 0x02005EFE)
-_LINK = ("169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::/64")
+_LINK = (
+    "169.254.0.0/16",
+    "168.63.129.16/32",
+    "100.100.100.200/32",
+    "fe80::/10",
+    "fd00:ec2::254/128",
+    "fd20:ce::/64",
+)
 
 
 def why_forbidden(address: Address) -> str:
@@ -70,7 +77,9 @@ def why_forbidden(address: Address) -> str:
 def carried_v4(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address that an IPv6 one leads to: mapped, translated (NAT64) or in an ISATAP interface."""
     number = int(address)
-    if address in ipaddress.ip_network(_MAPPED) or address in ipaddress.ip_network(_NAT64):
+    if address in ipaddress.ip_network(_MAPPED) or address in ipaddress.ip_network(
+        _NAT64
+    ):
         return IPv4Address(number & 0xFFFFFFFF)
     if (number >> 32) & 0xFFFFFFFF in _ISATAP:
         carried = IPv4Address(number & 0xFFFFFFFF)
@@ -90,11 +99,20 @@ def is_own(address: Address) -> bool:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((str(address), 0))  # sends nothing; only one's own addresses can be bound
+            probe.bind(
+                (str(address), 0)
+            )  # sends nothing; only one's own addresses can be bound
     except OSError:
         return False
     return True
 
 
 def _reason(address: Address, networks: tuple[tuple[str, str], ...]) -> str:
-    return next((reason for network, reason in networks if address in ipaddress.ip_network(network)), "")
+    return next(
+        (
+            reason
+            for network, reason in networks
+            if address in ipaddress.ip_network(network)
+        ),
+        "",
+    )

@@ -13,7 +13,14 @@ from hermes.tools.web.fetch import Digest, PageReader
 from hermes.tools.web.gate import Gate, Resolver, read_allowed, system_resolver
 from hermes.tools.web.search import Searcher
 
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
+_PROXIES = (
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+)
 
 
 def build_gate(settings: Web, resolver: Resolver | None = None) -> Gate:
@@ -31,34 +38,49 @@ def build_reader(
     digest: Digest | None = None,
 ) -> PageReader:
     """What reads pages."""
-    return PageReader(_client(settings, environment, build_gate(settings, resolver)), folder, digest)
+    return PageReader(
+        _client(settings, environment, build_gate(settings, resolver)), folder, digest
+    )
 
 
 def build_searcher(
-    settings: Web, secrets: Secrets, environment: Mapping[str, str], resolver: Resolver | None = None
+    settings: Web,
+    secrets: Secrets,
+    environment: Mapping[str, str],
+    resolver: Resolver | None = None,
 ) -> Searcher:
     """What searches. The SearXNG of the settings may be private; only its own client reaches it."""
     client = trusted = _client(settings, environment, build_gate(settings, resolver))
     if settings.searxng_url:
         host = urlsplit(settings.searxng_url).netloc
         _require_host("web.searxng_url", host)
-        trusted = WebClient(Gate((host,), resolver=resolver or system_resolver), _limits(settings))
+        trusted = WebClient(
+            Gate((host,), resolver=resolver or system_resolver), _limits(settings)
+        )
     return Searcher(choose(settings, secrets, client, trusted))
 
 
 def _client(settings: Web, environment: Mapping[str, str], gate: Gate) -> WebClient:
     proxy = settings.proxy
     if proxy == "environment":
-        proxy = next((environment[name] for name in _PROXIES if environment.get(name)), "")
+        proxy = next(
+            (environment[name] for name in _PROXIES if environment.get(name)), ""
+        )
     return WebClient(gate, _limits(settings), proxy=proxy)
 
 
 def _limits(settings: Web) -> Limits:
-    return Limits(size=settings.max_bytes, total=settings.timeout, connect=min(10.0, settings.timeout))
+    return Limits(
+        size=settings.max_bytes,
+        total=settings.timeout,
+        connect=min(10.0, settings.timeout),
+    )
 
 
 def _require_host(key: str, entry: str) -> None:
     try:
         read_allowed(entry)
     except ToolFailed as error:
-        raise ToolFailed(f"The setting {key} holds {entry!r}, which is not a host.") from error
+        raise ToolFailed(
+            f"The setting {key} holds {entry!r}, which is not a host."
+        ) from error

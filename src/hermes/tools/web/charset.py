@@ -10,8 +10,18 @@ _KNOWN = """
     mac-cyrillic cp874 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb2312 gbk gb18030 big5 big5hkscs
     euc_jp iso2022_jp shift_jis cp932 euc_kr cp949
 """
-_WIDER = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_WIDER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+}
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 _IN_HEADER = r"(?i)charset\s*=\s*[\"']?([a-z0-9_.:-]{1,40})"
 _IN_PAGE = rb"(?i)<meta[^>]{0,300}charset\s{0,10}=\s{0,10}[\"']?([a-z0-9_.:-]{1,40})"
 _IN_XML = rb"(?i)^\s{0,100}<\?xml[^>]{0,200}encoding\s{0,10}=\s{0,10}[\"']([a-z0-9_.:-]{1,40})"
@@ -39,7 +49,9 @@ def decode(body: bytes, content_type: str = "") -> str:
     if declared.startswith("utf-16"):
         return body.decode(declared, errors="replace")
     try:
-        return body.decode("utf-8")  # text in another charset is hardly ever valid UTF-8 by chance
+        return body.decode(
+            "utf-8"
+        )  # text in another charset is hardly ever valid UTF-8 by chance
     except UnicodeDecodeError as error:
         cut_at_end = error.end >= len(body) - 3 and error.start > len(body) - 4
         if declared == "utf-8" or (not declared and cut_at_end):
@@ -57,7 +69,9 @@ def _declared(body: bytes, content_type: str) -> str:
     start = body[:_SEEN]
     found = re.search(_IN_XML, start) or re.search(_IN_PAGE, start)
     known = _known(found[1].decode("ascii")) if found else ""
-    return "utf-8" if known.startswith("utf-16") else known  # a page whose own tag could be read is not UTF-16
+    return (
+        "utf-8" if known.startswith("utf-16") else known
+    )  # a page whose own tag could be read is not UTF-16
 
 
 def is_known(name: str) -> bool:
@@ -67,7 +81,12 @@ def is_known(name: str) -> bool:
 
 def _known(name: str) -> str:
     plain = name.strip().lower()
-    for spelling in (plain, _OTHER_NAMES.get(plain, ""), _PREFIX.sub("cp", plain), plain.removeprefix("x-")):
+    for spelling in (
+        plain,
+        _OTHER_NAMES.get(plain, ""),
+        _PREFIX.sub("cp", plain),
+        plain.removeprefix("x-"),
+    ):
         try:
             found = codecs.lookup(spelling).name
         except (LookupError, ValueError):

@@ -69,7 +69,12 @@ class WebClient:
     """Fetches through a gate."""
 
     def __init__(
-        self, gate: Gate, limits: Limits | None = None, *, proxy: str = "", trust: "ssl.SSLContext | None" = None
+        self,
+        gate: Gate,
+        limits: Limits | None = None,
+        *,
+        proxy: str = "",
+        trust: "ssl.SSLContext | None" = None,
     ) -> None:
         self.gate = gate
         self._limits = limits or Limits()
@@ -83,17 +88,28 @@ class WebClient:
             async with asyncio.timeout(total):
                 return await self._follow(request)
         except TimeoutError as error:
-            raise ToolFailed(f"{request.url} took longer than {total:g} s.", hint="Nothing of it was kept.") from error
+            raise ToolFailed(
+                f"{request.url} took longer than {total:g} s.",
+                hint="Nothing of it was kept.",
+            ) from error
 
     async def _follow(self, request: Request) -> Answer:
         place = read_url(request.url)
         for _ in range(_HOPS + 1):
             answer = await self._one(request, place)
             location = answer.headers.get("location", "")
-            if answer.status not in _REDIRECTS or not location or request.body or not request.redirects:
+            if (
+                answer.status not in _REDIRECTS
+                or not location
+                or request.body
+                or not request.redirects
+            ):
                 return answer
             place = follow(answer.place, location)
-        raise ToolFailed(f"{request.url} redirects more than {_HOPS} times.", hint="Nothing was fetched.")
+        raise ToolFailed(
+            f"{request.url} redirects more than {_HOPS} times.",
+            hint="Nothing was fetched.",
+        )
 
     async def _one(self, request: Request, place: Place) -> Answer:
         """One hop: the first of the checked addresses that takes a connection."""
@@ -105,8 +121,14 @@ class WebClient:
             problem = "it has no address"
             for host in hosts[:_TRIED]:
                 try:
-                    response = await transport.handle_async_request(self._pinned(request, place, host))
-                except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+                    response = await transport.handle_async_request(
+                        self._pinned(request, place, host)
+                    )
+                except (
+                    httpx2.ConnectError,
+                    httpx2.ConnectTimeout,
+                    httpx2.ProxyError,
+                ) as error:
                     problem = str(error) or "no connection in time"
                 except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                     raise _broken(place, error) from error
@@ -119,7 +141,9 @@ class WebClient:
             passage: Passage = await self.gate.check(place)
         except Unresolved:
             if self._proxy:
-                return (place.host,)  # a network whose names only its proxy knows; its literal addresses were refused
+                return (
+                    place.host,
+                )  # a network whose names only its proxy knows; its literal addresses were refused
             raise
         return tuple(str(address) for address in passage.addresses)
 
@@ -128,7 +152,9 @@ class WebClient:
 
         if self._trust is None:
             self._trust = httpx2.create_ssl_context()
-        return httpx2.AsyncHTTPTransport(verify=self._trust, trust_env=False, proxy=self._proxy or None)
+        return httpx2.AsyncHTTPTransport(
+            verify=self._trust, trust_env=False, proxy=self._proxy or None
+        )
 
     def _pinned(self, request: Request, place: Place, host: str) -> "httpx2.Request":
         import httpx2
@@ -148,7 +174,12 @@ class WebClient:
             content=request.body or None,
             extensions={
                 "sni_hostname": place.host,
-                "timeout": {"connect": limits.connect, "read": limits.total, "write": _WRITE, "pool": limits.connect},
+                "timeout": {
+                    "connect": limits.connect,
+                    "read": limits.total,
+                    "write": _WRITE,
+                    "pool": limits.connect,
+                },
             },
         )
 
@@ -159,7 +190,9 @@ class WebClient:
         body, cut = bytearray(), False
         try:
             if response.status_code not in _REDIRECTS:
-                async for piece in _decoded(_raw(response), headers.get("content-encoding", ""), place):
+                async for piece in _decoded(
+                    _raw(response), headers.get("content-encoding", ""), place
+                ):
                     body += piece
                     if len(body) > self._limits.size:
                         cut = True
@@ -171,7 +204,11 @@ class WebClient:
         finally:
             await response.aclose()
         return Answer(
-            place=place, status=response.status_code, headers=headers, body=bytes(body[: self._limits.size]), cut=cut
+            place=place,
+            status=response.status_code,
+            headers=headers,
+            body=bytes(body[: self._limits.size]),
+            cut=cut,
         )
 
 
@@ -184,7 +221,9 @@ async def _raw(response: "httpx2.Response") -> AsyncIterator[bytes]:
         yield piece
 
 
-async def _decoded(pieces: AsyncIterator[bytes], encoding: str, place: Place) -> AsyncIterator[bytes]:
+async def _decoded(
+    pieces: AsyncIterator[bytes], encoding: str, place: Place
+) -> AsyncIterator[bytes]:
     """The body, decompressed."""
     try:
         body = Decompressor(encoding)
@@ -197,4 +236,6 @@ async def _decoded(pieces: AsyncIterator[bytes], encoding: str, place: Place) ->
 
 def _broken(place: Place, error: Exception) -> ToolFailed:
     why = str(error) or type(error).__name__
-    return ToolFailed(f"{place} gave no proper answer: {why}.", hint="Nothing was kept.")
+    return ToolFailed(
+        f"{place} gave no proper answer: {why}.", hint="Nothing was kept."
+    )

@@ -23,10 +23,31 @@ _MAGIC = (
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b", "application/gzip"),
 )
-PICTURES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+PICTURES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+}
 """What models can look at, and how such files are called."""
-_TEXTS = ("javascript", "yaml", "toml", "x-sh", "sql", "graphql", "x-www-form-urlencoded", "ecmascript", "markdown")
-_VAGUE = ("", "application/octet-stream", "binary/octet-stream", "unknown/unknown", "text/plain")
+_TEXTS = (
+    "javascript",
+    "yaml",
+    "toml",
+    "x-sh",
+    "sql",
+    "graphql",
+    "x-www-form-urlencoded",
+    "ecmascript",
+    "markdown",
+)
+_VAGUE = (
+    "",
+    "application/octet-stream",
+    "binary/octet-stream",
+    "unknown/unknown",
+    "text/plain",
+)
 
 
 class Media(msgspec.Struct, frozen=True):
@@ -60,16 +81,26 @@ def media_of(answer: Answer) -> Media:
 
 def read_body(answer: Answer, media: Media) -> Reading:
     """The words of a textual body. Blocking: call it in a thread."""
-    notes = ("The page is longer than what is read of it; its end is missing.",) if answer.cut else ()
+    notes = (
+        ("The page is longer than what is read of it; its end is missing.",)
+        if answer.cut
+        else ()
+    )
     body = answer.body
     if media.kind == "html" and len(body) > LONGEST_PAGE:
-        body, notes = body[:LONGEST_PAGE], (f"Only the first {LONGEST_PAGE:,} bytes of the page were read.",)
+        body, notes = (
+            body[:LONGEST_PAGE],
+            (f"Only the first {LONGEST_PAGE:,} bytes of the page were read.",),
+        )
     text = decode(body, answer.headers.get("content-type", ""))
     if media.kind == "html":
         page = read_page(text, str(answer.place))
         words = visible(to_markdown(page))
         if not words:
-            notes = (*notes, "The page has no text of its own; it may be made by scripts, which are not run here.")
+            notes = (
+                *notes,
+                "The page has no text of its own; it may be made by scripts, which are not run here.",
+            )
         return Reading(words, one_line(page.title), notes)
     if media.kind == "xml":
         feed = read_feed(text, str(answer.place))
@@ -87,7 +118,11 @@ def _kind(declared: str) -> Kind:
         return "json"
     if minor.endswith("xml") and major != "image":
         return "xml"
-    if major == "text" or minor in _TEXTS or any(minor == f"x-{name}" for name in _TEXTS):
+    if (
+        major == "text"
+        or minor in _TEXTS
+        or any(minor == f"x-{name}" for name in _TEXTS)
+    ):
         return "text"
     return "image" if declared in PICTURES else "binary"
 

@@ -41,11 +41,25 @@ def _channel(root: Element) -> Element:
 def _entry(entry: Element, base: str) -> Iterator[str]:
     title = _text(entry, "title") or "(no title)"
     link = _link(entry)
-    when = next((found for name in ("pubdate", "published", "updated", "date") if (found := _text(entry, name))), "")
+    when = next(
+        (
+            found
+            for name in ("pubdate", "published", "updated", "date")
+            if (found := _text(entry, name))
+        ),
+        "",
+    )
     yield f"- [{title}]({link})" if link else f"- {title}"
     if when:
         yield f"  {when}"
-    summary = next((found for name in ("description", "summary", "content") if (found := _raw(entry, name))), "")
+    summary = next(
+        (
+            found
+            for name in ("description", "summary", "content")
+            if (found := _raw(entry, name))
+        ),
+        "",
+    )
     plain = one_line(render(read_page(summary, base)), _SUMMARY) if summary else ""
     if plain:
         yield f"  {plain}"

@@ -18,15 +18,15 @@ Digest: TypeAlias = Callable[[str, str], Awaitable[str]]
 
 _SHOWN = 24_000
 """Characters of a page that are shown; the rest is in a file."""
-_ACCEPT = (
-    "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5"
-)
+_ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5"
 
 
 class PageReader:
     """Fetches pages; what is too long to show is kept in `folder`, and shown as a digest if somebody makes one."""
 
-    def __init__(self, client: WebClient, folder: OutputFolder, digest: Digest | None = None) -> None:
+    def __init__(
+        self, client: WebClient, folder: OutputFolder, digest: Digest | None = None
+    ) -> None:
         self._client = client
         self._folder = folder
         self._digest = digest
@@ -42,18 +42,28 @@ class PageReader:
             return await asyncio.to_thread(self._file, answer, media)
         reading = await asyncio.to_thread(read_body, answer, media)
         digest = ""
-        if self._digest is not None and len(reading.text) > _SHOWN and answer.status < 400:
+        if (
+            self._digest is not None
+            and len(reading.text) > _SHOWN
+            and answer.status < 400
+        ):
             context.show("Making a digest of it\n")
             digest = await self._digest(context.session, reading.text)
         return await asyncio.to_thread(self._text, answer, reading, digest)
 
     def _text(self, answer: Answer, reading: Reading, digest: str) -> ToolResult:
-        head = [f"# {reading.title}"] if reading.title and not reading.text.startswith(f"# {reading.title}") else []
+        head = (
+            [f"# {reading.title}"]
+            if reading.title and not reading.text.startswith(f"# {reading.title}")
+            else []
+        )
         shown, rest = self._shortened(reading.text, str(answer.place), digest)
         notes = [*reading.notes, *rest]
         if answer.status >= 400:
             head = [f"The server answered {answer.phrase}.", *head]
-        text = "\n\n".join([*head, shown or "(nothing to read)", *(f"[{note}]" for note in notes)])
+        text = "\n\n".join(
+            [*head, shown or "(nothing to read)", *(f"[{note}]" for note in notes)]
+        )
         return ToolResult(text=text, ok=answer.status < 400, source=str(answer.place))
 
     def _shortened(self, text: str, source: str, digest: str) -> tuple[str, list[str]]:
@@ -67,20 +77,33 @@ class PageReader:
         try:
             path = self._keep(marked.encode(errors="replace"), ".md")
         except OSError as error:
-            return text[:end], [f"{len(text) - end:,} more characters could not be kept: {error.strerror}"]
+            return text[:end], [
+                f"{len(text) - end:,} more characters could not be kept: {error.strerror}"
+            ]
         if digest:
-            return digest, [f"this is a digest by another model; the page, {len(text):,} characters, is in {path}"]
-        return text[:end], [f"{len(text) - end:,} more characters: all is in {path}; read_file from line {line}"]
+            return digest, [
+                f"this is a digest by another model; the page, {len(text):,} characters, is in {path}"
+            ]
+        return text[:end], [
+            f"{len(text) - end:,} more characters: all is in {path}; read_file from line {line}"
+        ]
 
     def _picture(self, answer: Answer, media: Media) -> ToolResult:
         source = str(answer.place)
         size = f"{len(answer.body):,} bytes"
         if answer.cut:
-            return ToolResult(text=f"A picture ({media.type}), too large to look at.", ok=False, source=source)
+            return ToolResult(
+                text=f"A picture ({media.type}), too large to look at.",
+                ok=False,
+                source=source,
+            )
         path = self._keep(answer.body, PICTURES[media.type])
         text = f"A picture ({media.type}, {size}), kept in {path}."
         return ToolResult(
-            text=text, images=(Image(source=str(path), media_type=media.type),), ok=answer.status < 400, source=source
+            text=text,
+            images=(Image(source=str(path), media_type=media.type),),
+            ok=answer.status < 400,
+            source=source,
         )
 
     def _file(self, answer: Answer, media: Media) -> ToolResult:
@@ -88,11 +111,19 @@ class PageReader:
         source = str(answer.place)
         what = f"This is {media.type} ({len(answer.body):,} bytes), which can't be shown as text."
         if answer.cut:
-            return ToolResult(text=f"{what} It is larger than the limit and was not kept.", ok=False, source=source)
+            return ToolResult(
+                text=f"{what} It is larger than the limit and was not kept.",
+                ok=False,
+                source=source,
+            )
         suffix = ".pdf" if media.type == "application/pdf" else ".bin"
         path = self._keep(answer.body, suffix)
         hint = " A program such as pdftotext can read it." if suffix == ".pdf" else ""
-        return ToolResult(text=f"{what} It is kept in {path}.{hint}", ok=answer.status < 400, source=source)
+        return ToolResult(
+            text=f"{what} It is kept in {path}.{hint}",
+            ok=answer.status < 400,
+            source=source,
+        )
 
     def _keep(self, data: bytes, suffix: str) -> Path:
         path, handle = self._folder.create_foreign("web")

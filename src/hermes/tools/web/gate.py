@@ -27,7 +27,9 @@ _LOCAL_NAMES = (
     "home.arpa",
 )
 _LONGEST_LOOKUP = 10.0
-_ALLOW = "If the user wants this, they can add the host to web.allow_hosts in the settings."
+_ALLOW = (
+    "If the user wants this, they can add the host to web.allow_hosts in the settings."
+)
 
 
 class Resolver(Protocol):
@@ -89,18 +91,26 @@ class Gate:
             if not vouched:
                 self._check_address(place, address)
             elif is_metadata(address):
-                raise _refused(place, f"its name leads to {address}, where clouds keep metadata")
+                raise _refused(
+                    place, f"its name leads to {address}, where clouds keep metadata"
+                )
         return Passage(place, addresses)
 
     def _vouched(self, place: Place) -> bool:
-        return bool({AllowedHost(place.host), AllowedHost(place.host, place.port)} & self._allowed)
+        return bool(
+            {AllowedHost(place.host), AllowedHost(place.host, place.port)}
+            & self._allowed
+        )
 
     def _check_name(self, place: Place) -> None:
         if place.port not in PORTS:
             raise _refused(place, f"port {place.port} is not a web server's")
         if place.address is not None:
             return
-        if "." not in place.host or any(place.host == name or place.host.endswith(f".{name}") for name in _LOCAL_NAMES):
+        if "." not in place.host or any(
+            place.host == name or place.host.endswith(f".{name}")
+            for name in _LOCAL_NAMES
+        ):
             raise _refused(place, "its name is one of a private network")
 
     def _check_address(self, place: Place, address: Address) -> None:
@@ -117,11 +127,17 @@ class Gate:
                 found = await self._resolver(place.host, place.port)
             addresses = tuple(ipaddress.ip_address(text) for text in found)
         except TimeoutError as error:
-            raise Unresolved(f"The name {place.host} was not resolved within {_LONGEST_LOOKUP:g} s.") from error
+            raise Unresolved(
+                f"The name {place.host} was not resolved within {_LONGEST_LOOKUP:g} s."
+            ) from error
         except (OSError, UnicodeError) as error:
-            raise Unresolved(f"There is no host {place.host}, or the network is down.") from error
+            raise Unresolved(
+                f"There is no host {place.host}, or the network is down."
+            ) from error
         except ValueError as error:
-            raise _refused(place, "its name leads to an address that can't be read") from error
+            raise _refused(
+                place, "its name leads to an address that can't be read"
+            ) from error
         if not addresses:
             raise Unresolved(f"There is no host {place.host}.")
         return addresses

@@ -12,13 +12,42 @@ from typing import TypeAlias
 import msgspec
 
 _TAG_NAME = re.compile(r"[a-zA-Z][^\s/>]{0,60}")
-_ATTRIBUTE = re.compile(r"[\s/]*([^\s/>=\"'<]{1,100})(?:\s{0,20}=\s{0,20}(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
+_ATTRIBUTE = re.compile(
+    r"[\s/]*([^\s/>=\"'<]{1,100})(?:\s{0,20}=\s{0,20}(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?"
+)
 _MOST_ATTRIBUTES = 100
 _LONGEST_TAG = 100_000
-RAW = frozenset(("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "plaintext"))
+RAW = frozenset(
+    (
+        "script",
+        "style",
+        "textarea",
+        "title",
+        "xmp",
+        "iframe",
+        "noembed",
+        "noframes",
+        "plaintext",
+    )
+)
 """Elements whose content is text up to their own end tag, whatever it looks like."""
 VOID = frozenset(
-    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
+    (
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    )
 )
 
 
@@ -63,7 +92,13 @@ def tokens(page: str) -> Iterator[Token]:
 
 def _after_comment(page: str, start: int) -> int:
     """Where a comment or declaration ends; an open one takes the rest of the page, as in a browser."""
-    mark = "-->" if page.startswith("<!--", start) else "]]>" if page.startswith("<![CDATA[", start) else ">"
+    mark = (
+        "-->"
+        if page.startswith("<!--", start)
+        else "]]>"
+        if page.startswith("<![CDATA[", start)
+        else ">"
+    )
     end = page.find(mark, start + 2)
     return len(page) if end < 0 else end + len(mark)
 
@@ -74,7 +109,11 @@ def _tag(page: str, name: re.Match[str], *, closing: bool) -> tuple[Tag, int]:
     if page[position : position + 1] == ">":  # most tags
         return Tag(name[0].lower(), closing, attributes), position + 1
     for _ in range(_MOST_ATTRIBUTES):
-        found = None if closing else _ATTRIBUTE.match(page, position, position + _LONGEST_TAG)
+        found = (
+            None
+            if closing
+            else _ATTRIBUTE.match(page, position, position + _LONGEST_TAG)
+        )
         if found is None:
             break
         value = next((group for group in found.group(2, 3, 4) if group is not None), "")

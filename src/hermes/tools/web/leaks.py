@@ -13,6 +13,15 @@ _SHORTEST = 8
 def require_no_secret(text: str, secrets: Secrets | None = None) -> None:
     """Raises ToolFailed when what would be sent holds one of the user's keys, or something shaped like a key."""
     spellings = (text, unquote(text), unquote(unquote(text)))
-    known = [value for name in secrets or () if secrets and len(value := secrets.get(name) or "") >= _SHORTEST]
-    if any(is_secret_value(spelling) or any(value in spelling for value in known) for spelling in spellings):
-        raise ToolFailed("What would be sent holds something that looks like a key or password. Nothing was sent.")
+    known = [
+        value
+        for name in secrets or ()
+        if secrets and len(value := secrets.get(name) or "") >= _SHORTEST
+    ]
+    if any(
+        is_secret_value(spelling) or any(value in spelling for value in known)
+        for spelling in spellings
+    ):
+        raise ToolFailed(
+            "What would be sent holds something that looks like a key or password. Nothing was sent."
+        )

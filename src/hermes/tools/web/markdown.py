@@ -14,7 +14,16 @@ _BLOCKS = """
     address article aside blockquote body center dd details div dl dt fieldset figure figcaption footer form header hr
     html main ol p pre section summary table tbody thead tr ul
 """.split()  # noqa: SIM905 - a list of words reads better
-_MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "del": "~~", "s": "~~"}
+_MARKS = {
+    "b": "**",
+    "strong": "**",
+    "em": "*",
+    "i": "*",
+    "code": "`",
+    "kbd": "`",
+    "del": "~~",
+    "s": "~~",
+}
 _BLANKS = r"[ \t\r\n\f]+"
 _DEEPEST_LIST = 6
 
@@ -28,7 +37,9 @@ def find_converter() -> ModuleType | None:
     return html_to_markdown
 
 
-def to_markdown(page: Page, find: Callable[[], ModuleType | None] = find_converter) -> str:
+def to_markdown(
+    page: Page, find: Callable[[], ModuleType | None] = find_converter
+) -> str:
     """The page's content. Blocking: call it in a thread."""
     library = find()
     source = page.to_html() if library is not None else ""

@@ -10,11 +10,25 @@ from hermes.tools.web.html import VOID, Tag, Token, tokens
 
 _DROPPED = frozenset(
     (
-        *("script", "style", "template", "noscript", "svg", "canvas", "iframe", "object", "embed", "video", "audio"),
+        *(
+            "script",
+            "style",
+            "template",
+            "noscript",
+            "svg",
+            "canvas",
+            "iframe",
+            "object",
+            "embed",
+            "video",
+            "audio",
+        ),
         *("nav", "footer", "dialog", "select", "button"),
     )
 )
-_HEADERS = frozenset(("header", "aside"))  # kept inside an article, where they are part of it
+_HEADERS = frozenset(
+    ("header", "aside")
+)  # kept inside an article, where they are part of it
 _MAIN = ("main", "article")
 _ENDS_ITSELF = frozenset(("p", "li", "dt", "dd", "tr", "td", "th", "option"))
 _ENOUGH = 200
@@ -73,9 +87,17 @@ def _without(found: Iterable[Token], names: frozenset[str]) -> Iterable[Token]:
     for token in found:
         name = token.name if isinstance(token, Tag) else ""
         if not skipped:
-            if isinstance(token, Tag) and not token.closing and (name in names or name in ("title", "head")):
+            if (
+                isinstance(token, Tag)
+                and not token.closing
+                and (name in names or name in ("title", "head"))
+            ):
                 skipped, depth = ("" if name in VOID or name == "head" else name), 1
-            elif isinstance(token, Tag) and not token.closing and _is_hidden(token.attributes):
+            elif (
+                isinstance(token, Tag)
+                and not token.closing
+                and _is_hidden(token.attributes)
+            ):
                 skipped, depth = "" if name in VOID else name, 1
             elif not (isinstance(token, Tag) and name in names):
                 yield token
@@ -83,7 +105,11 @@ def _without(found: Iterable[Token], names: frozenset[str]) -> Iterable[Token]:
             depth += -1 if token.closing else 0 if name in _ENDS_ITSELF else 1
             if token.closing and depth <= 0:
                 skipped = ""
-            elif not token.closing and name in _ENDS_ITSELF and not _is_hidden(token.attributes):
+            elif (
+                not token.closing
+                and name in _ENDS_ITSELF
+                and not _is_hidden(token.attributes)
+            ):
                 skipped = ""
                 yield token
 
@@ -121,7 +147,11 @@ def _absolute(token: Token, base: str) -> Token:
     if isinstance(token, str) or not token.attributes:
         return token
     name = _LINKS.get(token.name)
-    kept = {key: token.attributes[key] for key in _KEPT_ATTRIBUTES if key in token.attributes}
+    kept = {
+        key: token.attributes[key]
+        for key in _KEPT_ATTRIBUTES
+        if key in token.attributes
+    }
     if name and name in kept:
         address = _joined(base, kept[name])
         if urlsplit_scheme(address) in ("http", "https", "mailto"):
@@ -151,5 +181,7 @@ def _written(token: Token) -> str:
         return html.escape(token, quote=False)
     if token.closing:
         return f"</{token.name}>"
-    attributes = "".join(f' {name}="{html.escape(value)}"' for name, value in token.attributes.items())
+    attributes = "".join(
+        f' {name}="{html.escape(value)}"' for name, value in token.attributes.items()
+    )
     return f"<{token.name}{attributes}>"

@@ -25,7 +25,9 @@ class Searcher:
             except ToolFailed as error:
                 problems.append(f"{backend.name}: {error.message} {error.hint}".strip())
                 continue
-            return ToolResult(text=_listed(hits[:count], problems), source=f"{backend.name} search")
+            return ToolResult(
+                text=_listed(hits[:count], problems), source=f"{backend.name} search"
+            )
         raise ToolFailed("No search service answered. " + " ".join(problems))
 
 
@@ -33,7 +35,9 @@ def _listed(hits: Sequence[Hit], problems: Sequence[str]) -> str:
     lines = [f"({problem} Asked the next one.)" for problem in problems]
     for number, hit in enumerate(hits, 1):
         when = f" ({one_line(hit.date, 40)})" if hit.date else ""
-        lines.append(f"{number}. {one_line(hit.title, 200) or '(no title)'}{when}\n   {one_line(hit.url, 1000)}")
+        lines.append(
+            f"{number}. {one_line(hit.title, 200) or '(no title)'}{when}\n   {one_line(hit.url, 1000)}"
+        )
         if hit.excerpt.strip():
             lines.append(f"   {one_line(hit.excerpt, 500)}")
     return "\n".join(lines) if hits else "\n".join([*lines, "Nothing was found."])

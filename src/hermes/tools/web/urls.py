@@ -37,7 +37,9 @@ class Place(msgspec.Struct, frozen=True):
     def authority(self) -> str:
         """Host and port as they go into the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+        return (
+            host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+        )
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}{self.target}"
@@ -49,7 +51,11 @@ def read_url(text: str) -> Place:
     if len(text) > _LONGEST:
         raise _refused(text, f"it is longer than {_LONGEST:,} characters")
     if "\\" in text or any(unicodedata.category(sign)[0] in "CZ" for sign in text):
-        raise _refused(text, "it holds a blank, a backslash or an invisible character", "Encode it with %.")
+        raise _refused(
+            text,
+            "it holds a blank, a backslash or an invisible character",
+            "Encode it with %.",
+        )
     shape = re.fullmatch(_SHAPE, text)
     if shape is None:
         raise _refused(text, "only http:// and https:// addresses can be fetched")
@@ -140,4 +146,6 @@ def _split_port(text: str, authority: str, scheme: str) -> tuple[str, int]:
 
 def _refused(text: str, why: str, hint: str = "") -> ToolFailed:
     shown = text if len(text) <= 200 else text[:200] + "..."
-    return ToolFailed(f"{shown!r} can't be fetched: {why}.", hint=hint or "Nothing was sent.")
+    return ToolFailed(
+        f"{shown!r} can't be fetched: {why}.", hint=hint or "Nothing was sent."
+    )

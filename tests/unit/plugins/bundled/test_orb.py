@@ -47,7 +47,16 @@ def test_what_a_terminal_shows() -> None:
         ("tui.message.delta", {"text": "It says"}),
         ("tui.message.complete", {}),
         ("tui.error", {"message": "no"}),
-    ) == ["thinking", "thinking", "thinking", "tool read_file", "thinking", "speaking", "idle", "error"]
+    ) == [
+        "thinking",
+        "thinking",
+        "thinking",
+        "tool read_file",
+        "thinking",
+        "speaking",
+        "idle",
+        "error",
+    ]
 
 
 def test_what_a_gateway_says() -> None:
@@ -84,11 +93,19 @@ def test_of_two_tools_the_one_that_still_runs_is_shown() -> None:
      ("budget", "error")],
 )  # fmt: skip
 def test_how_a_turn_ends(reason: str, state: str) -> None:
-    assert _states(("agent.turn.started", {}), ("agent.turn.ended", {"reason": reason})) == ["thinking", state]
+    assert _states(
+        ("agent.turn.started", {}), ("agent.turn.ended", {"reason": reason})
+    ) == ["thinking", state]
 
 
 @pytest.mark.parametrize(
-    "kind", ["agent.auxiliary.called", "agent.learning.proposed", "tui.unheard.of", "agent.interrupt.requested"]
+    "kind",
+    [
+        "agent.auxiliary.called",
+        "agent.learning.proposed",
+        "tui.unheard.of",
+        "agent.interrupt.requested",
+    ],
 )
 def test_what_says_nothing_about_it_changes_nothing(kind: str) -> None:
     assert _states(("agent.message.delta", {}), (kind, {})) == ["speaking", "speaking"]
@@ -97,7 +114,9 @@ def test_what_says_nothing_about_it_changes_nothing(kind: str) -> None:
 def test_of_several_sessions_the_one_that_matters_most_is_shown() -> None:
     orb = Orb()
     orb.take({"type": "agent.turn.started", "session_id": "a"}, 1.0)
-    orb.take({"type": "gateway.agent.start", "session_id": "b", "platform": "telegram"}, 2.0)
+    orb.take(
+        {"type": "gateway.agent.start", "session_id": "b", "platform": "telegram"}, 2.0
+    )
     assert orb.mood(2.0) == Mood("thinking", "", "telegram", "b", 2)
     orb.take({"type": "agent.question.asked", "session_id": "a", "call_id": "q"}, 3.0)
     orb.take({"type": "agent.message.delta", "session_id": "b"}, 4.0)
@@ -106,7 +125,10 @@ def test_of_several_sessions_the_one_that_matters_most_is_shown() -> None:
     assert orb.mood(5.0) == Mood("speaking", "", "telegram", "b", 1)
 
 
-@pytest.mark.parametrize("kind", ["agent.turn.started", "agent.message.delta", "agent.tool.started", "tui.error"])
+@pytest.mark.parametrize(
+    "kind",
+    ["agent.turn.started", "agent.message.delta", "agent.tool.started", "tui.error"],
+)
 def test_nobody_is_believed_for_ever(kind: str) -> None:
     orb = Orb()
     orb.take({"type": kind, "session_id": "a", "name": "x"}, 0.0)

@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import CATALOGUE, DEFAULT, banner, build_model, models_folder
+from hermes.providers.embedded import (
+    CATALOGUE,
+    DEFAULT,
+    banner,
+    build_model,
+    models_folder,
+)
 from hermes.providers.embedded.sources import describe
 
 
@@ -30,7 +36,9 @@ def test_the_cache_is_shared_by_all_homes_and_can_be_moved() -> None:
     home = Path("/home/ann")
     assert models_folder({}, home) == home / ".cache/hermes/models"
     assert models_folder({"XDG_CACHE_HOME": "/c"}, home) == Path("/c/hermes/models")
-    assert models_folder({"HERMES_CACHE": "/d", "XDG_CACHE_HOME": "/c"}, home) == Path("/d/models")
+    assert models_folder({"HERMES_CACHE": "/d", "XDG_CACHE_HOME": "/c"}, home) == Path(
+        "/d/models"
+    )
 
 
 def test_a_model_that_is_not_there_says_how_to_get_it() -> None:

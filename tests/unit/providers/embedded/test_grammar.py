@@ -10,7 +10,9 @@ from hermes.providers.embedded.conversation import Seen
 from hermes.providers.embedded.grammar import Allowed, build
 from hermes.providers.embedded.lines import VERBS, Verb, parse_line, write_line
 
-TOKEN = re.compile(r'\s*(?:"((?:\\.|[^"\\])*)"|\[((?:\\.|[^\]\\])*)\]|([A-Za-z][\w-]*)|([()|])|([?*+]|\{\d+,\d+\}))')
+TOKEN = re.compile(
+    r'\s*(?:"((?:\\.|[^"\\])*)"|\[((?:\\.|[^\]\\])*)\]|([A-Za-z][\w-]*)|([()|])|([?*+]|\{\d+,\d+\}))'
+)
 ESCAPE = re.compile(r'\\(n|x[0-9a-f]{2}|.)')  # fmt: skip
 Draw = Callable[[st.SearchStrategy[int]], int]
 
@@ -18,7 +20,13 @@ Draw = Callable[[st.SearchStrategy[int]], int]
 def unescaped(text: str) -> str:
     def one(match: re.Match[str]) -> str:
         code = match[1]
-        return "\n" if code == "n" else chr(int(code[1:], 16)) if code[0] == "x" and len(code) == 3 else code
+        return (
+            "\n"
+            if code == "n"
+            else chr(int(code[1:], 16))
+            if code[0] == "x" and len(code) == 3
+            else code
+        )
 
     return ESCAPE.sub(one, text)
 
@@ -65,8 +73,12 @@ class Sampler:
         return choices, tokens
 
     def repeated(self, part: Callable[[], str], repeat: str) -> Callable[[], str]:
-        low, high = {"?": (0, 1), "*": (0, 12), "+": (1, 12)}.get(repeat) or tuple(map(int, repeat[1:-1].split(",")))
-        return lambda: "".join(part() for _ in range(self.draw(st.integers(low, min(high, low + 12)))))
+        low, high = {"?": (0, 1), "*": (0, 12), "+": (1, 12)}.get(repeat) or tuple(
+            map(int, repeat[1:-1].split(","))
+        )
+        return lambda: "".join(
+            part() for _ in range(self.draw(st.integers(low, min(high, low + 12))))
+        )
 
     def char(self, chars: str) -> str:
         assert chars.startswith("^")
@@ -82,9 +94,13 @@ FILES = st.dictionaries(
 
 
 @given(FILES, st.sets(st.sampled_from(VERBS), min_size=1), st.data())
-def test_every_allowed_line_parses_back(files: dict[str, Seen], verbs: set[Verb], data: st.DataObject) -> None:
+def test_every_allowed_line_parses_back(
+    files: dict[str, Seen], verbs: set[Verb], data: st.DataObject
+) -> None:
     chosen: frozenset[Verb] = frozenset({*verbs, "say"})
-    allowed = Allowed(verbs=chosen, files=files, look=data.draw(st.booleans()), absent=("new.txt",))
+    allowed = Allowed(
+        verbs=chosen, files=files, look=data.draw(st.booleans()), absent=("new.txt",)
+    )
     line = Sampler(build(allowed), data.draw).sample()
     texts = {path: seen.text for path, seen in files.items()}
 
@@ -123,13 +139,20 @@ def test_write_can_be_bound_to_one_file() -> None:
 
 def test_a_write_that_must_look_only_names_its_file() -> None:
     grammar = build(Allowed(verbs=frozenset({"write"}), look=True, absent=("new.txt",)))
-    assert 'write ::= "write " path ":" | "write " ("new.txt") ":\\n" body' in grammar.splitlines()
+    assert (
+        'write ::= "write " path ":" | "write " ("new.txt") ":\\n" body'
+        in grammar.splitlines()
+    )
 
 
-def test_replace_names_whole_lines_names_that_occur_often_and_parts_of_long_lines() -> None:
+def test_replace_names_whole_lines_names_that_occur_often_and_parts_of_long_lines() -> (
+    None
+):
     text = 'edge = 1\n  "edge": x,\n' + "word " * 40
     words = frozenset({"word", "absent"})
-    grammar = build(Allowed(verbs=frozenset({"replace"}), files={"f": Seen(text)}, words=words))
+    grammar = build(
+        Allowed(verbs=frozenset({"replace"}), files={"f": Seen(text)}, words=words)
+    )
     choices = next(line for line in grammar.splitlines() if line.startswith("f0 ::= "))
     assert '"edge = 1"' in choices
     assert '"\\"edge\\": x"' in choices

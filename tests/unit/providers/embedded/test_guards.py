@@ -10,9 +10,22 @@ from hermes.schema.messages import ToolCall
 ALL: frozenset[Verb] = frozenset(VERBS)
 
 
-def step(verb: Verb, path: str = "", text: str = "", *, result: str = "", ok: bool = True, call_id: str = "c") -> Step:
+def step(
+    verb: Verb,
+    path: str = "",
+    text: str = "",
+    *,
+    result: str = "",
+    ok: bool = True,
+    call_id: str = "c",
+) -> Step:
     action = Action(verb=verb, path=path, text=text)
-    return Step(call=ToolCall(id=call_id, name="x", arguments="{}"), action=action, result=result, ok=ok)
+    return Step(
+        call=ToolCall(id=call_id, name="x", arguments="{}"),
+        action=action,
+        result=result,
+        ok=ok,
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +60,12 @@ def test_a_request_that_names_none(text: str) -> None:
 
 def test_a_named_file_must_be_looked_at_before_answering() -> None:
     assert "say" not in allow(Exchange(request="what is in a.txt?"), ALL).verbs
-    assert "say" in allow(Exchange(request="what is in a.txt?"), frozenset({"say", "todo"})).verbs
+    assert (
+        "say"
+        in allow(
+            Exchange(request="what is in a.txt?"), frozenset({"say", "todo"})
+        ).verbs
+    )
     assert "say" in allow(Exchange(request="how are you?"), ALL).verbs
     looked = Exchange(request="what is in a.txt?", steps=(step("read", "a.txt"),))
     assert "say" in allow(looked, ALL).verbs
@@ -55,10 +73,16 @@ def test_a_named_file_must_be_looked_at_before_answering() -> None:
 
 def test_a_search_that_found_nothing_is_no_look_at_the_named_file() -> None:
     nothing = step("find", text="kiwis", result="No matches.")
-    assert "say" not in allow(Exchange(request="kiwis in a.csv?", steps=(nothing,)), ALL).verbs
+    assert (
+        "say"
+        not in allow(Exchange(request="kiwis in a.csv?", steps=(nothing,)), ALL).verbs
+    )
     assert "say" in allow(Exchange(request="kiwis?", steps=(nothing,)), ALL).verbs
     something = step("find", text="kiwi", result="a.csv\n3: kiwi")
-    assert "say" in allow(Exchange(request="kiwis in a.csv?", steps=(something,)), ALL).verbs
+    assert (
+        "say"
+        in allow(Exchange(request="kiwis in a.csv?", steps=(something,)), ALL).verbs
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +96,10 @@ def test_a_search_that_found_nothing_is_no_look_at_the_named_file() -> None:
     ],
 )
 def test_a_mere_question_changes_no_file(text: str, changes: bool) -> None:
-    assert bool(allow(Exchange(request=text), ALL).verbs & {"write", "append", "replace"}) == changes
+    assert (
+        bool(allow(Exchange(request=text), ALL).verbs & {"write", "append", "replace"})
+        == changes
+    )
 
 
 def test_the_same_call_twice_leaves_only_say() -> None:
@@ -90,7 +117,13 @@ def test_six_calls_leave_only_say() -> None:
 def test_a_file_is_written_only_after_we_know_that_it_is_new() -> None:
     assert allow(Exchange(request="make n.txt"), ALL).look
     assert not allow(Exchange(request="make n.txt"), ALL - {"read"}).look
-    absent = step("read", "n.txt", result="n.txt does not exist.", ok=False, call_id=LOOK_TAG + "1")
+    absent = step(
+        "read",
+        "n.txt",
+        result="n.txt does not exist.",
+        ok=False,
+        call_id=LOOK_TAG + "1",
+    )
     known = Exchange(request="make n.txt", steps=(absent,))
     allowed = allow(known, ALL)
     assert (allowed.verbs, allowed.only_path) == ({"write"}, "n.txt")
@@ -113,7 +146,13 @@ def test_a_file_that_exists_can_only_be_changed() -> None:
 
 
 def test_a_file_that_is_there_but_unreadable_is_never_written_over() -> None:
-    binary = step("read", "n.bin", result="n.bin is a binary file.", ok=False, call_id=LOOK_TAG + "1")
+    binary = step(
+        "read",
+        "n.bin",
+        result="n.bin is a binary file.",
+        ok=False,
+        call_id=LOOK_TAG + "1",
+    )
     assert allow(Exchange(request="make n.bin", steps=(binary,)), ALL).verbs == {"say"}
 
 
@@ -126,7 +165,9 @@ def test_a_file_that_is_there_but_unreadable_is_never_written_over() -> None:
         ("put the notes into doc/notes", "doc/notes", True),
     ],
 )
-def test_what_nobody_called_a_file_is_said_and_not_written(request_text: str, path: str, is_file: bool) -> None:
+def test_what_nobody_called_a_file_is_said_and_not_written(
+    request_text: str, path: str, is_file: bool
+) -> None:
     exchange = Exchange(request=request_text)
     allowed = instead_of_write(path, exchange, allow(exchange, ALL), ALL)
     assert (allowed is None) == is_file

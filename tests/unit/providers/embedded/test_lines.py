@@ -2,7 +2,13 @@
 
 import pytest
 
-from hermes.providers.embedded.lines import Action, NotALine, parse_line, runs_away, write_line
+from hermes.providers.embedded.lines import (
+    Action,
+    NotALine,
+    parse_line,
+    runs_away,
+    write_line,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,7 +20,10 @@ from hermes.providers.embedded.lines import Action, NotALine, parse_line, runs_a
         ("run ls -l", Action(verb="run", text="ls -l")),
         ("todo buy milk", Action(verb="todo", text="buy milk")),
         ("say one\ntwo", Action(verb="say", text="one\ntwo")),
-        ("write x.py:\nprint('a\\n')\n", Action(verb="write", path="x.py", text="print('a\\n')\n")),
+        (
+            "write x.py:\nprint('a\\n')\n",
+            Action(verb="write", path="x.py", text="print('a\\n')\n"),
+        ),
         ("append x.txt:\na: b\nc", Action(verb="append", path="x.txt", text="a: b\nc")),
     ],
 )
@@ -37,7 +46,9 @@ def test_replace_of_a_text_that_was_not_shown_is_not_a_line() -> None:
         parse_line("replace f.txt: b => c", {"f.txt": "a"})
 
 
-@pytest.mark.parametrize("line", ["", "read", "read ", "delete x", "write x.txt", "replace x: a", "sayhello"])
+@pytest.mark.parametrize(
+    "line", ["", "read", "read ", "delete x", "write x.txt", "replace x: a", "sayhello"]
+)
 def test_anything_else_is_not_a_line(line: str) -> None:
     with pytest.raises(NotALine):
         parse_line(line, {})
@@ -45,7 +56,10 @@ def test_anything_else_is_not_a_line(line: str) -> None:
 
 def test_fences_around_a_file_are_taken_off_except_in_markdown() -> None:
     assert parse_line("write a.py:\n```python\nx = 1\n```", {}).text == "x = 1\n"
-    assert parse_line("write a.md:\n```python\nx = 1\n```", {}).text == "```python\nx = 1\n```"
+    assert (
+        parse_line("write a.md:\n```python\nx = 1\n```", {}).text
+        == "```python\nx = 1\n```"
+    )
 
 
 def test_a_reply_that_only_repeats_itself_or_is_too_long_runs_away() -> None:

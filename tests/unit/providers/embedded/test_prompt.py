@@ -9,7 +9,13 @@ from hermes.providers.embedded import prompt
 from hermes.providers.embedded.conversation import read_messages
 from hermes.providers.embedded.lines import parse_line
 from hermes.providers.embedded.verbs import Toolbox
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
 from hermes.testing.workshop import WORKSHOP_SPECS
 
 BOX = Toolbox(WORKSHOP_SPECS)
@@ -28,7 +34,13 @@ MESSAGE: st.SearchStrategy[Message] = st.one_of(
     st.builds(UserMessage, text=TEXT),
     st.builds(AssistantMessage, text=TEXT),
     st.builds(AssistantMessage, tool_calls=st.builds(reading, st.sampled_from("abc"))),
-    st.builds(ToolFinished, call_id=st.just("c"), name=st.just("read_file"), text=TEXT, ok=st.booleans()),
+    st.builds(
+        ToolFinished,
+        call_id=st.just("c"),
+        name=st.just("read_file"),
+        text=TEXT,
+        ok=st.booleans(),
+    ),
 )
 
 
@@ -38,20 +50,28 @@ def size(turns: tuple[prompt.ChatTurn, ...]) -> int:
 
 @settings(deadline=None)
 @given(st.lists(MESSAGE, max_size=12), st.sampled_from([5000, 2500, 1200]))
-def test_messages_of_any_size_fit_the_window(messages: list[Message], window: int) -> None:
+def test_messages_of_any_size_fit_the_window(
+    messages: list[Message], window: int
+) -> None:
     exchanges = read_messages(messages, BOX)
     turns = prompt.conversation(exchanges, window=window, note="(answer)")
     assert size(turns) <= window + 200
     assert turns[0].role == "user"
     assert turns[-1].role == "user"
     assert all(one.role != other.role for one, other in pairwise(turns))
-    assert size(prompt.chat(("x" * 20_000,), exchanges, window=window)) <= window * 4 // 3 + 200
+    assert (
+        size(prompt.chat(("x" * 20_000,), exchanges, window=window))
+        <= window * 4 // 3 + 200
+    )
 
 
 def test_the_newest_exchanges_stay() -> None:
     messages: list[Message] = []
     for n in range(40):
-        messages += [UserMessage(text=f"question {n} " + "x" * 200), AssistantMessage(text=f"answer {n}")]
+        messages += [
+            UserMessage(text=f"question {n} " + "x" * 200),
+            AssistantMessage(text=f"answer {n}"),
+        ]
     messages.append(UserMessage(text="the last question"))
     turns = prompt.conversation(read_messages(messages, BOX))
     assert turns[-1].content == "the last question"

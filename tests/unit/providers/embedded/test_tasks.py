@@ -29,7 +29,9 @@ def test_there_are_at_least_thirty_of_three_kinds() -> None:
 
 
 async def test_a_model_that_only_claims_success_fails_most() -> None:
-    results = await run(ScriptedModel(*["I have done it, all is well."] * len(TASKS)), *TASKS)
+    results = await run(
+        ScriptedModel(*["I have done it, all is well."] * len(TASKS)), *TASKS
+    )
     passed = {result.task.id for result in results if result.passed}
     assert passed == {"choose-nothing"}
     assert score(results).by_kind["finish"][0] == 0
@@ -46,21 +48,27 @@ async def test_what_the_folder_holds_decides() -> None:
 
 
 async def test_choosing_ends_with_the_choice() -> None:
-    model = ScriptedModel(call("list_files", path="."), call("list_files", path="lib"), "never asked")
+    model = ScriptedModel(
+        call("list_files", path="."), call("list_files", path="lib"), "never asked"
+    )
     (result,) = await run(model, by_id("choose-list"))
     assert result.passed
     assert model.left == 1
 
 
 async def test_a_model_that_fails_fails_the_task_and_not_the_run() -> None:
-    model = ScriptedModel(Reply(error=ModelError("no power", reason="server")), "You're welcome!")
+    model = ScriptedModel(
+        Reply(error=ModelError("no power", reason="server")), "You're welcome!"
+    )
     first, second = await run(model, by_id("answer-thanks"), by_id("answer-thanks"))
     assert first.problem == "the model failed: no power"
     assert second.passed
 
 
 async def test_endless_calling_is_stopped() -> None:
-    task = Task(id="t", kind="finish", request="q", check=lines_are("x", "y"), max_calls=3)
+    task = Task(
+        id="t", kind="finish", request="q", check=lines_are("x", "y"), max_calls=3
+    )
     model = ScriptedModel(*[call("list_files", path=".")] * 4)
     (result,) = await run(model, task)
     assert (len(result.calls), model.left) == (3, 1)

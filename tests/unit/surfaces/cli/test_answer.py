@@ -51,21 +51,39 @@ def test_a_rejected_reply_is_no_answer() -> None:
 
 
 def test_what_was_streamed_counts_until_the_reply_is_whole() -> None:
-    assert seen(event("message.delta", text="one "), event("message.delta", text="two")).text == "one two"
+    assert (
+        seen(
+            event("message.delta", text="one "), event("message.delta", text="two")
+        ).text
+        == "one two"
+    )
 
 
 def test_a_retried_reply_begins_anew() -> None:
-    deltas = (event("message.delta", text="void"), event("model.retried", reason="server"))
+    deltas = (
+        event("message.delta", text="void"),
+        event("model.retried", reason="server"),
+    )
     assert seen(*deltas, event("message.delta", text="good")).text == "good"
 
 
 def test_other_sessions_do_not_count() -> None:
-    assert seen({**event("message.delta", text="not ours"), "session_id": "other"}).text == ""
+    assert (
+        seen({**event("message.delta", text="not ours"), "session_id": "other"}).text
+        == ""
+    )
 
 
 @pytest.mark.parametrize(
     ("reason", "code"),
-    [("done", 0), ("failed", 1), ("crashed", 1), ("budget", 1), ("refused", 3), ("interrupted", 130)],
+    [
+        ("done", 0),
+        ("failed", 1),
+        ("crashed", 1),
+        ("budget", 1),
+        ("refused", 3),
+        ("interrupted", 130),
+    ],
 )
 def test_the_exit_code_tells_how_the_turn_ended(reason: str, code: int) -> None:
     assert seen(event("turn.ended", reason=reason)).code == code
@@ -85,28 +103,48 @@ def test_a_call_that_nobody_could_approve_is_not_success() -> None:
 
 
 def test_a_call_that_a_person_denied_is_not_success_either() -> None:
-    answer = seen(event("approval.answered", call_id="c", answer="deny", by="cli"), DONE)
+    answer = seen(
+        event("approval.answered", call_id="c", answer="deny", by="cli"), DONE
+    )
     assert (answer.denied, answer.declined, answer.code) == ([], ["c"], 3)
 
 
 def test_an_allowed_call_is_success() -> None:
-    assert seen(event("approval.answered", call_id="c", answer="once", by="cli"), DONE).code == 0
+    assert (
+        seen(
+            event("approval.answered", call_id="c", answer="once", by="cli"), DONE
+        ).code
+        == 0
+    )
 
 
 def test_what_was_not_done_is_named_without_its_diff() -> None:
-    assert heading_of("edit_file /w/a.py\n@@ -1 +1 @@\n-old\n+new") == "edit_file /w/a.py"
+    assert (
+        heading_of("edit_file /w/a.py\n@@ -1 +1 @@\n-old\n+new") == "edit_file /w/a.py"
+    )
     assert heading_of("Run in /w:\nmake all\nmake clean") == "Run in /w: make all"
 
 
 def test_a_small_local_model_is_named() -> None:
     local = {"provider": "embedded", "model": "qwen2.5-coder-1.5b (local)"}
     answer = seen(event("message.assistant", text="Perhaps.", **local), DONE)
-    assert answer.note.startswith("Answered by qwen2.5-coder-1.5b (local), a small model on this machine")
+    assert answer.note.startswith(
+        "Answered by qwen2.5-coder-1.5b (local), a small model on this machine"
+    )
     assert "hermes setup" in answer.note
-    own = seen(event("message.assistant", text="Yes.", provider="embedded", model="my.gguf"), DONE)
+    own = seen(
+        event("message.assistant", text="Yes.", provider="embedded", model="my.gguf"),
+        DONE,
+    )
     assert "my.gguf (local)" in own.note
 
 
 def test_a_model_of_a_service_needs_no_note() -> None:
-    assert seen(event("message.assistant", text="Yes.", provider="openai", model="gpt-5"), DONE).note == ""
+    assert (
+        seen(
+            event("message.assistant", text="Yes.", provider="openai", model="gpt-5"),
+            DONE,
+        ).note
+        == ""
+    )
     assert seen(event("turn.ended", reason="failed")).note == ""

@@ -16,7 +16,9 @@ class Tty(io.StringIO):
         return True
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, err: io.StringIO, *events: dict[str, Any]) -> tuple[bool, str]:
+def shown(
+    monkeypatch: pytest.MonkeyPatch, err: io.StringIO, *events: dict[str, Any]
+) -> tuple[bool, str]:
     """Whether it streams, and what a terminal on stdout shows."""
     out = Tty()
     monkeypatch.setattr(sys, "stdout", out)
@@ -35,16 +37,25 @@ RETRIED = (
 )
 CALLED = (
     {"type": "agent.message.delta", "text": "Let me look."},
-    {"type": "agent.tool.started", "call_id": "c", "name": "terminal", "arguments": "{}"},
+    {
+        "type": "agent.tool.started",
+        "call_id": "c",
+        "name": "terminal",
+        "arguments": "{}",
+    },
     {"type": "agent.message.delta", "text": "There."},
 )
 
 
-def test_a_reply_that_begins_anew_begins_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_that_begins_anew_begins_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert shown(monkeypatch, Tty(), *RETRIED) == (True, "PARTIAL\nWHOLE\n")
 
 
-def test_words_before_a_call_have_a_line_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_before_a_call_have_a_line_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert shown(monkeypatch, Tty(), *CALLED) == (True, "Let me look.\nThere.\n")
 
 

@@ -17,7 +17,9 @@ from hermes.surfaces.terminal.style import settings_of_this_run
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     loggers = [logging.getLogger(name) for name in ("hermes", *logs.LIBRARIES)]
-    before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    before = [
+        (logger.handlers[:], logger.level, logger.propagate) for logger in loggers
+    ]
     monkeypatch.setenv("HERMES_HOME", str(tmp_path / "home"))
     settings_of_this_run.cache_clear()
     yield tmp_path / "home"
@@ -36,7 +38,9 @@ def test_the_file_is_made_by_the_first_record_and_holds_no_secret(
     logs.start()
     logs.start()
     assert not home.exists()
-    logging.getLogger("hermes.app").warning("sent %s to \x1b[31m", "sk-" + "abcdefghijklmnop1234")
+    logging.getLogger("hermes.app").warning(
+        "sent %s to \x1b[31m", "sk-" + "abcdefghijklmnop1234"
+    )
     file = home / "logs" / "hermes.log"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     text = file.read_text()
@@ -45,7 +49,9 @@ def test_the_file_is_made_by_the_first_record_and_holds_no_secret(
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_level_is_that_of_the_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_level_is_that_of_the_settings(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HERMES_LOGGING_LEVEL", "error")
     logs.start()
     logging.getLogger("hermes.app").warning("quiet")
@@ -80,20 +86,26 @@ def test_what_repeats_is_written_once_then_counted(home: Path) -> None:
     logs.start()
     for _ in range(1000):
         error = OSError(24, "Too many open files")
-        logging.getLogger("asyncio").error("socket.accept() out of system resource", exc_info=error)
+        logging.getLogger("asyncio").error(
+            "socket.accept() out of system resource", exc_info=error
+        )
     logging.getLogger("hermes.app").warning("another")
     text = (home / "logs" / "hermes.log").read_text()
     assert text.count("Too many open files") == 1
     assert "another" in text
 
 
-def test_a_record_that_goes_on_comes_again_with_its_number_after_a_while_that_grows() -> None:
+def test_a_record_that_goes_on_comes_again_with_its_number_after_a_while_that_grows() -> (
+    None
+):
     now = [0.0]
     repeats = logs.Repeats(lambda: now[0])
     written: list[tuple[float, str]] = []
     for tick in range(200):
         now[0] = tick / 10
-        record = logging.LogRecord("hermes", logging.WARNING, "", 0, "it failed: %s", ("why",), None)
+        record = logging.LogRecord(
+            "hermes", logging.WARNING, "", 0, "it failed: %s", ("why",), None
+        )
         if (passed := repeats.passed(record)) is not None:
             written.append((now[0], passed.getMessage()))
     assert written == [

@@ -25,7 +25,9 @@ def make() -> Parser:
         (["show", "--lim", "1"], "unrecognized arguments: --lim 1"),
     ],
 )
-def test_wrong_usage_is_an_error_with_a_way_out(arguments: list[str], message: str) -> None:
+def test_wrong_usage_is_an_error_with_a_way_out(
+    arguments: list[str], message: str
+) -> None:
     with pytest.raises(UsageError) as wrong:
         make().parse_args(arguments)
     assert message in wrong.value.message

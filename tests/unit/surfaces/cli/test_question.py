@@ -33,7 +33,14 @@ def test_these_are_questions(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["modle"], ["modle", "list"], ["confg", "set", "x"], ["--unknown"], ["hi", "--help"]]
+    "arguments",
+    [
+        ["modle"],
+        ["modle", "list"],
+        ["confg", "set", "x"],
+        ["--unknown"],
+        ["hi", "--help"],
+    ],
 )
 def test_these_are_taken_for_mistakes(arguments: list[str]) -> None:
     assert not is_question(arguments, COMMANDS)
@@ -50,16 +57,28 @@ def test_these_are_taken_for_mistakes(arguments: list[str]) -> None:
         (["--continue"], Question(resume="last")),
         (["--resume", "my talk", "go on"], Question(text="go on", resume="my talk")),
         (["--approvals", "full", "-z", "x"], Question(text="x", approvals="full")),
-        (["--provider", "p", "--cwd", "/work", "--fetch"], Question(provider="p", cwd="/work", fetch=True)),
+        (
+            ["--provider", "p", "--cwd", "/work", "--fetch"],
+            Question(provider="p", cwd="/work", fetch=True),
+        ),
     ],
 )
-def test_options_and_question_come_in_any_order(arguments: list[str], expected: Question) -> None:
+def test_options_and_question_come_in_any_order(
+    arguments: list[str], expected: Question
+) -> None:
     assert parse(arguments) == expected
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["-z", ""], ["-z"], ["-z", "a", "b"], ["--approvals", "some"], ["--resume", "a", "--continue"], ["a b", "--nope"]],
+    [
+        ["-z", ""],
+        ["-z"],
+        ["-z", "a", "b"],
+        ["--approvals", "some"],
+        ["--resume", "a", "--continue"],
+        ["a b", "--nope"],
+    ],
 )
 def test_what_makes_no_sense_is_wrong_usage(arguments: list[str]) -> None:
     with pytest.raises(UsageError):
@@ -75,14 +94,21 @@ def test_what_makes_no_sense_is_wrong_usage(arguments: list[str]) -> None:
         (["--json", "sessions", "list"], "hermes sessions list --json?"),
     ],
 )
-def test_a_command_behind_an_option_is_no_question(arguments: list[str], meant: str) -> None:
+def test_a_command_behind_an_option_is_no_question(
+    arguments: list[str], meant: str
+) -> None:
     with pytest.raises(UsageError) as raised:
         parse(arguments, COMMANDS)
     assert meant in raised.value.hint
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--json", "--", "doctor"], ["--json", "-z", "doctor"], ["--json", "call the doctor"]]
+    "arguments",
+    [
+        ["--json", "--", "doctor"],
+        ["--json", "-z", "doctor"],
+        ["--json", "call the doctor"],
+    ],
 )
 def test_a_question_behind_an_option_is_asked(arguments: list[str]) -> None:
     assert "doctor" in (parse(arguments, COMMANDS).text or "")

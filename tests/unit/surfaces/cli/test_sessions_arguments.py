@@ -19,12 +19,17 @@ def parse(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(list(arguments))
 
 
-@pytest.mark.parametrize(("text", "hours"), [("36h", 36), ("90d", 2160), ("2w", 336), ("1m", 720), ("1Y", 8760)])
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [("36h", 36), ("90d", 2160), ("2w", 336), ("1m", 720), ("1Y", 8760)],
+)
 def test_an_age_is_a_number_and_a_unit(text: str, hours: int) -> None:
     assert age(text) == hours * 3600
 
 
-@pytest.mark.parametrize("text", ["", "90", "d", "0d", "-1d", "1.5d", "٣d", "99999999999999d"])
+@pytest.mark.parametrize(
+    "text", ["", "90", "d", "0d", "-1d", "1.5d", "٣d", "99999999999999d"]
+)
 def test_anything_else_is_not_an_age(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="90d"):
         age(text)
@@ -32,7 +37,12 @@ def test_anything_else_is_not_an_age(text: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("list", "--limit", "0"), ("list", "--limit", "3", "--all"), ("show", "x", "--after", "-1"), ("search",)],
+    [
+        ("list", "--limit", "0"),
+        ("list", "--limit", "3", "--all"),
+        ("show", "x", "--after", "-1"),
+        ("search",),
+    ],
 )
 def test_wrong_usage_is_refused(arguments: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
@@ -41,7 +51,9 @@ def test_wrong_usage_is_refused(arguments: tuple[str, ...]) -> None:
 
 def test_found_words_are_marked_whatever_their_case_and_the_longest_first() -> None:
     screen = Screen(80, Style(enabled=True))
-    assert highlight("The Parser.", "parse parser", screen) == "The \x1b[33mParser\x1b[0m."
+    assert (
+        highlight("The Parser.", "parse parser", screen) == "The \x1b[33mParser\x1b[0m."
+    )
     assert highlight("a.b", ".*", screen) == "a.b"
 
 

@@ -16,7 +16,9 @@ def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
     lines = lines_of(listed(TOOLS, Choice("gateway")), (), WIDE)
     assert lines[0] == "terminal: run commands"
     assert lines[1].split()[:4] == ["terminal", "off", "Runs", "a"]
-    assert any(line.split()[:4] == ["read_file", "only", "reads", "Reads"] for line in lines)
+    assert any(
+        line.split()[:4] == ["read_file", "only", "reads", "Reads"] for line in lines
+    )
     assert max(map(len, lines)) <= 100
     offered = {row.name: row.offered for row in listed(TOOLS, Choice("gateway"))}
     assert (offered["terminal"], offered["read_file"]) == (False, True)

@@ -6,7 +6,9 @@ from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import Screen
 from hermes.surfaces.terminal.weights import bar_text
 
-PRICED = UsageRow("2026-11-14", "anthropic", "claude-opus-5", 3, 12_000, 800, 9_000, 0, 100, 1.25, 0)
+PRICED = UsageRow(
+    "2026-11-14", "anthropic", "claude-opus-5", 3, 12_000, 800, 9_000, 0, 100, 1.25, 0
+)
 UNPRICED = UsageRow("2026-11-15", "lab", "mystery-1", 2, 500, 50, 0, 0, 0, 0.0, 2)
 WIDE, NARROW = Screen(100, Style(enabled=False)), Screen(40, Style(enabled=False))
 
@@ -14,7 +16,15 @@ WIDE, NARROW = Screen(100, Style(enabled=False)), Screen(40, Style(enabled=False
 def test_the_table_has_a_total() -> None:
     head, first, second, total, *rest = lines_of([PRICED, UNPRICED], WIDE)
     assert head.split()[-1] == "COST"
-    assert first.split() == ["2026-11-14", "anthropic:claude-opus-5", "3", "12,000", "9,000", "800", "$1.25"]
+    assert first.split() == [
+        "2026-11-14",
+        "anthropic:claude-opus-5",
+        "3",
+        "12,000",
+        "9,000",
+        "800",
+        "$1.25",
+    ]
     assert second.split()[-1] == "?"
     assert total.split() == ["total", "5", "12,500", "850", "$1.25"]
     assert "2 calls is not known" in rest[0]
@@ -31,11 +41,18 @@ def test_the_document_sums_everything() -> None:
 
 
 def test_small_amounts_keep_their_digits() -> None:
-    assert [dollars(amount) for amount in (0, 0.0042, 12.5)] == ["$0.00", "$0.0042", "$12.50"]
+    assert [dollars(amount) for amount in (0, 0.0042, 12.5)] == [
+        "$0.00",
+        "$0.0042",
+        "$12.50",
+    ]
 
 
 def test_the_bar_fits_the_screen_and_says_how_far_it_is() -> None:
     text = bar_text("the hub", 536_000_000, 1_117_000_000, 12e6, 79)
     assert text == "[#########----------]  48%  536 of 1,117 MB  12.0 MB/s  the hub"
     assert len(bar_text("a very long source" * 9, 1, 1_117_000_000, 12e6, 39)) <= 39
-    assert bar_text("somebody else fetches it", 3, 0, 0, 79) == "waiting 3 s: somebody else fetches it"
+    assert (
+        bar_text("somebody else fetches it", 3, 0, 0, 79)
+        == "waiting 3 s: somebody else fetches it"
+    )

@@ -14,7 +14,9 @@ from hermes.surfaces.dashboard.feeds.partial import Partial
 
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.none()), max_size=60))
-async def test_everything_that_was_put_is_taken_or_counted(steps: list[int | None]) -> None:
+async def test_everything_that_was_put_is_taken_or_counted(
+    steps: list[int | None],
+) -> None:
     """A number is the size of an event, None a consumer who takes what there is."""
     inbox = Inbox(limit=100)
     put = got = dropped = 0
@@ -54,7 +56,10 @@ def test_a_batch_is_put_together_once_for_all_who_send_it() -> None:
 
 @given(st.lists(st.integers(0, 200_000), min_size=1, max_size=8))
 def test_a_large_batch_goes_in_several_frames(sizes: list[int]) -> None:
-    items = [Item(msgspec.json.encode(chr(97 + number) * size)) for number, size in enumerate(sizes)]
+    items = [
+        Item(msgspec.json.encode(chr(97 + number) * size))
+        for number, size in enumerate(sizes)
+    ]
     found = Frames().of(items)
     assert [text for frame in found for text in msgspec.json.decode(frame)] == [
         msgspec.json.decode(item.data) for item in items
@@ -77,7 +82,12 @@ def _delta(text: str, kind: str = "message") -> dict[str, Any]:
 
 def test_deltas_add_up_until_the_message_is_there() -> None:
     assert _show(_delta("a"), _delta("b"), _delta("c", "reasoning")) == ("ab", "c", {})
-    for end in ("agent.message.assistant", "agent.model.retried", "agent.reply.rejected", "agent.turn.ended"):
+    for end in (
+        "agent.message.assistant",
+        "agent.model.retried",
+        "agent.reply.rejected",
+        "agent.turn.ended",
+    ):
         assert _show(_delta("a"), {"type": end}, _delta("b")) == ("b", "", {})
 
 
@@ -101,5 +111,7 @@ def test_the_output_of_tools_that_run() -> None:
         return {"type": "agent.tool.progress", "call_id": call, "text": text}
 
     done = {"type": "agent.tool.finished", "call_id": "1"}
-    assert _show(progress("1", "x"), progress("2", "y"), progress("2", "z"), done)[2] == {"2": "yz"}
+    assert _show(progress("1", "x"), progress("2", "y"), progress("2", "z"), done)[
+        2
+    ] == {"2": "yz"}
     assert len(_show(progress("1", "x" * 200_000))[2]["1"]) == 64 * 1024

@@ -33,7 +33,12 @@ class Time:
      ("hermes.example.org:443", False), ("hermes.example.org:9119", False), ("Hermes.Example.ORG", True)],
 )  # fmt: skip
 def test_hosts(host: str, known: bool) -> None:
-    assert Addresses("http", "127.0.0.1", 9119, ["https://hermes.example.org"]).knows_host(host) is known
+    assert (
+        Addresses("http", "127.0.0.1", 9119, ["https://hermes.example.org"]).knows_host(
+            host
+        )
+        is known
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,15 +60,24 @@ def test_the_usual_port_goes_without_saying() -> None:
     assert not addresses.knows_host("localhost")
 
 
-@pytest.mark.parametrize("url", ["hermes.example.org", "ftp://x", "https://", "https://x/path", "https://x?q"])
+@pytest.mark.parametrize(
+    "url",
+    ["hermes.example.org", "ftp://x", "https://", "https://x/path", "https://x?q"],
+)
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(SettingsError):
         Addresses("http", "127.0.0.1", 1, [url])
 
 
 def test_where_others_can_reach_it() -> None:
-    assert [is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost", "LOCALHOST")] == [True] * 5
-    assert [is_loopback(host) for host in ("0.0.0.0", "::", "", "10.0.0.1", "example.org")] == [False] * 5  # noqa: S104
+    assert [
+        is_loopback(host)
+        for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost", "LOCALHOST")
+    ] == [True] * 5
+    assert [
+        is_loopback(host)
+        for host in ("0.0.0.0", "::", "", "10.0.0.1", "example.org")  # noqa: S104
+    ] == [False] * 5
     assert [is_wildcard(host) for host in ("0.0.0.0", "::", "", "[::]")] == [True] * 4  # noqa: S104 - the subject
 
 
@@ -131,7 +145,9 @@ def test_codes_that_nobody_uses_are_few() -> None:
 
 
 def test_a_path_that_is_not_in_the_table_has_no_rule() -> None:
-    table = AccessTable([Rule("http", frozenset({"GET"}), re.compile("^/api/x$"), "observe")])
+    table = AccessTable(
+        [Rule("http", frozenset({"GET"}), re.compile("^/api/x$"), "observe")]
+    )
     assert table.find("http", "GET", "/api/x")
     for protocol, method, path in (
         ("http", "POST", "/api/x"), ("websocket", "GET", "/api/x"), ("http", "GET", "/api/x/y"),
@@ -143,7 +159,10 @@ def test_a_path_that_is_not_in_the_table_has_no_rule() -> None:
 def test_a_plugin_s_routes_are_there_while_it_runs() -> None:
     table = AccessTable([])
     table.admit_plugin("orb")
-    assert [getattr(table.find("http", method, "/api/plugins/orb/x"), "need", "") for method in ("GET", "POST")] == [
+    assert [
+        getattr(table.find("http", method, "/api/plugins/orb/x"), "need", "")
+        for method in ("GET", "POST")
+    ] == [
         "observe",
         "admin",
     ]
@@ -152,11 +171,26 @@ def test_a_plugin_s_routes_are_there_while_it_runs() -> None:
     assert table.find("http", "GET", "/api/plugins/orb/x") is None
 
 
-@given(st.lists(st.sampled_from(["Access-Control-Allow-Origin", "content-security-policy", "X-Frame-Options", "etag"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "Access-Control-Allow-Origin",
+                "content-security-policy",
+                "X-Frame-Options",
+                "etag",
+            ]
+        )
+    )
+)
 def test_no_answer_can_loosen_what_the_gate_says(names: list[str]) -> None:
     headers = guarded([(name.encode(), b"*") for name in names], secure=False)
-    assert [value for name, value in headers if name.lower() == b"x-frame-options"] == [b"DENY"]
-    assert not [name for name, _ in headers if name.lower().startswith(b"access-control")]
+    assert [value for name, value in headers if name.lower() == b"x-frame-options"] == [
+        b"DENY"
+    ]
+    assert not [
+        name for name, _ in headers if name.lower().startswith(b"access-control")
+    ]
     assert sum(name == b"content-security-policy" for name, _ in headers) == 1
     assert sum(name == b"etag" for name, _ in headers) == names.count("etag")
 
@@ -164,5 +198,7 @@ def test_no_answer_can_loosen_what_the_gate_says(names: list[str]) -> None:
 def test_an_admin_may_everything_and_others_what_they_hold() -> None:
     for need in SCOPES:
         assert covers(["admin"], need)
-        assert [scope for scope in SCOPES if covers([scope], need)] == sorted({need, "admin"}, key=SCOPES.index)
+        assert [scope for scope in SCOPES if covers([scope], need)] == sorted(
+            {need, "admin"}, key=SCOPES.index
+        )
     assert covers([], "open")

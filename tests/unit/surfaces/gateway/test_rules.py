@@ -10,9 +10,16 @@ ANNA, BEN = Person("1", "Anna"), Person("2", "Ben")
 
 @pytest.mark.parametrize(
     ("kind", "thread", "shared"),
-    [("direct", "", True), ("group", "", False), ("channel", "", False), ("group", "t", True)],
+    [
+        ("direct", "", True),
+        ("group", "", False),
+        ("channel", "", False),
+        ("group", "t", True),
+    ],
 )
-def test_by_default_threads_are_shared_and_groups_are_not(kind: ChatKind, thread: str, shared: bool) -> None:
+def test_by_default_threads_are_shared_and_groups_are_not(
+    kind: ChatKind, thread: str, shared: bool
+) -> None:
     chat = Chat("telegram", "-7", kind, thread)
     assert (key_of(chat, ANNA, {}) == key_of(chat, BEN, {})) is shared
 
@@ -21,7 +28,9 @@ def test_the_settings_go_before_the_table() -> None:
     chat = Chat("telegram", "-7", "group")
     chosen: dict[str, Scope] = {"telegram.group": "chat"}
     assert key_of(chat, ANNA, chosen) == key_of(chat, BEN, chosen) == "telegram/-7"
-    assert key_of(Chat("slack", "-7", "group"), ANNA, chosen) != key_of(Chat("slack", "-7", "group"), BEN, chosen)
+    assert key_of(Chat("slack", "-7", "group"), ANNA, chosen) != key_of(
+        Chat("slack", "-7", "group"), BEN, chosen
+    )
 
 
 def test_no_name_can_pass_for_another_place() -> None:

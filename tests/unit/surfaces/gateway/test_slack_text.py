@@ -13,11 +13,17 @@ from hermes.surfaces.gateway.adapters.slack_text import mrkdwn, plain, size
         ("**bold** and *leaning* and ~~gone~~", "*bold* and _leaning_ and ~gone~"),
         ("# Heading", "*Heading*"),
         ("- one\n- two", "• one\n• two"),
-        ("see [the **docs**](https://example.org/a?b=1&c=2)", "see <https://example.org/a?b=1&amp;c=2|the *docs*>"),
+        (
+            "see [the **docs**](https://example.org/a?b=1&c=2)",
+            "see <https://example.org/a?b=1&amp;c=2|the *docs*>",
+        ),
         ("`a < b` & c", "`a &lt; b` &amp; c"),
         ("```python\nif a < b:\n    pass\n```", "```\nif a &lt; b:\n    pass\n```"),
         ("> said\n> so", "> said\n> so"),
-        ("| a | b |\n|---|---|\n| 1 | 2 |", "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```"),
+        (
+            "| a | b |\n|---|---|\n| 1 | 2 |",
+            "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```",
+        ),
         ("<!channel> <@U1>", "&lt;!channel&gt; &lt;@U1&gt;"),
     ],
 )
@@ -31,7 +37,11 @@ def test_no_text_can_call_anybody(text: str) -> None:
     assert "<@" not in mrkdwn(text)
 
 
-@given(st.lists(st.sampled_from(["<a>", "& b", "plain", "\n", "- x"]), max_size=40).map(" ".join))
+@given(
+    st.lists(st.sampled_from(["<a>", "& b", "plain", "\n", "- x"]), max_size=40).map(
+        " ".join
+    )
+)
 def test_what_is_counted_is_not_less_than_what_is_sent(text: str) -> None:
     assert len(mrkdwn(text)) <= size(text)
 

@@ -10,20 +10,38 @@ from hermes.surfaces.gateway.split import open_fence, split
 
 _LINE = st.one_of(
     st.text(alphabet="ab *_`#-", max_size=60),
-    st.sampled_from(["```python", "```", "~~~", "    indented", "", "", "日本語のテキスト", "🙂🙃🙂", "x" * 90]),
+    st.sampled_from(
+        [
+            "```python",
+            "```",
+            "~~~",
+            "    indented",
+            "",
+            "",
+            "日本語のテキスト",
+            "🙂🙃🙂",
+            "x" * 90,
+        ]
+    ),
 )
 _TEXTS = st.lists(_LINE, max_size=40).map("\n".join)
 
 
 def visible(text: str) -> str:
     """The text without the marks of code blocks and without blanks."""
-    lines = [line for line in text.split("\n") if not re.match(r"^ {0,3}(`{3,}|~{3,})[^`]*$", line)]
+    lines = [
+        line
+        for line in text.split("\n")
+        if not re.match(r"^ {0,3}(`{3,}|~{3,})[^`]*$", line)
+    ]
     return "".join("".join(lines).split())
 
 
 @given(_TEXTS, st.integers(40, 300))
 def test_no_piece_is_too_long_or_empty(text: str, most: int) -> None:
-    assert all(0 < utf16(piece) <= most and piece.strip() for piece in split(text, most, utf16))
+    assert all(
+        0 < utf16(piece) <= most and piece.strip() for piece in split(text, most, utf16)
+    )
 
 
 @given(_TEXTS, st.integers(40, 300))
@@ -32,7 +50,9 @@ def test_everything_arrives_in_order(text: str, most: int) -> None:
 
 
 @given(_TEXTS, st.integers(40, 300))
-def test_every_code_block_that_is_cut_is_closed_in_its_piece(text: str, most: int) -> None:
+def test_every_code_block_that_is_cut_is_closed_in_its_piece(
+    text: str, most: int
+) -> None:
     pieces = split(text, most)
     assert all(not open_fence(piece) for piece in pieces[:-1])
 

@@ -23,7 +23,10 @@ from hermes.surfaces.gateway.adapters.telegram_html import telegram_html
         ("> said\n> so", "<blockquote>said\nso</blockquote>"),
         ("[x](https://a.test/?q=1&r=2)", '<a href="https://a.test/?q=1&amp;r=2">x</a>'),
         ("[x](javascript:alert)", "[x](javascript:alert)"),
-        ("```python\na = 1 < 2\n```", '<pre><code class="language-python">a = 1 &lt; 2</code></pre>'),
+        (
+            "```python\na = 1 < 2\n```",
+            '<pre><code class="language-python">a = 1 &lt; 2</code></pre>',
+        ),
         ("```\nunclosed", "<pre>unclosed</pre>"),
         ("| a | b |\n|---|---|", "<pre>| a | b |\n|---|---|</pre>"),
         ("`**not bold**`", "<code>**not bold**</code>"),

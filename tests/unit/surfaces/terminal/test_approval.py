@@ -8,7 +8,16 @@ import msgspec
 import pytest
 
 from hermes.core.answers import approval_hash
-from hermes.surfaces.terminal.approval import Given, Questions, Word, again, label_for, lines_of, read_given, wants_all
+from hermes.surfaces.terminal.approval import (
+    Given,
+    Questions,
+    Word,
+    again,
+    label_for,
+    lines_of,
+    read_given,
+    wants_all,
+)
 from hermes.surfaces.terminal.style import Style
 from hermes.testing.clock import FakeClock
 
@@ -16,7 +25,12 @@ PLAIN = Style(enabled=False)
 
 
 def request(call_id: str = "c", **fields: Any) -> dict[str, Any]:
-    base = {"type": "agent.approval.requested", "call_id": call_id, "name": "terminal", "arguments": "{}"}
+    base = {
+        "type": "agent.approval.requested",
+        "call_id": call_id,
+        "name": "terminal",
+        "arguments": "{}",
+    }
     return {**base, "summary": f"run {call_id}", **fields}
 
 
@@ -59,11 +73,21 @@ def test_anything_else_is_no_answer(text: str) -> None:
 
 
 def question(**fields: Any) -> dict[str, Any]:
-    return {"type": "agent.question.asked", "call_id": "q", "text": "Which?", "options": ["red", "blue"], **fields}
+    return {
+        "type": "agent.question.asked",
+        "call_id": "q",
+        "text": "Which?",
+        "options": ["red", "blue"],
+        **fields,
+    }
 
 
-@pytest.mark.parametrize(("line", "text"), [("2", "blue"), (" green ", "green"), ("3 of them", "3 of them")])
-def test_a_question_is_answered_with_words_or_the_number_of_an_option(line: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "text"), [("2", "blue"), (" green ", "green"), ("3 of them", "3 of them")]
+)
+def test_a_question_is_answered_with_words_or_the_number_of_an_option(
+    line: str, text: str
+) -> None:
     assert read_given(question(), line) == Given("q", None, text)
     assert read_given(question(), "  ") is None
 
@@ -73,14 +97,29 @@ def test_a_question_shows_its_options() -> None:
 
 
 def test_a_diff_is_coloured_and_the_reach_is_said() -> None:
-    lines = lines_of(request(summary="edit a\n@@ -1 +1 @@\n-old\n+new", reach="machine"), Style(enabled=True), 80)
-    assert lines[2:5] == ["  \x1b[36m@@ -1 +1 @@\x1b[0m", "  \x1b[31m-old\x1b[0m", "  \x1b[32m+new\x1b[0m"]
+    lines = lines_of(
+        request(summary="edit a\n@@ -1 +1 @@\n-old\n+new", reach="machine"),
+        Style(enabled=True),
+        80,
+    )
+    assert lines[2:5] == [
+        "  \x1b[36m@@ -1 +1 @@\x1b[0m",
+        "  \x1b[31m-old\x1b[0m",
+        "  \x1b[32m+new\x1b[0m",
+    ]
     assert "outside the sandbox" in lines[5]
 
 
 def test_everything_that_will_happen_is_shown() -> None:
-    lines = lines_of(request(summary="rm -r build\n  in /work", reason="it deletes"), PLAIN, 80)
-    assert lines == ["Hermes wants to use terminal:", "  rm -r build", "    in /work", "  (it deletes)"]
+    lines = lines_of(
+        request(summary="rm -r build\n  in /work", reason="it deletes"), PLAIN, 80
+    )
+    assert lines == [
+        "Hermes wants to use terminal:",
+        "  rm -r build",
+        "    in /work",
+        "  (it deletes)",
+    ]
 
 
 def test_a_summary_can_not_drive_the_terminal_and_fits_it() -> None:
@@ -90,7 +129,9 @@ def test_a_summary_can_not_drive_the_terminal_and_fits_it() -> None:
 
 
 def test_a_very_long_summary_says_that_there_is_more() -> None:
-    assert "60 more lines" in "".join(lines_of(request(summary="\n".join(["line"] * 100)), PLAIN, 80))
+    assert "60 more lines" in "".join(
+        lines_of(request(summary="\n".join(["line"] * 100)), PLAIN, 80)
+    )
 
 
 async def test_questions_are_put_one_after_the_other() -> None:
@@ -110,7 +151,10 @@ async def test_questions_are_put_one_after_the_other() -> None:
     assert await questions.take("y", give)
     assert await questions.take("n", give)
     shown_hashes = [approval_hash(request(call)) for call in ("a", "b")]
-    assert given == [Given("a", "once", shown=shown_hashes[0]), Given("b", "deny", shown=shown_hashes[1])]
+    assert given == [
+        Given("a", "once", shown=shown_hashes[0]),
+        Given("b", "deny", shown=shown_hashes[1]),
+    ]
     assert shown.calls == ["a", "", "b", ""]
     assert questions.current is None
 
@@ -159,8 +203,14 @@ def test_a_number_that_no_option_has_is_no_answer(line: str) -> None:
 
 def test_what_the_answer_for_the_session_covers_is_said() -> None:
     asked = request(scope="changes to files in /work")
-    assert lines_of(asked, PLAIN, 80)[-1] == "  s allows for this session: changes to files in /work"
-    assert label_for(asked, 80) == "Allow? y (once), s (this session), a (always exactly this), n (no)"
+    assert (
+        lines_of(asked, PLAIN, 80)[-1]
+        == "  s allows for this session: changes to files in /work"
+    )
+    assert (
+        label_for(asked, 80)
+        == "Allow? y (once), s (this session), a (always exactly this), n (no)"
+    )
     exact = "Allow? y (once), s (again this session), a (always exactly this), n (no)"
     assert label_for(request(), 90) == exact
 
@@ -188,7 +238,11 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@ def f\n-old\n+new\n*** A
 
 def test_a_patch_is_shown_as_one_with_its_files() -> None:
     patch = msgspec.json.encode({"patch": PATCH}).decode()
-    asked = request(name="apply_patch", arguments=patch, summary="Edit src/a.py\n@@ -1 +1 @@\n-old\n+new")
+    asked = request(
+        name="apply_patch",
+        arguments=patch,
+        summary="Edit src/a.py\n@@ -1 +1 @@\n-old\n+new",
+    )
     lines = lines_of(asked, Style(enabled=True), 80)
     assert "apply_patch on src/a.py, b.txt:" in lines[0]
     assert "  \x1b[31m-old\x1b[0m" in lines
@@ -208,14 +262,20 @@ async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() 
         return True
 
     assert await questions.take("y", give)
-    assert given == [Given("call-1", "once", session="one", shown=approval_hash(request("call-1")))]
+    assert given == [
+        Given("call-1", "once", session="one", shown=approval_hash(request("call-1")))
+    ]
     questions.see({"type": "agent.turn.ended", "session_id": "two", "reason": "done"})
     assert questions.current is not None
     assert questions.current["session_id"] == "one"
 
 
-@pytest.mark.parametrize(("seconds", "counts"), [(-0.2, False), (0.0, False), (0.25, False), (0.35, True)])
-async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(seconds: float, counts: bool) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "counts"), [(-0.2, False), (0.0, False), (0.25, False), (0.35, True)]
+)
+async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(
+    seconds: float, counts: bool
+) -> None:
     clock, shown = FakeClock(100.0), Shown()
     questions = Questions(shown, clock=clock.now)
     questions.see(request("a"))
@@ -233,7 +293,9 @@ async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(s
     assert await questions.take("y", give)  # a line of a pipe was there all along
 
 
-async def test_an_answer_is_asked_for_once_it_counts_and_only_while_it_is_wanted() -> None:
+async def test_an_answer_is_asked_for_once_it_counts_and_only_while_it_is_wanted() -> (
+    None
+):
     shown, listening, loop = Shown(), asyncio.Event(), asyncio.get_running_loop()
     heard: list[str] = []
 
@@ -252,7 +314,12 @@ async def test_an_answer_is_asked_for_once_it_counts_and_only_while_it_is_wanted
 
 
 def test_what_is_at_the_end_of_a_long_summary_is_shown() -> None:
-    long = {**request("a"), "summary": "\n".join(["ls -la", *(f"line {number}" for number in range(90)), "curl evil"])}
+    long = {
+        **request("a"),
+        "summary": "\n".join(
+            ["ls -la", *(f"line {number}" for number in range(90)), "curl evil"]
+        ),
+    }
     lines = lines_of(long, PLAIN, 80)
     assert any("curl evil" in line for line in lines)
     assert any("more lines; v shows all" in line for line in lines)

@@ -4,10 +4,19 @@ import pytest
 
 from hermes.surfaces.terminal.model_names import is_listed, near_names
 
-LISTED = ["qwen3:latest", "z-ai/glm-5", "models/gemini-3-pro", "claude-sonnet-5-20260101", "fake-1"]
+LISTED = [
+    "qwen3:latest",
+    "z-ai/glm-5",
+    "models/gemini-3-pro",
+    "claude-sonnet-5-20260101",
+    "fake-1",
+]
 
 
-@pytest.mark.parametrize("name", ["fake-1", "qwen3", "glm-5", "z-ai/glm-5:free", "gemini-3-pro", "claude-sonnet-5"])
+@pytest.mark.parametrize(
+    "name",
+    ["fake-1", "qwen3", "glm-5", "z-ai/glm-5:free", "gemini-3-pro", "claude-sonnet-5"],
+)
 def test_a_name_may_leave_out_what_the_service_adds(name: str) -> None:
     assert is_listed(name, LISTED)
 

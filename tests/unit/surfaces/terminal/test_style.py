@@ -4,7 +4,15 @@ import io
 
 import pytest
 
-from hermes.surfaces.terminal.style import FAIL, OK, Style, columns, hanging, printable, wants_color
+from hermes.surfaces.terminal.style import (
+    FAIL,
+    OK,
+    Style,
+    columns,
+    hanging,
+    printable,
+    wants_color,
+)
 
 
 class Terminal(io.StringIO):
@@ -37,7 +45,14 @@ def test_colour_follows_the_setting_then_the_terminal(
 
 def test_a_style_that_is_off_changes_nothing() -> None:
     off, on = Style(enabled=False), Style(enabled=True)
-    assert [off.bold("x"), off.dim("x"), off.red("x"), off.green("x"), off.yellow("x"), off.status(OK)] == [
+    assert [
+        off.bold("x"),
+        off.dim("x"),
+        off.red("x"),
+        off.green("x"),
+        off.yellow("x"),
+        off.status(OK),
+    ] == [
         *"xxxxx",
         "ok  ",
     ]
@@ -46,11 +61,17 @@ def test_a_style_that_is_off_changes_nothing() -> None:
 
 
 def test_control_characters_become_visible() -> None:
-    assert printable("plain ✓ 天气\n\x1b[31mred\x07\r\u202e") == "plain ✓ 天气\n\\x1b[31mred\\x07\\r\\u202e"
+    assert (
+        printable("plain ✓ 天气\n\x1b[31mred\x07\r\u202e")
+        == "plain ✓ 天气\n\\x1b[31mred\\x07\\r\\u202e"
+    )
 
 
 def test_columns_line_up() -> None:
-    assert columns([("a", "bbb", ""), ("aaa", "b", "c")]) == ["  a    bbb", "  aaa  b    c"]
+    assert columns([("a", "bbb", ""), ("aaa", "b", "c")]) == [
+        "  a    bbb",
+        "  aaa  b    c",
+    ]
 
 
 def test_long_text_is_broken_between_words_only_in_a_terminal() -> None:
@@ -63,4 +84,6 @@ def test_long_text_is_broken_between_words_only_in_a_terminal() -> None:
 
 
 def test_one_long_cell_does_not_widen_the_other_rows() -> None:
-    assert columns([("a", "x" * 300, "file"), ("b", "yy", "file")])[1] == "  b  yy  file"
+    assert (
+        columns([("a", "x" * 300, "file"), ("b", "yy", "file")])[1] == "  b  yy  file"
+    )

@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.terminal.text import ago, clean, count, cut, moment, money, one_line, table, width, wrap
+from hermes.surfaces.terminal.text import (
+    ago,
+    clean,
+    count,
+    cut,
+    moment,
+    money,
+    one_line,
+    table,
+    width,
+    wrap,
+)
 
 _DAY = 86400.0
 
@@ -36,7 +47,9 @@ def test_wide_characters_take_two_cells_and_combining_ones_none() -> None:
         ("ab", 0, ""),
     ],
 )
-def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, columns: int, expected: str) -> None:
+def test_a_cut_text_fits_and_says_that_it_was_cut(
+    text: str, columns: int, expected: str
+) -> None:
     assert cut(text, columns) == expected
 
 
@@ -48,7 +61,9 @@ def test_lines_break_at_spaces_keep_their_indentation_and_break_long_words() -> 
 
 
 @given(st.text(alphabet="ab 中é🚀\u0301\n"), st.integers(2, 30))
-def test_wrapped_lines_fit_and_hold_every_visible_character(text: str, columns: int) -> None:
+def test_wrapped_lines_fit_and_hold_every_visible_character(
+    text: str, columns: int
+) -> None:
     lines = list(wrap(text, columns))
     assert all(width(line) <= columns for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
@@ -63,7 +78,8 @@ def test_columns_of_a_table_line_up_in_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passed", "expected"), [(0, "just now"), (90, "1 min ago"), (7300, "2 h ago"), (3.5 * _DAY, "3 d ago")]
+    ("passed", "expected"),
+    [(0, "just now"), (90, "1 min ago"), (7300, "2 h ago"), (3.5 * _DAY, "3 d ago")],
 )
 def test_recent_times_are_told_by_their_distance(passed: float, expected: str) -> None:
     assert ago(1_800_000_000.0 - passed, 1_800_000_000.0) == expected

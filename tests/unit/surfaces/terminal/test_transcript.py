@@ -4,7 +4,14 @@ from collections.abc import Iterable
 
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
-from hermes.schema.messages import AssistantMessage, Image, ToolCall, ToolFinished, Usage, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Image,
+    ToolCall,
+    ToolFinished,
+    Usage,
+    UserMessage,
+)
 from hermes.store.row import Row, draft
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import Screen, width
@@ -27,7 +34,11 @@ def text(events: Iterable[Event], columns: int = 80) -> str:
 def test_it_says_who_said_what_and_what_a_turn_cost() -> None:
     usage = Usage(input_tokens=1200, output_tokens=30, cost_usd=0.5)
     said = text(
-        [UserMessage(text="Hi"), AssistantMessage(text="Hello!", model="m-1"), TurnEnded(reason="done", usage=usage)]
+        [
+            UserMessage(text="Hi"),
+            AssistantMessage(text="Hello!", model="m-1"),
+            TurnEnded(reason="done", usage=usage),
+        ]
     )
     assert "you  " in said
     assert "  Hi" in said
@@ -37,13 +48,23 @@ def test_it_says_who_said_what_and_what_a_turn_cost() -> None:
 
 
 def test_a_failed_turn_says_why_and_an_unknown_price_is_called_so() -> None:
-    said = text([TurnEnded(reason="failed", detail="no such model", usage=Usage(input_tokens=1))])
+    said = text(
+        [
+            TurnEnded(
+                reason="failed", detail="no such model", usage=Usage(input_tokens=1)
+            )
+        ]
+    )
     assert "turn failed: no such model" in said
     assert "price unknown" in said
 
 
 def test_calls_show_their_arguments_shortened() -> None:
-    call = ToolCall(id="c", name="read_file", arguments='{"path": "a.py", "text": "' + "x" * 500 + '"}')
+    call = ToolCall(
+        id="c",
+        name="read_file",
+        arguments='{"path": "a.py", "text": "' + "x" * 500 + '"}',
+    )
     said = text([AssistantMessage(tool_calls=(call,), finish="tool_calls")], columns=60)
     assert '→ read_file(path="a.py", text="xxx' in said
     assert "x" * 100 not in said
@@ -54,14 +75,22 @@ def test_arguments_that_are_not_json_are_shown_as_they_are() -> None:
 
 
 def test_a_long_result_says_how_much_of_it_is_hidden() -> None:
-    said = text([ToolFinished(call_id="c", name="run", text="\n".join(f"line {n}" for n in range(100)))])
+    said = text(
+        [
+            ToolFinished(
+                call_id="c", name="run", text="\n".join(f"line {n}" for n in range(100))
+            )
+        ]
+    )
     assert "line 7" in said
     assert "line 8" not in said
     assert "… 734 more characters (--json shows all)" in said
 
 
 def test_a_failed_tool_is_marked() -> None:
-    assert "← run failed" in text([ToolFinished(call_id="c", name="run", text="no", ok=False)])
+    assert "← run failed" in text(
+        [ToolFinished(call_id="c", name="run", text="no", ok=False)]
+    )
 
 
 def test_rows_that_say_nothing_to_a_person_are_left_out() -> None:
@@ -69,14 +98,22 @@ def test_rows_that_say_nothing_to_a_person_are_left_out() -> None:
 
 
 def test_pictures_are_named() -> None:
-    assert "[picture a.png]" in text([UserMessage(text="", images=(Image(source="a.png", media_type="image/png"),))])
+    assert "[picture a.png]" in text(
+        [UserMessage(text="", images=(Image(source="a.png", media_type="image/png"),))]
+    )
 
 
 def test_nothing_in_a_message_drives_the_terminal() -> None:
     evil = "\x1b]0;owned\x07"
     call = ToolCall(id="c", name=evil, arguments=evil)
-    message = AssistantMessage(text=evil, reasoning=evil, model=evil, tool_calls=(call,))
-    events = [UserMessage(text=evil), message, ToolFinished(call_id="c", name=evil, text=evil)]
+    message = AssistantMessage(
+        text=evil, reasoning=evil, model=evil, tool_calls=(call,)
+    )
+    events = [
+        UserMessage(text=evil),
+        message,
+        ToolFinished(call_id="c", name=evil, text=evil),
+    ]
     screen = Screen(80, PLAIN)
     printed = [*transcript(rows(*events), screen), *listing(rows(*events), screen)]
     assert all(line.isprintable() for line in printed)
@@ -85,8 +122,14 @@ def test_nothing_in_a_message_drives_the_terminal() -> None:
 def test_no_line_is_wider_than_the_screen() -> None:
     wide = "解析器の修正 " * 30
     call = ToolCall(id="c", name=wide, arguments='{"' + wide + '": 1}')
-    message = AssistantMessage(text=wide, reasoning=wide, tool_calls=(call,), finish="length")
-    events = [UserMessage(text=wide), message, ToolFinished(call_id="c", name=wide, text=wide, ok=False)]
+    message = AssistantMessage(
+        text=wide, reasoning=wide, tool_calls=(call,), finish="length"
+    )
+    events = [
+        UserMessage(text=wide),
+        message,
+        ToolFinished(call_id="c", name=wide, text=wide, ok=False),
+    ]
     for columns in (40, 80):
         screen = Screen(columns, PLAIN)
         printed = [*transcript(rows(*events), screen), *listing(rows(*events), screen)]

@@ -6,11 +6,19 @@ from hermes.surfaces.tui.banner import banner
 
 
 def text(provider: str, model: str) -> str:
-    lines = banner(Route(provider=provider, model=model), "s1", Style(enabled=False), 400, resumed=False)
+    lines = banner(
+        Route(provider=provider, model=model),
+        "s1",
+        Style(enabled=False),
+        400,
+        resumed=False,
+    )
     return "\n".join(lines)
 
 
-def test_a_local_model_says_that_nothing_leaves_the_machine_and_codex_does_not() -> None:
+def test_a_local_model_says_that_nothing_leaves_the_machine_and_codex_does_not() -> (
+    None
+):
     assert "Nothing leaves this machine" in text("embedded", "base")
     for model in ("", "gpt-5.5"):
         said = text("codex", model)

@@ -22,16 +22,27 @@ class FakeLearner:
 
     def decide(self, proposal: str, *, keep: bool) -> Proposal:
         if self._refuses:
-            raise LearningError("It does not fit any more.", hint="Nothing was changed.")
+            raise LearningError(
+                "It does not fit any more.", hint="Nothing was changed."
+            )
         self.words.append((proposal, keep))
         return proposals(1)[0]
 
 
 def proposals(number: int, lines: int = 1) -> Sequence[Proposal]:
-    diff = "--- a/memories/USER.md\n+++ b/memories/USER.md\n@@ -0,0 +1 @@\n" + "\n".join(["+- likes tea"] * lines)
+    diff = (
+        "--- a/memories/USER.md\n+++ b/memories/USER.md\n@@ -0,0 +1 @@\n"
+        + "\n".join(["+- likes tea"] * lines)
+    )
     change = MemoryChange((MemoryEdit("add", "likes tea", file="user"),))
     return [
-        Proposal(id=f"p{at}", change=change, origin=Provenance("review"), why="a review suggests it", diff=diff)
+        Proposal(
+            id=f"p{at}",
+            change=change,
+            origin=Provenance("review"),
+            why="a review suggests it",
+            diff=diff,
+        )
         for at in range(1, number + 1)
     ]
 
@@ -39,10 +50,18 @@ def proposals(number: int, lines: int = 1) -> Sequence[Proposal]:
 class Table:
     """A way through some proposals."""
 
-    def __init__(self, number: int = 2, *, lines: int = 1, refuses: bool = False) -> None:
-        self.clock, self.screen, self.learner = FakeClock(100.0), FakeScreen(), FakeLearner(refuses=refuses)
+    def __init__(
+        self, number: int = 2, *, lines: int = 1, refuses: bool = False
+    ) -> None:
+        self.clock, self.screen, self.learner = (
+            FakeClock(100.0),
+            FakeScreen(),
+            FakeLearner(refuses=refuses),
+        )
         found = proposals(number, lines)
-        self.deciding = Deciding(cast("Learner", self.learner), self.screen, found, clock=self.clock.now)
+        self.deciding = Deciding(
+            cast("Learner", self.learner), self.screen, found, clock=self.clock.now
+        )
         self.deciding.begin()
 
     async def press(self, line: str, after: float = 1.0) -> bool:

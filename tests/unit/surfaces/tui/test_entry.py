@@ -15,7 +15,9 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock = FakeClock(100.0)
-        self.entry = Entry(Home(Path("/dev/null/home")), Path("/dev/null"), clock=self.clock.now)
+        self.entry = Entry(
+            Home(Path("/dev/null/home")), Path("/dev/null"), clock=self.clock.now
+        )
         self.sent: list[Typed] = []
         self.said: list[str] = []
         self.entry.send = self.sent.append
@@ -40,7 +42,9 @@ async def test_what_is_being_typed_comes_back_after_a_question() -> None:
     assert desk.entry.buffer.text == "half a thought"
 
 
-async def test_the_end_of_a_sentence_is_no_answer_to_a_question_that_came_meanwhile() -> None:
+async def test_the_end_of_a_sentence_is_no_answer_to_a_question_that_came_meanwhile() -> (
+    None
+):
     desk = Desk()
     desk.type("give it an ")
     desk.clock.advance(0.2)

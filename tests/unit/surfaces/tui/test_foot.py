@@ -4,7 +4,14 @@ import pytest
 
 from hermes.surfaces.tui.foot import Foot, short
 
-FULL = Foot(model="gpt-5", window=400_000, context=100_000, cost=0.42, mode="ask", sandbox="bubblewrap")
+FULL = Foot(
+    model="gpt-5",
+    window=400_000,
+    context=100_000,
+    cost=0.42,
+    mode="ask",
+    sandbox="bubblewrap",
+)
 
 
 def test_everything_when_there_is_room() -> None:
@@ -18,9 +25,13 @@ def test_the_last_parts_go_first() -> None:
 
 def test_a_reply_of_codex_names_the_engine() -> None:
     foot = Foot(model="codex")
-    foot.see({"type": "agent.message.assistant", "provider": "codex", "model": "gpt-5.5"})
+    foot.see(
+        {"type": "agent.message.assistant", "provider": "codex", "model": "gpt-5.5"}
+    )
     assert foot.text(80, "-") == "codex gpt-5.5"
-    foot.see({"type": "agent.message.assistant", "provider": "openai", "model": "gpt-5"})
+    foot.see(
+        {"type": "agent.message.assistant", "provider": "openai", "model": "gpt-5"}
+    )
     assert foot.text(80, "-") == "gpt-5"
 
 
@@ -28,6 +39,8 @@ def test_an_unknown_window_tells_the_tokens() -> None:
     assert Foot(model="m", context=1234).text(80, "-") == "m - 1k tokens"
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0"), (999, "999"), (12_345, "12k"), (1_000_000, "1.0M")])
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (999, "999"), (12_345, "12k"), (1_000_000, "1.0M")]
+)
 def test_short_numbers(number: int, text: str) -> None:
     assert short(number) == text

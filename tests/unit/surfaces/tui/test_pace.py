@@ -6,8 +6,12 @@ from hermes.surfaces.tui.pace import Pace
 from hermes.testing.clock import FakeClock
 
 
-@pytest.mark.parametrize(("cost", "pause"), [(0.0, 0.0), (0.001, 0.008), (0.05, 0.4), (3.0, 0.5)])
-def test_what_takes_long_is_drawn_less_often_but_still_drawn(cost: float, pause: float) -> None:
+@pytest.mark.parametrize(
+    ("cost", "pause"), [(0.0, 0.0), (0.001, 0.008), (0.05, 0.4), (3.0, 0.5)]
+)
+def test_what_takes_long_is_drawn_less_often_but_still_drawn(
+    cost: float, pause: float
+) -> None:
     clock = FakeClock(100.0)
     pace = Pace(clock.now)
     assert not pace.is_wanted

@@ -16,7 +16,10 @@ def test_a_long_text_is_folded_and_sent_whole() -> None:
 
 def test_each_paste_has_a_mark_of_its_own() -> None:
     pastes = Pastes()
-    assert [pastes.take(LONG), pastes.take(LONG.upper())] == ["[pasted 120 lines]", "[pasted 120 lines #2]"]
+    assert [pastes.take(LONG), pastes.take(LONG.upper())] == [
+        "[pasted 120 lines]",
+        "[pasted 120 lines #2]",
+    ]
     assert pastes.whole("[pasted 120 lines #2]") == LONG.upper()
 
 
@@ -35,7 +38,9 @@ def test_what_was_sent_is_forgotten() -> None:
     assert pastes.whole(mark) == mark
 
 
-@pytest.mark.parametrize("text", ["/nowhere/shot.png", "see this.png", "shot.png", "'/unclosed.png"])
+@pytest.mark.parametrize(
+    "text", ["/nowhere/shot.png", "see this.png", "shot.png", "'/unclosed.png"]
+)
 def test_text_that_names_no_picture_is_text(text: str) -> None:
     pastes = Pastes()
     assert pastes.take(text) == text

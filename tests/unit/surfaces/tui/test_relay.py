@@ -27,9 +27,20 @@ TURN = (
     {"type": "agent.message.delta", "text": "me."},
     {"type": "agent.tool.generating", "call_id": "c", "name": "terminal"},
     {"type": "agent.message.assistant", "text": "Let me.", "reasoning": "hm"},
-    {"type": "agent.tool.started", "call_id": "c", "name": "terminal", "arguments": '{"command": "make"}'},
+    {
+        "type": "agent.tool.started",
+        "call_id": "c",
+        "name": "terminal",
+        "arguments": '{"command": "make"}',
+    },
     {"type": "agent.tool.progress", "call_id": "c", "text": "one\ntwo\n"},
-    {"type": "agent.tool.finished", "call_id": "c", "name": "terminal", "ts": 12.5, "ok": False},
+    {
+        "type": "agent.tool.finished",
+        "call_id": "c",
+        "name": "terminal",
+        "ts": 12.5,
+        "ok": False,
+    },
     {"type": "agent.turn.ended", "reason": "failed", "detail": "gave up"},
 )
 
@@ -54,15 +65,24 @@ def test_a_turn_under_the_names_of_the_contract() -> None:
     assert tools["tui.tool.start"]["preview"] == "terminal make"
     assert tools["tui.tool.progress"]["preview"] == "two"
     done = tools["tui.tool.complete"]
-    assert (done["name"], done["preview"], done["ok"], done["seconds"]) == ("terminal", "terminal make", False, 2.5)
+    assert (done["name"], done["preview"], done["ok"], done["seconds"]) == (
+        "terminal",
+        "terminal make",
+        False,
+        2.5,
+    )
 
 
 def test_everything_fits_the_catalogue() -> None:
     for topic, payload in relayed(*TURN):
-        fields = {name: value for name, value in payload.items() if name != "session_id"}
+        fields = {
+            name: value for name, value in payload.items() if name != "session_id"
+        }
         assert msgspec.convert(fields, CATALOGUE[topic], strict=True)
         assert not CATALOGUE[topic].durable
 
 
 def test_other_sessions_are_not_told_of() -> None:
-    assert relayed({"type": "agent.message.delta", "text": "x", "session_id": "t"}) == []
+    assert (
+        relayed({"type": "agent.message.delta", "text": "x", "session_id": "t"}) == []
+    )

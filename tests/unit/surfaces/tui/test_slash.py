@@ -1,7 +1,14 @@
 """The table of slash commands."""
 
 from hermes.surfaces.terminal.text import width
-from hermes.surfaces.tui.slash.table import RESERVED, SLASHES, find_skill, find_slash, help_lines, page
+from hermes.surfaces.tui.slash.table import (
+    RESERVED,
+    SLASHES,
+    find_skill,
+    find_slash,
+    help_lines,
+    page,
+)
 
 WANTED = """help new resume sessions title undo diff branch retry compress context model tools mcp approvals status cost
 steer queue stop history search export config doctor quit
@@ -22,7 +29,10 @@ def test_a_command_is_found_by_name_or_beginning() -> None:
 
 def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:
     for text in ("\n".join(help_lines(80)), page()):
-        assert all(f"/{slash.name}" in text and slash.summary.split()[0] in text for slash in SLASHES)
+        assert all(
+            f"/{slash.name}" in text and slash.summary.split()[0] in text
+            for slash in SLASHES
+        )
 
 
 def test_help_fits_a_narrow_screen() -> None:

@@ -8,7 +8,11 @@ from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.rows import plain
 from hermes.surfaces.tui.window import window_rows
 
-PARTS = (Part("instructions", 1_000, 2), Part("tools", 4_000, 20), Part("tool results", 45_000, 12))
+PARTS = (
+    Part("instructions", 1_000, 2),
+    Part("tools", 4_000, 20),
+    Part("tool results", 45_000, 12),
+)
 NOW = Context(PARTS, 50_000, 100_000, 80_000)
 
 
@@ -27,7 +31,10 @@ def test_what_fills_it_and_what_is_free() -> None:
         "  . free             50,000     50%",
     ]
     said = " ".join(lines[6:])
-    assert "Room is made at 80,000 tokens, after 30,000 more: 3 old results (about 9,000 tokens)" in said
+    assert (
+        "Room is made at 80,000 tokens, after 30,000 more: 3 old results (about 9,000 tokens)"
+        in said
+    )
     assert "then a summary would take the place of 20 messages (30,000)" in said
 
 

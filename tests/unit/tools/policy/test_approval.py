@@ -15,11 +15,15 @@ CWD = HOME / "project"
 TOOLS = default_tools(OURS / "cache" / "out", environment={}, hermes_home=OURS)
 
 
-def policy(mode: Mode = "ask", *, strict: bool = False, sandboxed: bool = False) -> ApprovalPolicy:
+def policy(
+    mode: Mode = "ask", *, strict: bool = False, sandboxed: bool = False
+) -> ApprovalPolicy:
     return ApprovalPolicy(mode, Circumstances(OURS, HOME, sandboxed, strict))
 
 
-def verdict(mode: Mode, name: str, *, strict: bool = False, **arguments: object) -> Literal["allow", "ask", "forbid"]:
+def verdict(
+    mode: Mode, name: str, *, strict: bool = False, **arguments: object
+) -> Literal["allow", "ask", "forbid"]:
     return policy(mode, strict=strict).judge(TOOLS[name], arguments, CWD).verdict
 
 
@@ -217,17 +221,24 @@ GUARDED = [
 
 @pytest.mark.parametrize("path", FREE)
 def test_files_of_the_working_directory_follow_the_mode(path: str) -> None:
-    verdicts = [verdict(mode, "write_file", path=path, content="x") for mode in ("ask", "auto-edit", "full")]
+    verdicts = [
+        verdict(mode, "write_file", path=path, content="x")
+        for mode in ("ask", "auto-edit", "full")
+    ]
     assert verdicts == ["ask", "allow", "allow"]
     edit = {"path": path, "old_text": "a", "new_text": "b"}
-    assert [verdict(mode, "edit_file", **edit) for mode in ("ask", "auto-edit", "full")] == ["ask", "allow", "allow"]
+    assert [
+        verdict(mode, "edit_file", **edit) for mode in ("ask", "auto-edit", "full")
+    ] == ["ask", "allow", "allow"]
 
 
 @pytest.mark.parametrize("path", GUARDED)
 def test_delicate_files_are_asked_about_in_every_mode(path: str) -> None:
     for mode in ("ask", "auto-edit", "full"):
         assert verdict(mode, "write_file", path=path, content="x") == "ask"
-        assert verdict(mode, "edit_file", path=path, old_text="a", new_text="b") == "ask"
+        assert (
+            verdict(mode, "edit_file", path=path, old_text="a", new_text="b") == "ask"
+        )
 
 
 @pytest.mark.parametrize(
@@ -274,8 +285,13 @@ def test_harmless_tools_are_free_and_unknown_effects_are_not() -> None:
         return text
 
     assert verdict("ask", "todo", items=[]) == "allow"
-    assert [policy(mode).judge(launch, {"target": "x"}, CWD).verdict for mode in ("ask", "full")] == ["ask", "allow"]
-    assert policy("full", strict=True).judge(launch, {"target": "x"}, CWD).verdict == "ask"
+    assert [
+        policy(mode).judge(launch, {"target": "x"}, CWD).verdict
+        for mode in ("ask", "full")
+    ] == ["ask", "allow"]
+    assert (
+        policy("full", strict=True).judge(launch, {"target": "x"}, CWD).verdict == "ask"
+    )
     assert policy("full").judge(patch, {"text": "x"}, CWD).verdict == "ask"
 
 
@@ -295,17 +311,27 @@ def test_what_a_tool_warns_of_is_said() -> None:
 
 
 def test_the_summary_says_exactly_what_will_happen() -> None:
-    decision = policy().judge(TOOLS["terminal"], {"command": "rm x #\u202e\r ls" + " " * 99 + "; y"}, CWD)
+    decision = policy().judge(
+        TOOLS["terminal"], {"command": "rm x #\u202e\r ls" + " " * 99 + "; y"}, CWD
+    )
     assert decision.summary == f"Run in {CWD}:\nrm x #\\u202e\\x0d ls[99 spaces]; y"
-    decision = policy().judge(TOOLS["write_file"], {"path": "a", "content": "one\ntwo\x1b"}, CWD)
-    assert decision.summary == f"write_file {CWD}/a\nnew content, 2 lines, 8 bytes:\none\ntwo\\x1b"
-    decision = policy().judge(TOOLS["edit_file"], {"path": "a", "old_text": "x\ny", "new_text": "z"}, CWD)
+    decision = policy().judge(
+        TOOLS["write_file"], {"path": "a", "content": "one\ntwo\x1b"}, CWD
+    )
+    assert (
+        decision.summary
+        == f"write_file {CWD}/a\nnew content, 2 lines, 8 bytes:\none\ntwo\\x1b"
+    )
+    decision = policy().judge(
+        TOOLS["edit_file"], {"path": "a", "old_text": "x\ny", "new_text": "z"}, CWD
+    )
     assert decision.summary == f"edit_file {CWD}/a\n-x\n-y\n+z"
 
 
 def test_an_answer_for_a_change_of_a_file_covers_exactly_that_change() -> None:
     one, same, other = (
-        policy().judge(TOOLS["write_file"], {"path": "a.py", "content": content}, CWD) for content in ("x", "x", "y")
+        policy().judge(TOOLS["write_file"], {"path": "a.py", "content": content}, CWD)
+        for content in ("x", "x", "y")
     )
     assert one.shape == same.shape
     assert one.shape != other.shape

@@ -105,29 +105,38 @@ def test_what_is_not_certain_is_not_believed(command: str) -> None:
         "x='$(id)'; echo ${x@P}",
     ],
 )
-def test_a_command_in_quotes_that_bash_evaluates_is_not_understood(command: str) -> None:
+def test_a_command_in_quotes_that_bash_evaluates_is_not_understood(
+    command: str,
+) -> None:
     decision = POLICY.check(command, CWD)
     assert (decision.verdict, decision.memorable, decision.shape) == ("ask", False, "")
 
 
-@pytest.mark.parametrize("command", ["grep 'a[$(]' x", "awk '{a[$1]++}' f", "[[ -f a ]] && echo b", 'echo "${a[0]}"'])
+@pytest.mark.parametrize(
+    "command",
+    ["grep 'a[$(]' x", "awk '{a[$1]++}' f", "[[ -f a ]] && echo b", 'echo "${a[0]}"'],
+)
 def test_subscripts_without_commands_are_ordinary(command: str) -> None:
     assert POLICY.check(command, CWD).verdict == "allow"
 
 
 RISKY = "PATH=.:$PATH LD_PRELOAD=x ld_library_path=x HTTPS_PROXY=x https_proxy=x npm_config_registry=x NPM_CONFIG_X=x"
-RISKY += (
-    " CURL_HOME=. HOME=. XDG_CONFIG_HOME=. PATH=/tmp/x PATH= PYTHONSTARTUP=a GIT_DIR=x GIT_SSH_COMMAND=x BASH_ENV=a"
-)
+RISKY += " CURL_HOME=. HOME=. XDG_CONFIG_HOME=. PATH=/tmp/x PATH= PYTHONSTARTUP=a GIT_DIR=x GIT_SSH_COMMAND=x BASH_ENV=a"
 RISKY += " NODE_OPTIONS=--require=./x JAVA_TOOL_OPTIONS=-javaagent:x GOFLAGS=-toolexec=x RUSTC_WRAPPER=./x PAGER=./x"
 HARMLESS = "NODE_ENV=test CI=1 PYTHONPATH=src NODE_OPTIONS=--max-old-space-size=4096 GIT_PAGER=cat PAGER=cat X=y"
-HARMLESS += (
-    " GIT_AUTHOR_NAME=x PATH=$PWD/node_modules/.bin:$PATH PATH=$HOME/.cargo/bin:$PATH GOFLAGS=-mod=mod RUST_LOG=x"
-)
+HARMLESS += " GIT_AUTHOR_NAME=x PATH=$PWD/node_modules/.bin:$PATH PATH=$HOME/.cargo/bin:$PATH GOFLAGS=-mod=mod RUST_LOG=x"
 
 
 @pytest.mark.parametrize("around", ["{} ls", "export {}; ls", "env {} ls", "{}; ls"])
 def test_variables_that_change_other_programs_are_asked_about(around: str) -> None:
-    free = [one for one in RISKY.split() if POLICY.check(around.format(one), CWD).verdict == "allow"]
-    asked = [one for one in HARMLESS.split() if POLICY.check(around.format(one), CWD).verdict != "allow"]
+    free = [
+        one
+        for one in RISKY.split()
+        if POLICY.check(around.format(one), CWD).verdict == "allow"
+    ]
+    asked = [
+        one
+        for one in HARMLESS.split()
+        if POLICY.check(around.format(one), CWD).verdict != "allow"
+    ]
     assert (free, asked) == ([], [])

@@ -9,7 +9,9 @@ from hermes.tools.policy import ApprovalPolicy, Circumstances
 HOME = Path("/users-that-are-not/me")
 CWD = HOME / "work"
 POLICY = ApprovalPolicy("ask", Circumstances(HOME / ".hermes", HOME, sandboxed=True))
-STRICT = ApprovalPolicy("ask", Circumstances(HOME / ".hermes", HOME, sandboxed=True, strict=True))
+STRICT = ApprovalPolicy(
+    "ask", Circumstances(HOME / ".hermes", HOME, sandboxed=True, strict=True)
+)
 
 TOLD = """
 git bisect run sh -c 'rm -rf x'
@@ -109,7 +111,11 @@ git bisect run make test
 
 @pytest.mark.parametrize(
     "command",
-    [one for text in (TOLD, MACHINE, EMPTIED, CARRYING, ENDLESS, SECRETS) for one in text.strip().splitlines()],
+    [
+        one
+        for text in (TOLD, MACHINE, EMPTIED, CARRYING, ENDLESS, SECRETS)
+        for one in text.strip().splitlines()
+    ],
 )
 def test_asked_about_whatever_the_program(command: str) -> None:
     assert POLICY.check(command, CWD).verdict != "allow"
@@ -122,14 +128,28 @@ def test_ordinary_relatives_are_free(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["alembic current", "hatch run test", "ldd ./a", "nix eval --expr 1", "python -m timeit 1", "uv run true"],
+    [
+        "alembic current",
+        "hatch run test",
+        "ldd ./a",
+        "nix eval --expr 1",
+        "python -m timeit 1",
+        "uv run true",
+    ],
 )
 def test_what_runs_code_of_the_project_is_more_than_reading(command: str) -> None:
     assert STRICT.check(command, CWD).verdict == "ask"
 
 
 @pytest.mark.parametrize(
-    "command", ["$X", "echo x >> .git/hooks/a", "cp a AGENTS.md", "echo x > ~/.bashrc", "ls \u202e"]
+    "command",
+    [
+        "$X",
+        "echo x >> .git/hooks/a",
+        "cp a AGENTS.md",
+        "echo x > ~/.bashrc",
+        "ls \u202e",
+    ],
 )
 def test_what_is_unclear_or_carries_policy_is_not_remembered(command: str) -> None:
     decision = POLICY.check(command, CWD)
@@ -138,4 +158,8 @@ def test_what_is_unclear_or_carries_policy_is_not_remembered(command: str) -> No
 
 def test_other_questions_can_be_remembered() -> None:
     decision = POLICY.check("git push", CWD)
-    assert (decision.verdict, decision.memorable, bool(decision.shape)) == ("ask", True, True)
+    assert (decision.verdict, decision.memorable, bool(decision.shape)) == (
+        "ask",
+        True,
+        True,
+    )

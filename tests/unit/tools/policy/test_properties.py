@@ -14,7 +14,14 @@ CWD = HOME / "work" / "app"
 ASK = ApprovalPolicy("ask", Circumstances(HOME / ".hermes", HOME, sandboxed=True))
 FULL = ApprovalPolicy("full", Circumstances(HOME / ".hermes", HOME, sandboxed=True))
 
-FORBIDDEN = ["rm -rf /", "rm -rf ~", "mkfs.ext4 /dev/sda1", "shutdown -h now", "kill -9 -1", "dd if=x of=/dev/sda"]
+FORBIDDEN = [
+    "rm -rf /",
+    "rm -rf ~",
+    "mkfs.ext4 /dev/sda1",
+    "shutdown -h now",
+    "kill -9 -1",
+    "dd if=x of=/dev/sda",
+]
 AROUND = [
     "{}",
     "ls; {}",
@@ -54,7 +61,10 @@ AROUND = [
     "sudo {}",
 ]
 SHELLISH = st.text(
-    alphabet=st.sampled_from(list("abrm-f/~ .*?$(){}[]<>|&;!'\"`\\\n\t=#0129@:,%^+\x00\r\u202e")), max_size=60
+    alphabet=st.sampled_from(
+        list("abrm-f/~ .*?$(){}[]<>|&;!'\"`\\\n\t=#0129@:,%^+\x00\r\u202e")
+    ),
+    max_size=60,
 )
 
 
@@ -77,7 +87,10 @@ def test_what_cannot_be_read_is_never_free(text: str) -> None:
         assert FULL.check(text, CWD).verdict != "allow"
 
 
-@given(st.sampled_from(FORBIDDEN), st.lists(st.sampled_from(AROUND), min_size=1, max_size=2))
+@given(
+    st.sampled_from(FORBIDDEN),
+    st.lists(st.sampled_from(AROUND), min_size=1, max_size=2),
+)
 def test_what_is_forbidden_hides_nowhere(command: str, around: list[str]) -> None:
     for one in around:
         command = within(one, command)
@@ -86,14 +99,26 @@ def test_what_is_forbidden_hides_nowhere(command: str, around: list[str]) -> Non
 
 
 def test_every_place_is_looked_into() -> None:
-    found = {around: FULL.check(within(around, "rm -rf /"), CWD).verdict for around in AROUND}
+    found = {
+        around: FULL.check(within(around, "rm -rf /"), CWD).verdict for around in AROUND
+    }
     assert found == dict.fromkeys(AROUND, "forbid")
 
 
-@given(st.integers(0, 2), st.sampled_from(["2>/dev/null", "> out.txt", "< in.txt", "2>&1", ">> log"]))
-def test_a_redirection_among_the_words_hides_none_of_them(place: int, redirection: str) -> None:
+@given(
+    st.integers(0, 2),
+    st.sampled_from(["2>/dev/null", "> out.txt", "< in.txt", "2>&1", ">> log"]),
+)
+def test_a_redirection_among_the_words_hides_none_of_them(
+    place: int, redirection: str
+) -> None:
     words = ["rm", "-rf", "/"]
-    assert FULL.check(" ".join([*words[: place + 1], redirection, *words[place + 1 :]]), CWD).verdict == "forbid"
+    assert (
+        FULL.check(
+            " ".join([*words[: place + 1], redirection, *words[place + 1 :]]), CWD
+        ).verdict
+        == "forbid"
+    )
 
 
 def _quoted(text: str, way: int) -> str:
@@ -128,8 +153,14 @@ ARGV = st.sampled_from(
 
 @given(ARGV, st.data())
 def test_spelling_makes_no_difference(argv: list[str], data: st.DataObject) -> None:
-    ways = data.draw(st.lists(st.integers(0, 4), min_size=len(argv), max_size=len(argv)))
+    ways = data.draw(
+        st.lists(st.integers(0, 4), min_size=len(argv), max_size=len(argv))
+    )
     spelled = " ".join(_quoted(word, way) for word, way in zip(argv, ways, strict=True))
     plain = ASK.check(" ".join(argv), CWD)
     other = ASK.check(spelled, CWD)
-    assert (other.verdict, other.reason, other.reach) == (plain.verdict, plain.reason, plain.reach)
+    assert (other.verdict, other.reason, other.reach) == (
+        plain.verdict,
+        plain.reason,
+        plain.reach,
+    )

@@ -18,8 +18,12 @@ HOME = Path("/users-that-are-not/me")
 CWD = HOME / "work"
 
 
-def policy(mode: Mode = "ask", *, strict: bool = False, sandboxed: bool = True) -> ApprovalPolicy:
-    return ApprovalPolicy(mode, Circumstances(HOME / ".hermes", HOME, sandboxed, strict))
+def policy(
+    mode: Mode = "ask", *, strict: bool = False, sandboxed: bool = True
+) -> ApprovalPolicy:
+    return ApprovalPolicy(
+        mode, Circumstances(HOME / ".hermes", HOME, sandboxed, strict)
+    )
 
 
 def said(decision: Decision) -> tuple[str, Reach]:
@@ -37,15 +41,30 @@ def said(decision: Decision) -> tuple[str, Reach]:
         ("[[ -v 'a[$(echo x > /tmp/y)]' ]]; echo x", "machine", "ask", "machine"),
         ("git status", "network", "ask", "network"),
         ("git status", "machine", "ask", "machine"),
-        ("cat *", "machine", "ask", "machine"),  # it may stand for secrets, which only the sandbox hides
+        (
+            "cat *",
+            "machine",
+            "ask",
+            "machine",
+        ),  # it may stand for secrets, which only the sandbox hides
         ("pip install x", "workspace", "ask", "network"),
         ("sudo make install", "workspace", "ask", "machine"),
         ("curl -s http://localhost:8000/", "workspace", "allow", "network"),
         ("curl -s http://localhost:8000/ && make", "workspace", "allow", "workspace"),
         ("curl -s http://localhost:8000/ | jq .a", "workspace", "allow", "network"),
-        ("curl -s http://localhost:8000/ && git status", "workspace", "allow", "workspace"),
+        (
+            "curl -s http://localhost:8000/ && git status",
+            "workspace",
+            "allow",
+            "workspace",
+        ),
         ("npm view react version", "workspace", "allow", "network"),
-        ("npm view @types/node@20 dist-tags.latest --json", "workspace", "allow", "network"),
+        (
+            "npm view @types/node@20 dist-tags.latest --json",
+            "workspace",
+            "allow",
+            "network",
+        ),
         ("npm view chart.js versions", "workspace", "allow", "network"),
         ("npm outdated", "workspace", "allow", "network"),
         ("pip index versions requests", "workspace", "allow", "network"),
@@ -58,13 +77,20 @@ def said(decision: Decision) -> tuple[str, Reach]:
         ("npm view x-$(cat a)", "workspace", "ask", "network"),
         ("npm view react --userconfig=x", "workspace", "ask", "network"),
         ("getent hosts x.example", "workspace", "ask", "network"),
-        ("http_proxy=http://x curl -s http://localhost:8000/", "workspace", "ask", "workspace"),
+        (
+            "http_proxy=http://x curl -s http://localhost:8000/",
+            "workspace",
+            "ask",
+            "workspace",
+        ),
         ("curl -s http://localhost:8000/ -Kx", "workspace", "ask", "network"),
         ("curl -s http://localhost:8000/ -xhttp://y", "workspace", "ask", "network"),
         ("wget -q --execute=x http://localhost:8000/", "workspace", "ask", "network"),
     ],
 )
-def test_more_than_the_workspace_is_asked_about(command: str, reach: Reach, verdict: str, granted: Reach) -> None:
+def test_more_than_the_workspace_is_asked_about(
+    command: str, reach: Reach, verdict: str, granted: Reach
+) -> None:
     assert said(policy().check(command, CWD, reach)) == (verdict, granted)
 
 
@@ -92,7 +118,10 @@ def test_a_path_that_is_written_right_behind_an_option_counts(command: str) -> N
 
 def test_without_a_sandbox_only_reading_is_free() -> None:
     bare = policy(sandboxed=False)
-    assert [bare.check(command, CWD).verdict for command in ("ls", "make", "cat *", "touch x")] == [
+    assert [
+        bare.check(command, CWD).verdict
+        for command in ("ls", "make", "cat *", "touch x")
+    ] == [
         "allow",
         "ask",
         "ask",
@@ -102,7 +131,10 @@ def test_without_a_sandbox_only_reading_is_free() -> None:
 
 def test_a_strict_policy_asks_about_all_that_does_more_than_read() -> None:
     strict = policy(strict=True)
-    assert [strict.check(command, CWD).verdict for command in ("grep -r x .", "make", "touch x")] == [
+    assert [
+        strict.check(command, CWD).verdict
+        for command in ("grep -r x .", "make", "touch x")
+    ] == [
         "allow",
         "ask",
         "ask",
@@ -138,6 +170,8 @@ def test_python_of_the_model_is_judged_by_what_it_can_do() -> None:
 def test_rules_that_reach_further_are_not_joined_with_other_work() -> None:
     book = RuleBook(allow=(Rule(program="npm", arguments=("ci",), reach="network"),))
     site = Site(CWD, (CWD,), HOME, Guard(HOME / ".hermes"))
-    alone, joined = (judge_command(text, site, book).finding for text in ("npm ci", "npm ci && make"))
+    alone, joined = (
+        judge_command(text, site, book).finding for text in ("npm ci", "npm ci && make")
+    )
     assert (alone.level, alone.reach) == (Level.WORK, "network")
     assert (joined.level, "joins" in joined.reason) == (Level.ASK, True)

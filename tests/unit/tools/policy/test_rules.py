@@ -28,7 +28,8 @@ def test_a_rule_is_about_whole_words_from_the_first_on() -> None:
     book, problem = parse_rules(GOOD)
     assert problem is None
     found = [
-        book.for_program(text.split()[0], words(text)) for text in ("docker push x", "docker pull", "npm ci", "npm")
+        book.for_program(text.split()[0], words(text))
+        for text in ("docker push x", "docker pull", "npm ci", "npm")
     ]
     assert [one and one[0] for one in found] == ["forbid", None, "allow", None]
     assert book.for_program("npm", (Word("npm"), Word("ci", known=False))) is None
@@ -48,7 +49,10 @@ def test_a_rule_is_about_whole_words_from_the_first_on() -> None:
         ("allow:\n  - {program: x, tool: y}\n", 2),
         ("allow:\n  - {arguments: [x]}\n", 2),
         ("allow:\n  - {program: x, reach: everywhere}\n", 2),
-        ("allow:\n  - {program: x}\nforbid:\n  - {program: y}\nallow:\n  - {program: z}\n", 5),
+        (
+            "allow:\n  - {program: x}\nforbid:\n  - {program: y}\nallow:\n  - {program: z}\n",
+            5,
+        ),
         ("- a\n- b\n", 1),
         ("remembered:\n  - 3\n", 2),
     ],
@@ -59,7 +63,9 @@ def test_what_is_wrong_is_found_with_its_line(text: str, line: int) -> None:
     assert (problem.line, book.allow, book.remembered) == (line, (), ())
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "allow:\n", "remembered: []\n", GOOD, GOOD.rstrip("\n")])
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "allow:\n", "remembered: []\n", GOOD, GOOD.rstrip("\n")]
+)
 def test_an_answer_is_added_and_taken_away_with_everything_else_kept(text: str) -> None:
     shape = 'terminal in /b (network): git fetch "x: y" # z'
     longer = _with_item(text, shape)
@@ -67,4 +73,7 @@ def test_an_answer_is_added_and_taken_away_with_everything_else_kept(text: str) 
     assert problem is None
     assert book.remembered[-1] == shape
     assert all(line.split(" []")[0] in longer for line in text.splitlines())
-    assert parse_rules(_without_items(longer, (shape,)))[0].remembered == parse_rules(text)[0].remembered
+    assert (
+        parse_rules(_without_items(longer, (shape,)))[0].remembered
+        == parse_rules(text)[0].remembered
+    )

@@ -14,18 +14,29 @@ from hermes.tools.tool import tool
 HOME = Path("/users-that-are-not/me")
 OURS = HOME / ".hermes"
 CWD = HOME / "project"
-TOOLS = all_tools(Needs(outputs=OURS / "cache" / "out", environment={}, hermes_home=OURS))
+TOOLS = all_tools(
+    Needs(outputs=OURS / "cache" / "out", environment={}, hermes_home=OURS)
+)
 
 
 def judged(
-    name: str, arguments: Mapping[str, Any], *, sandboxed: bool = True, strict: bool = False, guest: bool = False
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    sandboxed: bool = True,
+    strict: bool = False,
+    guest: bool = False,
 ) -> Decision:
     about = Circumstances(OURS, HOME, sandboxed, strict=strict, guest=guest)
     return ApprovalPolicy("ask", about).judge(TOOLS[name], arguments, CWD)
 
 
-def scope(command: str, *, sandboxed: bool = True, strict: bool = False, **more: str) -> str:
-    decision = judged("terminal", {"command": command, **more}, sandboxed=sandboxed, strict=strict)
+def scope(
+    command: str, *, sandboxed: bool = True, strict: bool = False, **more: str
+) -> str:
+    decision = judged(
+        "terminal", {"command": command, **more}, sandboxed=sandboxed, strict=strict
+    )
     assert decision.verdict == "ask", command
     return decision.scope
 
@@ -75,7 +86,10 @@ def test_the_same_kind_of_command_is_covered(first: str, next_one: str) -> None:
         ("npm install left-pad", "npm install $(cat x)"),
         ("npm install left-pad", "X=1 npm install left-pad"),
         ("npm install left-pad", "npm publish"),
-        ("pip install --index-url a.example x", "pip install --index-url evil.example x"),
+        (
+            "pip install --index-url a.example x",
+            "pip install --index-url evil.example x",
+        ),
         ("curl https://a.example/x", "curl https://evil.example/x"),
         ("git push origin feature", "git push evil main"),
         ("git push -u origin feature", "git push -u evil main"),
@@ -114,12 +128,22 @@ def test_the_same_kind_of_command_is_covered(first: str, next_one: str) -> None:
         ("composer require a/b", "composer require ./b"),
     ],
 )
-def test_what_is_riskier_or_another_thing_is_asked_about_again(first: str, next_one: str) -> None:
+def test_what_is_riskier_or_another_thing_is_asked_about_again(
+    first: str, next_one: str
+) -> None:
     assert scope(first) != scope(next_one)
 
 
 @pytest.mark.parametrize(
-    "command", ["rm a.txt", "mytool deploy", "npm publish", "docker run x", "gh pr create", "sudo npm install x"]
+    "command",
+    [
+        "rm a.txt",
+        "mytool deploy",
+        "npm publish",
+        "docker run x",
+        "gh pr create",
+        "sudo npm install x",
+    ],
 )
 def test_what_destroys_or_reaches_far_is_covered_only_as_it_is(command: str) -> None:
     assert scope(command) == ""
@@ -145,9 +169,15 @@ def test_what_destroys_or_reaches_far_is_covered_only_as_it_is(command: str) -> 
         ("python a.py", "python b.py"),
     ],
 )
-def test_without_a_sandbox_a_program_of_the_project_is_covered_word_for_word(first: str, next_one: str) -> None:
+def test_without_a_sandbox_a_program_of_the_project_is_covered_word_for_word(
+    first: str, next_one: str
+) -> None:
     assert scope(first, sandboxed=False) != scope(next_one, sandboxed=False)
-    assert scope(first, sandboxed=False) == scope(f"{first} | tail -5", sandboxed=False) != ""
+    assert (
+        scope(first, sandboxed=False)
+        == scope(f"{first} | tail -5", sandboxed=False)
+        != ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,13 +192,28 @@ def test_without_a_sandbox_a_program_of_the_project_is_covered_word_for_word(fir
         ("celery status", "celery purge"),
     ],
 )
-def test_with_the_network_it_is_covered_word_for_word(first: str, next_one: str) -> None:
+def test_with_the_network_it_is_covered_word_for_word(
+    first: str, next_one: str
+) -> None:
     assert scope(first, reach="network") != scope(next_one, reach="network")
-    assert scope(first, reach="network") == scope(f"{first} | tail -5", reach="network") != ""
+    assert (
+        scope(first, reach="network")
+        == scope(f"{first} | tail -5", reach="network")
+        != ""
+    )
 
 
 def test_more_reach_is_another_kind() -> None:
-    assert len({scope("pytest", strict=True), scope("pytest", reach="network"), scope("pytest", reach="machine")}) == 3
+    assert (
+        len(
+            {
+                scope("pytest", strict=True),
+                scope("pytest", reach="network"),
+                scope("pytest", reach="machine"),
+            }
+        )
+        == 3
+    )
     assert scope("pytest", reach="machine") == ""
 
 
@@ -180,7 +225,9 @@ def test_more_reach_is_another_kind() -> None:
         ("tsc --noEmit", "tsc -p web"),
     ],
 )
-def test_work_that_a_sandbox_holds_in_the_workspace_is_one_kind(first: str, next_one: str) -> None:
+def test_work_that_a_sandbox_holds_in_the_workspace_is_one_kind(
+    first: str, next_one: str
+) -> None:
     assert scope(first, strict=True) == scope(next_one, strict=True) != ""
 
 
@@ -196,7 +243,9 @@ def test_work_that_a_sandbox_holds_in_the_workspace_is_one_kind(first: str, next
         ("python a.py", "python b.py"),
     ],
 )
-def test_what_runs_whatever_it_is_told_is_no_kind_even_in_a_sandbox(first: str, next_one: str) -> None:
+def test_what_runs_whatever_it_is_told_is_no_kind_even_in_a_sandbox(
+    first: str, next_one: str
+) -> None:
     assert scope(first, strict=True) != scope(next_one, strict=True)
 
 
@@ -211,17 +260,29 @@ def test_the_scope_is_written_out_in_words() -> None:
 
 def test_edits_in_this_folder_are_one_kind_whatever_tool_makes_them() -> None:
     written = judged("write_file", {"path": "a", "content": "x"})
-    patched = judged("apply_patch", {"patch": "*** Begin Patch\n*** Add File: b\n+x\n*** End Patch"})
+    patched = judged(
+        "apply_patch", {"patch": "*** Begin Patch\n*** Add File: b\n+x\n*** End Patch"}
+    )
     assert written.scope == patched.scope == f"changes to files in {CWD}"
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/hosts", "AGENTS.md", ".git/config", ".env"])
-def test_an_edit_elsewhere_or_of_something_delicate_is_not_among_them(path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/hosts", "AGENTS.md", ".git/config", ".env"]
+)
+def test_an_edit_elsewhere_or_of_something_delicate_is_not_among_them(
+    path: str,
+) -> None:
     assert judged("write_file", {"path": path, "content": "x"}).scope == ""
 
 
 def test_a_patch_that_deletes_is_not_among_them() -> None:
-    assert judged("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: b\n*** End Patch"}).scope == ""
+    assert (
+        judged(
+            "apply_patch",
+            {"patch": "*** Begin Patch\n*** Delete File: b\n*** End Patch"},
+        ).scope
+        == ""
+    )
 
 
 def test_a_guest_is_asked_about_each_call() -> None:
@@ -234,5 +295,7 @@ def test_a_tool_of_a_server_is_one_kind() -> None:
         """Makes an issue."""
         return title
 
-    decision = ApprovalPolicy("ask", Circumstances(OURS, HOME)).judge(create, {"title": "x"}, CWD)
+    decision = ApprovalPolicy("ask", Circumstances(OURS, HOME)).judge(
+        create, {"title": "x"}, CWD
+    )
     assert decision.scope == "every call of mcp.tracker.create_issue"

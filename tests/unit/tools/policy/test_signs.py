@@ -19,7 +19,15 @@ def test_the_grammar_sees_only_signs_of_its_tables(text: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.one_of(st.sampled_from(list("{}$`'\"\\ \n;<(#![")), st.characters(min_codepoint=0x80)), max_size=30))
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(list("{}$`'\"\\ \n;<(#![")),
+            st.characters(min_codepoint=0x80),
+        ),
+        max_size=30,
+    )
+)
 def test_no_sign_ends_the_process(signs: list[str]) -> None:
     try:
         read_script("".join(signs), {})
@@ -27,7 +35,9 @@ def test_no_sign_ends_the_process(signs: list[str]) -> None:
         return
 
 
-@pytest.mark.parametrize("word", ["größe.txt", "文件", "😀", "a\u00a0b", "\u2003", "ﬁ", "Àÿ", "\U0010ffff"])
+@pytest.mark.parametrize(
+    "word", ["größe.txt", "文件", "😀", "a\u00a0b", "\u2003", "ﬁ", "Àÿ", "\U0010ffff"]
+)
 def test_words_keep_their_signs(word: str) -> None:
     (command,) = read_script(f'cat {word} "{word}"', {}).commands
     assert [one.text for one in command.words] == ["cat", word, word]

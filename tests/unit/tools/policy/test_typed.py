@@ -17,7 +17,9 @@ CWD = HOME / "work"
 class Running:
     """Programs in the background, as the owner of the tool knows them."""
 
-    def __init__(self, command: str, before: str = "", reach: Reach = "workspace") -> None:
+    def __init__(
+        self, command: str, before: str = "", reach: Reach = "workspace"
+    ) -> None:
         self._known: tuple[Reach, str] = (reach, command)
         self._before = before
 
@@ -43,7 +45,9 @@ class Process:
 
 def judged(owner: object, text: str, mode: Mode = "ask", **more: bool) -> Decision:
     sandboxed, strict = more.get("sandboxed", True), more.get("strict", False)
-    policy = ApprovalPolicy(mode, Circumstances(HOME / ".hermes", HOME, sandboxed, strict))
+    policy = ApprovalPolicy(
+        mode, Circumstances(HOME / ".hermes", HOME, sandboxed, strict)
+    )
     return policy.judge(Process(owner), {"id": "p1", "text": text}, CWD)  # type: ignore[arg-type]
 
 
@@ -70,29 +74,49 @@ def judged(owner: object, text: str, mode: Mode = "ask", **more: bool) -> Decisi
         ("$X", "", "y\n", "ask"),
     ],
 )
-def test_the_whole_line_counts_and_who_reads_it(command: str, before: str, text: str, verdict: str) -> None:
+def test_the_whole_line_counts_and_who_reads_it(
+    command: str, before: str, text: str, verdict: str
+) -> None:
     assert judged(Running(command, before), text).verdict == verdict
 
 
 def test_more_than_the_workspace_is_always_asked_about() -> None:
     decision = judged(Running("npm init", reach="machine"), "y\n")
-    assert (decision.verdict, decision.reach, decision.memorable) == ("ask", "machine", False)
+    assert (decision.verdict, decision.reach, decision.memorable) == (
+        "ask",
+        "machine",
+        False,
+    )
     assert judged(Running("npm init", reach="network"), "y\n").verdict == "ask"
-    assert judged(Running("npm init", reach="machine"), "y\n", "full").reach == "machine"
+    assert (
+        judged(Running("npm init", reach="machine"), "y\n", "full").reach == "machine"
+    )
 
 
 def test_where_nothing_is_known_of_the_line_it_must_be_whole() -> None:
-    assert [judged(None, text).verdict for text in ("ls\n", "rm ", "y\n")] == ["allow", "ask", "ask"]
+    assert [judged(None, text).verdict for text in ("ls\n", "rm ", "y\n")] == [
+        "allow",
+        "ask",
+        "ask",
+    ]
 
 
 def test_the_mode_and_careful_policies_count() -> None:
     shell, prompt = Running("bash"), Running("npm init")
     assert judged(shell, "rm -rf src\n", "full").verdict == "allow"
     assert judged(shell, "$(x)\n", "full").verdict == "ask"
-    assert [judged(prompt, "y\n", sandboxed=False).verdict, judged(prompt, "y\n", strict=True).verdict] == ["ask"] * 2
+    assert [
+        judged(prompt, "y\n", sandboxed=False).verdict,
+        judged(prompt, "y\n", strict=True).verdict,
+    ] == ["ask"] * 2
 
 
 def test_the_tool_that_types_is_the_one_the_policy_knows(tmp_path: Path) -> None:
     processes = Processes.process_write.__get__(Running("bash", "rm -rf"), Processes)
-    policy = ApprovalPolicy("full", Circumstances(HOME / ".hermes", HOME, sandboxed=True))
-    assert policy.judge(processes, {"id": "p1", "text": " /\n"}, tmp_path).verdict == "forbid"
+    policy = ApprovalPolicy(
+        "full", Circumstances(HOME / ".hermes", HOME, sandboxed=True)
+    )
+    assert (
+        policy.judge(processes, {"id": "p1", "text": " /\n"}, tmp_path).verdict
+        == "forbid"
+    )

@@ -5,7 +5,12 @@ import struct
 import pytest
 
 from hermes.schema.events import Reach
-from hermes.tools.sandbox.seccomp import Calls, beside_landlock, calls_of, inside_namespaces
+from hermes.tools.sandbox.seccomp import (
+    Calls,
+    beside_landlock,
+    calls_of,
+    inside_namespaces,
+)
 
 ALLOW, NOTIFY, REFUSED = 0x7FFF0000, 0x7FC00000, 0x00050000
 UNIX, INET, INET6, NETLINK, PACKET, VSOCK = 1, 2, 10, 16, 17, 40
@@ -13,11 +18,21 @@ STREAM, DATAGRAM, RAW, PACKETS, CLOSE_ON_EXEC = 1, 2, 3, 5, 0o2000000
 REACHES: list[Reach] = ["workspace", "network"]
 
 
-def answer(program: bytes, calls: Calls, number: int, *arguments: int, arch: int = 0) -> int:
+def answer(
+    program: bytes, calls: Calls, number: int, *arguments: int, arch: int = 0
+) -> int:
     """What the kernel would do with a call."""
     values = (*arguments, *(0,) * (6 - len(arguments)))
-    data = struct.pack("<iIQ6Q", number, arch or calls.arch, 0, *(value % (1 << 64) for value in values))
-    code = [struct.unpack_from("<HBBI", program, at) for at in range(0, len(program), 8)]
+    data = struct.pack(
+        "<iIQ6Q",
+        number,
+        arch or calls.arch,
+        0,
+        *(value % (1 << 64) for value in values),
+    )
+    code = [
+        struct.unpack_from("<HBBI", program, at) for at in range(0, len(program), 8)
+    ]
     held, at = 0, 0
     while True:
         kind, when, otherwise, value = code[at]
@@ -48,7 +63,9 @@ def calls(request: pytest.FixtureRequest) -> Calls:
 
 def programs(calls: Calls) -> list[bytes]:
     both = [inside_namespaces(calls, reach) for reach in REACHES]
-    return both + [beside_landlock(calls, reach, attended=True, signals=True) for reach in REACHES]
+    return both + [
+        beside_landlock(calls, reach, attended=True, signals=True) for reach in REACHES
+    ]
 
 
 def test_what_nobody_needs_is_refused_everywhere(calls: Calls) -> None:
@@ -61,7 +78,9 @@ def test_what_nobody_needs_is_refused_everywhere(calls: Calls) -> None:
         assert answer(program, calls, calls.ioctl, 0, 0x5401) == ALLOW
         assert answer(program, calls, 0) in (ALLOW, NOTIFY)
         assert answer(program, calls, 63) == ALLOW
-        assert answer(program, calls, 0, arch=0x40000003) == REFUSED, "another processor's call"
+        assert answer(program, calls, 0, arch=0x40000003) == REFUSED, (
+            "another processor's call"
+        )
 
 
 def test_every_filter_fits_the_kernel(calls: Calls) -> None:
@@ -73,7 +92,10 @@ def test_every_filter_fits_the_kernel(calls: Calls) -> None:
 def test_calls_of_the_other_numbering_are_refused() -> None:
     calls = calls_of("x86_64")
     assert calls is not None
-    assert answer(inside_namespaces(calls, "workspace"), calls, 0x40000000 | 41, INET) == REFUSED
+    assert (
+        answer(inside_namespaces(calls, "workspace"), calls, 0x40000000 | 41, INET)
+        == REFUSED
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,9 +140,13 @@ def test_with_landlock_nothing_is_sent_to_others(calls: Calls) -> None:
     assert answer(program, calls, calls.sendto, 3, 1, 1, 0, 1 << 40) == REFUSED
     assert answer(program, calls, calls.sendto, 3, 1, 1, 0, 5) == REFUSED
     assert answer(program, calls, calls.socketpair, UNIX, STREAM) == ALLOW
-    assert answer(program, calls, calls.socketpair, UNIX, PACKETS | CLOSE_ON_EXEC) == ALLOW
+    assert (
+        answer(program, calls, calls.socketpair, UNIX, PACKETS | CLOSE_ON_EXEC) == ALLOW
+    )
     assert answer(program, calls, calls.socketpair, UNIX, DATAGRAM) == REFUSED
-    assert answer(program, calls, calls.socketpair, UNIX, RAW | CLOSE_ON_EXEC) == REFUSED
+    assert (
+        answer(program, calls, calls.socketpair, UNIX, RAW | CLOSE_ON_EXEC) == REFUSED
+    )
     shared = inside_namespaces(calls, "network")
     assert answer(shared, calls, calls.socketpair, UNIX, RAW) == REFUSED
     assert answer(shared, calls, calls.socketpair, UNIX, STREAM) == ALLOW
@@ -134,9 +160,15 @@ def test_with_landlock_nothing_is_sent_to_others(calls: Calls) -> None:
 def test_what_landlock_does_not_see_is_asked_about(calls: Calls) -> None:
     for signals in (True, False):
         program = beside_landlock(calls, "workspace", attended=True, signals=signals)
-        assert {answer(program, calls, number) for number in calls.attended.values()} == {NOTIFY}
-        assert {answer(program, calls, number) for number in calls.signals.values()} == {NOTIFY if signals else ALLOW}
-        assert {answer(program, calls, number) for number in calls.attributes} == {REFUSED}
+        assert {
+            answer(program, calls, number) for number in calls.attended.values()
+        } == {NOTIFY}
+        assert {
+            answer(program, calls, number) for number in calls.signals.values()
+        } == {NOTIFY if signals else ALLOW}
+        assert {answer(program, calls, number) for number in calls.attributes} == {
+            REFUSED
+        }
 
 
 def test_other_processors_are_unknown() -> None:
@@ -144,12 +176,21 @@ def test_other_processors_are_unknown() -> None:
 
 
 @pytest.mark.parametrize("attended", [True, False])
-def test_without_landlocks_own_guard_no_signal_takes_another_way(calls: Calls, attended: bool) -> None:
+def test_without_landlocks_own_guard_no_signal_takes_another_way(
+    calls: Calls, attended: bool
+) -> None:
     for signals, expected in ((True, REFUSED), (False, ALLOW)):
-        program = beside_landlock(calls, "workspace", attended=attended, signals=signals)
+        program = beside_landlock(
+            calls, "workspace", attended=attended, signals=signals
+        )
         assert answer(program, calls, 424) == expected, "pidfd_send_signal"
-        assert {answer(program, calls, calls.fcntl, 3, command) for command in (8, 10, 15)} == {expected}
-        assert {answer(program, calls, calls.ioctl, 3, command) for command in (0x8901, 0x8902)} == {expected}
+        assert {
+            answer(program, calls, calls.fcntl, 3, command) for command in (8, 10, 15)
+        } == {expected}
+        assert {
+            answer(program, calls, calls.ioctl, 3, command)
+            for command in (0x8901, 0x8902)
+        } == {expected}
         assert answer(program, calls, calls.fcntl, 3, 4) == ALLOW
 
 
@@ -164,12 +205,25 @@ def test_no_file_is_made_that_runs_as_its_owner(calls: Calls, mode: int) -> None
             before = (0,) * (index - 1)
             assert answer(program, calls, number, *before, 0o101, mode) == REFUSED
             assert answer(program, calls, number, *before, 0o101, 0o755) == ALLOW
-            assert answer(program, calls, number, *before, 0, mode) == ALLOW, "without a new file it has no mode"
+            assert answer(program, calls, number, *before, 0, mode) == ALLOW, (
+                "without a new file it has no mode"
+            )
     for program in programs(calls)[:2]:
-        for name, index in {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}.items():
+        for name, index in {
+            "chmod": 1,
+            "fchmod": 1,
+            "fchmodat": 2,
+            "fchmodat2": 2,
+        }.items():
             if name in calls.attended:
-                assert answer(program, calls, calls.attended[name], *(0,) * index, mode) == REFUSED
-                assert answer(program, calls, calls.attended[name], *(0,) * index, 0o755) == ALLOW
+                assert (
+                    answer(program, calls, calls.attended[name], *(0,) * index, mode)
+                    == REFUSED
+                )
+                assert (
+                    answer(program, calls, calls.attended[name], *(0,) * index, 0o755)
+                    == ALLOW
+                )
 
 
 def test_the_bounds_of_a_command_are_asked_about(calls: Calls) -> None:

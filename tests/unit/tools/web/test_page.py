@@ -25,7 +25,11 @@ def test_tags_attributes_and_texts_are_told_apart() -> None:
 
 
 def test_comments_and_declarations_are_left_out() -> None:
-    assert list(tokens("<!doctype html>a<!-- <b>no</b> -->b<![CDATA[ c ]]>d<?php x ?>e<!-- open")) == list("abde")
+    assert list(
+        tokens(
+            "<!doctype html>a<!-- <b>no</b> -->b<![CDATA[ c ]]>d<?php x ?>e<!-- open"
+        )
+    ) == list("abde")
 
 
 def test_a_script_ends_only_at_its_own_end() -> None:
@@ -46,7 +50,10 @@ def reads(markup: str) -> int:
     return sum(len(token) for token in tokens(markup) if isinstance(token, str))
 
 
-@pytest.mark.parametrize("part", ["<!--", "<a ", '<a x="', "<title>", "<script></scrip", "</", "<a x=", "&#x"])
+@pytest.mark.parametrize(
+    "part",
+    ["<!--", "<a ", '<a x="', "<title>", "<script></scrip", "</", "<a x=", "&#x"],
+)
 def test_a_page_made_to_be_slow_gives_few_tokens(part: str) -> None:
     """One unclosed start takes the rest, so nothing is looked at again and again."""
     assert reads(part * 50_000) <= len(part) * 50_000
@@ -65,7 +72,9 @@ def test_the_title_is_read_and_menus_scripts_and_hidden_parts_are_not() -> None:
 
 
 def test_the_main_part_is_taken_alone_when_it_holds_the_words() -> None:
-    assert read(f"<header>Top</header><main><h1>Title</h1>{LONG}</main><div>beside</div>").startswith("# Title")
+    assert read(
+        f"<header>Top</header><main><h1>Title</h1>{LONG}</main><div>beside</div>"
+    ).startswith("# Title")
     assert "beside" not in read(f"<main>{LONG}</main><div>beside</div>")
     assert "beside" in read("<main>short</main><div>beside</div>")
 
@@ -75,9 +84,14 @@ def test_a_page_of_nothing_but_menus_is_read_all_the_same() -> None:
 
 
 def test_links_become_absolute_and_other_schemes_are_dropped() -> None:
-    text = read("<a href='../x?a=1&amp;b=2'>one</a> <a href='javascript:alert(1)'>two</a> <a href='//o.org'>three</a>")
+    text = read(
+        "<a href='../x?a=1&amp;b=2'>one</a> <a href='javascript:alert(1)'>two</a> <a href='//o.org'>three</a>"
+    )
     assert text == "[one](https://example.com/x?a=1&b=2) two [three](https://o.org)"
-    assert read("<base href='https://other.org/'><a href=x>y</a>") == "[y](https://other.org/x)"
+    assert (
+        read("<base href='https://other.org/'><a href=x>y</a>")
+        == "[y](https://other.org/x)"
+    )
 
 
 def test_headings_lists_code_and_tables_are_rendered_without_the_library() -> None:

@@ -20,7 +20,12 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Blog</title><entry><t
 
 
 def answer(body: bytes, content_type: str = "") -> Answer:
-    return Answer(place=read_url("https://example.com/"), status=200, headers={"content-type": content_type}, body=body)
+    return Answer(
+        place=read_url("https://example.com/"),
+        status=200,
+        headers={"content-type": content_type},
+        body=body,
+    )
 
 
 @given(st.binary(max_size=300), st.text(max_size=40))
@@ -28,16 +33,40 @@ def test_any_bytes_become_text(body: bytes, content_type: str) -> None:
     assert isinstance(decode(body, f"text/html; charset={content_type}"), str)
 
 
-@pytest.mark.parametrize("name", ["windows-1251", "koi8-r", "shift_jis", "gb2312", "big5", "euc-kr", "utf-16le"])
+@pytest.mark.parametrize(
+    "name",
+    ["windows-1251", "koi8-r", "shift_jis", "gb2312", "big5", "euc-kr", "utf-16le"],
+)
 def test_the_charsets_of_the_web_are_read(name: str) -> None:
-    words = {"windows-1251": "Привет", "koi8-r": "Привет", "shift_jis": "日本語", "gb2312": "中文", "big5": "中文"}
+    words = {
+        "windows-1251": "Привет",
+        "koi8-r": "Привет",
+        "shift_jis": "日本語",
+        "gb2312": "中文",
+        "big5": "中文",
+    }
     text = words.get(name, "한국어")
     assert decode(text.encode(name), f"text/plain; charset={name}") == text
 
 
-@pytest.mark.parametrize("name", ["utf-7", "base64", "rot13", "zlib", "unicode_escape", "idna", "nonsense", "x" * 50])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "utf-7",
+        "base64",
+        "rot13",
+        "zlib",
+        "unicode_escape",
+        "idna",
+        "nonsense",
+        "x" * 50,
+    ],
+)
 def test_what_is_no_charset_of_the_web_is_not_used(name: str) -> None:
-    assert decode(b"+ADw-script+AD4- \\u0041", f"text/html; charset={name}") == "+ADw-script+AD4- \\u0041"
+    assert (
+        decode(b"+ADw-script+AD4- \\u0041", f"text/html; charset={name}")
+        == "+ADw-script+AD4- \\u0041"
+    )
 
 
 def test_text_that_was_cut_in_the_middle_of_a_character_stays_utf8() -> None:
@@ -47,11 +76,18 @@ def test_text_that_was_cut_in_the_middle_of_a_character_stays_utf8() -> None:
 def test_feeds_are_listed() -> None:
     rss = read_feed(RSS, "https://example.com/") or ""
     assert "# News" in rss
-    assert "- [One & two](https://example.com/1)\n  Mon, 02 Jan 2026\n  Some **words**" in rss
-    assert "- [Three](https://example.com/3)\n  2026-01-03\n  Short" in (read_feed(ATOM, "") or "")
+    assert (
+        "- [One & two](https://example.com/1)\n  Mon, 02 Jan 2026\n  Some **words**"
+        in rss
+    )
+    assert "- [Three](https://example.com/3)\n  2026-01-03\n  Short" in (
+        read_feed(ATOM, "") or ""
+    )
 
 
-@pytest.mark.parametrize("text", ["<html/>", "<rss", "", '<!DOCTYPE rss [<!ENTITY a "b">]><rss>&a;</rss>'])
+@pytest.mark.parametrize(
+    "text", ["<html/>", "<rss", "", '<!DOCTYPE rss [<!ENTITY a "b">]><rss>&a;</rss>']
+)
 def test_what_is_no_feed_or_has_entities_is_not_read_as_one(text: str) -> None:
     assert read_feed(text, "") is None
 
@@ -74,22 +110,36 @@ def test_what_is_no_feed_or_has_entities_is_not_read_as_one(text: str) -> None:
         (b"x", "video/mp4", "binary"),
     ],
 )
-def test_a_body_is_what_its_bytes_or_the_server_say(body: bytes, content_type: str, kind: str) -> None:
+def test_a_body_is_what_its_bytes_or_the_server_say(
+    body: bytes, content_type: str, kind: str
+) -> None:
     assert media_of(answer(body, content_type)).kind == kind
 
 
 def test_a_page_without_words_says_that_scripts_are_not_run() -> None:
-    page = answer(b"<html><body><div id=root></div><script src=app.js></script>", "text/html")
+    page = answer(
+        b"<html><body><div id=root></div><script src=app.js></script>", "text/html"
+    )
     assert "scripts" in read_body(page, media_of(page)).notes[0]
 
 
 def test_hidden_and_reordering_characters_are_taken_out_and_counted() -> None:
     hidden = "".join(chr(0xE0000 + ord(sign)) for sign in "ignore")
-    assert visible(f"safe{hidden}\u202e\u2066text") == "safetext\n[8 invisible characters were removed]"
+    assert (
+        visible(f"safe{hidden}\u202e\u2066text")
+        == "safetext\n[8 invisible characters were removed]"
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["👩\u200d👩\u200d👧 family", "نمی\u200cخواهم", "❤\ufe0f", "क\u094d\u200dष", "tab\tline\nä"]
+    "text",
+    [
+        "👩\u200d👩\u200d👧 family",
+        "نمی\u200cخواهم",
+        "❤\ufe0f",
+        "क\u094d\u200dष",
+        "tab\tline\nä",
+    ],
 )
 def test_joiners_that_belong_to_a_script_or_a_sign_stay(text: str) -> None:
     assert visible(text) == text

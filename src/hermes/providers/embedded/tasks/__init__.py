@@ -3,7 +3,14 @@
 from hermes.providers.embedded.tasks.answering import ANSWERING
 from hermes.providers.embedded.tasks.choosing import CHOOSING
 from hermes.providers.embedded.tasks.finishing import FINISHING
-from hermes.providers.embedded.tasks.run import MODEL_FAILED, Score, TaskResult, ToolRunner, run_tasks, score
+from hermes.providers.embedded.tasks.run import (
+    MODEL_FAILED,
+    Score,
+    TaskResult,
+    ToolRunner,
+    run_tasks,
+    score,
+)
 from hermes.providers.embedded.tasks.task import Kind, Outcome, Task
 
 TASKS: tuple[Task, ...] = (*CHOOSING, *FINISHING, *ANSWERING)

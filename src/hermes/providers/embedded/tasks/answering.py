@@ -4,7 +4,12 @@ from hermes.providers.embedded.tasks.task import Task, all_of, no_calls, says
 
 
 def _task(name: str, request: str, pattern: str) -> Task:
-    return Task(id=f"answer-{name}", kind="answer", request=request, check=all_of(no_calls, says(pattern)))
+    return Task(
+        id=f"answer-{name}",
+        kind="answer",
+        request=request,
+        check=all_of(no_calls, says(pattern)),
+    )
 
 
 ANSWERING: tuple[Task, ...] = (
@@ -15,9 +20,19 @@ ANSWERING: tuple[Task, ...] = (
     _task("author", "Who wrote Romeo and Juliet?", "shakespeare"),
     _task("days", "How many days does a week have?", r"\b(7|seven)\b"),
     _task("html", "What does HTML stand for?", r"hyper\s?text mark-?up language"),
-    _task("python-len", "In Python, which built-in function gives the length of a list?", r"\blen\b"),
-    _task("git", "Explain in one sentence what version control is for.", r"change|version|track|histor"),
-    _task("thanks", "Thank you, that was helpful!", r"welcome|glad|pleasure|happy|anytime"),
+    _task(
+        "python-len",
+        "In Python, which built-in function gives the length of a list?",
+        r"\blen\b",
+    ),
+    _task(
+        "git",
+        "Explain in one sentence what version control is for.",
+        r"change|version|track|histor",
+    ),
+    _task(
+        "thanks", "Thank you, that was helpful!", r"welcome|glad|pleasure|happy|anytime"
+    ),
     _task("planet", "Which planet do we live on?", r"\bearth\b"),
     _task("poem", "Write a two-line poem about rain.", r"rain|drop|sky|cloud|wet|fall"),
 )

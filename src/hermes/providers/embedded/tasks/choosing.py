@@ -2,7 +2,11 @@
 
 from hermes.providers.embedded.tasks.task import Task, calls, no_calls
 
-_SHOP = {"prices.csv": "item,price\ntea,3\njam,4\n", "notes.md": "# Notes\ncall Ana\n", "lib/tax.py": "RATE = 0.2\n"}
+_SHOP = {
+    "prices.csv": "item,price\ntea,3\njam,4\n",
+    "notes.md": "# Notes\ncall Ana\n",
+    "lib/tax.py": "RATE = 0.2\n",
+}
 
 CHOOSING: tuple[Task, ...] = (
     Task(
@@ -73,7 +77,9 @@ CHOOSING: tuple[Task, ...] = (
         kind="choose",
         request="Create a file called motto.txt with the text: slow and steady",
         files=_SHOP,
-        check=calls("write_file", within=2, path=r"motto\.txt$", content="slow and steady"),
+        check=calls(
+            "write_file", within=2, path=r"motto\.txt$", content="slow and steady"
+        ),
     ),
     Task(
         id="choose-edit-looks-first",

@@ -16,7 +16,9 @@ from hermes.providers.embedded.tasks.task import (
 
 _FRUIT = {"fruit.csv": "name,count\napple,4\nkiwi,11\nmelon,2\n"}
 _SERVER = {"server.conf": "host = localhost\nport = 8080\nlog = info\n"}
-_MODULE = {"geometry.py": "def area(w, h):\n    return w + h\n\n\ndef edge(w):\n    return 4 * w\n"}
+_MODULE = {
+    "geometry.py": "def area(w, h):\n    return w + h\n\n\ndef edge(w):\n    return 4 * w\n"
+}
 _TREE = {
     "docs/intro.md": "Welcome to the garden.\n",
     "docs/setup.md": "Install the pump first.\n",
@@ -26,7 +28,11 @@ _TREE = {
 
 def _debug_is_on(outcome: Outcome) -> str:
     try:
-        return "" if json.loads(outcome.text("settings.json")) == {"debug": True, "level": 3} else "wrong settings"
+        return (
+            ""
+            if json.loads(outcome.text("settings.json")) == {"debug": True, "level": 3}
+            else "wrong settings"
+        )
     except ValueError:
         return "settings.json is not JSON any more"
 
@@ -36,7 +42,10 @@ def _folder_made(outcome: Outcome) -> str:
 
 
 def _renamed(outcome: Outcome) -> str:
-    there, gone = (outcome.folder / "final.txt").is_file(), not (outcome.folder / "draft.txt").exists()
+    there, gone = (
+        (outcome.folder / "final.txt").is_file(),
+        not (outcome.folder / "draft.txt").exists(),
+    )
     return "" if there and gone else "draft.txt was not renamed to final.txt"
 
 
@@ -51,7 +60,11 @@ FINISHING: tuple[Task, ...] = (
         id="finish-script",
         kind="finish",
         request="Write a Python script squares.py that prints the squares of the numbers 1 to 5.",
-        check=all_of(holds("squares.py", "print"), holds("squares.py", "range"), lacks("squares.py", "```")),
+        check=all_of(
+            holds("squares.py", "print"),
+            holds("squares.py", "range"),
+            lacks("squares.py", "```"),
+        ),
     ),
     Task(
         id="finish-append",
@@ -101,7 +114,9 @@ FINISHING: tuple[Task, ...] = (
         request="The function area in geometry.py adds instead of multiplying. Fix it.",
         files=_MODULE,
         check=all_of(
-            holds("geometry.py", "return w * h"), lacks("geometry.py", "w + h"), holds("geometry.py", "4 * w")
+            holds("geometry.py", "return w * h"),
+            lacks("geometry.py", "w + h"),
+            holds("geometry.py", "4 * w"),
         ),
     ),
     Task(
@@ -110,7 +125,9 @@ FINISHING: tuple[Task, ...] = (
         request="Rename the function edge to perimeter in geometry.py.",
         files=_MODULE,
         check=all_of(
-            holds("geometry.py", "def perimeter(w):"), lacks("geometry.py", "edge"), holds("geometry.py", "def area")
+            holds("geometry.py", "def perimeter(w):"),
+            lacks("geometry.py", "edge"),
+            holds("geometry.py", "def area"),
         ),
     ),
     Task(
@@ -126,7 +143,9 @@ FINISHING: tuple[Task, ...] = (
         request="What does plan.txt say?",
         files=_FRUIT,
         check=all_of(
-            says(r"no file|not exist|doesn't exist|not found|no such|couldn't find|can't find|missing"),
+            says(
+                r"no file|not exist|doesn't exist|not found|no such|couldn't find|can't find|missing"
+            ),
             unchanged(_FRUIT),
         ),
     ),
@@ -135,7 +154,9 @@ FINISHING: tuple[Task, ...] = (
         kind="finish",
         request="Bump the version in project.toml from 1.2.3 to 1.3.0",
         files={"project.toml": '[project]\nname = "kite"\nversion = "1.2.3"\n'},
-        check=lines_are("project.toml", "[project]", 'name = "kite"', 'version = "1.3.0"'),
+        check=lines_are(
+            "project.toml", "[project]", 'name = "kite"', 'version = "1.3.0"'
+        ),
     ),
     Task(
         id="finish-requirement",
@@ -174,13 +195,19 @@ FINISHING: tuple[Task, ...] = (
         kind="finish",
         request="Write the line 'pay rent' into tasks.txt.",
         files={"tasks.txt": "wash car\nfeed cat\n"},
-        check=all_of(holds("tasks.txt", "wash car"), holds("tasks.txt", "feed cat"), holds("tasks.txt", "pay rent")),
+        check=all_of(
+            holds("tasks.txt", "wash car"),
+            holds("tasks.txt", "feed cat"),
+            holds("tasks.txt", "pay rent"),
+        ),
     ),
     Task(
         id="finish-summary",
         kind="finish",
         request="Summarise story.txt in one sentence.",
-        files={"story.txt": "A fox found a red kite. She flew it over the lake until the wind stopped.\n"},
+        files={
+            "story.txt": "A fox found a red kite. She flew it over the lake until the wind stopped.\n"
+        },
         check=all_of(says("fox"), says("kite"), never_says(r"^(read|write) ")),
     ),
 )

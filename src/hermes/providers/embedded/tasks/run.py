@@ -12,7 +12,13 @@ from hermes.core.arguments import arguments_by_name
 from hermes.core.ports import Model
 from hermes.errors import ModelError
 from hermes.providers.embedded.tasks.task import Called, Kind, Outcome, Task
-from hermes.schema.messages import AssistantMessage, Message, ToolCall, ToolFinished, UserMessage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
 from hermes.schema.model import Finished, ModelRequest
 from hermes.schema.tools import ToolSpec
 
@@ -57,7 +63,9 @@ class Score(msgspec.Struct, frozen=True):
         return 100 * self.passed / self.total if self.total else 0.0
 
 
-async def run_tasks(model: Model, tools: ToolRunner, tasks: Iterable[Task]) -> AsyncIterator[TaskResult]:
+async def run_tasks(
+    model: Model, tools: ToolRunner, tasks: Iterable[Task]
+) -> AsyncIterator[TaskResult]:
     """Runs the tasks one after another, each in its own folder. A failing model call fails the task, not the run."""
     for task in tasks:
         started = time.monotonic()
@@ -67,11 +75,19 @@ async def run_tasks(model: Model, tools: ToolRunner, tasks: Iterable[Task]) -> A
             calls: list[Called] = []
             try:
                 answer = await _turn(model, tools, task, folder, calls)
-                problem = task.check(Outcome(folder=folder, calls=tuple(calls), answer=answer))
+                problem = task.check(
+                    Outcome(folder=folder, calls=tuple(calls), answer=answer)
+                )
             except ModelError as error:
                 answer, problem = "", f"{MODEL_FAILED}: {error.message}"
         seconds = time.monotonic() - started
-        yield TaskResult(task=task, problem=problem, calls=tuple(calls), answer=answer, seconds=seconds)
+        yield TaskResult(
+            task=task,
+            problem=problem,
+            calls=tuple(calls),
+            answer=answer,
+            seconds=seconds,
+        )
 
 
 def score(results: Iterable[TaskResult]) -> Score:
@@ -80,15 +96,26 @@ def score(results: Iterable[TaskResult]) -> Score:
     for result in results:
         passed, total = by_kind.get(result.task.kind, (0, 0))
         by_kind[result.task.kind] = (passed + result.passed, total + 1)
-    return Score(sum(p for p, _ in by_kind.values()), sum(t for _, t in by_kind.values()), by_kind)
+    return Score(
+        sum(p for p, _ in by_kind.values()),
+        sum(t for _, t in by_kind.values()),
+        by_kind,
+    )
 
 
-async def _turn(model: Model, tools: ToolRunner, task: Task, folder: Path, calls: list[Called]) -> str:
+async def _turn(
+    model: Model, tools: ToolRunner, task: Task, folder: Path, calls: list[Called]
+) -> str:
     """Asks until the model answers without calling, or has called too often. Choosing ends with the choice."""
     messages: list[Message] = [UserMessage(text=task.request)]
     enough = 2 if task.kind == "choose" else task.max_calls
     while len(calls) < enough:
-        reply = await _ask(model, ModelRequest(system=(_SYSTEM,), messages=tuple(messages), tools=tools.specs))
+        reply = await _ask(
+            model,
+            ModelRequest(
+                system=(_SYSTEM,), messages=tuple(messages), tools=tools.specs
+            ),
+        )
         messages.append(reply)
         if not reply.tool_calls:
             return reply.text

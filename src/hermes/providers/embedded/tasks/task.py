@@ -46,36 +46,50 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 def all_of(*checks: Check) -> Check:
     """The first thing that is wrong."""
-    return lambda outcome: next((problem for check in checks if (problem := check(outcome))), "")
+    return lambda outcome: next(
+        (problem for check in checks if (problem := check(outcome))), ""
+    )
 
 
 def says(pattern: str) -> Check:
     """The answer matches, whatever its case."""
     return lambda outcome: (
-        "" if re.search(pattern, outcome.answer, re.IGNORECASE | re.DOTALL) else f"the answer lacks {pattern!r}"
+        ""
+        if re.search(pattern, outcome.answer, re.IGNORECASE | re.DOTALL)
+        else f"the answer lacks {pattern!r}"
     )
 
 
 def never_says(pattern: str) -> Check:
     """The answer does not match."""
-    return lambda outcome: f"the answer has {pattern!r}" if re.search(pattern, outcome.answer, re.IGNORECASE) else ""
+    return lambda outcome: (
+        f"the answer has {pattern!r}"
+        if re.search(pattern, outcome.answer, re.IGNORECASE)
+        else ""
+    )
 
 
 def holds(name: str, text: str) -> Check:
     """The file exists and holds the text."""
-    return lambda outcome: "" if text in outcome.text(name) else f"{name} does not hold {text!r}"
+    return lambda outcome: (
+        "" if text in outcome.text(name) else f"{name} does not hold {text!r}"
+    )
 
 
 def lacks(name: str, text: str) -> Check:
     """The file does not hold the text."""
-    return lambda outcome: f"{name} still holds {text!r}" if text in outcome.text(name) else ""
+    return lambda outcome: (
+        f"{name} still holds {text!r}" if text in outcome.text(name) else ""
+    )
 
 
 def lines_are(name: str, *lines: str) -> Check:
     """The file's lines that are not empty, exactly."""
 
     def check(outcome: Outcome) -> str:
-        found = tuple(line.rstrip() for line in outcome.text(name).splitlines() if line.strip())
+        found = tuple(
+            line.rstrip() for line in outcome.text(name).splitlines() if line.strip()
+        )
         return "" if found == lines else f"{name} holds {found!r}"
 
     return check
@@ -83,7 +97,14 @@ def lines_are(name: str, *lines: str) -> Check:
 
 def unchanged(files: Mapping[str, str]) -> Check:
     """None of the files changed."""
-    return lambda outcome: next((f"{name} changed" for name, text in files.items() if outcome.text(name) != text), "")
+    return lambda outcome: next(
+        (
+            f"{name} changed"
+            for name, text in files.items()
+            if outcome.text(name) != text
+        ),
+        "",
+    )
 
 
 def no_calls(outcome: Outcome) -> str:

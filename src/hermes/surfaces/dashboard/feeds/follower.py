@@ -54,7 +54,9 @@ class Follower:
                 await self._tell(info, known, since - LISTEN)
         seen = {info.id for info in recent}
         for session in self._hub.sessions:
-            if session not in seen:  # one that works for another, an old one, or one that is gone
+            if (
+                session not in seen
+            ):  # one that works for another, an old one, or one that is gone
                 self._hub.look(session)
         while len(self._heads) > _REMEMBERED:
             del self._heads[next(iter(self._heads))]
@@ -64,16 +66,26 @@ class Follower:
         limit = _RECENT
         while True:
             infos = self._app.store.sessions.recent(limit=limit)
-            if len(infos) < limit or infos[-1].updated < since - LISTEN or limit >= _REMEMBERED:
+            if (
+                len(infos) < limit
+                or infos[-1].updated < since - LISTEN
+                or limit >= _REMEMBERED
+            ):
                 return infos
             limit *= 4
 
-    async def _tell(self, info: SessionInfo, known: tuple[int, int], since: float) -> None:
+    async def _tell(
+        self, info: SessionInfo, known: tuple[int, int], since: float
+    ) -> None:
         """Publishes rows that are new; of a session never seen before, those since the last look."""
         is_known = known[0] == info.epoch
         after = known[1] if is_known else max(0, info.head - _MOST)
-        rows: list[Row] = await asyncio.to_thread(self._app.store.log.events, info.id, after=after, limit=_MOST)
+        rows: list[Row] = await asyncio.to_thread(
+            self._app.store.log.events, info.id, after=after, limit=_MOST
+        )
         for row in rows:
-            if (is_known or row.ts >= since) and (row.epoch, row.seq) > self._hub.head(info.id):
+            if (is_known or row.ts >= since) and (row.epoch, row.seq) > self._hub.head(
+                info.id
+            ):
                 self._app.publish(row, foreign=True)
         self._hub.look(info.id)

@@ -16,7 +16,14 @@ PATIENCE = 10.0
 HASTE = 30.0
 _REMEMBERED = 1024  # sessions whose state is kept
 _QUESTIONS = ("agent.approval.", "agent.question.")
-_TRACED = ("agent.message.", "agent.reasoning.", "agent.tool.", "agent.turn.", "agent.model.", "agent.reply.")
+_TRACED = (
+    "agent.message.",
+    "agent.reasoning.",
+    "agent.tool.",
+    "agent.turn.",
+    "agent.model.",
+    "agent.reply.",
+)
 
 
 class _Group:
@@ -100,7 +107,10 @@ class Hub:
         if group is None:
             group = _Group()
             hear = self._hearing(group)
-            group.handles = [self._bus.subscribe(one, hear) for one in dict.fromkeys(pattern.split(","))]
+            group.handles = [
+                self._bus.subscribe(one, hear)
+                for one in dict.fromkeys(pattern.split(","))
+            ]
             self._groups[pattern] = group
         inbox = Inbox()
         group.inboxes.add(inbox)
@@ -176,13 +186,17 @@ class Hub:
             self._loop.call_soon_threadsafe(self._take, session, event, False)
 
     def _take(self, session: str, event: Mapping[str, Any], relayed: bool) -> None:
-        topic = event.get("type", "")  # asked for by `get`, as a kind of dict is quicker to answer that
+        topic = event.get(
+            "type", ""
+        )  # asked for by `get`, as a kind of dict is quicker to answer that
         epoch, seq = cursor_of(event) if event.get("seq") else (0, 0)
         traced = topic.startswith(_TRACED)
         if traced or (seq and not relayed):
             partial = self._partials.get(session) or self._begin(session)
             if seq and not relayed:
-                partial.epoch, partial.head = max((epoch, seq), (partial.epoch, partial.head))
+                partial.epoch, partial.head = max(
+                    (epoch, seq), (partial.epoch, partial.head)
+                )
             partial.note(event)
         inboxes = self._sessions.get(session)
         if inboxes:

@@ -51,10 +51,16 @@ class Partial:
                 self.turn = str(event.get("turn_id", ""))
             case "agent.tool.progress":
                 call = str(event.get("call_id", ""))
-                self._tools[call] = (self._tools.get(call, "") + str(event.get("text", "")))[-_TAIL:]
+                self._tools[call] = (
+                    self._tools.get(call, "") + str(event.get("text", ""))
+                )[-_TAIL:]
             case "agent.tool.finished":
                 self._tools.pop(str(event.get("call_id", "")), None)
-            case "agent.message.assistant" | "agent.model.retried" | "agent.reply.rejected":
+            case (
+                "agent.message.assistant"
+                | "agent.model.retried"
+                | "agent.reply.rejected"
+            ):
                 self._text.clear()
                 self._reasoning.clear()
             case "agent.turn.started" | "agent.turn.ended":

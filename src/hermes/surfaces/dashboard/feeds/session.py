@@ -27,7 +27,9 @@ class SessionFeed:
         self._last = 0
         self.deleted = False
 
-    async def batches(self, *, epoch: int = 0, after: int = 0) -> AsyncGenerator[list[Item]]:
+    async def batches(
+        self, *, epoch: int = 0, after: int = 0
+    ) -> AsyncGenerator[list[Item]]:
         """Everything after the cursor. Raises SessionNotFound when there is no such session to begin with."""
         with self._hub.listening(self._session) as inbox:
             yield [await self._hello()]
@@ -56,7 +58,11 @@ class SessionFeed:
             items, dropped = inbox.take()
             sent = loop.time()
             if dropped:
-                yield [self._note("gap", dropped=dropped, pattern="**", policy="drop_newest")]
+                yield [
+                    self._note(
+                        "gap", dropped=dropped, pattern="**", policy="drop_newest"
+                    )
+                ]
                 async for batch in self._catch_up(inbox):
                     yield batch
                 continue
@@ -72,7 +78,9 @@ class SessionFeed:
             if epoch != self._epoch or head <= self._last:
                 break
         inbox.take()  # all of it is in the rows, or in what follows
-        yield [Item(self._hub.encode(self._hub.partial(self._session).show(self._session)))]
+        yield [
+            Item(self._hub.encode(self._hub.partial(self._session).show(self._session)))
+        ]
 
     async def _in_order(self, items: list[Item]) -> AsyncIterator[list[Item]]:
         """Live events; where one is missing, the log is read instead."""
@@ -97,7 +105,9 @@ class SessionFeed:
     async def _rows(self) -> AsyncIterator[list[Item]]:
         """Rows after the cursor, with a word where some are gone."""
         log = self._app.store.log
-        while rows := await asyncio.to_thread(log.events, self._session, after=self._last, limit=_PAGE):
+        while rows := await asyncio.to_thread(
+            log.events, self._session, after=self._last, limit=_PAGE
+        ):
             if rows[0].epoch != self._epoch:
                 was, self._epoch, self._last = self._epoch, rows[0].epoch, 0
                 yield [self._note("feed.epoch_changed", was=was, epoch=self._epoch)]
@@ -111,15 +121,22 @@ class SessionFeed:
         last = self._last
         for row in rows:
             if row.seq > last + 1:
-                items.append(self._note("feed.truncated", first=last + 1, last=row.seq - 1))
+                items.append(
+                    self._note("feed.truncated", first=last + 1, last=row.seq - 1)
+                )
             last = row.seq
-            items.append(Item(self._encode(self._app.envelope(row)), row.epoch, row.seq))
+            items.append(
+                Item(self._encode(self._app.envelope(row)), row.epoch, row.seq)
+            )
         return items
 
     async def _hello(self) -> Item:
         info = await asyncio.to_thread(self._app.store.sessions.find, self._session)
         if info.id != self._session:
-            raise SessionNotFound(f"there is no session {self._session}", hint="Its whole id is needed here.")
+            raise SessionNotFound(
+                f"there is no session {self._session}",
+                hint="Its whole id is needed here.",
+            )
         self._epoch = info.epoch
         return self._note("feed.hello", epoch=info.epoch, head=info.head)
 

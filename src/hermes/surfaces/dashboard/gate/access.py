@@ -34,12 +34,19 @@ class AccessTable:
 
     @property
     def rules(self) -> list[Rule]:
-        return [*self._rules, *(rule for rules in self._plugins.values() for rule in rules)]
+        return [
+            *self._rules,
+            *(rule for rules in self._plugins.values() for rule in rules),
+        ]
 
     def find(self, protocol: str, method: str, path: str) -> Rule | None:
         """The rule for a request; None when there is nothing behind that path."""
         for rule in self.rules:
-            if rule.protocol == protocol and (not rule.methods or method in rule.methods) and rule.path.fullmatch(path):
+            if (
+                rule.protocol == protocol
+                and (not rule.methods or method in rule.methods)
+                and rule.path.fullmatch(path)
+            ):
                 return rule
         return None
 

@@ -29,7 +29,9 @@ _TOKEN_IN_URL = "/api/pub"  # noqa: S105 - a path: the only one where older send
 class Refusal(Exception):
     """A request that goes no further."""
 
-    def __init__(self, status: int, error: str, hint: str = "", *, wait: float = 0.0) -> None:
+    def __init__(
+        self, status: int, error: str, hint: str = "", *, wait: float = 0.0
+    ) -> None:
         super().__init__(error)
         self.status = status
         self.error = error
@@ -60,17 +62,36 @@ class Doors(NamedTuple):
 
     @classmethod
     def open(
-        cls, addresses: Addresses, keys: Keyring, clock: Callable[[], float], *, port: int, secure: bool, password: str
+        cls,
+        addresses: Addresses,
+        keys: Keyring,
+        clock: Callable[[], float],
+        *,
+        port: int,
+        secure: bool,
+        password: str,
     ) -> "Doors":
         name = "__Host-hermes" if secure else f"hermes_{port}"
         # Whoever signs everybody out means those too who have not come in yet.
         tickets: Once[Pass] = Once(TICKET_SECONDS, clock, lambda: keys.serial)
         links: Once[bool] = Once(LINK_SECONDS, clock, lambda: keys.serial)
-        return cls(addresses, keys, tickets, links, Visits(keys), Throttle(clock), name, secure, password)
+        return cls(
+            addresses,
+            keys,
+            tickets,
+            links,
+            Visits(keys),
+            Throttle(clock),
+            name,
+            secure,
+            password,
+        )
 
     def is_password(self, given: str) -> bool:
         """Whether that is the password. Without one, nothing is."""
-        right = hmac.compare_digest(given.encode(errors="replace"), self.password.encode())
+        right = hmac.compare_digest(
+            given.encode(errors="replace"), self.password.encode()
+        )
         return right and bool(self.password)
 
 
@@ -89,8 +110,14 @@ class Gate:
         secure = self._doors.secure
 
         async def guarding(message: Message) -> None:
-            if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-                message = {**message, "headers": guarded(message.get("headers", ()), secure=secure)}
+            if message["type"] in {
+                "http.response.start",
+                "websocket.http.response.start",
+            }:
+                message = {
+                    **message,
+                    "headers": guarded(message.get("headers", ()), secure=secure),
+                }
             await send(message)
 
         try:
@@ -116,17 +143,24 @@ class Gate:
             return None
         identity = self._identify(scope, headers)
         if identity is None:
-            hint = "Open the link that `hermes dashboard --link` prints, or send a token."
+            hint = (
+                "Open the link that `hermes dashboard --link` prints, or send a token."
+            )
             raise Refusal(401, "Who are you? There is no credential.", hint)
         if identity.by == "cookie" and (is_socket or method not in READING):
             _require_own_page(headers, is_socket=is_socket)
         if rule is None:
             raise Refusal(404, "There is nothing here.")
         if not covers(identity.held.scopes, rule.need):
-            raise Refusal(403, f"This needs the scope {rule.need!r}; you have: {', '.join(identity.held.scopes)}.")
+            raise Refusal(
+                403,
+                f"This needs the scope {rule.need!r}; you have: {', '.join(identity.held.scopes)}.",
+            )
         return identity
 
-    def _check_source(self, headers: dict[str, list[str]], rule: Rule | None, method: str) -> None:
+    def _check_source(
+        self, headers: dict[str, list[str]], rule: Rule | None, method: str
+    ) -> None:
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         if len(hosts) != 1 or len(origins) > 1:
             raise Refusal(400, "A request has one Host and at most one Origin.")
@@ -144,10 +178,17 @@ class Gate:
     def _identify(self, scope: Scope, headers: dict[str, list[str]]) -> Identity | None:
         """The credential that was shown. A wrong one is an error, even if another would do."""
         doors = self._doors
-        token = _bearer(headers) or (_url_token(scope) if scope["path"] == _TOKEN_IN_URL else None)
+        token = _bearer(headers) or (
+            _url_token(scope) if scope["path"] == _TOKEN_IN_URL else None
+        )
         if token is not None:
-            return Identity(self._right("token", doors.keys.read(token, "token")), "token")
-        ticket = next((word for word in scope.get("subprotocols", ()) if word.startswith(TICKET)), None)
+            return Identity(
+                self._right("token", doors.keys.read(token, "token")), "token"
+            )
+        ticket = next(
+            (word for word in scope.get("subprotocols", ()) if word.startswith(TICKET)),
+            None,
+        )
         if ticket is not None:
             held = doors.tickets.redeem(ticket.removeprefix(TICKET))
             good = held if held is not None and doors.keys.is_good(held) else None
@@ -155,7 +196,10 @@ class Gate:
         cookies = _cookies(headers, doors.cookie)
         if not cookies:
             return None
-        good = next((held for cookie in cookies if (held := doors.keys.read(cookie, "cookie"))), None)
+        good = next(
+            (held for cookie in cookies if (held := doors.keys.read(cookie, "cookie"))),
+            None,
+        )
         return Identity(self._right("cookie", good), "cookie")
 
     def _right(self, kind: str, found: Pass | None) -> Pass:
@@ -166,8 +210,14 @@ class Gate:
         wait = throttle.wait(kind)
         throttle.failed(kind)
         if wait or (wait := throttle.wait(kind)):
-            raise Refusal(429, "Too many wrong credentials.", f"Wait {wait:.0f} s.", wait=wait)
-        raise Refusal(401, f"This {kind} is not valid (any more).", "Get another: hermes dashboard --link")
+            raise Refusal(
+                429, "Too many wrong credentials.", f"Wait {wait:.0f} s.", wait=wait
+            )
+        raise Refusal(
+            401,
+            f"This {kind} is not valid (any more).",
+            "Get another: hermes dashboard --link",
+        )
 
 
 def everything(keys: Keyring, seconds: float) -> str:
@@ -178,15 +228,21 @@ def everything(keys: Keyring, seconds: float) -> str:
 def _require_own_page(headers: dict[str, list[str]], *, is_socket: bool) -> None:
     """A cookie comes along by itself, so it takes more to change something."""
     if is_socket:
-        raise Refusal(401, "A WebSocket needs a ticket.", "Ask for one: POST /api/auth/tickets")
+        raise Refusal(
+            401, "A WebSocket needs a ticket.", "Ask for one: POST /api/auth/tickets"
+        )
     if not headers.get("origin") and headers.get("sec-fetch-site") != ["same-origin"]:
-        raise Refusal(403, "A change needs an Origin, or a token instead of the cookie.")
+        raise Refusal(
+            403, "A change needs an Origin, or a token instead of the cookie."
+        )
 
 
 def _headers(scope: Scope) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        found.setdefault(name.decode("latin-1").lower(), []).append(
+            value.decode("latin-1")
+        )
     return found
 
 
@@ -204,14 +260,19 @@ def _url_token(scope: Scope) -> str | None:
     tokens = [value for name, value in pairs if name == "token"]
     if not tokens:
         return None
-    scope["query_string"] = urlencode([pair for pair in pairs if pair[0] != "token"]).encode()
+    scope["query_string"] = urlencode(
+        [pair for pair in pairs if pair[0] != "token"]
+    ).encode()
     return tokens[0] if len(tokens) == 1 else ""
 
 
 def _cookies(headers: dict[str, list[str]], name: str) -> list[str]:
     """Our cookies. Cookies of other servers on this host, which come along from any port, are ignored. Ours may come
     twice, left by another port or an older visit: any valid one will do."""
-    pairs = (pair.strip().partition("=") for pair in ";".join(headers.get("cookie", [])).split(";"))
+    pairs = (
+        pair.strip().partition("=")
+        for pair in ";".join(headers.get("cookie", [])).split(";")
+    )
     return [value for given, _, value in pairs if given == name][:_MOST_COOKIES]
 
 
@@ -221,13 +282,20 @@ async def _refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
         headers.append((b"retry-after", str(max(1, round(refusal.wait))).encode()))
     body = msgspec.json.encode({"error": refusal.error, "hint": refusal.hint})
     if scope["type"] == "http" and refusal.status in {401, 429} and _wants_page(scope):
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"location", b"/login")]
+        headers = [
+            (b"content-type", b"text/plain; charset=utf-8"),
+            (b"location", b"/login"),
+        ]
         refusal.status, body = 303, b""
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
+    kind = (
+        "websocket.http.response" if scope["type"] == "websocket" else "http.response"
+    )
     await send({"type": f"{kind}.start", "status": refusal.status, "headers": headers})
     await send({"type": f"{kind}.body", "body": body})
 
 
 def _wants_page(scope: Scope) -> bool:
     """A person in a browser, who is shown the way in instead of JSON."""
-    return scope["path"] == "/" and any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+    return scope["path"] == "/" and any(
+        name == b"accept" and b"text/html" in value for name, value in scope["headers"]
+    )

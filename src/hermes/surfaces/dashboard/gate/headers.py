@@ -26,7 +26,9 @@ _CORS = b"access-control-"
 def guarded(headers: Iterable[tuple[bytes, bytes]], *, secure: bool) -> Headers:
     """The headers of an answer with ours; a plugin can neither loosen them nor open the answer to other pages."""
     kept = [
-        (name, value) for name, value in headers if name.lower() not in _OURS and not name.lower().startswith(_CORS)
+        (name, value)
+        for name, value in headers
+        if name.lower() not in _OURS and not name.lower().startswith(_CORS)
     ]
     if not any(name.lower() == b"cache-control" for name, _ in kept):
         kept.append((b"cache-control", b"no-store"))

@@ -50,16 +50,29 @@ class Keyring:
         self._file: _File | None = None
         self._stamp = (0, 0)
 
-    def mint(self, kind: Kind, scopes: tuple[Scope, ...], *, seconds: float, channel: str = "") -> str:
+    def mint(
+        self,
+        kind: Kind,
+        scopes: tuple[Scope, ...],
+        *,
+        seconds: float,
+        channel: str = "",
+    ) -> str:
         """A new credential."""
-        made = Pass(kind, scopes, self._clock() + seconds, secrets.token_urlsafe(12), channel)
+        made = Pass(
+            kind, scopes, self._clock() + seconds, secrets.token_urlsafe(12), channel
+        )
         body = _text(msgspec.json.encode(made))
         return f"{_PREFIX}{body}.{_text(self._sign(body))}"
 
     def read(self, credential: str, kind: Kind) -> Pass | None:
         """What a credential of that kind says; None if it is not ours, not valid any more, or of another kind."""
         body, _, mark = credential.removeprefix(_PREFIX).partition(".")
-        if not credential.startswith(_PREFIX) or len(credential) > _LONGEST or not credential.isascii():
+        if (
+            not credential.startswith(_PREFIX)
+            or len(credential) > _LONGEST
+            or not credential.isascii()
+        ):
             return None
         if not hmac.compare_digest(_text(self._sign(body)), mark):
             return None
@@ -80,7 +93,9 @@ class Keyring:
         with atomic.locked(self._path) as target:
             file = self._read(target) or self._load()
             now = self._clock()
-            file.revoked = {name: end for name, end in file.revoked.items() if end > now} | {found.id: found.expires}
+            file.revoked = {
+                name: end for name, end in file.revoked.items() if end > now
+            } | {found.id: found.expires}
             self._write(target, file)
             self._keep(target, file)
 
@@ -93,7 +108,9 @@ class Keyring:
             self._keep(target, file)
 
     def _sign(self, body: str) -> bytes:
-        return hmac.new(bytes.fromhex(self._load().key), body.encode(), hashlib.sha256).digest()
+        return hmac.new(
+            bytes.fromhex(self._load().key), body.encode(), hashlib.sha256
+        ).digest()
 
     def _load(self) -> _File:
         """What the file says now: another process may have made a new key, or signed somebody out."""

@@ -16,7 +16,9 @@ class Once(Generic[T]):
     `era` tells one time from another: a code of an earlier one is void.
     """
 
-    def __init__(self, seconds: float, clock: Callable[[], float], era: Callable[[], str] = str) -> None:
+    def __init__(
+        self, seconds: float, clock: Callable[[], float], era: Callable[[], str] = str
+    ) -> None:
         self.seconds = seconds
         self._clock = clock
         self._era = era
@@ -25,7 +27,9 @@ class Once(Generic[T]):
     def issue(self, value: T) -> str:
         """A new code; the oldest give way when there are very many."""
         now = self._clock()
-        self._waiting = {name: held for name, held in self._waiting.items() if held[0] > now}
+        self._waiting = {
+            name: held for name, held in self._waiting.items() if held[0] > now
+        }
         if len(self._waiting) >= _MOST:
             del self._waiting[next(iter(self._waiting))]
         code = secrets.token_urlsafe(24)

@@ -36,10 +36,15 @@ class Visit:
     async def _take(self) -> Message:
         """The next piece of a request; when the visit is over, its peer counts as gone."""
         loop = asyncio.get_running_loop()
-        jobs = (loop.create_task(_awaited(self._receive)), loop.create_task(self._over.wait()))
+        jobs = (
+            loop.create_task(_awaited(self._receive)),
+            loop.create_task(self._over.wait()),
+        )
         try:
             await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-            return {"type": "http.disconnect"} if self._over.is_set() else jobs[0].result()
+            return (
+                {"type": "http.disconnect"} if self._over.is_set() else jobs[0].result()
+            )
         finally:
             for job in jobs:
                 job.cancel()
@@ -52,7 +57,9 @@ class Visit:
         """Whoever serves it is told that the peer is gone."""
         self._over.set()
         if self._is_socket:
-            await self._send({"type": "websocket.close", "code": SIGNED_OUT, "reason": "signed out"})
+            await self._send(
+                {"type": "websocket.close", "code": SIGNED_OUT, "reason": "signed out"}
+            )
 
     async def finish(self) -> None:
         """Closes an answer that was broken off."""
@@ -80,9 +87,15 @@ class Visits:
     async def look(self) -> None:
         """Ends the visits whose credential is void by now."""
         serial = self._keys.serial
-        good = {held for held in set(self._here.values()) if held.serial == serial and self._keys.is_good(held.by)}
+        good = {
+            held
+            for held in set(self._here.values())
+            if held.serial == serial and self._keys.is_good(held.by)
+        }
         void = [one for one, held in self._here.items() if held not in good]
-        await asyncio.gather(*(visit.end() for visit in void), return_exceptions=True)  # some leave at this moment
+        await asyncio.gather(
+            *(visit.end() for visit in void), return_exceptions=True
+        )  # some leave at this moment
 
     async def keep_looking(self) -> None:
         """Looks now and then: another process may have signed everybody out, and credentials end by themselves."""

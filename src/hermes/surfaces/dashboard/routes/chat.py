@@ -28,7 +28,12 @@ from hermes.surfaces.dashboard.routes.sessions import Begun, find
 from hermes.tools.sensitive import Guard
 
 _BY = "dashboard"
-_PICTURES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+_PICTURES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+}
 
 
 class Picture(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,11 +48,16 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delivery: Literal["queue", "steer", "interrupt"] = "queue"
     images: Annotated[list[Picture], Meta(max_length=20)] = []
     model: Annotated[
-        str | None, Meta(description="Another model from this turn on; empty for that of the settings.")
+        str | None,
+        Meta(
+            description="Another model from this turn on; empty for that of the settings."
+        ),
     ] = None
     approvals: Annotated[
         ApprovalMode | None,
-        Meta(description="What is not asked about from this turn on; anything but 'ask' needs the scope 'approve'."),
+        Meta(
+            description="What is not asked about from this turn on; anything but 'ask' needs the scope 'approve'."
+        ),
     ] = None
 
 
@@ -59,13 +69,24 @@ class Taken(Begun, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: Literal["once", "session", "always", "deny"]
-    shown: Annotated[str, Meta(description="Hash of the request as the user saw it; required for all but `deny`.")] = ""
-    reason: Annotated[str, Meta(max_length=10_000, description="Why it is denied; the model reads it.")] = ""
+    shown: Annotated[
+        str,
+        Meta(
+            description="Hash of the request as the user saw it; required for all but `deny`."
+        ),
+    ] = ""
+    reason: Annotated[
+        str,
+        Meta(max_length=10_000, description="Why it is denied; the model reads it."),
+    ] = ""
 
 
 class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approvals: Annotated[
-        ApprovalMode, Meta(description="What runs without asking; anything but 'ask' needs the scope 'approve'.")
+        ApprovalMode,
+        Meta(
+            description="What runs without asking; anything but 'ask' needs the scope 'approve'."
+        ),
     ]
 
 
@@ -118,9 +139,14 @@ class Filling(msgspec.Struct, frozen=True):
 
     parts: tuple[Part, ...]
     used: int
-    counted: Annotated[bool, Meta(description="Whether the provider counted it; otherwise it is estimated.")]
+    counted: Annotated[
+        bool,
+        Meta(description="Whether the provider counted it; otherwise it is estimated."),
+    ]
     window: int
-    full: Annotated[int, Meta(description="The number of tokens at which room is made.")]
+    full: Annotated[
+        int, Meta(description="The number of tokens at which room is made.")
+    ]
     next: Outlook
 
 
@@ -150,7 +176,9 @@ def _read_picture(source: str) -> tuple[bytes, str]:
 def _require(call: Call, scope: Scope, why: str) -> None:
     """Refuses a part of a request that needs more than its route does."""
     if not (call.identity and covers(call.identity.held.scopes, scope)):
-        raise Refusal(403, f"This needs the scope {scope!r}: {why}.", "Nothing was changed.")
+        raise Refusal(
+            403, f"This needs the scope {scope!r}: {why}.", "Nothing was changed."
+        )
 
 
 class ChatRoutes:
@@ -163,22 +191,71 @@ class ChatRoutes:
     def endpoints(self) -> list[Endpoint]:
         one = "/api/sessions/{id}"
         return [
-            Endpoint("POST", f"{one}/messages", "chat", self.say, body=Said, answer=Taken),
+            Endpoint(
+                "POST", f"{one}/messages", "chat", self.say, body=Said, answer=Taken
+            ),
             Endpoint("PUT", f"{one}/mode", "chat", self.set_mode, body=Mode),
             Endpoint("POST", f"{one}/interrupt", "chat", self.interrupt),
             Endpoint("POST", f"{one}/resume", "chat", self.resume),
             Endpoint("POST", f"{one}/compress", "chat", self.compress, answer=None),
-            Endpoint("POST", f"{one}/branch", "chat", self.branch, body=BranchAt, answer=Identified),
-            Endpoint("POST", f"{one}/undo", "chat", self.undo, body=Back, answer=UndoReport),
-            Endpoint("GET", f"{one}/undo", "observe", self.undo_deletes, BackQuery, answer=Deletes),
-            Endpoint("POST", f"{one}/redo", "chat", self.redo, body=Forth, answer=UndoReport),
-            Endpoint("POST", f"{one}/retry", "chat", self.retry, body=Forth, answer=UndoReport),
+            Endpoint(
+                "POST",
+                f"{one}/branch",
+                "chat",
+                self.branch,
+                body=BranchAt,
+                answer=Identified,
+            ),
+            Endpoint(
+                "POST", f"{one}/undo", "chat", self.undo, body=Back, answer=UndoReport
+            ),
+            Endpoint(
+                "GET",
+                f"{one}/undo",
+                "observe",
+                self.undo_deletes,
+                BackQuery,
+                answer=Deletes,
+            ),
+            Endpoint(
+                "POST", f"{one}/redo", "chat", self.redo, body=Forth, answer=UndoReport
+            ),
+            Endpoint(
+                "POST",
+                f"{one}/retry",
+                "chat",
+                self.retry,
+                body=Forth,
+                answer=UndoReport,
+            ),
             Endpoint("GET", f"{one}/context", "observe", self.context, answer=Filling),
-            Endpoint("GET", f"{one}/diff", "observe", self.diff, DiffQuery, answer=Diff),
-            Endpoint("GET", f"{one}/pictures/{{seq:int}}/{{number:int}}", "observe", self.picture, answer=None),
+            Endpoint(
+                "GET", f"{one}/diff", "observe", self.diff, DiffQuery, answer=Diff
+            ),
+            Endpoint(
+                "GET",
+                f"{one}/pictures/{{seq:int}}/{{number:int}}",
+                "observe",
+                self.picture,
+                answer=None,
+            ),
             Endpoint("GET", "/api/approvals", "observe", self.waiting, answer=Waiting),
-            Endpoint("POST", f"{one}/approvals/{{call_id}}", "approve", self.answer, body=Answer, answer=Counted),
-            Endpoint("POST", f"{one}/questions/{{call_id}}", "chat", self.reply, body=Words, answer=Counted),
+            Endpoint(
+                "POST",
+                f"{one}/approvals/{{call_id}}",
+                "approve",
+                self.answer,
+                body=Answer,
+                answer=Counted,
+            ),
+            Endpoint(
+                "POST",
+                f"{one}/questions/{{call_id}}",
+                "chat",
+                self.reply,
+                body=Words,
+                answer=Counted,
+            ),
         ]
 
     async def say(self, call: Call) -> Taken:
@@ -196,17 +273,26 @@ class ChatRoutes:
             await self._board.staff.set_mode(info.id, said.approvals)
         attached = await asyncio.to_thread(self._attach, said.text, info.cwd)
         agent, text = self._board.staff.agent(info.id), attached.text
-        if text.startswith("/"):  # perhaps a skill; the commands of a surface never get here
+        if text.startswith(
+            "/"
+        ):  # perhaps a skill; the commands of a surface never get here
             text = await asyncio.to_thread(agent.learner.learning.called, text) or text
         images += attached.images
-        epoch, seq = await agent.service.submit(info.id, text, images=images, delivery=said.delivery)
+        epoch, seq = await agent.service.submit(
+            info.id, text, images=images, delivery=said.delivery
+        )
         return Taken(info.id, epoch, seq, attached.left)
 
     def _attach(self, text: str, cwd: str) -> Attached:
         """The words with the files of the session's folder that they name."""
         if not cwd:
             return Attached(text)
-        return attach(text, Shelf(Path(cwd), Guard(self._board.app.home.root, Path.home()), is_far=True))
+        return attach(
+            text,
+            Shelf(
+                Path(cwd), Guard(self._board.app.home.root, Path.home()), is_far=True
+            ),
+        )
 
     async def set_mode(self, call: Call) -> Done:
         """Changes what is asked about in a session at once, also while a turn runs or a request waits."""
@@ -239,48 +325,68 @@ class ChatRoutes:
         session = find(self._board, call.path["id"]).id
         now = self._board.staff.agent(session).context(session)
         ahead = outlook_of(self._board.app, session)
-        return Filling(now.scaled(), now.used, bool(now.counted), now.window, now.full, ahead)
+        return Filling(
+            now.scaled(), now.used, bool(now.counted), now.window, now.full, ahead
+        )
 
     def branch(self, call: Call) -> Identified:
         """Begins a new session with what was said so far."""
         info, body = find(self._board, call.path["id"]), call.body
-        return Identified(self._rewind.branch(info.id, at=body.at, back=body.back, surface=_BY))
+        return Identified(
+            self._rewind.branch(info.id, at=body.at, back=body.back, surface=_BY)
+        )
 
     def undo(self, call: Call) -> UndoReport:
         """Takes the last turns back, with their files."""
         info, body = find(self._board, call.path["id"]), call.body
-        return self._rewind.undo(info.id, turns=body.turns, force=body.force, files=body.files)
+        return self._rewind.undo(
+            info.id, turns=body.turns, force=body.force, files=body.files
+        )
 
     def undo_deletes(self, call: Call) -> Deletes:
         """What taking the last turns back would delete. Nothing is changed."""
         info, query = find(self._board, call.path["id"]), call.query
-        return Deletes(self._rewind.deletes(info.id, turns=query.turns, force=query.force))
+        return Deletes(
+            self._rewind.deletes(info.id, turns=query.turns, force=query.force)
+        )
 
     def redo(self, call: Call) -> UndoReport:
         """Takes the last undo back."""
-        return self._rewind.redo(find(self._board, call.path["id"]).id, force=call.body.force)
+        return self._rewind.redo(
+            find(self._board, call.path["id"]).id, force=call.body.force
+        )
 
     async def retry(self, call: Call) -> UndoReport:
         """Takes the last turn back and has the same words answered again."""
         session = await self._session(call)
-        report = await asyncio.to_thread(self._rewind.retry, session, force=call.body.force)
+        report = await asyncio.to_thread(
+            self._rewind.retry, session, force=call.body.force
+        )
         await self._board.staff.service(session).resume(session)
         return report
 
     def diff(self, call: Call) -> Diff:
         """What a turn changed, by default the last one, as a unified diff."""
-        return Diff(self._rewind.diff(find(self._board, call.path["id"]).id, turn=call.query.turn))
+        return Diff(
+            self._rewind.diff(
+                find(self._board, call.path["id"]).id, turn=call.query.turn
+            )
+        )
 
     def picture(self, call: Call) -> Response:
         """A picture of a message. Only what the log names can be had, and only if it really is a picture."""
         info = find(self._board, call.path["id"])
-        rows = self._board.app.store.log.events(info.id, after=call.path["seq"] - 1, limit=1)
+        rows = self._board.app.store.log.events(
+            info.id, after=call.path["seq"] - 1, limit=1
+        )
         event = rows[0].event if rows and rows[0].seq == call.path["seq"] else None
         images = event.images if isinstance(event, (UserMessage, ToolFinished)) else ()
         if call.path["number"] >= len(images):
             raise Refusal(404, "There is no such picture.")
         content, kind = _read_picture(images[call.path["number"]].source)
-        return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+        return Response(
+            content, media_type=kind, headers={"cache-control": "private, max-age=3600"}
+        )
 
     async def waiting(self) -> Waiting:
         """Everything that waits for a person, in any session that runs, and for which session it works."""
@@ -299,20 +405,35 @@ class ChatRoutes:
 
     async def answer(self, call: Call) -> Counted:
         """Answers a request for approval. The first answer counts; one for good changes the policy."""
-        if call.body.answer == "always" and not (call.identity and covers(call.identity.held.scopes, "admin")):
-            raise Refusal(403, "This needs the scope 'admin': it would be remembered for good.", "Answer once.")
+        if call.body.answer == "always" and not (
+            call.identity and covers(call.identity.held.scopes, "admin")
+        ):
+            raise Refusal(
+                403,
+                "This needs the scope 'admin': it would be remembered for good.",
+                "Answer once.",
+            )
         session = await self._session(call)
         service = self._board.staff.service(session)
         given: Answer = call.body
         call_id = call.path["call_id"]
-        counted = await service.answer(session, call_id, given.answer, by=_BY, shown=given.shown, reason=given.reason)
+        counted = await service.answer(
+            session,
+            call_id,
+            given.answer,
+            by=_BY,
+            shown=given.shown,
+            reason=given.reason,
+        )
         return Counted(counted)
 
     async def reply(self, call: Call) -> Counted:
         """Answers a question of a tool."""
         session = await self._session(call)
         service = self._board.staff.service(session)
-        return Counted(await service.reply(session, call.path["call_id"], call.body.text, by=_BY))
+        return Counted(
+            await service.reply(session, call.path["call_id"], call.body.text, by=_BY)
+        )
 
     async def _session(self, call: Call) -> str:
         return (await asyncio.to_thread(find, self._board, call.path["id"])).id
@@ -326,9 +447,15 @@ class ChatRoutes:
             try:
                 data = base64.b64decode(picture.data, validate=True)
             except ValueError as error:
-                raise UsageError("A picture can't be read: it is not base64.", hint="Nothing was sent.") from error
+                raise UsageError(
+                    "A picture can't be read: it is not base64.",
+                    hint="Nothing was sent.",
+                ) from error
             if ending is None or not data:
-                raise UsageError("That is no picture.", hint="PNG, JPEG, GIF and WebP can be shown to a model.")
+                raise UsageError(
+                    "That is no picture.",
+                    hint="PNG, JPEG, GIF and WebP can be shown to a model.",
+                )
             self._board.app.home.ensure(folder)
             path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}{ending}"
             if not path.exists():

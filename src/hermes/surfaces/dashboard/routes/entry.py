@@ -14,7 +14,12 @@ from hermes.surfaces.dashboard.gate.gate import Refusal, everything
 STAY = 30 * 24 * 3600.0  # seconds that a browser stays signed in
 _LONGEST_FORM = 10_000
 _FORM_SECONDS = 30.0
-_PURPOSES = ("sec-purpose", "purpose", "x-purpose", "x-moz")  # headers with which browsers fetch in advance
+_PURPOSES = (
+    "sec-purpose",
+    "purpose",
+    "x-purpose",
+    "x-moz",
+)  # headers with which browsers fetch in advance
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Hermes</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
 <link rel="icon" href="data:,">
@@ -63,10 +68,20 @@ class EntryRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("GET", "/login", "open", self.arrive, LoginQuery, answer=None, is_page=True),
+            Endpoint(
+                "GET",
+                "/login",
+                "open",
+                self.arrive,
+                LoginQuery,
+                answer=None,
+                is_page=True,
+            ),
             Endpoint("POST", "/login", "open", self.sign_in, answer=None),
             Endpoint("GET", "/api/auth", "observe", self.who, answer=Who),
-            Endpoint("POST", "/api/auth/tickets", "observe", self.ticket, answer=Ticket),
+            Endpoint(
+                "POST", "/api/auth/tickets", "observe", self.ticket, answer=Ticket
+            ),
             Endpoint("POST", "/api/auth/links", "admin", self.link, answer=Link),
             Endpoint("POST", "/api/auth/logout", "observe", self.leave),
         ]
@@ -74,13 +89,19 @@ class EntryRoutes:
     async def arrive(self, call: Call) -> Response:
         """With a one-time code: sets the cookie and opens the page. Without: says how to get in."""
         code = call.query.code
-        if not code or call.request.method == "HEAD":  # whoever only looks whether it is there has not come in
+        if (
+            not code or call.request.method == "HEAD"
+        ):  # whoever only looks whether it is there has not come in
             return _page(_FORM if self._doors.password else _HOW)
-        purpose = " ".join(call.request.headers.get(name, "") for name in _PURPOSES).lower()
+        purpose = " ".join(
+            call.request.headers.get(name, "") for name in _PURPOSES
+        ).lower()
         if "prefetch" in purpose or "preview" in purpose:
             raise Refusal(503, "This link works once, so it can't be prefetched.")
         if self._doors.links.redeem(code) is None:
-            return self._wrong("link", f"<p>This link was used already, or is too old.</p>{_HOW}")
+            return self._wrong(
+                "link", f"<p>This link was used already, or is too old.</p>{_HOW}"
+            )
         return self._welcome()
 
     async def sign_in(self, call: Call) -> Response:
@@ -90,7 +111,11 @@ class EntryRoutes:
         throttle = self._doors.throttle
         # Nothing is awaited from here on: of many at once, all would have asked before the first fails.
         if wait := throttle.wait("password"):
-            return _page(f"<p>Too many wrong passwords. Wait {wait:.0f} seconds.</p>", 429, wait=wait)
+            return _page(
+                f"<p>Too many wrong passwords. Wait {wait:.0f} seconds.</p>",
+                429,
+                wait=wait,
+            )
         if not self._doors.is_password(given):
             return self._wrong("password", f"<p>That is not the password.</p>{_FORM}")
         throttle.succeeded("password")
@@ -105,7 +130,9 @@ class EntryRoutes:
     async def ticket(self, call: Call) -> Ticket:
         """A ticket for one WebSocket, with the caller's scopes."""
         assert call.identity is not None  # noqa: S101 - as above
-        return Ticket(self._doors.tickets.issue(call.identity.held), self._doors.tickets.seconds)
+        return Ticket(
+            self._doors.tickets.issue(call.identity.held), self._doors.tickets.seconds
+        )
 
     async def link(self) -> Link:
         """A link for one first visit."""
@@ -116,12 +143,21 @@ class EntryRoutes:
         assert call.identity is not None  # noqa: S101 - as above
         self._doors.keys.revoke(call.identity.held)
         answer = Response(msgspec.json.encode(Done()), media_type="application/json")
-        answer.delete_cookie(self._doors.cookie, path="/", secure=self._doors.secure, httponly=True, samesite="strict")
+        answer.delete_cookie(
+            self._doors.cookie,
+            path="/",
+            secure=self._doors.secure,
+            httponly=True,
+            samesite="strict",
+        )
         return answer
 
     def _welcome(self) -> Response:
         """Not a redirect: a browser that came from elsewhere would not send the cookie along with it."""
-        answer = _page('<p><a href="/">Go on to Hermes</a></p>', head='<meta http-equiv="refresh" content="0;url=/">')
+        answer = _page(
+            '<p><a href="/">Go on to Hermes</a></p>',
+            head='<meta http-equiv="refresh" content="0;url=/">',
+        )
         answer.set_cookie(
             self._doors.cookie,
             everything(self._doors.keys, STAY),
@@ -159,6 +195,8 @@ async def _body(call: Call) -> bytes:
     return content
 
 
-def _page(body: str, status: int = 200, *, wait: float = 0.0, head: str = "") -> Response:
+def _page(
+    body: str, status: int = 200, *, wait: float = 0.0, head: str = ""
+) -> Response:
     headers = {"retry-after": html.escape(f"{max(1, round(wait))}")} if wait else {}
     return HTMLResponse(_PAGE.format(body=body, head=head), status, headers)

@@ -21,7 +21,13 @@ from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
 from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
-from hermes.surfaces.dashboard.protocol import ignore_messages, send_bytes, send_json, send_text, talk
+from hermes.surfaces.dashboard.protocol import (
+    ignore_messages,
+    send_bytes,
+    send_json,
+    send_text,
+    talk,
+)
 from hermes.surfaces.dashboard.routes.sessions import find
 
 log = logging.getLogger("hermes.dashboard")
@@ -55,10 +61,32 @@ class FeedRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("WEBSOCKET", "/api/sessions/{id}/feed", "observe", self.session, CursorQuery),
-            Endpoint("GET", "/api/sessions/{id}/stream", "observe", self.session_stream, CursorQuery, answer=None),
-            Endpoint("WEBSOCKET", "/api/feed", "observe", self.everything, PatternQuery),
-            Endpoint("GET", "/api/stream", "observe", self.everything_stream, PatternQuery, answer=None),
+            Endpoint(
+                "WEBSOCKET",
+                "/api/sessions/{id}/feed",
+                "observe",
+                self.session,
+                CursorQuery,
+            ),
+            Endpoint(
+                "GET",
+                "/api/sessions/{id}/stream",
+                "observe",
+                self.session_stream,
+                CursorQuery,
+                answer=None,
+            ),
+            Endpoint(
+                "WEBSOCKET", "/api/feed", "observe", self.everything, PatternQuery
+            ),
+            Endpoint(
+                "GET",
+                "/api/stream",
+                "observe",
+                self.everything_stream,
+                PatternQuery,
+                answer=None,
+            ),
             Endpoint("WEBSOCKET", "/api/pub", "publish", self.publish, ChannelQuery),
             Endpoint("WEBSOCKET", "/api/events", "observe", self.channel, ChannelQuery),
         ]
@@ -70,7 +98,9 @@ class FeedRoutes:
 
         async def show() -> None:
             try:
-                async with aclosing(feed.batches(epoch=query.epoch, after=query.after)) as batches:
+                async with aclosing(
+                    feed.batches(epoch=query.epoch, after=query.after)
+                ) as batches:
                     async for batch in batches:
                         await self._send(socket, batch)
             except SessionNotFound as error:
@@ -88,7 +118,10 @@ class FeedRoutes:
         query: CursorQuery = call.query
         session = call.path["id"]
         await asyncio.to_thread(find, self._board, session)
-        epoch, after = _last_event(call.request.headers.get("last-event-id", "")) or (query.epoch, query.after)
+        epoch, after = _last_event(call.request.headers.get("last-event-id", "")) or (
+            query.epoch,
+            query.after,
+        )
         feed = SessionFeed(self._board.app, self._hub, session)
         return _EventStream(feed.batches(epoch=epoch, after=after))
 
@@ -136,7 +169,9 @@ class FeedRoutes:
 
         async def show() -> None:
             with self._board.ingest.watching(query.channel) as inbox:
-                await pass_on(inbox, partial(send_text, socket), partial(send_bytes, socket))
+                await pass_on(
+                    inbox, partial(send_text, socket), partial(send_bytes, socket)
+                )
 
         await _run(socket, show())
 
@@ -158,7 +193,12 @@ async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
         items, dropped = inbox.take()
         sent = loop.time()
         if dropped:
-            gap = {"type": "gap", "dropped": dropped, "pattern": pattern, "policy": "drop_newest"}
+            gap = {
+                "type": "gap",
+                "dropped": dropped,
+                "pattern": pattern,
+                "policy": "drop_newest",
+            }
             items.append(Item(msgspec.json.encode(gap)))
         yield items
 

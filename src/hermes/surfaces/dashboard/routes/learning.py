@@ -104,24 +104,81 @@ class LearningRoutes:
     def endpoints(self) -> list[Endpoint]:
         return [
             Endpoint("GET", "/api/memory", "observe", self.memory, answer=MemoryView),
-            Endpoint("POST", "/api/memory", "admin", self.note, body=MemoryEdit, answer=MemoryView),
+            Endpoint(
+                "POST",
+                "/api/memory",
+                "admin",
+                self.note,
+                body=MemoryEdit,
+                answer=MemoryView,
+            ),
             Endpoint("GET", "/api/skills", "observe", self.skills, answer=SkillList),
-            Endpoint("GET", "/api/skills/{name}", "observe", self.skill, FileName, answer=SkillText),
-            Endpoint("PATCH", "/api/skills/{name}", "admin", self.switch, body=SkillSwitch, answer=SkillList),
-            Endpoint("GET", "/api/proposals", "observe", self.proposals, ProposalQuery, answer=ProposalList),
-            Endpoint("POST", "/api/proposals/{id}", "approve", self.decide, body=Decision, answer=ProposalList),
-            Endpoint("GET", "/api/learning/history", "observe", self.history, HistoryQuery, answer=HistoryView),
-            Endpoint("POST", "/api/learning/revert", "approve", self.revert, body=Revert, answer=Reverted),
+            Endpoint(
+                "GET",
+                "/api/skills/{name}",
+                "observe",
+                self.skill,
+                FileName,
+                answer=SkillText,
+            ),
+            Endpoint(
+                "PATCH",
+                "/api/skills/{name}",
+                "admin",
+                self.switch,
+                body=SkillSwitch,
+                answer=SkillList,
+            ),
+            Endpoint(
+                "GET",
+                "/api/proposals",
+                "observe",
+                self.proposals,
+                ProposalQuery,
+                answer=ProposalList,
+            ),
+            Endpoint(
+                "POST",
+                "/api/proposals/{id}",
+                "approve",
+                self.decide,
+                body=Decision,
+                answer=ProposalList,
+            ),
+            Endpoint(
+                "GET",
+                "/api/learning/history",
+                "observe",
+                self.history,
+                HistoryQuery,
+                answer=HistoryView,
+            ),
+            Endpoint(
+                "POST",
+                "/api/learning/revert",
+                "approve",
+                self.revert,
+                body=Revert,
+                answer=Reverted,
+            ),
         ]
 
     def memory(self) -> MemoryView:
         """What Hermes remembers, how full it is, and which notes are kept out of the prompt."""
         memory = self._learning().memory
-        limits = {"memory": self._settings.memory_limit, "user": self._settings.user_limit}
+        limits = {
+            "memory": self._settings.memory_limit,
+            "user": self._settings.user_limit,
+        }
         texts = {name: memory.read(name) for name in FILES}
         files = [
             MemoryFile(
-                FILES[name], text, memory.fill(name), len(text), limits[name], [note.text for note in Notes(text).notes]
+                FILES[name],
+                text,
+                memory.fill(name),
+                len(text),
+                limits[name],
+                [note.text for note in Notes(text).notes],
             )
             for name, text in texts.items()
         ]
@@ -139,12 +196,19 @@ class LearningRoutes:
         skills = self._learning().skills
         uses, records = skills.records.uses(), skills.records.all()
         return SkillList(
-            [_row(one, records.get(one.name, Record()), uses.get(one.name, Use())) for one in skills.all()]
+            [
+                _row(one, records.get(one.name, Record()), uses.get(one.name, Use()))
+                for one in skills.all()
+            ]
         )
 
     def skill(self, call: Call) -> SkillText:
         """The text of a skill, or of one of its files, also of one that is not offered."""
-        skills, name, file = self._learning().skills, call.path["name"], call.query.file or MAIN
+        skills, name, file = (
+            self._learning().skills,
+            call.path["name"],
+            call.query.file or MAIN,
+        )
         skills.find(name)
         text = skills.text_of(name, file)
         if text is None:
@@ -155,7 +219,10 @@ class LearningRoutes:
         """Offers a skill or not; keeps Hermes from changing it or not."""
         body: SkillSwitch = call.body
         if body.enabled is None and body.pinned is None:
-            raise UsageError("What is to change? Give enabled or pinned.", hint="Nothing was changed.")
+            raise UsageError(
+                "What is to change? Give enabled or pinned.",
+                hint="Nothing was changed.",
+            )
         learning = self._learning()
         learning.home.ensure()
         learning.skills.set(call.path["name"], enabled=body.enabled, pinned=body.pinned)
@@ -164,12 +231,18 @@ class LearningRoutes:
     def proposals(self, call: Call) -> ProposalList:
         """Changes that wait for the user's word, each with its difference; or all that are known."""
         found = self._learning().proposals
-        return ProposalList(msgspec.to_builtins(found.all() if call.query.all else found.pending()))
+        return ProposalList(
+            msgspec.to_builtins(found.all() if call.query.all else found.pending())
+        )
 
     def decide(self, call: Call) -> ProposalList:
         """Makes a proposed change, or puts it aside for good."""
         learning, name = self._learning(), call.path["id"]
-        decided = learning.approve(name) if call.body.decision == "approve" else learning.reject(name)
+        decided = (
+            learning.approve(name)
+            if call.body.decision == "approve"
+            else learning.reject(name)
+        )
         return ProposalList([msgspec.to_builtins(decided)])
 
     def history(self, call: Call) -> HistoryView:

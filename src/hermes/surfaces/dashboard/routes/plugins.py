@@ -17,7 +17,20 @@ from hermes.surfaces.dashboard.plugins import Plugins
 
 _LONGEST_SHOWN = 256 * 1024  # bytes of a file
 _SERVED = frozenset(
-    {".js", ".mjs", ".css", ".svg", ".png", ".jpg", ".webp", ".woff2", ".json", ".html", ".txt", ".wasm"}
+    {
+        ".js",
+        ".mjs",
+        ".css",
+        ".svg",
+        ".png",
+        ".jpg",
+        ".webp",
+        ".woff2",
+        ".json",
+        ".html",
+        ".txt",
+        ".wasm",
+    }
 )
 
 
@@ -75,22 +88,48 @@ class PluginRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("GET", "/api/plugins", "observe", self.overview, answer=PluginList),
-            Endpoint("GET", "/api/plugins/{name}", "observe", self.content, answer=PluginContent),
-            Endpoint("PUT", "/api/plugins/{name}", "admin", self.change, body=Enable, answer=PluginList),
-            Endpoint("GET", "/plugins/{name}/{file:path}", "observe", self.file, answer=None),
+            Endpoint(
+                "GET", "/api/plugins", "observe", self.overview, answer=PluginList
+            ),
+            Endpoint(
+                "GET",
+                "/api/plugins/{name}",
+                "observe",
+                self.content,
+                answer=PluginContent,
+            ),
+            Endpoint(
+                "PUT",
+                "/api/plugins/{name}",
+                "admin",
+                self.change,
+                body=Enable,
+                answer=PluginList,
+            ),
+            Endpoint(
+                "GET", "/plugins/{name}/{file:path}", "observe", self.file, answer=None
+            ),
         ]
 
     async def overview(self) -> PluginList:
         """All plugins that were found, and how they are."""
-        return PluginList([self._row(plugin) for plugin in await self._plugins.refresh()])
+        return PluginList(
+            [self._row(plugin) for plugin in await self._plugins.refresh()]
+        )
 
     def content(self, call: Call) -> PluginContent:
         """A plugin with its files, to be read before it is enabled. Reading runs nothing of it."""
         plugin = self._plugins.catalogue.find(call.path["name"])
-        files = [_shown(plugin.folder, path) for path in files_of(plugin.folder)] if plugin.hash else []
+        files = (
+            [_shown(plugin.folder, path) for path in files_of(plugin.folder)]
+            if plugin.hash
+            else []
+        )
         if plugin.hash and hash_of(plugin.folder) != plugin.hash:
-            raise HermesError(f"The plugin {plugin.name} changed while it was read.", hint="Look at it again.")
+            raise HermesError(
+                f"The plugin {plugin.name} changed while it was read.",
+                hint="Look at it again.",
+            )
         return PluginContent(self._row(plugin), str(plugin.folder), files)
 
     async def change(self, call: Call) -> PluginList:
@@ -98,7 +137,10 @@ class PluginRoutes:
         name, body = call.path["name"], call.body
         catalogue = self._plugins.catalogue
         if body.enabled and not body.hash:
-            raise UsageError("Which version of the plugin? Its hash is missing.", hint="Nothing was changed.")
+            raise UsageError(
+                "Which version of the plugin? Its hash is missing.",
+                hint="Nothing was changed.",
+            )
         if body.enabled:
             await asyncio.to_thread(catalogue.enable, name, body.hash)
             self._plugins.errors.pop(name, None)
@@ -109,18 +151,39 @@ class PluginRoutes:
     def file(self, call: Call) -> Response:
         """A file of a running plugin's page, as long as it is the one that was agreed to."""
         name = PurePosixPath(call.path["file"])
-        content = self._plugins.file(call.path["name"], str(name)) if name.suffix in _SERVED else None
+        content = (
+            self._plugins.file(call.path["name"], str(name))
+            if name.suffix in _SERVED
+            else None
+        )
         if content is None:
-            raise Refusal(404, "There is no such file.", "If the plugin has changed, enable it again.")
-        kind = "text/javascript" if name.suffix in {".js", ".mjs"} else mimetypes.guess_type(name.name)[0]
+            raise Refusal(
+                404,
+                "There is no such file.",
+                "If the plugin has changed, enable it again.",
+            )
+        kind = (
+            "text/javascript"
+            if name.suffix in {".js", ".mjs"}
+            else mimetypes.guess_type(name.name)[0]
+        )
         return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
 
     def _row(self, plugin: Plugin) -> PluginRow:
         error = self._plugins.errors.get(plugin.name, "")
-        said: dict[str, Any] = msgspec.to_builtins(plugin.manifest) if plugin.manifest else {}
+        said: dict[str, Any] = (
+            msgspec.to_builtins(plugin.manifest) if plugin.manifest else {}
+        )
         said.pop("name", None)
         state = "failed" if error and plugin.state == "enabled" else plugin.state
-        return PluginRow(plugin.name, state, plugin.hash, error or plugin.problem, bundled=plugin.bundled, **said)
+        return PluginRow(
+            plugin.name,
+            state,
+            plugin.hash,
+            error or plugin.problem,
+            bundled=plugin.bundled,
+            **said,
+        )
 
 
 def _shown(folder: Path, path: Path) -> PluginFile:

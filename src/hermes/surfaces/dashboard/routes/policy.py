@@ -49,8 +49,17 @@ class PolicyRoutes:
     def endpoints(self) -> list[Endpoint]:
         return [
             Endpoint("GET", "/api/policy", "observe", self.policy, answer=PolicyView),
-            Endpoint("POST", "/api/policy/check", "observe", self.check, body=CheckBody, answer=Verdict),
-            Endpoint("POST", "/api/policy/forget", "admin", self.forget, body=ForgetBody),
+            Endpoint(
+                "POST",
+                "/api/policy/check",
+                "observe",
+                self.check,
+                body=CheckBody,
+                answer=Verdict,
+            ),
+            Endpoint(
+                "POST", "/api/policy/forget", "admin", self.forget, body=ForgetBody
+            ),
         ]
 
     def policy(self) -> PolicyView:
@@ -58,14 +67,27 @@ class PolicyRoutes:
         rules = RuleFile(self._app.home.root)
         book, problem = rules.current(), rules.problem
         sandbox = find_sandbox(environment().get("PATH", ""), Path.home())
-        return PolicyView(str(rules.path), problem, sandbox.kind, sandbox.why, msgspec.to_builtins(book))
+        return PolicyView(
+            str(rules.path),
+            problem,
+            sandbox.kind,
+            sandbox.why,
+            msgspec.to_builtins(book),
+        )
 
     def check(self, call: Call) -> Verdict:
         """What would be done with a command, if the model wanted to run it."""
         body: CheckBody = call.body
-        sandboxed = find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
-        policy = ApprovalPolicy(body.mode, Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed))
-        found = policy.check(body.command, typed_path(body.cwd or str(self._board.folder)), body.reach)
+        sandboxed = (
+            find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
+        )
+        policy = ApprovalPolicy(
+            body.mode,
+            Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed),
+        )
+        found = policy.check(
+            body.command, typed_path(body.cwd or str(self._board.folder)), body.reach
+        )
         return Verdict(found.verdict, found.reason, found.reach)
 
     def forget(self, call: Call) -> Done:

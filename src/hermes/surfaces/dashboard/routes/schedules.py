@@ -35,7 +35,9 @@ class Run(msgspec.Struct, frozen=True):
     session: str
     began: float
     ended: float
-    delivery: Annotated[str, Meta(description="Where the result went, `waiting`, or why it did not go.")]
+    delivery: Annotated[
+        str, Meta(description="Where the result went, `waiting`, or why it did not go.")
+    ]
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +51,9 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     state: JobState
     paused: Annotated[str, Meta(description="Why it does not run; empty when it does.")]
     running: bool
-    next: Annotated[float | None, Meta(description="When it starts next, unix seconds.")]
+    next: Annotated[
+        float | None, Meta(description="When it starts next, unix seconds.")
+    ]
     last: Annotated[Run | None, Meta(description="How it ended last.")]
     deliver: str
     budget: str
@@ -115,8 +119,17 @@ class ScheduleRoutes:
         one = "/api/schedules/{id}"
         return [
             Endpoint("GET", "/api/schedules", "observe", self.jobs, answer=JobList),
-            Endpoint("POST", "/api/schedules", "admin", self.add, body=JobForm, answer=JobRow),
-            Endpoint("POST", "/api/schedules/preview", "observe", self.preview, body=Trial, answer=Meaning),
+            Endpoint(
+                "POST", "/api/schedules", "admin", self.add, body=JobForm, answer=JobRow
+            ),
+            Endpoint(
+                "POST",
+                "/api/schedules/preview",
+                "observe",
+                self.preview,
+                body=Trial,
+                answer=Meaning,
+            ),
             Endpoint("GET", one, "observe", self.job, JobQuery, answer=JobView),
             Endpoint("PATCH", one, "admin", self.edit, body=JobForm, answer=JobRow),
             Endpoint("DELETE", one, "admin", self.remove, answer=Done),
@@ -128,14 +141,18 @@ class ScheduleRoutes:
     def jobs(self) -> JobList:
         """Every job, the one that runs next first, and whether a process runs what is due."""
         rows = [_row(one) for one in self._listed()]
-        return JobList(rows, self._lookout.is_watched(), self._book.zone, str(self._board.folder))
+        return JobList(
+            rows, self._lookout.is_watched(), self._book.zone, str(self._board.folder)
+        )
 
     def job(self, call: Call) -> JobView:
         """One job with its next instants, and what became of those before."""
         found = self._find(call.path["id"])
         coming = [] if found.state != "active" else self._coming(found.job)
         past = self._book.store.history(found.job.id, limit=call.query.limit)
-        return JobView(_row(found), coming, [_run(one) for one in past], self._lookout.is_watched())
+        return JobView(
+            _row(found), coming, [_run(one) for one in past], self._lookout.is_watched()
+        )
 
     def preview(self, call: Call) -> Meaning:
         """What a schedule would mean. One that can't be understood is no failure: the answer says how far it was."""
@@ -148,7 +165,11 @@ class ScheduleRoutes:
 
     def add(self, call: Call) -> JobRow:
         """Makes a job."""
-        wanted: dict[str, Any] = {"schedule": "", "prompt": "", "cwd": str(self._board.folder)} | given(call.body)
+        wanted: dict[str, Any] = {
+            "schedule": "",
+            "prompt": "",
+            "cwd": str(self._board.folder),
+        } | given(call.body)
         job, _ = self._book.add(Draft(**wanted))
         return self._row_of(job)
 
@@ -156,7 +177,9 @@ class ScheduleRoutes:
         """Changes a job. What is not given stays as it is."""
         wanted = given(call.body)
         if not wanted:
-            raise UsageError("What is to change? No field was given.", hint="Nothing was changed.")
+            raise UsageError(
+                "What is to change? No field was given.", hint="Nothing was changed."
+            )
         job, _ = self._book.edit(self._id(call), **wanted)
         return self._row_of(job)
 
@@ -175,9 +198,15 @@ class ScheduleRoutes:
 
     async def run(self, call: Call) -> JobRow:
         """Runs a job now, in this process, also one that is paused."""
-        job, instant = await asyncio.to_thread(lambda: self._book.by_hand(self._id(call)))
+        job, instant = await asyncio.to_thread(
+            lambda: self._book.by_hand(self._id(call))
+        )
         if not await self._board.jobs.start(job, instant):
-            raise Refusal(409, f"{job.name} is running.", "Wait for it; its history says when it has ended.")
+            raise Refusal(
+                409,
+                f"{job.name} is running.",
+                "Wait for it; its history says when it has ended.",
+            )
         return await asyncio.to_thread(self._row_of, job)
 
     def _listed(self) -> list[Listed]:
@@ -203,8 +232,12 @@ class ScheduleRoutes:
 
     def _coming(self, job: Job) -> list[float]:
         try:
-            return list(islice(instants(job.rule, job.zone, self._app.clock.now()), _COMING))
-        except ScheduleError:  # its zone is gone; whatever runs it says so and lets it rest
+            return list(
+                islice(instants(job.rule, job.zone, self._app.clock.now()), _COMING)
+            )
+        except (
+            ScheduleError
+        ):  # its zone is gone; whatever runs it says so and lets it rest
             return []
 
 
@@ -236,4 +269,14 @@ def _row(one: Listed) -> JobRow:
 
 
 def _run(one: Instant) -> Run:
-    return Run(one.due, one.state, one.cause, one.reason, one.repeats, one.session, one.began, one.ended, one.delivery)
+    return Run(
+        one.due,
+        one.state,
+        one.cause,
+        one.reason,
+        one.repeats,
+        one.session,
+        one.began,
+        one.ended,
+        one.delivery,
+    )

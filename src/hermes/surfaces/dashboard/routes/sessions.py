@@ -50,11 +50,19 @@ class Begun(msgspec.Struct, frozen=True):
 
 class Detail(msgspec.Struct, frozen=True):
     session: SessionInfo
-    running: Annotated[str, Meta(description="The process that runs it; empty for none.")]
+    running: Annotated[
+        str, Meta(description="The process that runs it; empty for none.")
+    ]
     waiting: list[dict[str, Any]]
-    model: Annotated[str, Meta(description="The model that would answer now; empty for none.")] = ""
-    window: Annotated[int, Meta(description="Tokens that fit into it; 0 when that is not known.")] = 0
-    approvals: Annotated[ApprovalMode, Meta(description="What is not asked about.")] = "ask"
+    model: Annotated[
+        str, Meta(description="The model that would answer now; empty for none.")
+    ] = ""
+    window: Annotated[
+        int, Meta(description="Tokens that fit into it; 0 when that is not known.")
+    ] = 0
+    approvals: Annotated[ApprovalMode, Meta(description="What is not asked about.")] = (
+        "ask"
+    )
 
 
 class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,7 +79,10 @@ class PageQuery(msgspec.Struct, frozen=True):
 
 
 class EventQuery(PageQuery, frozen=True):
-    after: Annotated[int, Meta(description="Rows after this one; a negative number counts from the end.")] = 0
+    after: Annotated[
+        int,
+        Meta(description="Rows after this one; a negative number counts from the end."),
+    ] = 0
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -115,17 +126,56 @@ class SessionRoutes:
     def endpoints(self) -> list[Endpoint]:
         one = "/api/sessions/{id}"
         return [
-            Endpoint("GET", "/api/sessions", "observe", self.overview, ListQuery, answer=SessionList),
-            Endpoint("POST", "/api/sessions", "chat", self.begin, body=NewSession, answer=Begun),
+            Endpoint(
+                "GET",
+                "/api/sessions",
+                "observe",
+                self.overview,
+                ListQuery,
+                answer=SessionList,
+            ),
+            Endpoint(
+                "POST",
+                "/api/sessions",
+                "chat",
+                self.begin,
+                body=NewSession,
+                answer=Begun,
+            ),
             Endpoint("GET", one, "observe", self.show, answer=Detail),
             Endpoint("PATCH", one, "chat", self.rename, body=Title, answer=SessionInfo),
             Endpoint("DELETE", one, "admin", self.delete, answer=Rows),
-            Endpoint("GET", f"{one}/events", "observe", self.events, EventQuery, answer=EventPage),
-            Endpoint("GET", f"{one}/messages", "observe", self.messages, PageQuery, answer=Messages),
-            Endpoint("GET", f"{one}/children", "observe", self.children, answer=SessionList),
+            Endpoint(
+                "GET",
+                f"{one}/events",
+                "observe",
+                self.events,
+                EventQuery,
+                answer=EventPage,
+            ),
+            Endpoint(
+                "GET",
+                f"{one}/messages",
+                "observe",
+                self.messages,
+                PageQuery,
+                answer=Messages,
+            ),
+            Endpoint(
+                "GET", f"{one}/children", "observe", self.children, answer=SessionList
+            ),
             Endpoint("GET", f"{one}/export", "observe", self.export, answer=None),
-            Endpoint("GET", f"{one}/files", "observe", self.files, FileQuery, answer=FileNames),
-            Endpoint("GET", "/api/search", "observe", self.search, SearchQuery, answer=Hits),
+            Endpoint(
+                "GET",
+                f"{one}/files",
+                "observe",
+                self.files,
+                FileQuery,
+                answer=FileNames,
+            ),
+            Endpoint(
+                "GET", "/api/search", "observe", self.search, SearchQuery, answer=Hits
+            ),
         ]
 
     def overview(self, call: Call) -> SessionList:
@@ -133,7 +183,9 @@ class SessionRoutes:
         query: ListQuery = call.query
         if not self._app.has_log:
             return SessionList([], more=False)
-        found = self._app.store.sessions.recent(limit=query.limit + 1, updated_before=query.before)
+        found = self._app.store.sessions.recent(
+            limit=query.limit + 1, updated_before=query.before
+        )
         return SessionList(found[: query.limit], more=len(found) > query.limit)
 
     async def begin(self, call: Call) -> Begun:
@@ -144,7 +196,9 @@ class SessionRoutes:
             self._board.staff.choose(row.session, body.model)
         if not body.text:
             return Begun(row.session, row.epoch, row.seq)
-        epoch, seq = await self._board.staff.service(row.session).submit(row.session, body.text)
+        epoch, seq = await self._board.staff.service(row.session).submit(
+            row.session, body.text
+        )
         return Begun(row.session, epoch, seq)
 
     def _begin(self, cwd: str) -> Row:
@@ -160,7 +214,12 @@ class SessionRoutes:
         waiting = await self._board.waiting(info.id)
         model, window = await asyncio.to_thread(self._model, info.id)
         return Detail(
-            info, holder.owner if holder else "", waiting, model, window, self._board.staff.approvals(info.id)
+            info,
+            holder.owner if holder else "",
+            waiting,
+            model,
+            window,
+            self._board.staff.approvals(info.id),
         )
 
     def _model(self, session: str) -> tuple[str, int]:
@@ -176,7 +235,9 @@ class SessionRoutes:
     def rename(self, call: Call) -> SessionInfo:
         """Gives it a title; an empty one removes it."""
         info = find(self._board, call.path["id"])
-        self._app.record(info.id, SessionTitled(title=call.body.title.strip(), by="user"))
+        self._app.record(
+            info.id, SessionTitled(title=call.body.title.strip(), by="user")
+        )
         return find(self._board, info.id)
 
     def delete(self, call: Call) -> Rows:
@@ -192,42 +253,65 @@ class SessionRoutes:
         after = query.after if query.after >= 0 else max(0, info.head + query.after)
         rows = self._app.store.log.events(info.id, after=after, limit=query.limit + 1)
         shown = [self._app.envelope(row) for row in rows[: query.limit]]
-        return EventPage(info, info.epoch, info.head, shown, more=len(rows) > query.limit)
+        return EventPage(
+            info, info.epoch, info.head, shown, more=len(rows) > query.limit
+        )
 
     def messages(self, call: Call) -> Messages:
         """What was said, whatever was compacted or undone since."""
         info = find(self._board, call.path["id"])
-        found: list[Message] = self._app.store.log.messages(info.id, after=call.query.after)
-        return Messages([{"role": type(one).role} | msgspec.to_builtins(one) for one in found])
+        found: list[Message] = self._app.store.log.messages(
+            info.id, after=call.query.after
+        )
+        return Messages(
+            [{"role": type(one).role} | msgspec.to_builtins(one) for one in found]
+        )
 
     def children(self, call: Call) -> SessionList:
         """Sessions that work or worked for this one."""
-        return SessionList(self._app.store.sessions.children(find(self._board, call.path["id"]).id), more=False)
+        return SessionList(
+            self._app.store.sessions.children(find(self._board, call.path["id"]).id),
+            more=False,
+        )
 
     def export(self, call: Call) -> Response:
         """The session as JSON lines, as `hermes sessions import` reads it."""
         info = find(self._board, call.path["id"])
         lines = self._app.store.transfer.export(info.id)
-        name = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in info.id)
+        name = "".join(
+            sign if sign.isalnum() or sign in "-_." else "_" for sign in info.id
+        )
 
         async def body() -> AsyncIterator[bytes]:
             while (line := await asyncio.to_thread(next, lines, None)) is not None:
                 yield line.encode() + b"\n"
 
-        headers = {"content-disposition": f'attachment; filename="session_{name}.jsonl"'}
-        return StreamingResponse(body(), media_type="application/x-ndjson", headers=headers)
+        headers = {
+            "content-disposition": f'attachment; filename="session_{name}.jsonl"'
+        }
+        return StreamingResponse(
+            body(), media_type="application/x-ndjson", headers=headers
+        )
 
     def files(self, call: Call) -> FileNames:
         """Names in the session's folder that begin or go on so, for completion."""
         info, query = find(self._board, call.path["id"]), call.query
-        return FileNames(self._board.names(Path(info.cwd), query.prefix, query.limit) if info.cwd else [])
+        return FileNames(
+            self._board.names(Path(info.cwd), query.prefix, query.limit)
+            if info.cwd
+            else []
+        )
 
     def search(self, call: Call) -> Hits:
         """Messages that hold the words, newest first."""
         query: SearchQuery = call.query
         if not query.q.strip() or not self._app.has_log:
             return Hits([])
-        return Hits(self._app.store.search.find(query.q, session=query.session, limit=query.limit))
+        return Hits(
+            self._app.store.search.find(
+                query.q, session=query.session, limit=query.limit
+            )
+        )
 
 
 def find(board: Dashboard, session: str) -> SessionInfo:
@@ -236,5 +320,7 @@ def find(board: Dashboard, session: str) -> SessionInfo:
         raise SessionNotFound(f"there is no session {session}")
     info = board.app.store.sessions.find(session)
     if info.id != session:
-        raise SessionNotFound(f"there is no session {session}", hint="Its whole id is needed here.")
+        raise SessionNotFound(
+            f"there is no session {session}", hint="Its whole id is needed here."
+        )
     return info

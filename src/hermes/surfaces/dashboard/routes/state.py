@@ -40,7 +40,10 @@ class Status(msgspec.Struct, frozen=True):
     bus: dict[str, Any]
     wrong_credentials: int
     terminals: int
-    running: Annotated[list[str], Meta(description="Sessions that are at work, whichever process runs them.")]
+    running: Annotated[
+        list[str],
+        Meta(description="Sessions that are at work, whichever process runs them."),
+    ]
 
 
 class UsageQuery(msgspec.Struct, frozen=True):
@@ -63,13 +66,18 @@ class Setting(msgspec.Struct, frozen=True):
     origin: str
     variable: str
     choices: list[str]
-    masked: Annotated[bool, Meta(description="Something in it looks like a key and is not shown.")]
+    masked: Annotated[
+        bool, Meta(description="Something in it looks like a key and is not shown.")
+    ]
 
 
 class SettingList(msgspec.Struct, frozen=True):
     settings: list[Setting]
     file: str
-    sections: Annotated[dict[str, str], Meta(description="What each section is about, by the first word of its keys.")]
+    sections: Annotated[
+        dict[str, str],
+        Meta(description="What each section is about, by the first word of its keys."),
+    ]
 
 
 class NewValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,10 +125,28 @@ class StateRoutes:
         return [
             Endpoint("GET", "/api/status", "observe", self.status, answer=Status),
             Endpoint("GET", "/api/models", "observe", self.models, answer=Models),
-            Endpoint("GET", "/api/usage", "observe", self.usage, UsageQuery, answer=UsageAnswer),
-            Endpoint("GET", "/api/settings", "observe", self.settings, answer=SettingList),
-            Endpoint("PUT", "/api/settings/{key}", "admin", self.change, body=NewValue, answer=Applied),
-            Endpoint("DELETE", "/api/settings/{key}", "admin", self.restore, answer=Applied),
+            Endpoint(
+                "GET",
+                "/api/usage",
+                "observe",
+                self.usage,
+                UsageQuery,
+                answer=UsageAnswer,
+            ),
+            Endpoint(
+                "GET", "/api/settings", "observe", self.settings, answer=SettingList
+            ),
+            Endpoint(
+                "PUT",
+                "/api/settings/{key}",
+                "admin",
+                self.change,
+                body=NewValue,
+                answer=Applied,
+            ),
+            Endpoint(
+                "DELETE", "/api/settings/{key}", "admin", self.restore, answer=Applied
+            ),
             Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolList),
             Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=Servers),
             Endpoint("GET", "/api/doctor", "observe", self.doctor, answer=None),
@@ -132,8 +158,17 @@ class StateRoutes:
         model, problem = await asyncio.to_thread(self._model)
         stats = default_bus().stats()
         hub = board.hub
-        feeds = {"open": hub.feeds, "lost": hub.lost, "closed_slow": hub.closed_slow, "replaced": hub.encoder.replaced}
-        counts = {"published": ingest.published, "refused": ingest.refused, "known": ingest.known}
+        feeds = {
+            "open": hub.feeds,
+            "lost": hub.lost,
+            "closed_slow": hub.closed_slow,
+            "replaced": hub.encoder.replaced,
+        }
+        counts = {
+            "published": ingest.published,
+            "refused": ingest.refused,
+            "known": ingest.known,
+        }
         names = ("delivered", "failed", "dropped", "pending", "refused", "unencodable")
         bus = {name: getattr(stats, name) for name in names}
         return Status(
@@ -158,7 +193,9 @@ class StateRoutes:
         if not self._app.has_log:
             return UsageAnswer([])
         query: UsageQuery = call.query
-        return UsageAnswer(self._app.store.sessions.usage(session=query.session, since_day=query.since))
+        return UsageAnswer(
+            self._app.store.sessions.usage(session=query.session, since_day=query.since)
+        )
 
     def settings(self) -> SettingList:
         """Every setting with its meaning. Secrets are not among them."""
@@ -188,7 +225,9 @@ class StateRoutes:
         """Changes one setting in config.yaml; the rest of the file keeps every byte."""
         key = keys.find_key(call.path["key"])
         self._app.home.ensure()
-        set_value(self._app.home.config, key.name, keys.parse_value(key, call.body.value))
+        set_value(
+            self._app.home.config, key.name, keys.parse_value(key, call.body.value)
+        )
         return Applied()
 
     def restore(self, call: Call) -> Applied:
@@ -198,10 +237,18 @@ class StateRoutes:
 
     def tools(self) -> ToolList:
         """What the model can do here."""
-        needs = needs_of(self._app, load_secrets(home=self._app.home), surface="dashboard")
+        needs = needs_of(
+            self._app, load_secrets(home=self._app.home), surface="dashboard"
+        )
         return ToolList(
             [
-                ToolRow(name, toolset_of(name), tool.effect, tool.spec.description, needs.choice.wants(name))
+                ToolRow(
+                    name,
+                    toolset_of(name),
+                    tool.effect,
+                    tool.spec.description,
+                    needs.choice.wants(name),
+                )
                 for name, tool in all_tools(needs).items()
             ]
         )
@@ -213,7 +260,9 @@ class StateRoutes:
             return Servers([])
         from hermes.mcp import Servers as McpServers
 
-        servers = McpServers(settings, self._app.home, load_secrets(home=self._app.home), environment())
+        servers = McpServers(
+            settings, self._app.home, load_secrets(home=self._app.home), environment()
+        )
         return Servers([msgspec.to_builtins(one) for one in servers.status()])
 
     async def doctor(self) -> Any:
@@ -233,7 +282,9 @@ class StateRoutes:
         except TimeoutError as error:
             process.kill()
             await process.wait()
-            raise HermesError("The doctor took too long.", hint="Run it yourself: hermes doctor") from error
+            raise HermesError(
+                "The doctor took too long.", hint="Run it yourself: hermes doctor"
+            ) from error
         return msgspec.json.decode(out)
 
     def _model(self) -> tuple[str, str]:

@@ -33,7 +33,13 @@ class NewTerminal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: _Size = 24
 
     def opening(self) -> Opening:
-        return Opening(command=self.command, session=self.session, cwd=self.cwd, cols=self.cols, rows=self.rows)
+        return Opening(
+            command=self.command,
+            session=self.session,
+            cwd=self.cwd,
+            cols=self.cols,
+            rows=self.rows,
+        )
 
 
 class TerminalList(msgspec.Struct, frozen=True):
@@ -73,8 +79,17 @@ class TerminalRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("GET", "/api/terminals", "terminal", self.overview, answer=TerminalList),
-            Endpoint("POST", "/api/terminals", "terminal", self.open, body=NewTerminal, answer=TerminalInfo),
+            Endpoint(
+                "GET", "/api/terminals", "terminal", self.overview, answer=TerminalList
+            ),
+            Endpoint(
+                "POST",
+                "/api/terminals",
+                "terminal",
+                self.open,
+                body=NewTerminal,
+                answer=TerminalInfo,
+            ),
             Endpoint("DELETE", "/api/terminals/{id}", "terminal", self.end),
             Endpoint("WEBSOCKET", "/api/pty", "terminal", self.use, PtyQuery),
         ]
@@ -98,10 +113,17 @@ class TerminalRoutes:
         """A terminal: bytes both ways, and JSON for everything else."""
         await socket.accept(offered(socket))
         try:
-            one = self._terminals.find(query.id) if query.id else await self._terminals.open(_opening(query))
+            one = (
+                self._terminals.find(query.id)
+                if query.id
+                else await self._terminals.open(_opening(query))
+            )
         except HermesError as error:
             await send_text(
-                socket, msgspec.json.encode({"type": "pty.failed", "error": error.message, "hint": error.hint})
+                socket,
+                msgspec.json.encode(
+                    {"type": "pty.failed", "error": error.message, "hint": error.hint}
+                ),
             )
             await socket.close(GONE)
             return
@@ -110,27 +132,45 @@ class TerminalRoutes:
             return
         await self._serve(socket, one, query)
 
-    async def _serve(self, socket: WebSocket, one: OpenTerminal, query: PtyQuery) -> None:
+    async def _serve(
+        self, socket: WebSocket, one: OpenTerminal, query: PtyQuery
+    ) -> None:
         kept = one.terminal.scrollback
         continues = query.after is not None and kept.start <= query.after <= kept.end
-        position = query.after if continues and query.after is not None else kept.fresh_start()
+        position = (
+            query.after if continues and query.after is not None else kept.fresh_start()
+        )
         viewer = one.terminal.watch(position)
         viewer.window = query.window
         with one.following() as resized, closing(viewer):
             if query.cols and query.rows:
                 one.resize(query.cols, query.rows, resized)
-            ready = {"type": "pty.ready", "position": position, "shown": one.terminal.shown, "fresh": not continues}
-            await send_text(socket, msgspec.json.encode(ready | msgspec.to_builtins(one.describe())))
+            ready = {
+                "type": "pty.ready",
+                "position": position,
+                "shown": one.terminal.shown,
+                "fresh": not continues,
+            }
+            await send_text(
+                socket, msgspec.json.encode(ready | msgspec.to_builtins(one.describe()))
+            )
             if not continues and position:
                 one.redraw()
-            jobs = (_show(socket, one, viewer), _hear(socket, one, viewer, resized), _follow(socket, one, resized))
+            jobs = (
+                _show(socket, one, viewer),
+                _hear(socket, one, viewer, resized),
+                _follow(socket, one, resized),
+            )
             await talk(*map(asyncio.get_running_loop().create_task, jobs))
 
 
 async def _show(socket: WebSocket, one: OpenTerminal, viewer: Viewer) -> None:
     while (piece := await viewer.take(_FRAME)) is not None:
         await send_bytes(socket, piece)
-    await send_text(socket, msgspec.json.encode({"type": "pty.ended", "exit_code": one.terminal.exit_code}))
+    await send_text(
+        socket,
+        msgspec.json.encode({"type": "pty.ended", "exit_code": one.terminal.exit_code}),
+    )
     await socket.close(1000)
 
 
@@ -140,10 +180,15 @@ async def _follow(socket: WebSocket, one: OpenTerminal, resized: asyncio.Event) 
         await resized.wait()
         resized.clear()
         cols, rows = one.size
-        await send_text(socket, msgspec.json.encode({"type": "pty.resized", "cols": cols, "rows": rows}))
+        await send_text(
+            socket,
+            msgspec.json.encode({"type": "pty.resized", "cols": cols, "rows": rows}),
+        )
 
 
-async def _hear(socket: WebSocket, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) -> None:
+async def _hear(
+    socket: WebSocket, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event
+) -> None:
     """Input waits for the child to read; meanwhile nothing more is read from this socket, and nobody else waits."""
     while (message := await socket.receive())["type"] != "websocket.disconnect":
         data, text = message.get("bytes"), message.get("text")
@@ -157,7 +202,9 @@ def _obey(text: str, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) 
     try:
         order = _read_order(text)
     except msgspec.DecodeError:
-        log.debug("a terminal was told something that is no order: %.100s", text)  # perhaps by a newer page
+        log.debug(
+            "a terminal was told something that is no order: %.100s", text
+        )  # perhaps by a newer page
         return
     match order.op:
         case "resize":
@@ -168,5 +215,9 @@ def _obey(text: str, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) 
 
 def _opening(query: PtyQuery) -> Opening:
     return Opening(
-        command=query.command, session=query.session, cwd=query.cwd, cols=query.cols or 80, rows=query.rows or 24
+        command=query.command,
+        session=query.session,
+        cwd=query.cwd,
+        cols=query.cols or 80,
+        rows=query.rows or 24,
     )

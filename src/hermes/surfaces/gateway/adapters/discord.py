@@ -43,30 +43,47 @@ _MOST = 2000  # characters
 _ROW = 5  # buttons of a row, and rows of a message
 _BAD_TOKEN = 4004  # a code with which Discord closes a connection
 _TOKEN_HINT = "Discord's developer portal, Bot, Reset Token; then: hermes config set DISCORD_BOT_TOKEN"  # noqa: S105
-_INTENT_HINT = "In Discord's developer portal, under Bot, switch on Message Content Intent."
+_INTENT_HINT = (
+    "In Discord's developer portal, under Bot, switch on Message Content Intent."
+)
 
 
 def build(house: House) -> "Discord":
     """From the settings."""
     settings = house.app.settings.gateway
     known = Known(house.app, "discord")
-    return Discord(house.secrets.require("DISCORD_BOT_TOKEN"), settings.discord, known, settings.connect_timeout)
+    return Discord(
+        house.secrets.require("DISCORD_BOT_TOKEN"),
+        settings.discord,
+        known,
+        settings.connect_timeout,
+    )
 
 
 class Discord(Adapter):
     """One bot."""
 
     name = "discord"
-    limits = Limits(text=_MOST - len(_CURSOR), size=utf16, edit_every=1.2, file_bytes=10_000_000, typing=9.0)
+    limits = Limits(
+        text=_MOST - len(_CURSOR),
+        size=utf16,
+        edit_every=1.2,
+        file_bytes=10_000_000,
+        typing=9.0,
+    )
 
-    def __init__(self, token: str, settings: DiscordSettings, known: Known, patience: float) -> None:
+    def __init__(
+        self, token: str, settings: DiscordSettings, known: Known, patience: float
+    ) -> None:
         self._token = token
         self._settings = settings
         self._known = known
         self._patience = patience
         self._line: Line | None = None
         self._client = httpx2.AsyncClient(timeout=_PATIENCE)
-        Route.BASE = settings.api_url.rstrip("/")  # the library has it once for all clients
+        Route.BASE = settings.api_url.rstrip(
+            "/"
+        )  # the library has it once for all clients
         plain_log("discord")
 
     @override
@@ -78,7 +95,11 @@ class Discord(Adapter):
         try:
             with _our_words():
                 await line.prepare(self._token)
-                await together(line.connect(), line.failure(), watch(line.is_up, inlet, self._patience))
+                await together(
+                    line.connect(),
+                    line.failure(),
+                    watch(line.is_up, inlet, self._patience),
+                )
         finally:
             await line.hang_up()
 
@@ -97,12 +118,22 @@ class Discord(Adapter):
                 if out.text.strip():
                     answered, view = _answered(place, out), _view(out)
                     message = await place.send(
-                        _text(out), nonce=_nonce(out.key), suppress_embeds=True, reference=answered, view=view
+                        _text(out),
+                        nonce=_nonce(out.key),
+                        suppress_embeds=True,
+                        reference=answered,
+                        view=view,
                     )
                     sent = str(message.id)
                 for number, file in enumerate(out.files):
                     content = await asyncio.to_thread(_opened, file)
-                    sent = str((await place.send(file=content, nonce=_nonce(f"{out.key}/{number}"))).id)
+                    sent = str(
+                        (
+                            await place.send(
+                                file=content, nonce=_nonce(f"{out.key}/{number}")
+                            )
+                        ).id
+                    )
         return sent
 
     @override
@@ -121,8 +152,12 @@ class Discord(Adapter):
     async def told(self, inbound: Inbound, note: str) -> None:
         with _our_words():
             line = self._connected()
-            webhook = discord.Webhook.partial(line.application_id or 0, inbound.ref, client=line)
-            webhook.type = discord.WebhookType.application  # only with these one person alone can be told
+            webhook = discord.Webhook.partial(
+                line.application_id or 0, inbound.ref, client=line
+            )
+            webhook.type = (
+                discord.WebhookType.application
+            )  # only with these one person alone can be told
             try:
                 await webhook.send(note, ephemeral=True)
             except discord.NotFound:
@@ -150,22 +185,35 @@ def _our_words() -> Iterator[None]:
     try:
         yield
     except discord.LoginFailure:
-        raise Unauthorized("Discord does not know this bot's token.", hint=_TOKEN_HINT) from None
+        raise Unauthorized(
+            "Discord does not know this bot's token.", hint=_TOKEN_HINT
+        ) from None
     except discord.PrivilegedIntentsRequired:
-        raise Unauthorized("Discord does not let this bot read messages.", hint=_INTENT_HINT) from None
+        raise Unauthorized(
+            "Discord does not let this bot read messages.", hint=_INTENT_HINT
+        ) from None
     except discord.RateLimited as error:
         raise TooFast(error.retry_after) from None
     except discord.HTTPException as error:
         raise _failure(error) from None
     except discord.ConnectionClosed as error:
         if error.code == _BAD_TOKEN:
-            raise Unauthorized("Discord does not know this bot's token.", hint=_TOKEN_HINT) from None
+            raise Unauthorized(
+                "Discord does not know this bot's token.", hint=_TOKEN_HINT
+            ) from None
         raise Unreachable(f"Discord closed the connection ({error.code})") from None
     except ValueError as error:
         raise Refused(f"that is no chat or message of Discord ({error})") from None
-    except (aiohttp.ClientError, discord.GatewayNotFound, OSError, RuntimeError) as error:
+    except (
+        aiohttp.ClientError,
+        discord.GatewayNotFound,
+        OSError,
+        RuntimeError,
+    ) as error:
         # a RuntimeError is what the library has for a client that was closed meanwhile
-        raise Unreachable(f"Discord did not answer properly ({type(error).__name__})") from None
+        raise Unreachable(
+            f"Discord did not answer properly ({type(error).__name__})"
+        ) from None
 
 
 def _failure(error: discord.HTTPException) -> Exception:
@@ -190,7 +238,9 @@ def _nonce(key: str) -> str:
 def _answered(place: discord.PartialMessageable, out: Outbound) -> Any:
     if not out.reply_to.isdigit():
         return None
-    return discord.MessageReference(message_id=int(out.reply_to), channel_id=place.id, fail_if_not_exists=False)
+    return discord.MessageReference(
+        message_id=int(out.reply_to), channel_id=place.id, fail_if_not_exists=False
+    )
 
 
 def _view(out: Outbound) -> Any:
@@ -199,11 +249,26 @@ def _view(out: Outbound) -> Any:
         return None
     view = discord.ui.View(timeout=None)
     flat = [button for row in out.buttons for button in row]
-    rows = out.buttons if len(out.buttons) <= _ROW else [flat[n : n + _ROW] for n in range(0, len(flat), _ROW)]
+    rows = (
+        out.buttons
+        if len(out.buttons) <= _ROW
+        else [flat[n : n + _ROW] for n in range(0, len(flat), _ROW)]
+    )
     for number, row in enumerate(rows):
         for button in row:
-            style = discord.ButtonStyle.danger if button.data.endswith(":deny") else discord.ButtonStyle.secondary
-            view.add_item(discord.ui.Button(label=button.label[:80], custom_id=button.data, row=number, style=style))
+            style = (
+                discord.ButtonStyle.danger
+                if button.data.endswith(":deny")
+                else discord.ButtonStyle.secondary
+            )
+            view.add_item(
+                discord.ui.Button(
+                    label=button.label[:80],
+                    custom_id=button.data,
+                    row=number,
+                    style=style,
+                )
+            )
     view.stop()
     return view
 

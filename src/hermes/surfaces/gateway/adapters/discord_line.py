@@ -18,21 +18,34 @@ from hermes.errors import HermesError
 from hermes.settings.gateway import Discord as DiscordSettings
 from hermes.surfaces.gateway.commands import COMMANDS
 from hermes.surfaces.gateway.known import Known
-from hermes.surfaces.gateway.port import Attachment, Chat, FileKind, Inbound, Inlet, Person, TooFast, override
+from hermes.surfaces.gateway.port import (
+    Attachment,
+    Chat,
+    FileKind,
+    Inbound,
+    Inlet,
+    Person,
+    TooFast,
+    override,
+)
 
 log = logging.getLogger("hermes.gateway")
 
 _PAGE = 100  # messages of a chat that are read after an absence
 _RATE_WAIT = 30.0  # seconds that the library waits by itself when Discord asks it to
 _WORDS = (discord.MessageType.default, discord.MessageType.reply)
-_INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
+_INTENTS = discord.Intents(
+    guilds=True, guild_messages=True, dm_messages=True, message_content=True
+)
 
 
 class Line(discord.Client):
     """One connection and its HTTP client. It holds no messages and no members."""
 
     def __init__(self, settings: DiscordSettings, known: Known, inlet: Inlet) -> None:
-        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody talks here
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = (
+            False  # nobody talks here
+        )
         super().__init__(
             intents=_INTENTS,
             max_messages=None,
@@ -61,7 +74,9 @@ class Line(discord.Client):
         if {(one["name"], one["description"]) for one in there} != {
             (one["name"], one["description"]) for one in wanted
         }:
-            await self.http.bulk_upsert_global_commands(self.application_id or 0, wanted)
+            await self.http.bulk_upsert_global_commands(
+                self.application_id or 0, wanted
+            )
 
     async def is_up(self) -> bool:
         """Whether it is connected, as far as is known."""
@@ -98,7 +113,9 @@ class Line(discord.Client):
     async def on_message(self, message: discord.Message) -> None:
         channel: discord.abc.Snowflake = message.channel
         if _is_of_a_person(message):
-            if isinstance(channel, discord.PartialMessageable):  # a thread that the library has not heard of
+            if isinstance(
+                channel, discord.PartialMessageable
+            ):  # a thread that the library has not heard of
                 with contextlib.suppress(discord.Forbidden, discord.NotFound):
                     channel = await self.fetch_channel(channel.id)
             await self._take(self._inbound(message, _chat(channel)))
@@ -118,20 +135,35 @@ class Line(discord.Client):
         if kind is discord.InteractionType.component:
             await _answer(interaction, "")
             values = {"pressed": str(data.get("custom_id", ""))}
-            values["message"] = str(interaction.message.id) if interaction.message else ""
+            values["message"] = (
+                str(interaction.message.id) if interaction.message else ""
+            )
         elif kind is discord.InteractionType.application_command:
-            words = " ".join(str(one.get("value", "")) for one in data.get("options") or ())
+            words = " ".join(
+                str(one.get("value", "")) for one in data.get("options") or ()
+            )
             values = {"text": f"/{data.get('name', '')} {words}".rstrip()}
             await _answer(interaction, values["text"])
         if values:
             await self._take(msgspec.structs.replace(inbound, **values))
 
     @override
-    async def on_error(self, event_method: str, /, *args: object, **kwargs: object) -> None:  # noqa: ARG002
+    async def on_error(
+        self,
+        event_method: str,  # noqa: ARG002
+        /,
+        *args: object,  # noqa: ARG002
+        **kwargs: object,  # noqa: ARG002
+    ) -> None:
         """A handler failed. What can work the next time is read again after the next connect; the rest is logged."""
         error = sys.exc_info()[1]
-        if not isinstance(error, HermesError | discord.DiscordException | aiohttp.ClientError | OSError):
-            log.error("discord: something that came in was not understood", exc_info=error)
+        if not isinstance(
+            error,
+            HermesError | discord.DiscordException | aiohttp.ClientError | OSError,
+        ):
+            log.error(
+                "discord: something that came in was not understood", exc_info=error
+            )
         elif not self._failed.done():
             self._failed.set_exception(error)
 
@@ -148,7 +180,9 @@ class Line(discord.Client):
         for chat in absence.chats:
             place = self.get_partial_messageable(int(chat.thread or chat.id))
             try:
-                async for message in place.history(after=after, limit=_PAGE, oldest_first=True):
+                async for message in place.history(
+                    after=after, limit=_PAGE, oldest_first=True
+                ):
                     if _is_of_a_person(message):
                         await self._inlet.receive(self._inbound(message, chat))
             except (discord.Forbidden, discord.NotFound):
@@ -160,7 +194,11 @@ class Line(discord.Client):
         if message.guild is not None and (role := message.guild.self_role) is not None:
             mine.add(role.mention)
         text = message.content
-        addressed = chat.kind == "direct" or self._is_meant(message, chat, person) or any(one in text for one in mine)
+        addressed = (
+            chat.kind == "direct"
+            or self._is_meant(message, chat, person)
+            or any(one in text for one in mine)
+        )
         for one in mine:
             text = text.replace(one, "")
         for other in message.mentions:
@@ -180,22 +218,36 @@ class Line(discord.Client):
         if self._channels & {chat.id, chat.thread}:
             return True
         replied = message.reference.resolved if message.reference else None
-        if isinstance(replied, discord.Message) and self.user and replied.author.id == self.user.id:
+        if (
+            isinstance(replied, discord.Message)
+            and self.user
+            and replied.author.id == self.user.id
+        ):
             return True
         return self._known.takes_part(chat, person)
 
 
 def _is_of_a_person(message: discord.Message) -> bool:
-    return not message.author.bot and message.webhook_id is None and message.type in _WORDS
+    return (
+        not message.author.bot and message.webhook_id is None and message.type in _WORDS
+    )
 
 
 def _chat(channel: discord.abc.Snowflake) -> Chat:
     """A thread is a place in its channel, a post in a forum likewise."""
     title = str(getattr(channel, "name", None) or "")
     if isinstance(channel, discord.Thread):
-        return Chat("discord", str(channel.parent_id), "channel", str(channel.id), title)
+        return Chat(
+            "discord", str(channel.parent_id), "channel", str(channel.id), title
+        )
     kind = "direct" if isinstance(channel, discord.DMChannel) else "channel"
-    return Chat("discord", str(channel.id), "group" if isinstance(channel, discord.GroupChannel) else kind, "", title)
+    return Chat(
+        "discord",
+        str(channel.id),
+        "group" if isinstance(channel, discord.GroupChannel) else kind,
+        "",
+        title,
+    )
 
 
 def _person(user: discord.abc.User) -> Person:
@@ -205,13 +257,27 @@ def _person(user: discord.abc.User) -> Person:
 def _attachment(one: discord.Attachment) -> Attachment:
     media = (one.content_type or "").partition(";")[0]
     kinds: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
-    kind: FileKind = "voice" if one.is_voice_message() else kinds.get(media.partition("/")[0], "file")
+    kind: FileKind = (
+        "voice"
+        if one.is_voice_message()
+        else kinds.get(media.partition("/")[0], "file")
+    )
     return Attachment(kind, one.url, one.filename, media, one.size)
 
 
 def _command(name: str, value: str, summary: str) -> dict[str, Any]:
-    option = {"type": 3, "name": "words", "description": value or "more", "required": False}
-    return {"name": name, "type": 1, "description": summary[:100], "options": [option] if value else []}
+    option = {
+        "type": 3,
+        "name": "words",
+        "description": value or "more",
+        "required": False,
+    }
+    return {
+        "name": name,
+        "type": 1,
+        "description": summary[:100],
+        "options": [option] if value else [],
+    }
 
 
 async def _answer(interaction: discord.Interaction, text: str) -> None:

@@ -17,7 +17,12 @@ from typing import Any
 
 from hermes.errors import SettingsError
 from hermes.settings.gateway import Email as EmailSettings
-from hermes.surfaces.gateway.adapters.mail_text import inbound_of, is_automatic, sender_of, vouching_server
+from hermes.surfaces.gateway.adapters.mail_text import (
+    inbound_of,
+    is_automatic,
+    sender_of,
+    vouching_server,
+)
 from hermes.surfaces.gateway.port import (
     Adapter,
     Attachment,
@@ -47,8 +52,14 @@ def build(house: House) -> "Mail":
     settings = house.app.settings.gateway.email
     for name in ("address", "imap_host", "smtp_host", "trusted_authserv"):
         if not getattr(settings, name):
-            raise SettingsError(f"gateway.email.{name} is not set.", hint="See docs/guide/gateway.md, E-mail.")
-    if settings.security == "none" and not {settings.imap_host, settings.smtp_host} <= _LOCAL:
+            raise SettingsError(
+                f"gateway.email.{name} is not set.",
+                hint="See docs/guide/gateway.md, E-mail.",
+            )
+    if (
+        settings.security == "none"
+        and not {settings.imap_host, settings.smtp_host} <= _LOCAL
+    ):
         raise SettingsError(
             "gateway.email.security is `none` for a server elsewhere: the password could be read on the way.",
             hint="Set it to tls.",
@@ -60,7 +71,14 @@ class Mail(Adapter):
     """One mailbox. A mail is marked as read once it is taken in; what is marked is not looked at."""
 
     name = "email"
-    limits = Limits(text=500_000, edit=False, buttons=False, file_bytes=20_000_000, typing=0.0, whole=True)
+    limits = Limits(
+        text=500_000,
+        edit=False,
+        buttons=False,
+        file_bytes=20_000_000,
+        typing=0.0,
+        whole=True,
+    )
 
     def __init__(self, settings: EmailSettings, password: str) -> None:
         self._settings = settings
@@ -90,19 +108,27 @@ class Mail(Adapter):
         for file in out.files:
             main, _, sub = file.media_type.partition("/")
             data = await asyncio.to_thread(file.path.read_bytes)
-            mail.add_attachment(data, maintype=main, subtype=sub or "octet-stream", filename=file.name)
+            mail.add_attachment(
+                data, maintype=main, subtype=sub or "octet-stream", filename=file.name
+            )
         await asyncio.to_thread(self._deliver, mail)
         return str(mail["Message-ID"])
 
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if attachment.size > most:
-            raise Refused(f"It has about {attachment.size:,} bytes; {most:,} are possible.")
+            raise Refused(
+                f"It has about {attachment.size:,} bytes; {most:,} are possible."
+            )
         uid, _, number = attachment.ref.partition(":")
         async with self._using:
             mail = await asyncio.to_thread(self._read, uid)
         parts = list(mail.iter_attachments()) if mail is not None else []
-        data = parts[int(number)].get_payload(decode=True) if int(number) < len(parts) else None
+        data = (
+            parts[int(number)].get_payload(decode=True)
+            if int(number) < len(parts)
+            else None
+        )
         if not isinstance(data, bytes) or len(data) > most:
             raise Refused("It is gone or too large.")
         return data
@@ -111,11 +137,15 @@ class Mail(Adapter):
         mail = EmailMessage()
         mail["From"], mail["To"] = self._settings.address, chat.id
         subject = chat.title or "Hermes"
-        mail["Subject"] = subject if subject.lower().startswith("re:") else f"Re: {subject}"
+        mail["Subject"] = (
+            subject if subject.lower().startswith("re:") else f"Re: {subject}"
+        )
         mail["Date"] = formatdate()
         name = hashlib.sha256(f"{out.key}/{chat.thread}".encode()).hexdigest()[:32]
         domain = self._settings.address.rpartition("@")[2]
-        mail["Message-ID"] = f"<{name}@{domain}>"  # the same for each attempt, so that a repeat can be told
+        mail["Message-ID"] = (
+            f"<{name}@{domain}>"  # the same for each attempt, so that a repeat can be told
+        )
         if chat.thread:
             mail["In-Reply-To"] = mail["References"] = chat.thread
         mail["Auto-Submitted"] = "auto-replied"
@@ -129,15 +159,24 @@ class Mail(Adapter):
                 server.login(settings.user or settings.address, self._password)
                 server.send_message(mail)
         except smtplib.SMTPAuthenticationError as error:
-            raise Unauthorized("The mail server does not take the password.", hint=_HINT) from error
-        except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError, smtplib.SMTPSenderRefused) as error:
+            raise Unauthorized(
+                "The mail server does not take the password.", hint=_HINT
+            ) from error
+        except (
+            smtplib.SMTPRecipientsRefused,
+            smtplib.SMTPDataError,
+            smtplib.SMTPSenderRefused,
+        ) as error:
             code = getattr(error, "smtp_code", 0) or max(
-                (code for code, _ in getattr(error, "recipients", {}).values()), default=0
+                (code for code, _ in getattr(error, "recipients", {}).values()),
+                default=0,
             )
             kind = Refused if code >= 500 else Unreachable
             raise kind(f"the mail server refused ({code})") from error
         except (smtplib.SMTPException, OSError) as error:
-            raise Unreachable(f"mail can't be sent now ({type(error).__name__})") from error
+            raise Unreachable(
+                f"mail can't be sent now ({type(error).__name__})"
+            ) from error
 
     def _smtp(self) -> smtplib.SMTP:
         host, port = self._settings.smtp_host, self._settings.smtp_port
@@ -154,10 +193,17 @@ class Mail(Adapter):
         settings = self._settings
         try:
             if settings.security == "none":
-                box = imaplib.IMAP4(settings.imap_host, settings.imap_port, timeout=_PATIENCE)
+                box = imaplib.IMAP4(
+                    settings.imap_host, settings.imap_port, timeout=_PATIENCE
+                )
             else:
                 context = ssl.create_default_context()
-                box = imaplib.IMAP4_SSL(settings.imap_host, settings.imap_port, ssl_context=context, timeout=_PATIENCE)
+                box = imaplib.IMAP4_SSL(
+                    settings.imap_host,
+                    settings.imap_port,
+                    ssl_context=context,
+                    timeout=_PATIENCE,
+                )
         except (OSError, imaplib.IMAP4.error) as error:
             raise Unreachable(f"the mailbox can't be reached: {error}") from error
         try:
@@ -165,7 +211,9 @@ class Mail(Adapter):
         except imaplib.IMAP4.error as error:
             with contextlib.suppress(OSError, imaplib.IMAP4.error):
                 box.shutdown()
-            raise Unauthorized("The mail server does not take the password.", hint=_HINT) from error
+            raise Unauthorized(
+                "The mail server does not take the password.", hint=_HINT
+            ) from error
         box.select("INBOX")
         return box
 
@@ -195,27 +243,48 @@ class Mail(Adapter):
         """The mail as a message; None for one that is not for us. Reading what anybody may have sent is a boundary:
         one mail that can't be read must not keep out those behind it."""
         try:
-            inbound = inbound_of(mail, uid, self._settings.trusted_authserv) if self._is_for_us(mail) else None
+            inbound = (
+                inbound_of(mail, uid, self._settings.trusted_authserv)
+                if self._is_for_us(mail)
+                else None
+            )
         except Exception:
             log.exception("a mail can't be read and is left (uid %s)", uid)
             return None
         if inbound is not None and not inbound.person.verified:
-            found, wanted = vouching_server(mail) or "no server", self._settings.trusted_authserv
-            log.warning("a mail is from nobody: %s vouches for its sender, %s is trusted (uid %s)", found, wanted, uid)
+            found, wanted = (
+                vouching_server(mail) or "no server",
+                self._settings.trusted_authserv,
+            )
+            log.warning(
+                "a mail is from nobody: %s vouches for its sender, %s is trusted (uid %s)",
+                found,
+                wanted,
+                uid,
+            )
         return inbound
 
     def _is_for_us(self, mail: EmailMessage) -> bool:
-        return not is_automatic(mail) and sender_of(mail)[0] not in {"", self._settings.address.lower()}
+        return not is_automatic(mail) and sender_of(mail)[0] not in {
+            "",
+            self._settings.address.lower(),
+        }
 
     def _unread(self) -> list[str]:
         return [uid.decode() for uid in self._uid("SEARCH", "UNSEEN")[0].split()]
 
     def _read(self, uid: str) -> EmailMessage | None:
         """A mail that is too large is read without its body, and says so instead."""
-        told = b" ".join(one for one in self._uid("FETCH", uid, "(RFC822.SIZE)") if isinstance(one, bytes))
+        told = b" ".join(
+            one
+            for one in self._uid("FETCH", uid, "(RFC822.SIZE)")
+            if isinstance(one, bytes)
+        )
         size = re.search(rb"RFC822\.SIZE (\d+)", told)
         is_large = size is not None and int(size[1]) > _MOST
-        for found in self._uid("FETCH", uid, f"(BODY.PEEK[{'HEADER' if is_large else ''}])"):
+        for found in self._uid(
+            "FETCH", uid, f"(BODY.PEEK[{'HEADER' if is_large else ''}])"
+        ):
             if isinstance(found, tuple):
                 parsed = email.message_from_bytes(found[1], policy=email.policy.default)
                 assert isinstance(parsed, EmailMessage)  # noqa: S101 - the policy makes these
@@ -247,14 +316,18 @@ class Mail(Adapter):
         deadline = asyncio.get_running_loop().time() + _IDLE
         while asyncio.get_running_loop().time() < deadline:
             async with self._using:
-                if await asyncio.to_thread(_idle, box, min(self._settings.poll_every, 5.0)):
+                if await asyncio.to_thread(
+                    _idle, box, min(self._settings.poll_every, 5.0)
+                ):
                     return
             await asyncio.sleep(0)
 
 
 def _without_body(mail: EmailMessage) -> EmailMessage:
     mail.clear_content()
-    mail.set_content(f"[This mail has more than {_MOST:,} bytes. Neither its text nor its attachments were read.]")
+    mail.set_content(
+        f"[This mail has more than {_MOST:,} bytes. Neither its text nor its attachments were read.]"
+    )
     return mail
 
 

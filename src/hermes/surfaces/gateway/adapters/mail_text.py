@@ -20,7 +20,9 @@ _QUOTE_HEAD = re.compile(
 _ID = re.compile(r"<[^<>\s]+>")
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _COMMENT = re.compile(r"\([^()]*\)")
-_METHOD = re.compile(r"\s*(dmarc|dkim)(?:\s*/\s*\d+)?\s*=\s*(\w+)(?!\S)(.*)", re.IGNORECASE | re.DOTALL)
+_METHOD = re.compile(
+    r"\s*(dmarc|dkim)(?:\s*/\s*\d+)?\s*=\s*(\w+)(?!\S)(.*)", re.IGNORECASE | re.DOTALL
+)
 _PROPERTY = re.compile(r"(?<!\S)header\.(from|d|i)\s*=\s*([^\s;]+)", re.IGNORECASE)
 _GUESS = "charset=windows-1252"  # for what is not UTF-8
 _KINDS: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
@@ -32,7 +34,9 @@ def sender_of(mail: EmailMessage) -> tuple[str, str]:
     found = [one for line in lines for one in getattr(line, "addresses", ())]
     if len(lines) != 1 or len(found) != 1 or not found[0].domain:
         return "", ""
-    return _characters(found[0].addr_spec).strip().lower(), _characters(found[0].display_name)
+    return _characters(found[0].addr_spec).strip().lower(), _characters(
+        found[0].display_name
+    )
 
 
 def is_verified(mail: EmailMessage, authserv: str) -> bool:
@@ -56,7 +60,11 @@ def _results(mail: EmailMessage) -> list[str]:
     As it stands in the mail, not decoded, and without quoted strings and comments: what a stranger wrote, such as the
     sender of the envelope, can stand in those.
     """
-    lines = [str(value) for name, value in mail.raw_items() if name.lower() == "authentication-results"]
+    lines = [
+        str(value)
+        for name, value in mail.raw_items()
+        if name.lower() == "authentication-results"
+    ]
     text = _QUOTED.sub("", lines[0]) if lines else ""
     while text != (text := _COMMENT.sub(" ", text)):
         pass
@@ -68,7 +76,10 @@ def _vouches(clause: str, domain: str) -> bool:
     found = _METHOD.match(clause)
     if not found or found[2].lower() != "pass":
         return False
-    named = {name.lower(): value.rpartition("@")[2].lower() for name, value in _PROPERTY.findall(found[3])}
+    named = {
+        name.lower(): value.rpartition("@")[2].lower()
+        for name, value in _PROPERTY.findall(found[3])
+    }
     if found[1].lower() == "dmarc":
         return named.get("from", domain) == domain
     signed = named.get("d") or named.get("i", "")
@@ -83,8 +94,18 @@ def _is_aligned(signed: str, domain: str) -> bool:
 def is_automatic(mail: EmailMessage) -> bool:
     """A machine wrote it: an answer would only lead to the next one."""
     submitted = str(mail.get("Auto-Submitted", "no")).partition(";")[0].strip().lower()
-    bulk = str(mail.get("Precedence", "")).lower() in {"bulk", "list", "junk", "auto_reply"}
-    return submitted != "no" or bulk or "List-Id" in mail or not parseaddr(str(mail.get("Return-Path", "x@x")))[1]
+    bulk = str(mail.get("Precedence", "")).lower() in {
+        "bulk",
+        "list",
+        "junk",
+        "auto_reply",
+    }
+    return (
+        submitted != "no"
+        or bulk
+        or "List-Id" in mail
+        or not parseaddr(str(mail.get("Return-Path", "x@x")))[1]
+    )
 
 
 def inbound_of(mail: EmailMessage, uid: str, authserv: str) -> Inbound:
@@ -97,7 +118,14 @@ def inbound_of(mail: EmailMessage, uid: str, authserv: str) -> Inbound:
     person = Person(address, name, verified=is_verified(mail, authserv))
     words = body_of(mail)
     text = words if before or not subject else f"{subject}\n\n{words}".strip()
-    return Inbound(id=own, chat=chat, person=person, text=text, attachments=attachments_of(mail, uid), message=own)
+    return Inbound(
+        id=own,
+        chat=chat,
+        person=person,
+        text=text,
+        attachments=attachments_of(mail, uid),
+        message=own,
+    )
 
 
 def body_of(mail: EmailMessage) -> str:
@@ -108,7 +136,10 @@ def body_of(mail: EmailMessage) -> str:
     note = ""
     try:
         text = str(part.get_content())
-    except (LookupError, ValueError):  # a charset that Python has under another name, or not at all
+    except (
+        LookupError,
+        ValueError,
+    ):  # a charset that Python has under another name, or not at all
         text, note = _decoded(part)
     if part.get_content_type() == "text/html":
         text = re.sub(r"(?is)<(script|style).*?</\1>|<[^>]+>", " ", text)
@@ -120,11 +151,19 @@ def _decoded(part: MIMEPart) -> tuple[str, str]:
     content = part.get_payload(decode=True)
     name = part.get_content_charset("")
     known = charset.is_known(name)
-    text = charset.decode(content if isinstance(content, bytes) else b"", f"charset={name}" if known else _GUESS)
+    text = charset.decode(
+        content if isinstance(content, bytes) else b"",
+        f"charset={name}" if known else _GUESS,
+    )
     if known:
         return text, ""
-    shown = "".join(letter for letter in name if letter.isalnum() or letter in "-_.")[:40]
-    return text, f"\n\n[This mail uses an unknown charset, {shown!r}. Some characters may be wrong.]"
+    shown = "".join(letter for letter in name if letter.isalnum() or letter in "-_.")[
+        :40
+    ]
+    return (
+        text,
+        f"\n\n[This mail uses an unknown charset, {shown!r}. Some characters may be wrong.]",
+    )
 
 
 def _characters(text: str) -> str:
@@ -142,7 +181,15 @@ def attachments_of(mail: EmailMessage, uid: str) -> tuple[Attachment, ...]:
         media = part.get_content_type()
         kind = _KINDS.get(media.partition("/")[0], "file")
         size = len(str(part.get_payload())) * 3 // 4
-        found.append(Attachment(kind, f"{uid}:{number}", _characters(part.get_filename() or ""), media, size))
+        found.append(
+            Attachment(
+                kind,
+                f"{uid}:{number}",
+                _characters(part.get_filename() or ""),
+                media,
+                size,
+            )
+        )
     return tuple(found)
 
 

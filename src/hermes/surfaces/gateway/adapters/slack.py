@@ -37,30 +37,55 @@ _PATIENCE = 30  # seconds
 _CURSOR = " ▌"
 _SECTION = 2800  # characters of a block of text
 _ROW = 25  # buttons of a block
-_SIGNED_OUT = frozenset(("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"))
-_PASSING = frozenset(("internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"))
+_SIGNED_OUT = frozenset(
+    ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
+)
+_PASSING = frozenset(
+    (
+        "internal_error",
+        "fatal_error",
+        "service_unavailable",
+        "request_timeout",
+        "team_added_to_org",
+    )
+)
 _HINT = "Take both from api.slack.com/apps; then: hermes config set SLACK_BOT_TOKEN, hermes config set SLACK_APP_TOKEN"
 
 
 def build(house: House) -> "Slack":
     """From the settings."""
     settings = house.app.settings.gateway
-    tokens = (house.secrets.require("SLACK_BOT_TOKEN"), house.secrets.require("SLACK_APP_TOKEN"))
-    return Slack(tokens, settings.slack, Known(house.app, "slack"), settings.connect_timeout)
+    tokens = (
+        house.secrets.require("SLACK_BOT_TOKEN"),
+        house.secrets.require("SLACK_APP_TOKEN"),
+    )
+    return Slack(
+        tokens, settings.slack, Known(house.app, "slack"), settings.connect_timeout
+    )
 
 
 class Slack(Adapter):
     """One app in one workspace."""
 
     name = "slack"
-    limits = Limits(text=3900, size=size, edit_every=2.0, file_bytes=100_000_000, typing=0.0)
+    limits = Limits(
+        text=3900, size=size, edit_every=2.0, file_bytes=100_000_000, typing=0.0
+    )
 
-    def __init__(self, tokens: tuple[str, str], settings: SlackSettings, known: Known, patience: float) -> None:
+    def __init__(
+        self,
+        tokens: tuple[str, str],
+        settings: SlackSettings,
+        known: Known,
+        patience: float,
+    ) -> None:
         self._token, self._app_token = tokens
         self._settings = settings
         self._known = known
         self._patience = patience
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_PATIENCE))
+        self._session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=_PATIENCE)
+        )
         self._web = AsyncWebClient(
             self._token,
             base_url=settings.api_url,
@@ -80,7 +105,9 @@ class Slack(Adapter):
         except SlackApiError as error:
             raise _failure(error, connecting=True) from None
         except (aiohttp.ClientError, SlackClientError, TimeoutError, OSError) as error:
-            raise Unreachable(f"Slack did not answer properly ({type(error).__name__})") from None
+            raise Unreachable(
+                f"Slack did not answer properly ({type(error).__name__})"
+            ) from None
 
     @override
     async def close(self) -> None:
@@ -98,8 +125,13 @@ class Slack(Adapter):
             sent = str(answered["ts"])
         if out.files:
             files = [await asyncio.to_thread(one.path.read_bytes) for one in out.files]
-            uploads = [{"file": data, "filename": one.name} for data, one in zip(files, out.files, strict=True)]
-            answered = await _called(self._web.files_upload_v2(**_place(chat), file_uploads=uploads))
+            uploads = [
+                {"file": data, "filename": one.name}
+                for data, one in zip(files, out.files, strict=True)
+            ]
+            answered = await _called(
+                self._web.files_upload_v2(**_place(chat), file_uploads=uploads)
+            )
             sent = str(answered["files"][-1]["id"])
         return sent
 
@@ -110,7 +142,11 @@ class Slack(Adapter):
     @override
     async def told(self, inbound: Inbound, note: str) -> None:
         try:
-            await _called(self._web.chat_postEphemeral(**_place(inbound.chat), user=inbound.person.id, text=note))
+            await _called(
+                self._web.chat_postEphemeral(
+                    **_place(inbound.chat), user=inbound.person.id, text=note
+                )
+            )
         except Refused:
             return  # they have left meanwhile
 
@@ -120,15 +156,26 @@ class Slack(Adapter):
             raise Refused(f"It has {attachment.size:,} bytes; {most:,} are possible.")
         if not self._is_of_slack(attachment.ref):
             raise Refused("It lies outside of Slack.")
-        data = await download(self._client, attachment.ref, most, {"Authorization": f"Bearer {self._token}"})
-        if attachment.media_type != "text/html" and data[:15].lower().startswith(b"<!doctype html"):
-            raise Refused("Slack does not give it out: the app lacks the scope files:read.")
+        data = await download(
+            self._client,
+            attachment.ref,
+            most,
+            {"Authorization": f"Bearer {self._token}"},
+        )
+        if attachment.media_type != "text/html" and data[:15].lower().startswith(
+            b"<!doctype html"
+        ):
+            raise Refused(
+                "Slack does not give it out: the app lacks the scope files:read."
+            )
         return data
 
     def _is_of_slack(self, address: str) -> bool:
         """Our token goes nowhere else, whatever address a message holds."""
         given, own = urlsplit(address), urlsplit(self._settings.api_url)
-        return given.scheme == own.scheme and f".{given.netloc}".endswith(f".{own.netloc}")
+        return given.scheme == own.scheme and f".{given.netloc}".endswith(
+            f".{own.netloc}"
+        )
 
 
 async def _called(call: Awaitable[Any]) -> Any:
@@ -137,14 +184,25 @@ async def _called(call: Awaitable[Any]) -> Any:
         return await call
     except SlackApiError as error:
         raise _failure(error) from None
-    except (aiohttp.ClientError, SlackClientError, TimeoutError, OSError, RuntimeError) as error:
+    except (
+        aiohttp.ClientError,
+        SlackClientError,
+        TimeoutError,
+        OSError,
+        RuntimeError,
+    ) as error:
         # a RuntimeError is what the library has for a session that was closed meanwhile
-        raise Unreachable(f"Slack did not answer properly ({type(error).__name__})") from None
+        raise Unreachable(
+            f"Slack did not answer properly ({type(error).__name__})"
+        ) from None
 
 
 def _failure(error: SlackApiError, *, connecting: bool = False) -> Exception:
     response: Any = error.response
-    status, data = getattr(response, "status_code", 0), getattr(response, "data", response)
+    status, data = (
+        getattr(response, "status_code", 0),
+        getattr(response, "data", response),
+    )
     why = str(data.get("error") or "") if isinstance(data, dict) else ""
     if status == 429 or why == "ratelimited":
         return TooFast(float(getattr(response, "headers", {}).get("Retry-After") or 30))
@@ -167,9 +225,15 @@ def _text(out: Outbound) -> dict[str, Any]:
     text = mrkdwn(out.text) + (_CURSOR if out.unfinished else "")
     if not out.buttons:
         return {"text": text, "blocks": []}
-    parts = [{"type": "mrkdwn", "text": mrkdwn(part)} for part in split(out.text, _SECTION, size)]
+    parts = [
+        {"type": "mrkdwn", "text": mrkdwn(part)}
+        for part in split(out.text, _SECTION, size)
+    ]
     rows = [_buttons(number, row) for number, row in enumerate(out.buttons)]
-    return {"text": text, "blocks": [*({"type": "section", "text": part} for part in parts), *rows]}
+    return {
+        "text": text,
+        "blocks": [*({"type": "section", "text": part} for part in parts), *rows],
+    }
 
 
 def _buttons(number: int, row: Iterable[Any]) -> dict[str, Any]:
@@ -177,6 +241,11 @@ def _buttons(number: int, row: Iterable[Any]) -> dict[str, Any]:
     for place, button in enumerate(row):
         label = {"type": "plain_text", "text": button.label[:75]}
         style = {"style": "danger"} if button.data.endswith(":deny") else {}
-        about = {"type": "button", "text": label, "action_id": f"hermes-{number}-{place}", "value": button.data}
+        about = {
+            "type": "button",
+            "text": label,
+            "action_id": f"hermes-{number}-{place}",
+            "value": button.data,
+        }
         elements.append(about | style)
     return {"type": "actions", "elements": elements[:_ROW]}

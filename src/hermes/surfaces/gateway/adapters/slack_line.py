@@ -22,7 +22,15 @@ from hermes.surfaces.gateway.adapters.slack_text import plain
 from hermes.surfaces.gateway.commands import COMMANDS
 from hermes.surfaces.gateway.known import Known
 from hermes.surfaces.gateway.line import plain_log, together, watch
-from hermes.surfaces.gateway.port import Attachment, Chat, ChatKind, FileKind, Inbound, Inlet, Person
+from hermes.surfaces.gateway.port import (
+    Attachment,
+    Chat,
+    ChatKind,
+    FileKind,
+    Inbound,
+    Inlet,
+    Person,
+)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -30,13 +38,17 @@ _PAGE = 100  # messages of a chat that are read after an absence
 _PING = 5.0  # seconds between signs of life
 _NAME_WAIT = 3.0  # seconds that a message waits for the name of who wrote it
 _NAMES = 1000  # that are remembered
-_SAID = frozenset(("", "file_share", "thread_broadcast", "me_message"))  # kinds of messages that are people's words
+_SAID = frozenset(
+    ("", "file_share", "thread_broadcast", "me_message")
+)  # kinds of messages that are people's words
 
 
 class Line:
     """One connection after the other, until it is cancelled."""
 
-    def __init__(self, web: AsyncWebClient, settings: SlackSettings, known: Known, inlet: Inlet) -> None:
+    def __init__(
+        self, web: AsyncWebClient, settings: SlackSettings, known: Known, inlet: Inlet
+    ) -> None:
         self._web = web
         self._channels = frozenset(settings.channels)
         self._known = known
@@ -51,17 +63,25 @@ class Line:
     async def run(self, app_token: str, patience: float) -> None:
         """Connects and receives."""
         about: Any = await self._web.auth_test()
-        self._me, self._identity = str(about["user_id"]), f"@{about['user']} in {about['team']}"
+        self._me, self._identity = (
+            str(about["user_id"]),
+            f"@{about['user']} in {about['team']}",
+        )
         opened: Any = await self._web.apps_connections_open(app_token=app_token)
         client = SocketModeClient(
-            app_token, web_client=self._web, logger=plain_log("slack_sdk.socket_mode"), ping_interval=_PING
+            app_token,
+            web_client=self._web,
+            logger=plain_log("slack_sdk.socket_mode"),
+            ping_interval=_PING,
         )
         client.wss_uri = str(opened["url"])
         client.message_listeners.append(self._greeted)
         client.socket_mode_request_listeners.append(self._heard)
         try:
             await client.connect()
-            await together(self._failure(), watch(client.is_connected, self._inlet, patience))
+            await together(
+                self._failure(), watch(client.is_connected, self._inlet, patience)
+            )
         finally:
             self._over = True
             self._open.set()
@@ -70,7 +90,12 @@ class Line:
     async def _failure(self) -> None:
         await self._failed
 
-    async def _greeted(self, _: AsyncBaseSocketModeClient, message: dict[str, Any], __: str | None = None) -> None:
+    async def _greeted(
+        self,
+        _: AsyncBaseSocketModeClient,
+        message: dict[str, Any],
+        __: str | None = None,
+    ) -> None:
         if message.get("type") == "hello":
             self._open.clear()
             try:
@@ -84,13 +109,19 @@ class Line:
         for chat in absence.chats:
             try:
                 for message in await self._read(chat, absence.since):
-                    inbound = await self._message(message | {"channel": chat.id}, chat.kind)
+                    inbound = await self._message(
+                        message | {"channel": chat.id}, chat.kind
+                    )
                     if inbound is not None:
                         await self._inlet.receive(inbound)
             except SlackApiError as error:
                 why = error.response.get("error")
-                log.warning("slack: what was missed in chat %s can't be read: %s", chat.id, why)
-                if why == "ratelimited":  # what Slack sends by itself must not wait for this
+                log.warning(
+                    "slack: what was missed in chat %s can't be read: %s", chat.id, why
+                )
+                if (
+                    why == "ratelimited"
+                ):  # what Slack sends by itself must not wait for this
                     return
 
     async def _read(self, chat: Chat, since: float) -> list[dict[str, Any]]:
@@ -102,17 +133,25 @@ class Line:
             found = await self._web.conversations_history(**asked)
         return sorted(found.get("messages") or [], key=itemgetter("ts"))
 
-    async def _heard(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+    async def _heard(
+        self, client: AsyncBaseSocketModeClient, request: SocketModeRequest
+    ) -> None:
         await self._open.wait()
         if not self._over:
             await self._guarded(self._take(client, request))
 
-    async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+    async def _take(
+        self, client: AsyncBaseSocketModeClient, request: SocketModeRequest
+    ) -> None:
         inbound = await self._inbound(request.type, request.payload)
         if inbound is not None:
             await self._inlet.receive(inbound)
-        with contextlib.suppress(aiohttp.ClientError, ConnectionError):  # it comes again, and is known by its id
-            await client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
+        with contextlib.suppress(
+            aiohttp.ClientError, ConnectionError
+        ):  # it comes again, and is known by its id
+            await client.send_socket_mode_response(
+                SocketModeResponse(request.envelope_id)
+            )
 
     async def _guarded(self, work: Awaitable[None]) -> None:
         """The boundary of a request. What can work the next time comes again after the next connect."""
@@ -130,20 +169,42 @@ class Line:
         match kind:
             case "events_api":
                 event = payload.get("event") or {}
-                return await self._message(event) if event.get("type") in {"message", "app_mention"} else None
+                return (
+                    await self._message(event)
+                    if event.get("type") in {"message", "app_mention"}
+                    else None
+                )
             case "interactive":
-                return await self._press(payload) if payload.get("type") == "block_actions" else None
+                return (
+                    await self._press(payload)
+                    if payload.get("type") == "block_actions"
+                    else None
+                )
             case "slash_commands":
-                chat = Chat("slack", payload["channel_id"], _kind(payload["channel_id"]))
+                chat = Chat(
+                    "slack", payload["channel_id"], _kind(payload["channel_id"])
+                )
                 person = Person(payload["user_id"], str(payload.get("user_name", "")))
                 words = str(payload.get("text", ""))
-                return Inbound(str(payload["trigger_id"]), chat, person, _command(f"!{words}").removeprefix("!"))
+                return Inbound(
+                    str(payload["trigger_id"]),
+                    chat,
+                    person,
+                    _command(f"!{words}").removeprefix("!"),
+                )
             case _:
                 return None
 
-    async def _message(self, event: dict[str, Any], kind: ChatKind | None = None) -> Inbound | None:
+    async def _message(
+        self, event: dict[str, Any], kind: ChatKind | None = None
+    ) -> Inbound | None:
         user = str(event.get("user", ""))
-        if not user or user == self._me or event.get("bot_id") or event.get("subtype", "") not in _SAID:
+        if (
+            not user
+            or user == self._me
+            or event.get("bot_id")
+            or event.get("subtype", "") not in _SAID
+        ):
             return None
         channel, ts = str(event["channel"]), str(event["ts"])
         kind = kind or _kind(channel, str(event.get("channel_type", "")))
@@ -151,8 +212,12 @@ class Line:
         thread = str(event.get("thread_ts") or ("" if kind == "direct" else ts))
         chat, raw = Chat("slack", channel, kind, thread), str(event.get("text", ""))
         person = Person(user)
-        addressed = kind == "direct" or f"<@{self._me}" in raw or channel in self._channels
-        addressed = addressed or (event.get("thread_ts") is not None and self._known.takes_part(chat, person))
+        addressed = (
+            kind == "direct" or f"<@{self._me}" in raw or channel in self._channels
+        )
+        addressed = addressed or (
+            event.get("thread_ts") is not None and self._known.takes_part(chat, person)
+        )
         return Inbound(
             id=f"{channel}:{ts}",
             chat=chat,
@@ -164,13 +229,18 @@ class Line:
         )
 
     async def _press(self, payload: dict[str, Any]) -> Inbound | None:
-        action, place = (payload.get("actions") or [{}])[0], payload.get("container") or {}
+        action, place = (
+            (payload.get("actions") or [{}])[0],
+            payload.get("container") or {},
+        )
         if "value" not in action or "channel_id" not in place:
             return None
         channel, user = str(place["channel_id"]), str(payload["user"]["id"])
         return Inbound(
             id=f"{channel}:{place.get('message_ts')}:{user}:{action.get('action_ts')}",
-            chat=Chat("slack", channel, _kind(channel), str(place.get("thread_ts") or "")),
+            chat=Chat(
+                "slack", channel, _kind(channel), str(place.get("thread_ts") or "")
+            ),
             person=Person(user, await self._name(user)),
             pressed=str(action["value"]),
             message=str(place.get("message_ts", "")),
@@ -183,10 +253,15 @@ class Line:
                 async with asyncio.timeout(_NAME_WAIT):
                     found: Any = await self._web.users_info(user=user)
             except (SlackApiError, aiohttp.ClientError, OSError) as error:
-                log.info("slack: the name of a person can't be read (%s)", type(error).__name__)
+                log.info(
+                    "slack: the name of a person can't be read (%s)",
+                    type(error).__name__,
+                )
                 return ""
             profile = found["user"].get("profile") or {}
-            self._names[user] = str(profile.get("display_name") or found["user"].get("real_name") or "")
+            self._names[user] = str(
+                profile.get("display_name") or found["user"].get("real_name") or ""
+            )
             if len(self._names) > _NAMES:
                 del self._names[next(iter(self._names))]
         return self._names[user]
@@ -200,7 +275,11 @@ def _kind(channel: str, named: str = "") -> ChatKind:
 
 def _command(text: str) -> str:
     """Slack keeps words with a slash to itself: `!stop` is `/stop`."""
-    name = text[1:].split(maxsplit=1)[0].lower() if text[:1] == "!" and text[1:].strip() else ""
+    name = (
+        text[1:].split(maxsplit=1)[0].lower()
+        if text[:1] == "!" and text[1:].strip()
+        else ""
+    )
     if any(one.name == name for one in COMMANDS):
         return f"/{text[1:]}"
     return text
@@ -209,6 +288,12 @@ def _command(text: str) -> str:
 def _attachment(one: dict[str, Any]) -> Attachment:
     media = str(one.get("mimetype", ""))
     kinds: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
-    kind: FileKind = "voice" if one.get("subtype") == "slack_audio" else kinds.get(media.partition("/")[0], "file")
+    kind: FileKind = (
+        "voice"
+        if one.get("subtype") == "slack_audio"
+        else kinds.get(media.partition("/")[0], "file")
+    )
     address = str(one.get("url_private_download") or one.get("url_private") or "")
-    return Attachment(kind, address, str(one.get("name") or ""), media, int(one.get("size") or 0))
+    return Attachment(
+        kind, address, str(one.get("name") or ""), media, int(one.get("size") or 0)
+    )

@@ -5,7 +5,9 @@ import re
 
 from hermes.surfaces.gateway.adapters.telegram_html import telegram_html
 
-_TAG = re.compile(r'<(?P<end>/?)(?P<name>pre|code|a|b|i|s)(?: class="[^"]*"| href="(?P<href>[^"]*)")?>')
+_TAG = re.compile(
+    r'<(?P<end>/?)(?P<name>pre|code|a|b|i|s)(?: class="[^"]*"| href="(?P<href>[^"]*)")?>'
+)
 _BLOCK = re.compile(r"<pre>(?:<code[^>]*>)?(.*?)(?:</code>)?</pre>", re.DOTALL)
 _QUOTE = re.compile(r"<blockquote>(.*?)</blockquote>", re.DOTALL)
 _MARKS = {"b": "*", "i": "_", "s": "~", "code": "`"}
@@ -16,7 +18,9 @@ def mrkdwn(markdown: str) -> str:
     """Markdown in Slack's marks. The few tags of Telegram lie between: properly nested, and escaped as Slack wants it,
     so that nothing in the text can call people or the whole channel."""
     text = telegram_html(markdown)
-    text = _QUOTE.sub(lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text)
+    text = _QUOTE.sub(
+        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
+    )
     return _TAG.sub(_mark, _BLOCK.sub(r"```\n\1\n```", text))
 
 
@@ -25,13 +29,22 @@ def _mark(found: re.Match[str]) -> str:
         return _MARKS.get(found["name"], "")
     if found["end"]:
         return ">"
-    address = found["href"].replace("&quot;", "%22").replace("&#x27;", "%27").replace("|", "%7C")
+    address = (
+        found["href"]
+        .replace("&quot;", "%22")
+        .replace("&#x27;", "%27")
+        .replace("|", "%7C")
+    )
     return f"<{address}|"
 
 
 def size(markdown: str) -> int:
     """How long it is at most, as Slack counts: it counts what was escaped."""
-    return len(markdown) + 4 * markdown.count("&") + 3 * (markdown.count("<") + markdown.count(">"))
+    return (
+        len(markdown)
+        + 4 * markdown.count("&")
+        + 3 * (markdown.count("<") + markdown.count(">"))
+    )
 
 
 def plain(text: str, me: str) -> str:

@@ -55,9 +55,13 @@ class Telegram(Adapter):
     """One bot."""
 
     name = "telegram"
-    limits = Limits(text=4096, size=utf16, edit_every=1.2, file_bytes=20_000_000, typing=5.0)
+    limits = Limits(
+        text=4096, size=utf16, edit_every=1.2, file_bytes=20_000_000, typing=5.0
+    )
 
-    def __init__(self, token: str, settings: TelegramSettings, listener: Listener) -> None:
+    def __init__(
+        self, token: str, settings: TelegramSettings, listener: Listener
+    ) -> None:
         self._token = token
         self._settings = settings
         self._listener = listener
@@ -68,7 +72,9 @@ class Telegram(Adapter):
     async def run(self, inlet: Inlet) -> None:
         """Receives until it is cancelled."""
         self._me = await self._api.call("getMe")
-        commands = [{"command": one.name, "description": one.summary} for one in COMMANDS]
+        commands = [
+            {"command": one.name, "description": one.summary} for one in COMMANDS
+        ]
         await self._api.call("setMyCommands", {"commands": commands})
         if self._settings.webhook_url:
             await self._serve(inlet)
@@ -79,9 +85,15 @@ class Telegram(Adapter):
         while True:
             asked = {"offset": offset, "timeout": _POLL, "allowed_updates": _KINDS}
             updates = await self._api.poll("getUpdates", asked, _POLL + _SLACK)
-            messages = [found for update in updates if (found := self._inbound(update)) is not None]
+            messages = [
+                found
+                for update in updates
+                if (found := self._inbound(update)) is not None
+            ]
             await asyncio.gather(*(inlet.receive(one) for one in messages))
-            offset = max([offset, *(update["update_id"] + 1 for update in updates)])  # only now it is acknowledged
+            offset = max(
+                [offset, *(update["update_id"] + 1 for update in updates)]
+            )  # only now it is acknowledged
 
     @override
     async def close(self) -> None:
@@ -113,7 +125,10 @@ class Telegram(Adapter):
     @override
     async def told(self, inbound: Inbound, note: str) -> None:
         try:
-            await self._api.call("answerCallbackQuery", {"callback_query_id": inbound.ref, "text": note[:200]})
+            await self._api.call(
+                "answerCallbackQuery",
+                {"callback_query_id": inbound.ref, "text": note[:200]},
+            )
         except Refused:
             return  # pressed too long ago: nobody waits for the note any more
 
@@ -131,7 +146,9 @@ class Telegram(Adapter):
 
         async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
             headers = dict(scope["headers"])
-            given = headers.get(b"x-telegram-bot-api-secret-token", b"").decode("latin-1")
+            given = headers.get(b"x-telegram-bot-api-secret-token", b"").decode(
+                "latin-1"
+            )
             if not hmac.compare_digest(given.encode(), secret.encode()):
                 await answer(send, 403, b"")
                 return
@@ -143,7 +160,10 @@ class Telegram(Adapter):
         await self._listener.add(_PATH, application)
         try:
             url = self._settings.webhook_url
-            await self._api.call("setWebhook", {"url": url, "secret_token": secret, "allowed_updates": _KINDS})
+            await self._api.call(
+                "setWebhook",
+                {"url": url, "secret_token": secret, "allowed_updates": _KINDS},
+            )
             await inlet.connected(f"@{self._me.get('username', '?')}")
             await gone.wait()
         finally:
@@ -170,7 +190,9 @@ class Telegram(Adapter):
         return Inbound(
             id=name,
             chat=_chat(message),
-            person=_person(message.get("from") or {}, anonymous="sender_chat" in message),
+            person=_person(
+                message.get("from") or {}, anonymous="sender_chat" in message
+            ),
             text=text,
             attachments=_attachments(message),
             addressed=addressed,
@@ -185,23 +207,35 @@ class Telegram(Adapter):
         mine = f"@{self._me.get('username', '')}"
         mentioned = re.compile(rf"{re.escape(mine)}\b", re.IGNORECASE)
         replied = (message.get("reply_to_message") or {}).get("from") or {}
-        addressed = bool(mentioned.search(text)) or replied.get("id") == self._me.get("id")
+        addressed = bool(mentioned.search(text)) or replied.get("id") == self._me.get(
+            "id"
+        )
         return mentioned.sub("", text).strip(), addressed
 
-    async def _write(self, method: str, place: dict[str, Any], out: Outbound) -> dict[str, Any]:
+    async def _write(
+        self, method: str, place: dict[str, Any], out: Outbound
+    ) -> dict[str, Any]:
         """Sends or changes text; as plain text when Telegram can't read our tags."""
         ending = " ▌" if out.unfinished else ""
         body = place | _keyboard(out) | {"link_preview_options": {"is_disabled": True}}
         try:
-            return await self._api.call(method, body | {"text": telegram_html(out.text) + ending, "parse_mode": "HTML"})
+            return await self._api.call(
+                method,
+                body | {"text": telegram_html(out.text) + ending, "parse_mode": "HTML"},
+            )
         except Refused as error:
-            if "parse entities" not in error.message and "message is too long" not in error.message:
+            if (
+                "parse entities" not in error.message
+                and "message is too long" not in error.message
+            ):
                 raise
         return await self._api.call(method, body | {"text": out.text + ending})
 
     async def _upload(self, chat: Chat, file: OutgoingFile) -> dict[str, Any]:
         size = (await asyncio.to_thread(file.path.stat)).st_size
-        kind: FileKind = "file" if file.kind == "image" and size > _PHOTO_BYTES else file.kind
+        kind: FileKind = (
+            "file" if file.kind == "image" and size > _PHOTO_BYTES else file.kind
+        )
         method, field = _UPLOADS[kind]
         place = {name: str(value) for name, value in _place(chat).items()}
         return await self._api.upload(method, place, field, file)
@@ -216,22 +250,48 @@ def _update(body: bytes) -> dict[str, Any]:
 
 def _chat(message: dict[str, Any]) -> Chat:
     chat = message["chat"]
-    thread = str(message.get("message_thread_id", "")) if message.get("is_topic_message") else ""
-    kind = "direct" if chat.get("type") == "private" else "channel" if chat.get("type") == "channel" else "group"
+    thread = (
+        str(message.get("message_thread_id", ""))
+        if message.get("is_topic_message")
+        else ""
+    )
+    kind = (
+        "direct"
+        if chat.get("type") == "private"
+        else "channel"
+        if chat.get("type") == "channel"
+        else "group"
+    )
     return Chat("telegram", str(chat["id"]), kind, thread, str(chat.get("title", "")))
 
 
 def _person(sender: dict[str, Any], *, anonymous: bool = False) -> Person:
     """A group's anonymous administrator is nobody in particular."""
-    name = " ".join(filter(None, (sender.get("first_name"), sender.get("last_name")))) or sender.get("username", "")
-    return Person(str(sender.get("id", "")), str(name), verified=bool(sender.get("id")) and not anonymous)
+    name = " ".join(
+        filter(None, (sender.get("first_name"), sender.get("last_name")))
+    ) or sender.get("username", "")
+    return Person(
+        str(sender.get("id", "")),
+        str(name),
+        verified=bool(sender.get("id")) and not anonymous,
+    )
 
 
 def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
     found: list[Attachment] = []
     if photos := message.get("photo"):
-        largest = max(photos, key=lambda one: one.get("width", 0) * one.get("height", 0))
-        found.append(Attachment("image", largest["file_id"], "", "image/jpeg", int(largest.get("file_size") or 0)))
+        largest = max(
+            photos, key=lambda one: one.get("width", 0) * one.get("height", 0)
+        )
+        found.append(
+            Attachment(
+                "image",
+                largest["file_id"],
+                "",
+                "image/jpeg",
+                int(largest.get("file_size") or 0),
+            )
+        )
     kinds: tuple[FileKind, ...] = ("voice", "audio", "video")
     named: list[tuple[str, FileKind]] = [
         *((kind, kind) for kind in kinds),
@@ -242,8 +302,14 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
         if one := message.get(field):
             media = str(one.get("mime_type", ""))
             size = int(one.get("file_size") or 0)
-            seen: FileKind = "image" if kind == "file" and media.startswith("image/") else kind
-            found.append(Attachment(seen, one["file_id"], str(one.get("file_name", "")), media, size))
+            seen: FileKind = (
+                "image" if kind == "file" and media.startswith("image/") else kind
+            )
+            found.append(
+                Attachment(
+                    seen, one["file_id"], str(one.get("file_name", "")), media, size
+                )
+            )
     return tuple(found)
 
 
@@ -252,7 +318,12 @@ def _told(message: dict[str, Any]) -> str:
     match message:
         case {"sticker": {"emoji": str(emoji)}} | {"dice": {"emoji": str(emoji)}}:
             return emoji
-        case {"location": {"latitude": float() | int() as north, "longitude": float() | int() as east}}:
+        case {
+            "location": {
+                "latitude": float() | int() as north,
+                "longitude": float() | int() as east,
+            }
+        }:
             return f"[place: {north}, {east}]"
         case {"contact": {"first_name": str(name), "phone_number": str(number)}}:
             return f"[contact: {name}, {number}]"
@@ -263,17 +334,27 @@ def _told(message: dict[str, Any]) -> str:
 
 
 def _place(chat: Chat) -> dict[str, Any]:
-    return {"chat_id": chat.id} | ({"message_thread_id": int(chat.thread)} if chat.thread else {})
+    return {"chat_id": chat.id} | (
+        {"message_thread_id": int(chat.thread)} if chat.thread else {}
+    )
 
 
 def _reply(out: Outbound) -> dict[str, Any]:
     if not out.reply_to.isdigit():
         return {}
-    return {"reply_parameters": {"message_id": int(out.reply_to), "allow_sending_without_reply": True}}
+    return {
+        "reply_parameters": {
+            "message_id": int(out.reply_to),
+            "allow_sending_without_reply": True,
+        }
+    }
 
 
 def _keyboard(out: Outbound) -> dict[str, Any]:
     if not out.buttons:
         return {}
-    rows = [[{"text": button.label, "callback_data": button.data} for button in row] for row in out.buttons]
+    rows = [
+        [{"text": button.label, "callback_data": button.data} for button in row]
+        for row in out.buttons
+    ]
     return {"reply_markup": {"inline_keyboard": rows}}

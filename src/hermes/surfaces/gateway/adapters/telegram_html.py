@@ -10,7 +10,9 @@ _RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
 _QUOTE = re.compile(r"^ {0,3}>\s?")
 _TABLE = re.compile(r"^\s*\|.*\|\s*$")
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.+?)(?<!`)\1(?!`)")
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\(\s*<?(https?://[^\s<>\"]+?|tg://[^\s<>\"]+?|mailto:[^\s<>\"]+?)>?\s*\)")
+_LINK = re.compile(
+    r"!?\[([^\]\n]*)\]\(\s*<?(https?://[^\s<>\"]+?|tg://[^\s<>\"]+?|mailto:[^\s<>\"]+?)>?\s*\)"
+)
 _STYLES = (
     (re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*"), "b"),
     (re.compile(r"(?<!\w)__(?=\S)(.+?)(?<=\S)__(?!\w)"), "b"),
@@ -52,7 +54,9 @@ def _block(lines: list[str], place: int, out: list[str]) -> int:
     return place + 1
 
 
-def _code_block(lines: list[str], place: int, fence: re.Match[str], out: list[str]) -> int:
+def _code_block(
+    lines: list[str], place: int, fence: re.Match[str], out: list[str]
+) -> int:
     marks, end = fence["marks"], place + 1
     while end < len(lines):
         closing = lines[end].strip()
@@ -61,7 +65,11 @@ def _code_block(lines: list[str], place: int, fence: re.Match[str], out: list[st
         end += 1
     code = html.escape("\n".join(lines[place + 1 : end]), quote=False)
     language = fence["language"]
-    inside = f'<code class="language-{html.escape(language)}">{code}</code>' if language else code
+    inside = (
+        f'<code class="language-{html.escape(language)}">{code}</code>'
+        if language
+        else code
+    )
     out.append(f"<pre>{inside}</pre>" if code.strip() else "")
     return end + 1
 

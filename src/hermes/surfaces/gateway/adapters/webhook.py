@@ -68,22 +68,34 @@ def build(house: House) -> "Webhook":
     """From the settings."""
     secret = house.secrets.require(_SECRET)
     if len(secret) < _SHORTEST:
-        raise Refused(f"{_SECRET} is too short to be a secret.", hint="Make one with: openssl rand -hex 32")
+        raise Refused(
+            f"{_SECRET} is too short to be a secret.",
+            hint="Make one with: openssl rand -hex 32",
+        )
     return Webhook(secret, house.app.settings.gateway.webhook, house.listener)
 
 
 def sign(secret: str, timestamp: str, body: bytes) -> str:
     """The signature of a request or a callback."""
-    return "sha256=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return (
+        "sha256="
+        + hmac.new(
+            secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256
+        ).hexdigest()
+    )
 
 
 class Webhook(Adapter):
     """Whoever has the secret is who they say they are: name them in `gateway.allow` as `webhook:NAME`."""
 
     name = "webhook"
-    limits = Limits(text=1_000_000, edit=False, buttons=False, file_bytes=0, typing=0.0, whole=True)
+    limits = Limits(
+        text=1_000_000, edit=False, buttons=False, file_bytes=0, typing=0.0, whole=True
+    )
 
-    def __init__(self, secret: str, settings: GatewayWebhook, listener: Listener) -> None:
+    def __init__(
+        self, secret: str, settings: GatewayWebhook, listener: Listener
+    ) -> None:
         self._secret = secret
         self._settings = settings
         self._listener = listener
@@ -134,9 +146,13 @@ class Webhook(Adapter):
             "x-hermes-signature": sign(self._secret, timestamp, body),
         }
         try:
-            answered = await self._client.post(self._settings.callback_url, content=body, headers=headers)
+            answered = await self._client.post(
+                self._settings.callback_url, content=body, headers=headers
+            )
         except httpx2.HTTPError as error:
-            raise Unreachable(f"the callback did not answer ({type(error).__name__})") from None
+            raise Unreachable(
+                f"the callback did not answer ({type(error).__name__})"
+            ) from None
         if answered.status_code >= 500 or answered.status_code in {408, 425, 429}:
             raise Unreachable(f"the callback answered {answered.status_code}")
         if answered.status_code >= 400:
@@ -144,13 +160,18 @@ class Webhook(Adapter):
 
     async def _serve(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """The boundary of a request. What is wrong with one is told only to whoever has signed it."""
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
         body = await read_body(receive, _BODY) if scope["method"] == "POST" else b""
         if scope["method"] != "POST" or body is None:
             await answer(send, 405 if body is not None else 413, b"")
             return
         if not self._is_ours(headers, body):
-            await answer(send, 401, b'{"error": "the signature or its time is wrong"}', _JSON)
+            await answer(
+                send, 401, b'{"error": "the signature or its time is wrong"}', _JSON
+            )
             return
         try:
             said = read_json(body, Said)
@@ -163,7 +184,9 @@ class Webhook(Adapter):
     def _is_ours(self, headers: Mapping[str, str], body: bytes) -> bool:
         timestamp = headers.get("x-hermes-timestamp", "")
         wanted = sign(self._secret, timestamp, body)
-        fits = hmac.compare_digest(headers.get("x-hermes-signature", "").encode(), wanted.encode())
+        fits = hmac.compare_digest(
+            headers.get("x-hermes-signature", "").encode(), wanted.encode()
+        )
         return (
             fits
             and timestamp.isdecimal()
@@ -174,18 +197,29 @@ class Webhook(Adapter):
     async def _take(self, said: Said, signature: str) -> tuple[int, dict[str, Any]]:
         assert self._inlet is not None, "it was not run"  # noqa: S101
         name = said.id or signature
-        inbound = Inbound(id=name, chat=Chat("webhook", said.chat), person=Person(said.person), text=said.text)
+        inbound = Inbound(
+            id=name,
+            chat=Chat("webhook", said.chat),
+            person=Person(said.person),
+            text=said.text,
+        )
         if not said.wait:
             return self._told(await self._inlet.receive(inbound), said.chat)
         waiting = _Waiting(asyncio.get_running_loop().create_future())
-        if self._waiting.setdefault(name, waiting) is not waiting:  # the first still waits
+        if (
+            self._waiting.setdefault(name, waiting) is not waiting
+        ):  # the first still waits
             return self._told("repeated", said.chat)
         try:
             if (receipt := await self._inlet.receive(inbound)) != "taken":
                 return self._told(receipt, said.chat)
             reply = await asyncio.wait_for(waiting.reply, self._settings.reply_timeout)
         except TimeoutError:
-            return 202, {"accepted": True, "chat": said.chat, "note": "still working; the reply was not waited for"}
+            return 202, {
+                "accepted": True,
+                "chat": said.chat,
+                "note": "still working; the reply was not waited for",
+            }
         finally:
             del self._waiting[name]
         return 200, {"chat": said.chat, "reply": reply}
@@ -195,6 +229,8 @@ class Webhook(Adapter):
             case "taken":
                 return 202, {"accepted": True, "chat": chat}
             case "repeated":
-                return 409, {"error": "this request came before; it was not acted on again"}
+                return 409, {
+                    "error": "this request came before; it was not acted on again"
+                }
             case "refused":
                 return 403, {"error": "this person is not let in; see gateway.allow"}

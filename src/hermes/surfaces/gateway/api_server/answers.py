@@ -20,8 +20,14 @@ def failure(end: End) -> ApiError | None:
     if end.reason in _FINISH:
         return None
     if end.reason == "budget":
-        return ApiError(429, end.detail or "A cap of the budget is reached.", code="insufficient_quota")
-    return ApiError(502, end.detail or f"The turn ended: {end.reason}.", code=f"turn_{end.reason}")
+        return ApiError(
+            429,
+            end.detail or "A cap of the budget is reached.",
+            code="insufficient_quota",
+        )
+    return ApiError(
+        502, end.detail or f"The turn ended: {end.reason}.", code=f"turn_{end.reason}"
+    )
 
 
 def _finish(end: End) -> str:
@@ -39,13 +45,26 @@ class ChatAnswer:
 
     def __init__(self, asked: Asked, name: str, created: float) -> None:
         self._asked = asked
-        self._base = {"id": f"chatcmpl-{name}", "created": int(created), "model": asked.model}
+        self._base = {
+            "id": f"chatcmpl-{name}",
+            "created": int(created),
+            "model": asked.model,
+        }
 
     def whole(self, text: str, end: End) -> dict[str, Any]:
         """The answer in one piece."""
         message = {"role": "assistant", "content": text, "refusal": None}
-        choice = {"index": 0, "message": message, "finish_reason": _finish(end), "logprobs": None}
-        return self._base | {"object": "chat.completion", "choices": [choice], "usage": _chat_usage(end.usage)}
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": _finish(end),
+            "logprobs": None,
+        }
+        return self._base | {
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": _chat_usage(end.usage),
+        }
 
     def begin(self) -> Iterator[bytes]:
         yield self._chunk({"role": "assistant", "content": ""})
@@ -58,7 +77,12 @@ class ChatAnswer:
         yield self._chunk({}, _finish(end))
         if self._asked.include_usage:
             yield event(
-                self._base | {"object": "chat.completion.chunk", "choices": [], "usage": _chat_usage(end.usage)}
+                self._base
+                | {
+                    "object": "chat.completion.chunk",
+                    "choices": [],
+                    "usage": _chat_usage(end.usage),
+                }
             )
         yield DONE
 
@@ -68,8 +92,13 @@ class ChatAnswer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        data: dict[str, Any] = self._base | {"object": "chat.completion.chunk", "choices": [choice]}
-        if self._asked.include_usage:  # it comes with the last one; the others say that they have none
+        data: dict[str, Any] = self._base | {
+            "object": "chat.completion.chunk",
+            "choices": [choice],
+        }
+        if (
+            self._asked.include_usage
+        ):  # it comes with the last one; the others say that they have none
             data["usage"] = None
         return event(data)
 
@@ -86,23 +115,39 @@ class ResponseAnswer:
     def whole(self, text: str, end: End) -> dict[str, Any]:
         """The answer in one piece."""
         status = "incomplete" if end.cut else "completed"
-        details = {"incomplete_details": {"reason": "max_output_tokens"}} if end.cut else {}
+        details = (
+            {"incomplete_details": {"reason": "max_output_tokens"}} if end.cut else {}
+        )
         return self._response(status, [self._item(text, status)], end.usage) | details
 
     def begin(self) -> Iterator[bytes]:
         for kind in ("response.created", "response.in_progress"):
             yield self._event(kind, response=self._response("in_progress", [], None))
-        yield self._event("response.output_item.added", output_index=0, item=self._item("", "in_progress"))
-        yield self._event("response.content_part.added", **self._place(), part=_part(""))
+        yield self._event(
+            "response.output_item.added",
+            output_index=0,
+            item=self._item("", "in_progress"),
+        )
+        yield self._event(
+            "response.content_part.added", **self._place(), part=_part("")
+        )
 
     def more(self, text: str) -> Iterator[bytes]:
-        yield self._event("response.output_text.delta", **self._place(), delta=text, logprobs=[])
+        yield self._event(
+            "response.output_text.delta", **self._place(), delta=text, logprobs=[]
+        )
 
     def end(self, text: str, end: End) -> Iterator[bytes]:
-        yield self._event("response.output_text.done", **self._place(), text=text, logprobs=[])
-        yield self._event("response.content_part.done", **self._place(), part=_part(text))
+        yield self._event(
+            "response.output_text.done", **self._place(), text=text, logprobs=[]
+        )
+        yield self._event(
+            "response.content_part.done", **self._place(), part=_part(text)
+        )
         status = "incomplete" if end.cut else "completed"
-        yield self._event("response.output_item.done", output_index=0, item=self._item(text, status))
+        yield self._event(
+            "response.output_item.done", output_index=0, item=self._item(text, status)
+        )
         yield self._event(f"response.{status}", response=self.whole(text, end))
 
     def failed(self, error: ApiError) -> Iterator[bytes]:
@@ -133,9 +178,17 @@ class ResponseAnswer:
 
     def _item(self, text: str, status: str) -> dict[str, Any]:
         content = [_part(text)] if status != "in_progress" else []
-        return {"id": self._item_id, "type": "message", "role": "assistant", "status": status, "content": content}
+        return {
+            "id": self._item_id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": content,
+        }
 
-    def _response(self, status: str, output: list[dict[str, Any]], usage: Usage | None) -> dict[str, Any]:
+    def _response(
+        self, status: str, output: list[dict[str, Any]], usage: Usage | None
+    ) -> dict[str, Any]:
         asked = self._asked
         return {
             "id": self._name,

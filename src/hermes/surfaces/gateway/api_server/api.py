@@ -14,10 +14,32 @@ from hermes.app import App
 from hermes.app.staff import Place, Staff
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets
-from hermes.surfaces.gateway.api_server.answers import ALIVE, ChatAnswer, ResponseAnswer, failure
-from hermes.surfaces.gateway.api_server.asked import DEFAULT_MODEL, Asked, ChatBody, ResponseBody, pictures_of
-from hermes.surfaces.gateway.api_server.conversations import SURFACE, Conversation, Conversations, response_id
-from hermes.surfaces.gateway.api_server.door import ApiError, Message, Send, refuse, require
+from hermes.surfaces.gateway.api_server.answers import (
+    ALIVE,
+    ChatAnswer,
+    ResponseAnswer,
+    failure,
+)
+from hermes.surfaces.gateway.api_server.asked import (
+    DEFAULT_MODEL,
+    Asked,
+    ChatBody,
+    ResponseBody,
+    pictures_of,
+)
+from hermes.surfaces.gateway.api_server.conversations import (
+    SURFACE,
+    Conversation,
+    Conversations,
+    response_id,
+)
+from hermes.surfaces.gateway.api_server.door import (
+    ApiError,
+    Message,
+    Send,
+    refuse,
+    require,
+)
 from hermes.surfaces.gateway.api_server.keys import Key
 from hermes.surfaces.gateway.api_server.turns import End, Listening, Piece, turn_of
 from hermes.surfaces.web.request_json import Unreadable, read_json
@@ -44,10 +66,17 @@ class Api:
         self._models: dict[str, str] = {}
         # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.staff = Staff(app, secrets, SURFACE, lambda session: Place(self._models.get(session, ""), attended=False))
+        self.staff = Staff(
+            app,
+            secrets,
+            SURFACE,
+            lambda session: Place(self._models.get(session, ""), attended=False),
+        )
         self.staff.use(approvals=app.settings.api.approvals)
         folder = app.settings.api.folder
-        self._conversations = Conversations(app, Path(folder).expanduser() if folder else Path.home() / "hermes")
+        self._conversations = Conversations(
+            app, Path(folder).expanduser() if folder else Path.home() / "hermes"
+        )
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
         """The boundary of a request: whatever goes wrong is an error in OpenAI's shape."""
@@ -67,11 +96,15 @@ class Api:
             refusal = ApiError(500, in_sentences(error), code="hermes_error")
         except Exception:
             log.exception("a request to %s failed", scope["path"])
-            refusal = ApiError(500, "Something unexpected went wrong; the log of Hermes says what.")
+            refusal = ApiError(
+                500, "Something unexpected went wrong; the log of Hermes says what."
+            )
         if refusal is None:
             return
         if begun:  # too late for another answer: the stream ends without its end, which clients notice
-            log.warning("an answer to %s was cut off: %s", scope["path"], refusal.message)
+            log.warning(
+                "an answer to %s was cut off: %s", scope["path"], refusal.message
+            )
             return
         await refuse(refusal, send)
 
@@ -94,7 +127,9 @@ class Api:
         if method == "GET" and path.startswith("/v1/responses/"):
             return self._look_up
         if any(known == path for _, known in routes):
-            raise ApiError(405, f"{method} is not possible here.", code="method_not_allowed")
+            raise ApiError(
+                405, f"{method} is not possible here.", code="method_not_allowed"
+            )
         raise ApiError(404, f"There is nothing at {path}.", code="not_found")
 
     # Models
@@ -114,11 +149,20 @@ class Api:
         require(scope, "models")
         name = scope["path"].removeprefix("/v1/models/")
         if name not in await asyncio.to_thread(self._names):
-            raise ApiError(404, f"There is no model {name!r}.", code="model_not_found", param="model")
+            raise ApiError(
+                404,
+                f"There is no model {name!r}.",
+                code="model_not_found",
+                param="model",
+            )
         await _reply(send, _model(name))
 
     def _names(self) -> list[str]:
-        return list(dict.fromkeys((DEFAULT_MODEL, *(choice.name for choice in self.staff.choices()))))
+        return list(
+            dict.fromkeys(
+                (DEFAULT_MODEL, *(choice.name for choice in self.staff.choices()))
+            )
+        )
 
     # Answers
 
@@ -140,7 +184,11 @@ class Api:
         name = scope["path"].removeprefix("/v1/responses/")
         session, seq = await asyncio.to_thread(self._conversations.response, key, name)
         text, end = await asyncio.to_thread(turn_of, self._app, session, seq)
-        answer = ResponseAnswer(Asked(model=self._models.get(session) or DEFAULT_MODEL, messages=()), name, 0)
+        answer = ResponseAnswer(
+            Asked(model=self._models.get(session) or DEFAULT_MODEL, messages=()),
+            name,
+            0,
+        )
         if end is None:
             await _reply(send, answer.unfinished(), _marks(session))
         elif (error := failure(end)) is not None:
@@ -148,24 +196,46 @@ class Api:
         else:
             await _reply(send, answer.whole(text, end), _marks(session))
 
-    async def _answer(self, key: Key, asked: Asked, kind: type[Answer], receive: Any, send: Send) -> None:
-        if asked.model != DEFAULT_MODEL and asked.model not in await asyncio.to_thread(self._names):
+    async def _answer(
+        self, key: Key, asked: Asked, kind: type[Answer], receive: Any, send: Send
+    ) -> None:
+        if asked.model != DEFAULT_MODEL and asked.model not in await asyncio.to_thread(
+            self._names
+        ):
             hint = f"There is no model {asked.model!r}. GET /v1/models lists them; {DEFAULT_MODEL!r} is the usual one."
             raise ApiError(404, hint, code="model_not_found", param="model")
         images = await asyncio.to_thread(pictures_of, asked.now, self._app.home)
         place = await self._conversations.find(key, asked)
         self._give(place.session, "" if asked.model == DEFAULT_MODEL else asked.model)
         service = self.staff.service(place.session)
-        engine = self.staff.agent(place.session).describe(place.session).engine  # says what is wrong with the settings
-        listening = Listening(self._app, service, place.session, show_tools=self._app.settings.api.show_tools)
+        engine = (
+            self.staff.agent(place.session).describe(place.session).engine
+        )  # says what is wrong with the settings
+        listening = Listening(
+            self._app,
+            service,
+            place.session,
+            show_tools=self._app.settings.api.show_tools,
+        )
         gone = asyncio.ensure_future(_gone(receive))
         lock = self._locks.setdefault(place.session, asyncio.Lock())
         try:
-            async with lock, aclosing(_until(gone, listening.submit(_words(asked, place), images))) as pieces:
+            async with (
+                lock,
+                aclosing(
+                    _until(gone, listening.submit(_words(asked, place), images))
+                ) as pieces,
+            ):
                 await anext(pieces)
-                made = kind(asked, response_id(place.session, listening.seq), self._app.clock.now())
+                made = kind(
+                    asked,
+                    response_id(place.session, listening.seq),
+                    self._app.clock.now(),
+                )
                 marks = _marks(place.session, engine)
-                text = await (_stream if asked.stream else _whole)(made, pieces, marks, send)
+                text = await (_stream if asked.stream else _whole)(
+                    made, pieces, marks, send
+                )
             self._conversations.remember(key, asked, text, place.session)
         except _Left:
             log.info("the client of session %s went away", place.session)
@@ -198,11 +268,17 @@ async def _whole(made: Answer, pieces: Pieces, marks: Marks, send: Send) -> str:
 
 
 async def _stream(made: Answer, pieces: Pieces, marks: Marks, send: Send) -> str:
-    headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store"), *marks]
+    headers = [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        *marks,
+    ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def put(*chunks: bytes) -> None:
-        await send({"type": "http.response.body", "body": b"".join(chunks), "more_body": True})
+        await send(
+            {"type": "http.response.body", "body": b"".join(chunks), "more_body": True}
+        )
 
     text = ""
     await put(*made.begin())
@@ -265,25 +341,43 @@ async def _read(receive: Any, kind: type[_T]) -> _T:
 
 def _marks(session: str, engine: str = "") -> Marks:
     """Headers that say which session answers, and which engine runs it."""
-    return [(name.encode(), value.encode()) for name, value in ((SESSION, session), (ENGINE, engine)) if value]
+    return [
+        (name.encode(), value.encode())
+        for name, value in ((SESSION, session), (ENGINE, engine))
+        if value
+    ]
 
 
 async def _reply(send: Send, data: Any, marks: Marks = ()) -> None:
-    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store"), *marks]
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"cache-control", b"no-store"),
+        *marks,
+    ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": msgspec.json.encode(data)})
 
 
 def _header(scope: Any) -> str:
-    values = [value for name, value in scope["headers"] if name.lower() == SESSION.encode()]
+    values = [
+        value for name, value in scope["headers"] if name.lower() == SESSION.encode()
+    ]
     return values[0].decode("latin-1").strip() if len(values) == 1 else ""
 
 
 def _words(asked: Asked, place: Conversation) -> str:
     """What the session is told: the application's wishes when it begins, and what the user says."""
     text = "\n\n".join(one.text for one in asked.now)
-    wishes = asked.system if place.fresh or asked.system != place.system else asked.instructions
-    return f"[Instructions of the application]\n{wishes}\n\n[The user]\n{text}" if wishes else text
+    wishes = (
+        asked.system
+        if place.fresh or asked.system != place.system
+        else asked.instructions
+    )
+    return (
+        f"[Instructions of the application]\n{wishes}\n\n[The user]\n{text}"
+        if wishes
+        else text
+    )
 
 
 def _model(name: str) -> dict[str, Any]:

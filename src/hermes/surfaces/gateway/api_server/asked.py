@@ -14,7 +14,12 @@ from hermes.surfaces.gateway.api_server.door import ApiError
 DEFAULT_MODEL = "hermes"
 """The model of the settings, whatever that is."""
 
-_KINDS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+_KINDS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
 _MOST_PICTURE = 20_000_000
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
@@ -55,12 +60,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def system(self) -> str:
         """What the application wants of the model."""
-        texts = [self.instructions, *(one.text for one in self.messages if one.role == "system")]
+        texts = [
+            self.instructions,
+            *(one.text for one in self.messages if one.role == "system"),
+        ]
         return "\n\n".join(text for text in texts if text.strip())
 
     @property
     def _last(self) -> int:
-        answers = [number for number, one in enumerate(self.messages, 1) if one.role == "assistant"]
+        answers = [
+            number
+            for number, one in enumerate(self.messages, 1)
+            if one.role == "assistant"
+        ]
         return answers[-1] if answers else 0
 
 
@@ -105,7 +117,9 @@ class ChatBody(msgspec.Struct):
         _refuse_tools(self.tools or self.functions)
         _refuse_format(self.response_format, "response_format")
         if self.n not in (None, 1):
-            raise ApiError(400, "Hermes gives one answer.", code="unsupported_value", param="n")
+            raise ApiError(
+                400, "Hermes gives one answer.", code="unsupported_value", param="n"
+            )
         metadata = self.metadata or {}
         messages = _messages(self.messages)
         told = any(one.role == "assistant" for one in messages)
@@ -114,8 +128,13 @@ class ChatBody(msgspec.Struct):
             model=self.model,
             messages=messages,
             stream=bool(self.stream),
-            include_usage=bool(self.stream_options and self.stream_options.include_usage),
-            conversation=header or metadata.get("session", "") or metadata.get("conversation", "") or user,
+            include_usage=bool(
+                self.stream_options and self.stream_options.include_usage
+            ),
+            conversation=header
+            or metadata.get("session", "")
+            or metadata.get("conversation", "")
+            or user,
             metadata=metadata,
         )
 
@@ -140,18 +159,38 @@ class ResponseBody(msgspec.Struct):
         _refuse_tools(self.tools)
         _refuse_format(self.text.format if self.text else None, "text.format")
         if self.background:
-            raise ApiError(400, "There are no background responses.", code="unsupported_value", param="background")
+            raise ApiError(
+                400,
+                "There are no background responses.",
+                code="unsupported_value",
+                param="background",
+            )
         metadata = self.metadata or {}
-        named = self.conversation.id if isinstance(self.conversation, _Conversation) else self.conversation or ""
+        named = (
+            self.conversation.id
+            if isinstance(self.conversation, _Conversation)
+            else self.conversation or ""
+        )
         if named and self.previous_response_id:
-            raise ApiError(400, "Name a conversation or a previous response, not both.", param="conversation")
-        words = [_Message("user", self.input)] if isinstance(self.input, str) else self.input
+            raise ApiError(
+                400,
+                "Name a conversation or a previous response, not both.",
+                param="conversation",
+            )
+        words = (
+            [_Message("user", self.input)]
+            if isinstance(self.input, str)
+            else self.input
+        )
         return Asked(
             model=self.model,
             messages=_messages(words),
             stream=bool(self.stream),
             include_usage=True,
-            conversation=header or named or metadata.get("session", "") or metadata.get("conversation", ""),
+            conversation=header
+            or named
+            or metadata.get("session", "")
+            or metadata.get("conversation", ""),
             previous=self.previous_response_id or "",
             instructions=self.instructions or "",
             metadata=metadata,
@@ -160,10 +199,21 @@ class ResponseBody(msgspec.Struct):
 
 def _messages(given: list[_Message]) -> tuple[Said, ...]:
     found = tuple(_said(one, number) for number, one in enumerate(given))
-    if not found or found[-1].role == "assistant" or not any(one.role == "user" for one in found):
-        raise ApiError(400, "The last message has to be the user's.", code="invalid_value", param="messages")
+    if (
+        not found
+        or found[-1].role == "assistant"
+        or not any(one.role == "user" for one in found)
+    ):
+        raise ApiError(
+            400,
+            "The last message has to be the user's.",
+            code="invalid_value",
+            param="messages",
+        )
     if not (found[-1].text.strip() or found[-1].pictures):
-        raise ApiError(400, "The last message is empty.", code="invalid_value", param="messages")
+        raise ApiError(
+            400, "The last message is empty.", code="invalid_value", param="messages"
+        )
     return found
 
 
@@ -171,7 +221,11 @@ def _said(message: _Message, number: int) -> Said:
     role = {"developer": "system"}.get(message.role, message.role)
     if message.type != "message" or role not in ("system", "user", "assistant"):
         what = message.type if message.type != "message" else message.role
-        raise ApiError(400, f"{what!r} is not taken: tools are run by Hermes itself.", param=f"messages[{number}]")
+        raise ApiError(
+            400,
+            f"{what!r} is not taken: tools are run by Hermes itself.",
+            param=f"messages[{number}]",
+        )
     if message.content is None or isinstance(message.content, str):
         return Said(role, message.content or "")  # type: ignore[arg-type]
     texts: list[str] = []
@@ -180,11 +234,18 @@ def _said(message: _Message, number: int) -> Said:
         match part:
             case {"type": "text" | "input_text" | "output_text" | "refusal", **rest}:
                 texts.append(str(rest.get("text") or rest.get("refusal") or ""))
-            case {"type": "image_url", "image_url": {"url": str(url)}} | {"type": "input_image", "image_url": str(url)}:
+            case {"type": "image_url", "image_url": {"url": str(url)}} | {
+                "type": "input_image",
+                "image_url": str(url),
+            }:
                 pictures.append(url)
             case _:
                 what = part.get("type")
-                raise ApiError(400, f"Content of type {what!r} is not taken.", param=f"messages[{number}].content")
+                raise ApiError(
+                    400,
+                    f"Content of type {what!r} is not taken.",
+                    param=f"messages[{number}].content",
+                )
     return Said(role, "\n".join(texts), tuple(pictures))  # type: ignore[arg-type]
 
 
@@ -211,12 +272,22 @@ def _picture(url: str, home: Home) -> Image:
         return Image(source=url, media_type="image/*")
     head, _, data = url.partition(",")
     kind = head.removeprefix("data:").removesuffix(";base64")
-    if not head.startswith("data:") or kind not in _KINDS or not head.endswith(";base64"):
-        raise ApiError(400, "A picture is an https address, or data:image/png;base64,...", param="image_url")
+    if (
+        not head.startswith("data:")
+        or kind not in _KINDS
+        or not head.endswith(";base64")
+    ):
+        raise ApiError(
+            400,
+            "A picture is an https address, or data:image/png;base64,...",
+            param="image_url",
+        )
     try:
         content = base64.b64decode(data, validate=True)
     except ValueError as error:
-        raise ApiError(400, "The picture is not valid base64.", param="image_url") from error
+        raise ApiError(
+            400, "The picture is not valid base64.", param="image_url"
+        ) from error
     if len(content) > _MOST_PICTURE:
         raise ApiError(400, "The picture is too large.", param="image_url")
     folder = home.cache / "api"

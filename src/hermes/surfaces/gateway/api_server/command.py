@@ -28,25 +28,55 @@ _DAY = 86_400.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    parser.add_argument("--host", metavar="ADDRESS", help="listen here; the setting api.host otherwise")
-    parser.add_argument("--port", metavar="NUMBER", type=int, help="listen on this port; 0 for any")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=type(parser))
+    parser.add_argument(
+        "--host", metavar="ADDRESS", help="listen here; the setting api.host otherwise"
+    )
+    parser.add_argument(
+        "--port", metavar="NUMBER", type=int, help="listen on this port; 0 for any"
+    )
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=type(parser)
+    )
     add_key_action(actions)
 
 
-def add_key_action(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_key_action(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
     """`key add|list|remove`, for this command and for `hermes gateway`."""
-    key = actions.add_parser("key", help="make, list and remove keys", description="Make, list and remove keys.")
+    key = actions.add_parser(
+        "key",
+        help="make, list and remove keys",
+        description="Make, list and remove keys.",
+    )
     doing = key.add_subparsers(dest="doing", metavar="ACTION", parser_class=type(key))
-    add = doing.add_parser("add", help="make a key and show it, once", description="Make a key and show it, once.")
+    add = doing.add_parser(
+        "add",
+        help="make a key and show it, once",
+        description="Make a key and show it, once.",
+    )
     add.add_argument("name", metavar="NAME", help="what it is for")
     add.add_argument(
-        "--scope", metavar="SCOPE", action="append", default=[], help=f"what it may do: {', '.join(SCOPES)}"
+        "--scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help=f"what it may do: {', '.join(SCOPES)}",
     )
-    add.add_argument("--days", metavar="NUMBER", type=float, default=0.0, help="good for so long; for ever otherwise")
-    listed = doing.add_parser("list", help="list the keys", description="List the keys.")
+    add.add_argument(
+        "--days",
+        metavar="NUMBER",
+        type=float,
+        default=0.0,
+        help="good for so long; for ever otherwise",
+    )
+    listed = doing.add_parser(
+        "list", help="list the keys", description="List the keys."
+    )
     listed.add_argument("--json", action="store_true", help="print JSON")
-    remove = doing.add_parser("remove", help="make a key void", description="Make a key void.")
+    remove = doing.add_parser(
+        "remove", help="make a key void", description="Make a key void."
+    )
     remove.add_argument("key", metavar="KEY", help="its id or its name")
 
 
@@ -60,8 +90,12 @@ def run_keys(args: argparse.Namespace, home: Home) -> int:
     keys = ApiKeys(home, build(load(home=home), home).clock.now)
     match args.doing:
         case "add":
-            made, text = keys.add(args.name, _scopes(args.scope), seconds=_seconds(args.days))
-            print(f"{text}\n\nThis is the only time it is shown. It may: {', '.join(made.scopes)}.")
+            made, text = keys.add(
+                args.name, _scopes(args.scope), seconds=_seconds(args.days)
+            )
+            print(
+                f"{text}\n\nThis is the only time it is shown. It may: {', '.join(made.scopes)}."
+            )
         case "remove":
             gone = keys.remove(args.key)
             print(f"The key {gone.name} ({gone.id}) is void.")
@@ -73,7 +107,10 @@ def run_keys(args: argparse.Namespace, home: Home) -> int:
 def _scopes(wanted: list[str]) -> tuple[Scope, ...]:
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown:
-        raise UsageError(f"There is no scope {unknown[0]!r}.", hint=f"There are: {', '.join(SCOPES)}.")
+        raise UsageError(
+            f"There is no scope {unknown[0]!r}.",
+            hint=f"There are: {', '.join(SCOPES)}.",
+        )
     return tuple(scope for scope in SCOPES if scope in wanted) or DEFAULT
 
 
@@ -87,13 +124,25 @@ def _list(keys: list[Key], *, as_json: bool) -> None:
     from hermes.surfaces.terminal.text import one_line, stdout_screen, table
 
     if as_json:
-        rows = [{name: value for name, value in msgspec.to_builtins(key).items() if name != "digest"} for key in keys]
-        print(msgspec.json.format(msgspec.json.encode({"keys": rows}), indent=2).decode())
+        rows = [
+            {
+                name: value
+                for name, value in msgspec.to_builtins(key).items()
+                if name != "digest"
+            }
+            for key in keys
+        ]
+        print(
+            msgspec.json.format(msgspec.json.encode({"keys": rows}), indent=2).decode()
+        )
         return
     if not keys:
         print("There are no keys yet. Make one: hermes api key add NAME")
         return
-    rows = [("KEY", "NAME", "MAY"), *((key.id, one_line(key.name), ", ".join(key.scopes)) for key in keys)]
+    rows = [
+        ("KEY", "NAME", "MAY"),
+        *((key.id, one_line(key.name), ", ".join(key.scopes)) for key in keys),
+    ]
     for number, line in enumerate(table(rows)):
         print(line if number else stdout_screen().style.bold(line))
 
@@ -105,7 +154,9 @@ def _serve(args: argparse.Namespace, home: Home) -> int:
         section = msgspec.structs.replace(section, host=args.host)
     if args.port is not None:
         if not 0 <= args.port <= 65535:
-            raise UsageError(f"There is no port {args.port}.", hint="0 to 65535 are possible.")
+            raise UsageError(
+                f"There is no port {args.port}.", hint="0 to 65535 are possible."
+            )
         section = msgspec.structs.replace(section, port=args.port)
     with build(msgspec.structs.replace(settings, api=section), home) as app:
         asyncio.run(_until_stopped(app, load_secrets(home=home)))

@@ -42,7 +42,9 @@ class Conversations:
         self._app = app
         self._folder = folder
         self._answers: OrderedDict[str, tuple[str, str]] = OrderedDict()
-        self._choosing = asyncio.Lock()  # two requests that name the same new conversation begin it once
+        self._choosing = (
+            asyncio.Lock()
+        )  # two requests that name the same new conversation begin it once
 
     async def find(self, key: Key, asked: Asked) -> Conversation:
         """The session of a request; a new one has in it what was said before."""
@@ -51,14 +53,20 @@ class Conversations:
 
     def _find(self, key: Key, asked: Asked) -> Conversation:
         if asked.previous:
-            return Conversation(self._after(key, asked.previous), fresh=False, lasting=True)
+            return Conversation(
+                self._after(key, asked.previous), fresh=False, lasting=True
+            )
         if asked.conversation:
             session = self._named(key, asked.conversation)
             fresh = not self._exists(session)
             if fresh:
                 self._begin(session, asked.before)
             return Conversation(session, fresh=fresh, lasting=True, system=asked.system)
-        known, system = self._answers.pop(_print(key, asked.before), ("", "")) if asked.before else ("", "")
+        known, system = (
+            self._answers.pop(_print(key, asked.before), ("", ""))
+            if asked.before
+            else ("", "")
+        )
         if known and self._exists(known):
             return Conversation(known, fresh=False, lasting=False, system=system)
         session = f"{_own(key)}{self._app.ids.session()}"
@@ -67,17 +75,28 @@ class Conversations:
 
     def remember(self, key: Key, asked: Asked, answer: str, session: str) -> None:
         """The client may go on by repeating all of this."""
-        self._answers[_print(key, (*asked.messages, Said("assistant", answer)))] = (session, asked.system)
+        self._answers[_print(key, (*asked.messages, Said("assistant", answer)))] = (
+            session,
+            asked.system,
+        )
         while len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
 
     def response(self, key: Key, name: str) -> tuple[str, int]:
         """The session of a response and the row of the words it answers."""
         session, _, seq = name.removeprefix(_RESPONSE).rpartition("_")
-        if not name.startswith(_RESPONSE) or not seq.isdecimal() or not self._may(key, session):
-            raise ApiError(404, f"There is no response {name!r}.", code="response_not_found")
+        if (
+            not name.startswith(_RESPONSE)
+            or not seq.isdecimal()
+            or not self._may(key, session)
+        ):
+            raise ApiError(
+                404, f"There is no response {name!r}.", code="response_not_found"
+            )
         if not self._exists(session):
-            raise ApiError(404, f"There is no response {name!r}.", code="response_not_found")
+            raise ApiError(
+                404, f"There is no response {name!r}.", code="response_not_found"
+            )
         return session, int(seq)
 
     def _after(self, key: Key, previous: str) -> str:
@@ -121,10 +140,14 @@ class Conversations:
             if one.role == "user":
                 words += self._app.record(session, UserMessage(text=one.text))
             elif one.role == "assistant" and words:
-                started = TurnStarted(inputs=tuple(row.seq for row in words), runtime="client")
+                started = TurnStarted(
+                    inputs=tuple(row.seq for row in words), runtime="client"
+                )
                 answer = AssistantMessage(text=one.text, provider="client")
                 turn = self._app.ids.turn()
-                self._app.record(session, started, answer, TurnEnded(reason="done"), turn=turn)
+                self._app.record(
+                    session, started, answer, TurnEnded(reason="done"), turn=turn
+                )
                 words = []
 
 

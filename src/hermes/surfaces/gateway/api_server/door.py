@@ -22,7 +22,12 @@ ASGIApp: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
 KEY = "hermes.key"
 """Where an ASGI scope holds the key of the request."""
 
-_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+}
 _TYPES |= {429: "rate_limit_error"}
 _OPEN = "/health"
 
@@ -30,7 +35,9 @@ _OPEN = "/health"
 class ApiError(Exception):
     """A refusal as a client of OpenAI expects it."""
 
-    def __init__(self, status: int, message: str, *, code: str = "", param: str | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, *, code: str = "", param: str | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
@@ -41,17 +48,31 @@ class ApiError(Exception):
     @property
     def body(self) -> dict[str, Any]:
         """In OpenAI's shape."""
-        kind = _TYPES.get(self.status, "api_error" if self.status >= 500 else "invalid_request_error")
+        kind = _TYPES.get(
+            self.status, "api_error" if self.status >= 500 else "invalid_request_error"
+        )
         if self.code == "insufficient_quota":
             kind = self.code
-        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+        return {
+            "error": {
+                "message": self.message,
+                "type": kind,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
 
 
 class Door:
     """Lets a request through with its key in the ASGI scope, or answers itself."""
 
     def __init__(
-        self, inner: ASGIApp, addresses: Addresses, keys: ApiKeys, secrets: Secrets, throttle: Throttle
+        self,
+        inner: ASGIApp,
+        addresses: Addresses,
+        keys: ApiKeys,
+        secrets: Secrets,
+        throttle: Throttle,
     ) -> None:
         self._inner = inner
         self._addresses = addresses
@@ -72,7 +93,10 @@ class Door:
             return
         except HermesError as error:  # such as keys that can't be read
             log.error("a request was refused: %s", in_sentences(error))  # noqa: TRY400 - no more to say
-            await refuse(ApiError(500, "Something is wrong here; the log of Hermes says what."), send)
+            await refuse(
+                ApiError(500, "Something is wrong here; the log of Hermes says what."),
+                send,
+            )
             return
         await self._inner(scope, receive, send)
 
@@ -80,34 +104,65 @@ class Door:
         """Against pages of others in a browser of this machine: by another name, or from another origin."""
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         if len(hosts) != 1 or not self._addresses.knows_host(hosts[0]):
-            raise ApiError(403, "This server does not go by that name. See api.public_urls.", code="unknown_host")
-        if len(origins) > 1 or (origins and not self._addresses.knows_origin(origins[0], hosts[0])):
-            raise ApiError(403, "A page from elsewhere may not do this.", code="unknown_origin")
-        if any(site not in ("same-origin", "none") for site in headers.get("sec-fetch-site", [])):
-            raise ApiError(403, "A page from elsewhere may not do this.", code="unknown_origin")
+            raise ApiError(
+                403,
+                "This server does not go by that name. See api.public_urls.",
+                code="unknown_host",
+            )
+        if len(origins) > 1 or (
+            origins and not self._addresses.knows_origin(origins[0], hosts[0])
+        ):
+            raise ApiError(
+                403, "A page from elsewhere may not do this.", code="unknown_origin"
+            )
+        if any(
+            site not in ("same-origin", "none")
+            for site in headers.get("sec-fetch-site", [])
+        ):
+            raise ApiError(
+                403, "A page from elsewhere may not do this.", code="unknown_origin"
+            )
 
     def _identify(self, headers: dict[str, list[str]]) -> Key:
         values = headers.get("authorization", [])
         kind, _, text = (values[0] if len(values) == 1 else "").partition(" ")
         if kind.lower() != "bearer" or not text.strip():
-            raise ApiError(401, "There is no key. Send it as: Authorization: Bearer ...", code="missing_api_key")
-        key = self._keys.check(text.strip()) or of_environment(self._secrets, text.strip())
+            raise ApiError(
+                401,
+                "There is no key. Send it as: Authorization: Bearer ...",
+                code="missing_api_key",
+            )
+        key = self._keys.check(text.strip()) or of_environment(
+            self._secrets, text.strip()
+        )
         if key is not None:
             return key
         wait = self._throttle.wait("key")
         self._throttle.failed("key")
         if wait or (wait := self._throttle.wait("key")):
-            error = ApiError(429, f"Too many wrong keys. Wait {wait:.0f} s.", code="too_many_failures")
+            error = ApiError(
+                429,
+                f"Too many wrong keys. Wait {wait:.0f} s.",
+                code="too_many_failures",
+            )
             error.wait = wait
             raise error
-        raise ApiError(401, "This key is not valid. Make one with: hermes api key add", code="invalid_api_key")
+        raise ApiError(
+            401,
+            "This key is not valid. Make one with: hermes api key add",
+            code="invalid_api_key",
+        )
 
 
 def require(scope: Any, need: Scope) -> Key:
     """The key of a request, if it may do this."""
     key: Key = scope[KEY]
     if need not in key.scopes:
-        raise ApiError(403, f"This key may not do that: it lacks the scope {need!r}.", code="missing_scope")
+        raise ApiError(
+            403,
+            f"This key may not do that: it lacks the scope {need!r}.",
+            code="missing_scope",
+        )
     return key
 
 
@@ -116,12 +171,16 @@ async def refuse(error: ApiError, send: Send) -> None:
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     if error.wait:
         headers.append((b"retry-after", str(max(1, round(error.wait))).encode()))
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send(
+        {"type": "http.response.start", "status": error.status, "headers": headers}
+    )
     await send({"type": "http.response.body", "body": msgspec.json.encode(error.body)})
 
 
 def _headers(scope: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        found.setdefault(name.decode("latin-1").lower(), []).append(
+            value.decode("latin-1")
+        )
     return found

@@ -50,11 +50,20 @@ class ApiKeys:
         self._known: list[Key] = []
         self._stamp = (0, 0)
 
-    def add(self, name: str, scopes: tuple[Scope, ...], *, seconds: float = 0.0) -> tuple[Key, str]:
+    def add(
+        self, name: str, scopes: tuple[Scope, ...], *, seconds: float = 0.0
+    ) -> tuple[Key, str]:
         """Makes a key; returns it with its text, which is nowhere else."""
         secret = secrets.token_urlsafe(32)
         now = self._clock()
-        made = Key(secrets.token_hex(4), name, _digest(secret), scopes, now, expires=now + seconds if seconds else 0.0)
+        made = Key(
+            secrets.token_hex(4),
+            name,
+            _digest(secret),
+            scopes,
+            now,
+            expires=now + seconds if seconds else 0.0,
+        )
         self._home.ensure(self._path.parent)
         with atomic.locked(self._path) as target:
             self._write(target, [*self._read(target), made])
@@ -63,7 +72,10 @@ class ApiKeys:
     def remove(self, which: str) -> Key:
         """Makes a key void, by its id or name."""
         if not self._path.exists():
-            raise UsageError(f"There is no key {which!r}.", hint="There are none yet: hermes api key add NAME")
+            raise UsageError(
+                f"There is no key {which!r}.",
+                hint="There are none yet: hermes api key add NAME",
+            )
         with atomic.locked(self._path) as target:
             keys = self._read(target)
             found = [key for key in keys if which in (key.id, key.name)]
@@ -99,7 +111,8 @@ class ApiKeys:
             return []
         except (OSError, msgspec.MsgspecError) as error:
             raise SettingsError(
-                f"The keys of the API can't be read: {path} ({error}).", hint="Remove the file, and make new keys."
+                f"The keys of the API can't be read: {path} ({error}).",
+                hint="Remove the file, and make new keys.",
             ) from error
 
     def _write(self, target: Path, keys: list[Key]) -> None:
@@ -109,7 +122,9 @@ class ApiKeys:
 def of_environment(secrets_: Secrets, text: str) -> Key | None:
     """The key that GATEWAY_API_KEY holds, if this is it."""
     wanted = secrets_.get(SECRET) or ""
-    if not wanted or not hmac.compare_digest(wanted.encode(), text.encode(errors="replace")):
+    if not wanted or not hmac.compare_digest(
+        wanted.encode(), text.encode(errors="replace")
+    ):
         return None
     return Key("env", SECRET, "", DEFAULT, 0.0)
 

@@ -39,8 +39,13 @@ class ApiServer:
         listener = listen(settings.host, settings.port, who="The API server", hint=hint)
         api = Api(self._app, self._secrets)
         try:
-            scheme, port = "https" if settings.tls_cert else "http", listener.getsockname()[1]
-            config = self._config(api, Addresses(scheme, settings.host, port, settings.public_urls))
+            scheme, port = (
+                "https" if settings.tls_cert else "http",
+                listener.getsockname()[1],
+            )
+            config = self._config(
+                api, Addresses(scheme, settings.host, port, settings.public_urls)
+            )
             server = Server(config, self._app.errors, "the API server")
             serving = asyncio.ensure_future(server.serve(sockets=[listener]))
             ready(_url(scheme, settings.host, port))
@@ -56,7 +61,13 @@ class ApiServer:
     def _config(self, api: Api, addresses: Addresses) -> uvicorn.Config:
         """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
         clock, settings = self._app.clock.now, self._app.settings.api
-        door = Door(api, addresses, ApiKeys(self._app.home, clock), self._secrets, Throttle(clock))
+        door = Door(
+            api,
+            addresses,
+            ApiKeys(self._app.home, clock),
+            self._secrets,
+            Throttle(clock),
+        )
         return uvicorn.Config(
             door,
             http=self.requests,
@@ -85,7 +96,9 @@ class ApiPart(Part):
     async def run(self, inlet: Inlet) -> None:
         """Until it is cancelled."""
         telling: list[asyncio.Future[None]] = []
-        await self._server.run(lambda url: telling.append(asyncio.ensure_future(inlet.connected(url))))
+        await self._server.run(
+            lambda url: telling.append(asyncio.ensure_future(inlet.connected(url)))
+        )
 
 
 def build(house: House) -> Part:
@@ -97,7 +110,10 @@ def require_safe(app: App) -> None:
     """Refuses to listen where others can reach it, unless nobody can listen in."""
     settings = app.settings.api
     if bool(settings.tls_cert) != bool(settings.tls_key):
-        raise SettingsError("A certificate and its key belong together.", hint="Set api.tls_cert and api.tls_key.")
+        raise SettingsError(
+            "A certificate and its key belong together.",
+            hint="Set api.tls_cert and api.tls_key.",
+        )
     require_certificate(settings.tls_cert, settings.tls_key, section="api")
     if is_loopback(settings.host):
         return
@@ -116,7 +132,10 @@ def require_safe(app: App) -> None:
 def require_key(app: App, secrets: Secrets) -> None:
     """Without a key nobody could use it; it is never open."""
     if not secrets.get(SECRET) and not ApiKeys(app.home, app.clock.now).all():
-        raise SettingsError("The API server has no key yet.", hint="Make one with: hermes api key add NAME")
+        raise SettingsError(
+            "The API server has no key yet.",
+            hint="Make one with: hermes api key add NAME",
+        )
 
 
 def _url(scheme: str, host: str, port: int) -> str:

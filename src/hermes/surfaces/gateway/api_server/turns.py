@@ -38,7 +38,9 @@ class End(msgspec.Struct, frozen=True):
 class Listening:
     """Follows the turn that answers one message."""
 
-    def __init__(self, app: App, service: SessionService, session: str, *, show_tools: bool) -> None:
+    def __init__(
+        self, app: App, service: SessionService, session: str, *, show_tools: bool
+    ) -> None:
         self._app = app
         self._service = service
         self._session = session
@@ -49,7 +51,9 @@ class Listening:
         self._cut = False
         self.seq = 0
 
-    async def submit(self, text: str, images: tuple[Image, ...]) -> AsyncGenerator[Piece | End]:
+    async def submit(
+        self, text: str, images: tuple[Image, ...]
+    ) -> AsyncGenerator[Piece | End]:
         """Hands the words over and follows what becomes of them; `seq` is set before the first piece."""
         async with self._app.bus.stream("agent.**", _BUFFER) as live:
             _, self.seq = await self._service.submit(self._session, text, images=images)
@@ -60,14 +64,18 @@ class Listening:
                 while True:
                     coming = coming or asyncio.ensure_future(anext(live))
                     waited = {coming, idle} if not idle.done() else {coming}
-                    done, _ = await asyncio.wait(waited, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED)
+                    done, _ = await asyncio.wait(
+                        waited, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED
+                    )
                     if coming in done:
                         for piece in self._take(coming.result()):
                             yield piece
                             if isinstance(piece, End):
                                 return
                         coming = None
-                    elif idle in done and isinstance(error := idle.exception(), HermesError):
+                    elif idle in done and isinstance(
+                        error := idle.exception(), HermesError
+                    ):
                         yield End("failed", error.message)
                         return
                     elif not done and idle.done():  # its end was not heard
@@ -104,10 +112,21 @@ class Listening:
                 found = [Piece(_remark(str(event["detail"])))]
             case "agent.tool.started" if self._show_tools:
                 self._said = True
-                found = [Piece(f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n")]
+                found = [
+                    Piece(
+                        f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n"
+                    )
+                ]
             case "agent.turn.ended":
                 usage = msgspec.convert(dict(event.get("usage") or {}), Usage)
-                found = [End(str(event["reason"]), str(event.get("detail", "")), usage, self._cut)]
+                found = [
+                    End(
+                        str(event["reason"]),
+                        str(event.get("detail", "")),
+                        usage,
+                        self._cut,
+                    )
+                ]
             case _:
                 pass
         return found
@@ -120,7 +139,9 @@ class Listening:
 
     def _whole(self, text: str) -> list[Piece | End]:
         """A message is complete: what was not streamed of it, as by another process, comes now."""
-        missing = text.removeprefix(self._message) if text.startswith(self._message) else ""
+        missing = (
+            text.removeprefix(self._message) if text.startswith(self._message) else ""
+        )
         found: list[Piece | End] = [self._more(missing)] if missing else []
         self._said = self._said or bool(self._message)
         self._message = ""
@@ -128,7 +149,9 @@ class Listening:
 
     def _looked_up(self) -> End:
         """How our turn ended by the log."""
-        return turn_of(self._app, self._session, self.seq)[1] or End("failed", "the session stopped without an answer")
+        return turn_of(self._app, self._session, self.seq)[1] or End(
+            "failed", "the session stopped without an answer"
+        )
 
 
 def _remark(detail: str) -> str:
@@ -152,5 +175,7 @@ def turn_of(app: App, session: str, seq: int) -> tuple[str, End | None]:
         elif isinstance(event, PictureReduced | PictureWithheld):
             texts.append(f"[{event.detail}]")
         elif isinstance(event, TurnEnded):
-            return "\n\n".join(texts), End(event.reason, event.detail, event.usage or Usage(), cut)
+            return "\n\n".join(texts), End(
+                event.reason, event.detail, event.usage or Usage(), cut
+            )
     return "\n\n".join(texts), None

@@ -11,7 +11,18 @@ import msgspec
 
 from hermes.surfaces.terminal.text import clean
 
-Kind: TypeAlias = Literal["text", "heading", "rule", "item", "quote", "table", "open", "code", "close", "blank"]
+Kind: TypeAlias = Literal[
+    "text",
+    "heading",
+    "rule",
+    "item",
+    "quote",
+    "table",
+    "open",
+    "code",
+    "close",
+    "blank",
+]
 
 _HEAD = 24  # characters of a table's head within which its first bar comes
 _LONGEST = 8_000  # characters of one paragraph or line; a longer one is cut, so that no text can hold up the screen
@@ -21,7 +32,9 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})")
 _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|$)")
 _QUOTE = re.compile(r" {0,3}> ?(.*)")
-_DELIMITER = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_DELIMITER = re.compile(
+    r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*"
+)
 
 _TEXT = re.compile(
     r"""[ ]* (?: [^\W\d_] | \*\*?[^\W_] | __?[^\W_] | `[^`] | \d+(?:[^\d.)]|[.)]\S) | ["'(\[<$@&!?…“‘„«] )""",
@@ -55,9 +68,17 @@ class Blocks:
         while len(self._partial) > _LONGEST:
             at = self._partial.rfind(" ", 1, _LONGEST)
             at = _LONGEST if at < 0 else at
-            head, self._partial = self._partial[:at], self._partial[at:].removeprefix(" ")
+            head, self._partial = (
+                self._partial[:at],
+                self._partial[at:].removeprefix(" "),
+            )
             done += self._line(head)
-        if self._open is not None and self._open.kind != "table" and not self._fence and self._item(self._so_far()):
+        if (
+            self._open is not None
+            and self._open.kind != "table"
+            and not self._fence
+            and self._item(self._so_far())
+        ):
             done += self._finish()  # the item that begins here ends it
         return done
 
@@ -65,11 +86,20 @@ class Blocks:
         """The paragraph or item that is being written, when whatever follows can only make it longer."""
         line = self._so_far()
         block = self._open
-        if self._fence or (block is not None and (block.kind not in {"text", "item"} or _heads_table(block.lines[0]))):
+        if self._fence or (
+            block is not None
+            and (block.kind not in {"text", "item"} or _heads_table(block.lines[0]))
+        ):
             return None
         if block is None:
-            return self._item(line) or (Block("text", (line.strip(),)) if _begins_text(line) else None)
-        return msgspec.structs.replace(block, lines=(*block.lines, line.strip())) if _goes_on(line) else block
+            return self._item(line) or (
+                Block("text", (line.strip(),)) if _begins_text(line) else None
+            )
+        return (
+            msgspec.structs.replace(block, lines=(*block.lines, line.strip()))
+            if _goes_on(line)
+            else block
+        )
 
     def _so_far(self) -> str:
         return clean(self._partial.removesuffix("\r").expandtabs(4))
@@ -78,7 +108,11 @@ class Blocks:
         """The item that a line which is not whole yet begins, if that is certain."""
         found = _ITEM.fullmatch(line)
         sure = found is not None and _goes_on(found[3] or "")
-        return Block("item", (found[3],), head=found[2], indent=len(found[1])) if found and sure else None
+        return (
+            Block("item", (found[3],), head=found[2], indent=len(found[1]))
+            if found and sure
+            else None
+        )
 
     def rest(self) -> list[Block]:
         """What is not finished yet, as if it ended here."""
@@ -132,7 +166,9 @@ class Blocks:
         if _RULE.fullmatch(line):
             return [Block("rule")]
         if found := _ITEM.fullmatch(line):
-            self._open = Block("item", (found[3] or "",), head=found[2], indent=len(found[1]))
+            self._open = Block(
+                "item", (found[3] or "",), head=found[2], indent=len(found[1])
+            )
         elif found := _QUOTE.fullmatch(line):
             self._open = Block("quote", (found[1],))
         else:
@@ -150,18 +186,31 @@ class Blocks:
         elif kind == "table":
             if "|" not in line:
                 return False
-        elif kind == "text" and len(block.lines) == 1 and _heads_table(block.lines[0]) and _DELIMITER.fullmatch(line):
+        elif (
+            kind == "text"
+            and len(block.lines) == 1
+            and _heads_table(block.lines[0])
+            and _DELIMITER.fullmatch(line)
+        ):
             kind = "table"
-        elif any(pattern.fullmatch(line) for pattern in (_HEADING, _RULE, _ITEM, _QUOTE)):
+        elif any(
+            pattern.fullmatch(line) for pattern in (_HEADING, _RULE, _ITEM, _QUOTE)
+        ):
             return False
         elif line.endswith("  "):
             text += "  "  # a hard line break
-        self._open = msgspec.structs.replace(block, kind=kind, lines=(*block.lines, text))
+        self._open = msgspec.structs.replace(
+            block, kind=kind, lines=(*block.lines, text)
+        )
         return True
 
     def _is_long(self) -> bool:
         block = self._open
-        return block is not None and block.kind != "table" and sum(map(len, block.lines)) > _LONGEST
+        return (
+            block is not None
+            and block.kind != "table"
+            and sum(map(len, block.lines)) > _LONGEST
+        )
 
     def _finish(self) -> list[Block]:
         block, self._open = self._open, None

@@ -2,7 +2,16 @@
 
 import re
 
-from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, ITALIC, STRIKE, UNDERLINE, Run, flow
+from hermes.surfaces.tui.rows import (
+    BOLD,
+    CYAN,
+    DIM,
+    ITALIC,
+    STRIKE,
+    UNDERLINE,
+    Run,
+    flow,
+)
 
 # Emphasis closes within 2,000 characters, so that no text takes long to read.
 _PATTERNS = (
@@ -18,7 +27,13 @@ _PATTERNS = (
 )
 _INLINE = re.compile("|".join(_PATTERNS))
 _OPENER = re.compile(r"[*`~<\\]|!?\[|!$|(?<!\w)_")
-_EMPHASIS = {"bold": BOLD, "bold_": BOLD, "italic": ITALIC, "italic_": ITALIC, "strike": STRIKE}
+_EMPHASIS = {
+    "bold": BOLD,
+    "bold_": BOLD,
+    "italic": ITALIC,
+    "italic_": ITALIC,
+    "strike": STRIKE,
+}
 
 
 def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
@@ -57,10 +72,20 @@ def row_offsets(text: str, room: int, *, marked: bool = False) -> list[int | Non
         at = found.end()
     runs += [(text[at:], f"@{at}")] if at < len(text) else []
     offsets: list[int | None] = []
-    passed: dict[str, int] = {}  # characters of a run, without blanks, that stand in rows before
+    passed: dict[
+        str, int
+    ] = {}  # characters of a run, without blanks, that stand in rows before
     for row in flow(runs, room):
-        offset = _nth(text, int(row[0][1][1:]), passed.get(row[0][1], 0)) if row and row[0][1] else None
-        offsets.append(offset if offset is not None and text[offset : offset + 1] not in ("_", "*") else None)
+        offset = (
+            _nth(text, int(row[0][1][1:]), passed.get(row[0][1], 0))
+            if row and row[0][1]
+            else None
+        )
+        offsets.append(
+            offset
+            if offset is not None and text[offset : offset + 1] not in ("_", "*")
+            else None
+        )
         for part, name in row:
             passed[name] = passed.get(name, 0) + len(part) - part.count(" ")
     return offsets

@@ -47,9 +47,17 @@ class Markdown:
 
     def feed(self, text: str, columns: int) -> list[Row]:
         """Takes more text; the rows that will never change again."""
-        rows = [row for block in self._blocks.feed(text) for row in self._draw(block, columns)]
+        rows = [
+            row
+            for block in self._blocks.feed(text)
+            for row in self._draw(block, columns)
+        ]
         begun = self._blocks.begun()
-        fixed = self._settled(begun, columns) if begun and self._has_grown(begun, columns) else []
+        fixed = (
+            self._settled(begun, columns)
+            if begun and self._has_grown(begun, columns)
+            else []
+        )
         if fixed:
             rows += [()] * (self._gap and not self._given) + fixed
             if not self._given or self._given[-1][0] != columns:
@@ -62,16 +70,27 @@ class Markdown:
     def rest(self, columns: int, most: int = 0) -> list[Row]:
         """The rows of what is not finished yet; of a long table only as many as `most` asks for, from its end."""
         self._most = most
-        before = self._drawn, self._gap, self._code, self._given, self._looked, self._anchor
+        before = (
+            self._drawn,
+            self._gap,
+            self._code,
+            self._given,
+            self._looked,
+            self._anchor,
+        )
         blocks = [block for block in self._blocks.rest() if block.kind != "close"]
         rows = [row for block in blocks for row in self._plainly(block, columns)]
-        self._drawn, self._gap, self._code, self._given, self._looked, self._anchor = before
+        self._drawn, self._gap, self._code, self._given, self._looked, self._anchor = (
+            before
+        )
         self._most = 0
         return rows
 
     def end(self, columns: int) -> list[Row]:
         """The text is over: everything that is left."""
-        return [row for block in self._blocks.end() for row in self._draw(block, columns)]
+        return [
+            row for block in self._blocks.end() for row in self._draw(block, columns)
+        ]
 
     def _plainly(self, block: Block, columns: int) -> Iterator[Row]:
         """A line of code is coloured once, when it is whole."""
@@ -103,7 +122,11 @@ class Markdown:
         """More rows of a block that is being written which can't change: all but the last, up to an open mark."""
         *before, last = _parts(block)
         is_here = self._anchor is not None and len(self._anchor.parts) == len(before)
-        known = self._anchor.text if self._anchor and is_here and self._is_anchored([*before, last], columns) else ""
+        known = (
+            self._anchor.text
+            if self._anchor and is_here and self._is_anchored([*before, last], columns)
+            else ""
+        )
         lines = (*(f"{part}  " for part in before), known + settled(last[len(known) :]))
         return self._left(msgspec.structs.replace(block, lines=lines), columns)[:-1]
 
@@ -113,14 +136,23 @@ class Markdown:
             return None
         parts, given = tuple(_parts(block)), self._given[0][1]
         found = self._anchor if self._is_anchored(parts, columns) else None
-        at, text, rows = (len(found.parts), found.text, found.rows) if found else (0, "", 0)
+        at, text, rows = (
+            (len(found.parts), found.text, found.rows) if found else (0, "", 0)
+        )
         room = max(columns - self._lead_width(block), 8)
         while at < len(parts):
             offsets = row_offsets(parts[at][len(text) :], room, marked=self._marked)
-            whole = at < len(parts) - 1 and rows + len(offsets) <= given  # up to a hard break
+            whole = (
+                at < len(parts) - 1 and rows + len(offsets) <= given
+            )  # up to a hard break
             for number, offset in enumerate(offsets):
                 if not whole and offset is not None and 0 < rows + number <= given:
-                    found = _Anchor(columns, parts[:at], parts[at][: len(text) + offset], rows + number)
+                    found = _Anchor(
+                        columns,
+                        parts[:at],
+                        parts[at][: len(text) + offset],
+                        rows + number,
+                    )
             if not whole:
                 break
             at, text, rows = at + 1, "", rows + len(offsets)
@@ -129,9 +161,15 @@ class Markdown:
     def _is_anchored(self, parts: Sequence[str], columns: int) -> bool:
         """Whether the anchor belongs to this block, as wide as it is drawn now."""
         anchor = self._anchor
-        if anchor is None or anchor.columns != columns or len(parts) <= len(anchor.parts):
+        if (
+            anchor is None
+            or anchor.columns != columns
+            or len(parts) <= len(anchor.parts)
+        ):
             return False
-        return tuple(parts[: len(anchor.parts)]) == anchor.parts and parts[len(anchor.parts)].startswith(anchor.text)
+        return tuple(parts[: len(anchor.parts)]) == anchor.parts and parts[
+            len(anchor.parts)
+        ].startswith(anchor.text)
 
     def _lead_width(self, block: Block) -> int:
         """Cells before each row of a paragraph or an item."""
@@ -148,7 +186,10 @@ class Markdown:
             rows = list(self._anchored(block, anchor))[given[0][1] - anchor.rows :]
         else:
             rows = list(self._rows(block, given[0][0]))[given[0][1] :]
-        for width, count in [*given[1:], *([(columns, 0)] if given[-1][0] != columns else [])]:
+        for width, count in [
+            *given[1:],
+            *([(columns, 0)] if given[-1][0] != columns else []),
+        ]:
             runs = [run for row in rows for run in (*row, (" ", ""))]
             rows = list(flow(runs, width))[count:] if runs else []
         return rows
@@ -165,10 +206,19 @@ class Markdown:
         match block.kind:
             case "heading":
                 look = f"{BOLD};{UNDERLINE}" if block.head == "#" else BOLD
-                text = f"{block.head} {block.lines[0]}" if self._marked else block.lines[0]
+                text = (
+                    f"{block.head} {block.lines[0]}" if self._marked else block.lines[0]
+                )
                 yield from flow(self._parse(text, look), columns)
             case "rule":
-                yield (("-" * min(columns, 40) if self._ascii else "─" * min(columns, 40), DIM),)
+                yield (
+                    (
+                        "-" * min(columns, 40)
+                        if self._ascii
+                        else "─" * min(columns, 40),
+                        DIM,
+                    ),
+                )
             case "open":
                 self._code = Highlighter(block.head.lower())
                 yield ((self._fence(block.head), DIM),)
@@ -184,7 +234,9 @@ class Markdown:
             case "quote":
                 lines = block.lines[-self._most :] if self._most else block.lines
                 shown = msgspec.structs.replace(block, lines=lines)
-                yield from self._led(shown, [("| " if self._ascii else "▏ ", DIM)], [], columns)
+                yield from self._led(
+                    shown, [("| " if self._ascii else "▏ ", DIM)], [], columns
+                )
             case _:
                 yield from self._led(block, [], [], columns)
 
@@ -194,7 +246,10 @@ class Markdown:
             return Table(lines, marked=self._marked, ascii_only=self._ascii)
         table, known = self._table, self._tabled
         if table is None or len(known) >= len(lines) or lines[: len(known)] != known:
-            table, known = Table(lines[:2], marked=self._marked, ascii_only=self._ascii), lines[:2]
+            table, known = (
+                Table(lines[:2], marked=self._marked, ascii_only=self._ascii),
+                lines[:2],
+            )
         for line in lines[len(known) : -1]:
             table.add(line)
         self._table, self._tabled = table, lines[:-1]
@@ -204,7 +259,12 @@ class Markdown:
         pad, mark, text = self._item_lead(block)
         lines = (text, *block.lines[1:])
         first = [(pad, ""), (f"{mark} ", CYAN)]
-        yield from self._led(Block("item", lines), first, [(" " * (len(pad) + len(mark) + 1), "")], columns)
+        yield from self._led(
+            Block("item", lines),
+            first,
+            [(" " * (len(pad) + len(mark) + 1), "")],
+            columns,
+        )
 
     def _item_lead(self, block: Block) -> tuple[str, str, str]:
         """The indentation and the mark of an item, and its first line without it."""
@@ -216,7 +276,9 @@ class Markdown:
             mark, text = box.strip(), text[4:]
         return " " * min(block.indent, _NESTED), mark, text
 
-    def _led(self, block: Block, first: list[Run], later: list[Run], columns: int) -> Iterator[Row]:
+    def _led(
+        self, block: Block, first: list[Run], later: list[Run], columns: int
+    ) -> Iterator[Row]:
         """Rows behind a mark; a line that ends with two blanks ends its row."""
         lead = first
         room = max(columns - sum(len(text) for text, _ in first), 8)

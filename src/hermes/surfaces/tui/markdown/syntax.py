@@ -2,7 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, Row, Run
+from hermes.surfaces.tui.rows import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    MAGENTA,
+    RED,
+    YELLOW,
+    Row,
+    Run,
+)
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -52,7 +62,11 @@ class Highlighter:
         for at, token, value in self._lexer.get_tokens_unprocessed(code):
             last = token
             if at + len(value) > start:
-                runs += [(part, _look(token)) for part in [value[max(0, start - at) :].replace("\n", "")] if part]
+                runs += [
+                    (part, _look(token))
+                    for part in [value[max(0, start - at) :].replace("\n", "")]
+                    if part
+                ]
         self._before.append(text)
         closed = "String" not in str(last) and "Comment" not in str(last)
         least = _INDENTED if text.startswith((" ", "\t")) else _CONTEXT
@@ -73,11 +87,20 @@ def _find(language: str) -> "Lexer | None":
     from pygments.util import ClassNotFound
 
     try:
-        return get_lexer_by_name(language, **({"startinline": True} if language == "php" else {}))
+        return get_lexer_by_name(
+            language, **({"startinline": True} if language == "php" else {})
+        )
     except ClassNotFound:
         return None
 
 
 def _look(token: object) -> str:
     name = str(token).removeprefix("Token.")
-    return next((look for known, look in _LOOKS if name == known or name.startswith(known + ".")), "")
+    return next(
+        (
+            look
+            for known, look in _LOOKS
+            if name == known or name.startswith(known + ".")
+        ),
+        "",
+    )

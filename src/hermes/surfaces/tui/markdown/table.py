@@ -39,9 +39,14 @@ class Table:
 
     def __init__(self, lines: Sequence[str], *, marked: bool, ascii_only: bool) -> None:
         self._marked = marked
-        self._bar, self._line, self._cross = ("|", "-", "+") if ascii_only else ("│", "─", "┼")
+        self._bar, self._line, self._cross = (
+            ("|", "-", "+") if ascii_only else ("│", "─", "┼")
+        )
         names, aligned = map(_cells, lines[:2])
-        self._right = [mark.strip().endswith(":") and not mark.strip().startswith(":") for mark in aligned]
+        self._right = [
+            mark.strip().endswith(":") and not mark.strip().startswith(":")
+            for mark in aligned
+        ]
         self._right += [False] * (len(names) - len(self._right))
         self._names = [self._parse(name, BOLD) for name in names]
         self._sizes = [max(1, width(plain(name))) for name in self._names]
@@ -55,7 +60,10 @@ class Table:
         count = len(self._names)
         row = [self._parse(cell, "") for cell in (*_cells(line), *[""] * count)[:count]]
         self._rows.append(row)
-        self._sizes = [max(size, width(plain(cell))) for size, cell in zip(self._sizes, row, strict=True)]
+        self._sizes = [
+            max(size, width(plain(cell)))
+            for size, cell in zip(self._sizes, row, strict=True)
+        ]
 
     def ahead(self, line: str) -> Self:
         """The table as it would be with one more row."""
@@ -75,7 +83,12 @@ class Table:
         if len(shown) == len(self._rows):
             yield from self._line_of(self._names, widths)
             lines = (self._line * size for size in widths)
-            yield ((self._line + f"{self._line}{self._cross}{self._line}".join(lines), DIM),)
+            yield (
+                (
+                    self._line + f"{self._line}{self._cross}{self._line}".join(lines),
+                    DIM,
+                ),
+            )
         drawn = self._drawn.at(widths)
         for number, row in enumerate(shown, len(self._rows) - len(shown)):
             if number not in drawn:
@@ -93,18 +106,26 @@ class Table:
         if sum(least) > room:
             return None
         while sum(widths) > room:
-            widest = max(range(len(widths)), key=lambda index: widths[index] - least[index])
+            widest = max(
+                range(len(widths)), key=lambda index: widths[index] - least[index]
+            )
             widths[widest] -= 1
         return widths
 
-    def _line_of(self, row: Sequence[Sequence[Run]], widths: Sequence[int]) -> Iterator[Row]:
-        broken = [list(flow(list(cell), size)) for cell, size in zip(row, widths, strict=True)]
+    def _line_of(
+        self, row: Sequence[Sequence[Run]], widths: Sequence[int]
+    ) -> Iterator[Row]:
+        broken = [
+            list(flow(list(cell), size)) for cell, size in zip(row, widths, strict=True)
+        ]
         for parts in zip_longest(*broken, fillvalue=()):
             line: list[Run] = [(" ", "")]
             for index, (part, size) in enumerate(zip(parts, widths, strict=True)):
                 blank = " " * (size - width(plain(part)))
                 line += [(f" {self._bar} ", DIM)] if index else []
-                line += [(blank, ""), *part] if self._right[index] else [*part, (blank, "")]
+                line += (
+                    [(blank, ""), *part] if self._right[index] else [*part, (blank, "")]
+                )
             yield _trimmed(line)
 
     def _records(self, rows: Sequence[list[list[Run]]], columns: int) -> Iterator[Row]:

@@ -27,11 +27,19 @@ async def model(chat: "Chat", name: str) -> None:
         route = choose_model(chat.app, Question(model=name), may_ask=False)
         if force.strip() != "force":
             secrets = load_secrets(home=chat.app.home)
-            found = await checked_name(route, chat.app.settings, secrets, force=f"/model {name} force")
+            found = await checked_name(
+                route, chat.app.settings, secrets, force=f"/model {name} force"
+            )
         await chat.reconfigure(model=name)
     now = chat.agent.describe(chat.session)
-    usual = "with its own model" if now.engine == "codex" else "(the first model that it lists)"
-    chat.view.say(f"{now.provider} {now.name or found or usual} answers. Another: /model NAME, or /model PROVIDER:NAME")
+    usual = (
+        "with its own model"
+        if now.engine == "codex"
+        else "(the first model that it lists)"
+    )
+    chat.view.say(
+        f"{now.provider} {now.name or found or usual} answers. Another: /model NAME, or /model PROVIDER:NAME"
+    )
 
 
 async def cost(chat: "Chat", _: str) -> None:
@@ -40,7 +48,9 @@ async def cost(chat: "Chat", _: str) -> None:
     tokens = sum(row.input_tokens + row.output_tokens for row in rows)
     amount = money(sum(row.cost_usd for row in rows)) or "$0"
     unpriced = sum(row.unpriced_calls for row in rows)
-    rest = f", and {count(unpriced, 'call')} whose price is not known" if unpriced else ""
+    rest = (
+        f", and {count(unpriced, 'call')} whose price is not known" if unpriced else ""
+    )
     calls = count(sum(row.calls for row in rows), "call")
     chat.view.say(f"{calls}, {count(tokens, 'token')}, {amount}{rest}")
 
@@ -53,7 +63,10 @@ async def status(chat: "Chat", _: str) -> None:
     rows = [
         ("session", info.id),
         ("title", one_line(info.title)),
-        ("model", f"{now.provider} {now.name or foot.model.removeprefix(now.provider).strip()}".rstrip()),
+        (
+            "model",
+            f"{now.provider} {now.name or foot.model.removeprefix(now.provider).strip()}".rstrip(),
+        ),
         ("engine", "codex" if now.engine == "codex" else "Hermes"),
         ("context", foot.filled()),
         ("cost", money(foot.cost)),
@@ -76,7 +89,9 @@ def _servers(chat: "Chat") -> str:
         return ""
     known = servers.status()
     failed = [one.name for one in known if one.state == "failed"]
-    return count(len(known), "server") + (f", failed: {', '.join(failed)}; see /mcp" if failed else "")
+    return count(len(known), "server") + (
+        f", failed: {', '.join(failed)}; see /mcp" if failed else ""
+    )
 
 
 async def context(chat: "Chat", _: str) -> None:

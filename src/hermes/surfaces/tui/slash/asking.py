@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from hermes.surfaces.terminal.question import Approvals
     from hermes.surfaces.tui.conversation import Chat
 
-_MODES: "dict[str, Approvals]" = {"ask": "ask", "auto-edit": "auto-edit", "full": "full"}
+_MODES: "dict[str, Approvals]" = {
+    "ask": "ask",
+    "auto-edit": "auto-edit",
+    "full": "full",
+}
 _SECONDS = 60.0
 
 
@@ -42,16 +46,22 @@ async def approvals(chat: "Chat", mode: str) -> None:
     """Tells what is asked about, or changes it for this chat."""
     if mode:
         if mode not in _MODES:
-            raise UsageError(f"There is no mode {mode!r}.", hint=f"One of: {', '.join(_MODES)}")
+            raise UsageError(
+                f"There is no mode {mode!r}.", hint=f"One of: {', '.join(_MODES)}"
+            )
         await chat.reconfigure(approvals=_MODES[mode])
     words = {
         "ask": "you are asked about every change to a file, and about commands that do more than work in this folder",
         "auto-edit": "files of this folder are changed without asking; commands as in ask",
         "full": "nothing is asked about but what can't be understood",
     }
-    chat.view.say(f"Approvals: {chat.approvals}; {words[chat.approvals]}. Another: /approvals ask|auto-edit|full")
+    chat.view.say(
+        f"Approvals: {chat.approvals}; {words[chat.approvals]}. Another: /approvals ask|auto-edit|full"
+    )
     if mode and chat.works and is_elsewhere(chat.app, chat.session):
-        chat.view.say("Another terminal or program is running this turn, with its own approval mode.")
+        chat.view.say(
+            "Another terminal or program is running this turn, with its own approval mode."
+        )
 
 
 async def config(chat: "Chat", rest: str) -> None:
@@ -78,14 +88,20 @@ async def hermes(chat: "Chat", *arguments: str) -> None:
     """Runs a command of `hermes` beside the chat and shows what it prints."""
     pipe, out = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *hermes_command(*arguments), stdin=pipe, stdout=out, stderr=asyncio.subprocess.STDOUT
+        *hermes_command(*arguments),
+        stdin=pipe,
+        stdout=out,
+        stderr=asyncio.subprocess.STDOUT,
     )
     try:
         printed, _ = await asyncio.wait_for(process.communicate(), _SECONDS)
     except TimeoutError:
         process.kill()
         await process.wait()
-        chat.view.say(f"`hermes {' '.join(arguments)}` took too long and was stopped.", alarming=True)
+        chat.view.say(
+            f"`hermes {' '.join(arguments)}` took too long and was stopped.",
+            alarming=True,
+        )
         return
     for line in clean(printed.decode("utf-8", "replace")).rstrip("\n").split("\n"):
         chat.screen.line(line)

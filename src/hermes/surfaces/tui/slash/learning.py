@@ -20,7 +20,9 @@ async def learn(chat: "Chat", _: str) -> None:
     if waiting:
         chat.decide(waiting)
     else:
-        chat.view.say("Nothing waits for your word. What was learned: /memory, /skills, hermes skills history")
+        chat.view.say(
+            "Nothing waits for your word. What was learned: /memory, /skills, hermes skills history"
+        )
 
 
 async def skills(chat: "Chat", _: str) -> None:
@@ -28,10 +30,14 @@ async def skills(chat: "Chat", _: str) -> None:
     commands = await asyncio.to_thread(chat.skills)
     width = min(max((len(command.name) for command in commands), default=0), 30) + 1
     for command in commands:
-        about = cut(one_line(command.description), max(chat.screen.columns - width - 3, 20))
+        about = cut(
+            one_line(command.description), max(chat.screen.columns - width - 3, 20)
+        )
         row = ((f"/{command.name:<{width}} ", BOLD), (about, DIM))
         chat.screen.line(painted(row, enabled=chat.screen.style.enabled))
-    chat.view.say("Words behind the name are the task: /NAME WORDS. More about them: hermes skills --help")
+    chat.view.say(
+        "Words behind the name are the task: /NAME WORDS. More about them: hermes skills --help"
+    )
 
 
 async def memory(chat: "Chat", _: str) -> None:

@@ -22,9 +22,15 @@ async def undo(chat: "Chat", words: str) -> None:
     if await chat.is_busy():
         return
     count, force = _read(words)
-    report = await asyncio.to_thread(_rewind(chat).undo, chat.session, turns=count, force=force)
+    report = await asyncio.to_thread(
+        _rewind(chat).undo, chat.session, turns=count, force=force
+    )
     turns = "The last turn is" if count == 1 else f"The last {count} turns are"
-    _tell(chat, report, f"{turns} taken back. /redo brings {'it' if count == 1 else 'them'} again.")
+    _tell(
+        chat,
+        report,
+        f"{turns} taken back. /redo brings {'it' if count == 1 else 'them'} again.",
+    )
     chat.screen.offer(typed_part(report.text))
 
 
@@ -52,7 +58,9 @@ async def diff(chat: "Chat", _: str) -> None:
     text = await asyncio.to_thread(_rewind(chat).diff, chat.session)
     lines = clean(text).rstrip("\n").split("\n") if text else []
     for line in lines[:_DIFF_LINES]:
-        look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], "" if line[:1] == " " else DIM)
+        look = {"+": GREEN, "-": RED, "@": CYAN}.get(
+            line[:1], "" if line[:1] == " " else DIM
+        )
         chat.screen.line(painted(((line, look),), enabled=chat.screen.style.enabled))
     if len(lines) > _DIFF_LINES:
         chat.view.say(f"... {plural(len(lines) - _DIFF_LINES, 'more line')}")
@@ -65,9 +73,13 @@ async def branch(chat: "Chat", count: str) -> None:
     if await chat.is_busy():
         return
     if count and not count.isdecimal():
-        raise UsageError("How many turns are left out? Give a number.", hint="/branch 2")
+        raise UsageError(
+            "How many turns are left out? Give a number.", hint="/branch 2"
+        )
     before = chat.session
-    session = await asyncio.to_thread(_rewind(chat).branch, before, back=int(count or 0), surface="cli")
+    session = await asyncio.to_thread(
+        _rewind(chat).branch, before, back=int(count or 0), surface="cli"
+    )
     chat.enter(session)
     chat.view.say(f"Session {session}, a copy of {before}. Back: /resume {before}")
 
@@ -85,14 +97,19 @@ def _read(words: str) -> tuple[int, bool]:
         elif word.isdecimal():
             count = int(word)
         else:
-            raise UsageError(f"{word!r} is not understood.", hint="/undo, /undo 2, /undo force")
+            raise UsageError(
+                f"{word!r} is not understood.", hint="/undo, /undo 2, /undo force"
+            )
     return count, force
 
 
 def _forced(words: str, command: str) -> bool:
     """`force`, or nothing."""
     if words.strip() not in {"", "force"}:
-        raise UsageError(f"/{command} takes no {words.strip()!r}.", hint=f"/{command}, or /{command} force")
+        raise UsageError(
+            f"/{command} takes no {words.strip()!r}.",
+            hint=f"/{command}, or /{command} force",
+        )
     return bool(words.strip())
 
 
@@ -104,13 +121,27 @@ def _tell(chat: "Chat", report: UndoReport, done: str) -> None:
     files = report.files
     if files.restored:
         names = ", ".join(map(one_line, files.restored[:_LISTED]))
-        more = f" and {len(files.restored) - _LISTED} more" if len(files.restored) > _LISTED else ""
+        more = (
+            f" and {len(files.restored) - _LISTED} more"
+            if len(files.restored) > _LISTED
+            else ""
+        )
         chat.view.say(f"Files as before: {names}{more}")
     for name, why in files.conflicts[:_LISTED]:
-        chat.screen.line(chat.screen.style.yellow(cut(f"  left alone: {one_line(name)}: {one_line(why)}", room)))
+        chat.screen.line(
+            chat.screen.style.yellow(
+                cut(f"  left alone: {one_line(name)}: {one_line(why)}", room)
+            )
+        )
     if files.conflicts:
-        chat.view.say("To overwrite what was changed since: the same command with the word force.")
+        chat.view.say(
+            "To overwrite what was changed since: the same command with the word force."
+        )
     for name, why in files.unkept[:_LISTED]:
-        chat.screen.line(chat.screen.style.yellow(cut(f"  not kept: {one_line(name)}: {one_line(why)}", room)))
+        chat.screen.line(
+            chat.screen.style.yellow(
+                cut(f"  not kept: {one_line(name)}: {one_line(why)}", room)
+            )
+        )
     if report.note:
         chat.view.say(report.note, alarming=True)

@@ -21,8 +21,15 @@ _READ_AGAIN = 10
 async def new(chat: "Chat", _: str) -> None:
     """Begins a new session in the same folder."""
     before = chat.session
-    if await _change(chat, Place(None, Path(chat.app.store.sessions.find(before).cwd or "."))):
-        about = {"platform": "cli", "user": "", "session_id": before, "new_session_id": chat.session}
+    if await _change(
+        chat, Place(None, Path(chat.app.store.sessions.find(before).cwd or "."))
+    ):
+        about = {
+            "platform": "cli",
+            "user": "",
+            "session_id": before,
+            "new_session_id": chat.session,
+        }
         chat.app.bus.publish("gateway.session.reset", about)
 
 
@@ -60,7 +67,9 @@ async def recent(chat: "Chat", _: str) -> None:
 async def title(chat: "Chat", text: str) -> None:
     """Names the session, or tells its name."""
     if text:
-        await asyncio.to_thread(chat.app.record, chat.session, SessionTitled(title=text))
+        await asyncio.to_thread(
+            chat.app.record, chat.session, SessionTitled(title=text)
+        )
     info = chat.app.store.sessions.find(chat.session)
     chat.view.say(f"Title: {one_line(info.title) or '(none yet)'}")
 
@@ -72,8 +81,14 @@ async def history(chat: "Chat", count: str) -> None:
     if count and not count.isdecimal():
         raise UsageError("How many messages? Give a number.", hint="/history 20")
     most = int(count or _READ_AGAIN)
-    rows = await asyncio.to_thread(lambda: list(chat.app.store.log.every_event(chat.session)))
-    said = [index for index, row in enumerate(rows) if isinstance(row.event, UserMessage | AssistantMessage)]
+    rows = await asyncio.to_thread(
+        lambda: list(chat.app.store.log.every_event(chat.session))
+    )
+    said = [
+        index
+        for index, row in enumerate(rows)
+        if isinstance(row.event, UserMessage | AssistantMessage)
+    ]
     start = said[-most] if len(said) >= most and most else 0
     for line in transcript(rows[start:], _screen(chat)):
         chat.screen.line(line)
@@ -88,7 +103,11 @@ async def search(chat: "Chat", words: str) -> None:
     hits = await asyncio.to_thread(chat.app.store.search.find, words, limit=10)
     for line in hit_lines(hits, words, _screen(chat), chat.app.clock.now()):
         chat.screen.line(line)
-    chat.view.say("Go on with one: /resume ID" if hits else "Nothing was found. All words must be in one message.")
+    chat.view.say(
+        "Go on with one: /resume ID"
+        if hits
+        else "Nothing was found. All words must be in one message."
+    )
 
 
 async def export(chat: "Chat", name: str) -> None:
@@ -97,14 +116,22 @@ async def export(chat: "Chat", name: str) -> None:
     try:
         await asyncio.to_thread(_write, chat, path)
     except FileExistsError as error:
-        raise HermesError(f"There is a file {path} already; nothing was written.", hint="Give another name.") from error
+        raise HermesError(
+            f"There is a file {path} already; nothing was written.",
+            hint="Give another name.",
+        ) from error
     except OSError as error:
-        raise HermesError(f"{path} can't be written ({(error.strerror or '').lower()}).") from error
+        raise HermesError(
+            f"{path} can't be written ({(error.strerror or '').lower()})."
+        ) from error
     chat.view.say(f"Written to {path}")
 
 
 def _place(chat: "Chat", name: str) -> Path:
-    return Path(chat.app.store.sessions.find(chat.session).cwd or ".") / Path(name).expanduser()
+    return (
+        Path(chat.app.store.sessions.find(chat.session).cwd or ".")
+        / Path(name).expanduser()
+    )
 
 
 def _write(chat: "Chat", path: Path) -> None:
@@ -116,7 +143,10 @@ def _write(chat: "Chat", path: Path) -> None:
         info = store.sessions.find(chat.session)
         file.write(f"# {one_line(info.title) or info.id}\n")
         for message in store.log.messages(chat.session):
-            if isinstance(message, UserMessage | AssistantMessage) and message.text.strip():
+            if (
+                isinstance(message, UserMessage | AssistantMessage)
+                and message.text.strip()
+            ):
                 who = "You" if isinstance(message, UserMessage) else "Hermes"
                 file.write(f"\n## {who}\n\n{message.text.strip()}\n")
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.learning.learning import PREFIX
 from hermes.surfaces.terminal.text import wrap
-from hermes.surfaces.tui.slash import answering, asking, going, learning, rewinding, sessions
+from hermes.surfaces.tui.slash import (
+    answering,
+    asking,
+    going,
+    learning,
+    rewinding,
+    sessions,
+)
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat
@@ -38,33 +45,100 @@ _MODES = ("ask", "auto-edit", "full")
 
 SLASHES = (
     Slash("help", "", "this list", _help, "Here"),
-    Slash("status", "", "session, model, folder, what is allowed", answering.status, "Here"),
-    Slash("steer", "TEXT", "tell the model something while it works", going.steer, "Here"),
-    Slash("queue", "TEXT", "let a message wait for its turn; alone: what waits", going.queue, "Here"),
+    Slash(
+        "status",
+        "",
+        "session, model, folder, what is allowed",
+        answering.status,
+        "Here",
+    ),
+    Slash(
+        "steer", "TEXT", "tell the model something while it works", going.steer, "Here"
+    ),
+    Slash(
+        "queue",
+        "TEXT",
+        "let a message wait for its turn; alone: what waits",
+        going.queue,
+        "Here",
+    ),
     Slash("stop", "", "stop the running turn", going.stop, "Here"),
     Slash("quit", "", "leave; the session stays", going.leave, "Here"),
     Slash("new", "", "begin a new session", sessions.new, "Sessions"),
     Slash("resume", "ID", "go on with another session", sessions.resume, "Sessions"),
     Slash("sessions", "", "the sessions used last", sessions.recent, "Sessions"),
     Slash("title", "TEXT", "name this session", sessions.title, "Sessions"),
-    Slash("history", "N", "read the last N messages again", sessions.history, "Sessions"),
-    Slash("search", "WORDS", "find messages in all sessions", sessions.search, "Sessions"),
-    Slash("export", "FILE", "write this session to a file: .md to read, else JSON lines", sessions.export, "Sessions"),
-    Slash("undo", "N", "take back the last turn, or N of them: files and conversation", rewinding.undo, "Changes"),
+    Slash(
+        "history", "N", "read the last N messages again", sessions.history, "Sessions"
+    ),
+    Slash(
+        "search", "WORDS", "find messages in all sessions", sessions.search, "Sessions"
+    ),
+    Slash(
+        "export",
+        "FILE",
+        "write this session to a file: .md to read, else JSON lines",
+        sessions.export,
+        "Sessions",
+    ),
+    Slash(
+        "undo",
+        "N",
+        "take back the last turn, or N of them: files and conversation",
+        rewinding.undo,
+        "Changes",
+    ),
     Slash("redo", "", "bring back what the last undo took", rewinding.redo, "Changes"),
-    Slash("retry", "", "take back the last turn and ask the same again", rewinding.retry, "Changes"),
+    Slash(
+        "retry",
+        "",
+        "take back the last turn and ask the same again",
+        rewinding.retry,
+        "Changes",
+    ),
     Slash("diff", "", "what the last turn changed in files", rewinding.diff, "Changes"),
-    Slash("branch", "N", "go on in a copy of this session, without its last N turns", rewinding.branch, "Changes"),
+    Slash(
+        "branch",
+        "N",
+        "go on in a copy of this session, without its last N turns",
+        rewinding.branch,
+        "Changes",
+    ),
     Slash("model", "NAME", "which model answers; change it", answering.model, "Model"),
     Slash("cost", "", "what this session took", answering.cost, "Model"),
     Slash("context", "", "how full the model's window is", answering.context, "Model"),
-    Slash("compress", "", "make room: sum up the older part of the conversation", answering.compress, "Model"),
-    Slash("learn", "", "decide on what Hermes wants to keep, a key each", learning.learn, "Learning"),
-    Slash("skills", "", "what Hermes can do well; each skill is a command", learning.skills, "Learning"),
+    Slash(
+        "compress",
+        "",
+        "make room: sum up the older part of the conversation",
+        answering.compress,
+        "Model",
+    ),
+    Slash(
+        "learn",
+        "",
+        "decide on what Hermes wants to keep, a key each",
+        learning.learn,
+        "Learning",
+    ),
+    Slash(
+        "skills",
+        "",
+        "what Hermes can do well; each skill is a command",
+        learning.skills,
+        "Learning",
+    ),
     Slash("memory", "", "what Hermes remembers", learning.memory, "Learning"),
     Slash("tools", "", "what the model can do", asking.tools, "Rights"),
     Slash("mcp", "", "the MCP servers and how they are", asking.mcp, "Rights"),
-    Slash("approvals", "MODE", "what is not asked: ask, auto-edit or full", asking.approvals, "Rights", _MODES),
+    Slash(
+        "approvals",
+        "MODE",
+        "what is not asked: ask, auto-edit or full",
+        asking.approvals,
+        "Rights",
+        _MODES,
+    ),
     Slash(
         "codex-runtime",
         "WORD",
@@ -77,7 +151,13 @@ SLASHES = (
     Slash("doctor", "", "check this installation", asking.doctor, "Set-up"),
 )
 
-_ALIASES = {"exit": "quit", "q": "quit", "?": "help", "clear": "new", "compact": "compress"}
+_ALIASES = {
+    "exit": "quit",
+    "q": "quit",
+    "?": "help",
+    "clear": "new",
+    "compact": "compress",
+}
 
 RESERVED = frozenset((*(slash.name for slash in SLASHES), *_ALIASES))
 """Names that no skill can take."""
@@ -107,18 +187,24 @@ def find_skill(name: str, skills: Sequence[str]) -> str:
     """The skill that a name calls: by its own, or by the beginning of one when no command begins so. Empty if none."""
     if name in RESERVED:
         return ""
-    if name in skills or name.removeprefix(PREFIX) in {skill.removeprefix(PREFIX) for skill in skills}:
+    if name in skills or name.removeprefix(PREFIX) in {
+        skill.removeprefix(PREFIX) for skill in skills
+    }:
         return name
     begun = [skill for skill in skills if name and skill.startswith(name)]
     return begun[0] if len(begun) == 1 and find_slash(name) is None else ""
 
 
-def help_lines(columns: int, *, bold: Callable[[str], str] = str, dim: Callable[[str], str] = str) -> Iterator[str]:
+def help_lines(
+    columns: int, *, bold: Callable[[str], str] = str, dim: Callable[[str], str] = str
+) -> Iterator[str]:
     """The commands and keys; on a narrow screen what they do is below them."""
     wide = columns >= 64
     parts: dict[str, list[tuple[str, str]]] = {}
     for slash in SLASHES:
-        parts.setdefault(slash.group, []).append((f"/{slash.name} {slash.value}".rstrip(), slash.summary))
+        parts.setdefault(slash.group, []).append(
+            (f"/{slash.name} {slash.value}".rstrip(), slash.summary)
+        )
     for title, rows in [*parts.items(), ("Keys", list(KEYS))]:
         yield bold(title)
         for name, summary in rows:
@@ -138,8 +224,19 @@ def page() -> str:
     ]
     for group in dict.fromkeys(slash.group for slash in SLASHES):
         lines += ["", f"## {group}", "", "| command | |", "|---|---|"]
-        lines += [f"| `{f'/{s.name} {s.value}'.rstrip()}` | {s.summary} |" for s in SLASHES if s.group == group]
-    lines += ["", "## Keys", "", "| key | |", "|---|---|", *(f"| {key} | {what} |" for key, what in KEYS)]
+        lines += [
+            f"| `{f'/{s.name} {s.value}'.rstrip()}` | {s.summary} |"
+            for s in SLASHES
+            if s.group == group
+        ]
+    lines += [
+        "",
+        "## Keys",
+        "",
+        "| key | |",
+        "|---|---|",
+        *(f"| {key} | {what} |" for key, what in KEYS),
+    ]
     lines += [
         "",
         "## Files and pictures",

@@ -26,7 +26,9 @@ KEYS = tuple(key for key, _ in _WITH_KEY.values())
 """The variables that hold the services' keys."""
 
 
-def choose(settings: Web, secrets: Secrets, client: WebClient, trusted: WebClient) -> Sequence[Backend]:
+def choose(
+    settings: Web, secrets: Secrets, client: WebClient, trusted: WebClient
+) -> Sequence[Backend]:
     """The services to ask, in order. `trusted` is the client that may reach the SearXNG of the settings."""
     wanted = settings.search_backend
     available: dict[str, Backend] = {}
@@ -51,6 +53,12 @@ class Missing:
     async def search(self, query: str, count: int) -> Sequence[Hit]:  # noqa: ARG002 - the port's shape
         """Never answers."""
         if self.name == "searxng":
-            raise ToolFailed("web.searxng_url is not set.", hint="The user can set it to their SearXNG's address.")
+            raise ToolFailed(
+                "web.searxng_url is not set.",
+                hint="The user can set it to their SearXNG's address.",
+            )
         variable = _WITH_KEY[self.name][0]
-        raise ToolFailed(f"{variable} is not set.", hint=f"The user can set it with: hermes config set {variable}")
+        raise ToolFailed(
+            f"{variable} is not set.",
+            hint=f"The user can set it with: hermes config set {variable}",
+        )

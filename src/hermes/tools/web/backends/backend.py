@@ -55,7 +55,9 @@ class KeyedSearch(ABC, Generic[T]):
 
     async def search(self, query: str, count: int) -> Sequence[Hit]:
         """The best results."""
-        request = posted(f"{self._address}/search", self.headers(self._key), self.body(query, count))
+        request = posted(
+            f"{self._address}/search", self.headers(self._key), self.body(query, count)
+        )
         return self.hits(await ask(self._client, request, self.answer))
 
     @abstractmethod
@@ -73,7 +75,9 @@ class KeyedSearch(ABC, Generic[T]):
 
 async def ask(client: WebClient, request: Request, kind: type[T]) -> T:
     """The JSON answer to a request, as `kind`. A redirect is not followed: it would carry the key elsewhere."""
-    answer = checked(await client.fetch(msgspec.structs.replace(request, redirects=False)))
+    answer = checked(
+        await client.fetch(msgspec.structs.replace(request, redirects=False))
+    )
     try:
         return msgspec.json.decode(answer.body, type=kind)
     except msgspec.DecodeError as error:
@@ -84,7 +88,11 @@ def posted(url: str, headers: Mapping[str, str], body: Mapping[str, object]) -> 
     """A request with a JSON body."""
     return Request(
         url=url,
-        headers={"Content-Type": "application/json", "Accept": "application/json", **headers},
+        headers={
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            **headers,
+        },
         body=msgspec.json.encode(body),
     )
 

@@ -45,4 +45,7 @@ class Brave:
         )
         answer = await ask(self._client, request, _Answer)
         found = answer.web.results if answer.web else []
-        return [Hit(plain(hit.title), hit.url, plain(hit.description), hit.age or "") for hit in found]
+        return [
+            Hit(plain(hit.title), hit.url, plain(hit.description), hit.age or "")
+            for hit in found
+        ]

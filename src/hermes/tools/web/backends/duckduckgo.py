@@ -28,12 +28,17 @@ class DuckDuckGo:
         """The results of the first page."""
         request = Request(
             url=f"{self._address}/html/",
-            headers={"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"},
+            headers={
+                "Content-Type": "application/x-www-form-urlencoded",
+                "Accept": "text/html",
+            },
             body=urlencode({"q": query}).encode(),
         )
         answer = await self._client.fetch(request)
         page = decode(answer.body, answer.headers.get("content-type", ""))
-        if answer.status in (202, 403, 418, 429) or any(mark in page for mark in _ROBOT):
+        if answer.status in (202, 403, 418, 429) or any(
+            mark in page for mark in _ROBOT
+        ):
             raise ToolFailed(
                 "It asks whether we are a robot.",
                 hint="The user can set a search service with a key: hermes config set BRAVE_API_KEY.",
@@ -54,7 +59,10 @@ def _hits(found: Sequence[Token]) -> Iterator[Hit]:
         if "result__a" in classes:
             if url:
                 yield Hit(title, url)
-            title, url = _inside(found, index), _target(token.attributes.get("href", ""))
+            title, url = (
+                _inside(found, index),
+                _target(token.attributes.get("href", "")),
+            )
         elif "result__snippet" in classes and url:
             yield Hit(title, url, _inside(found, index))
             title, url = "", ""
@@ -78,7 +86,9 @@ def _target(href: str) -> str:
     """Where a result leads: its link goes through a redirect that names the target. Advertisements lead nowhere."""
     try:
         parts = urlsplit(f"https:{href}" if href.startswith("//") else href)
-        target = parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else href
+        target = (
+            parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else href
+        )
         leads = urlsplit(target)
     except ValueError:
         return ""

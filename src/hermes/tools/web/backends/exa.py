@@ -32,7 +32,12 @@ class Exa(KeyedSearch[_Answer]):
 
     def body(self, query: str, count: int) -> Mapping[str, object]:
         """With passages."""
-        return {"query": query, "numResults": count, "type": "auto", "contents": {"highlights": True}}
+        return {
+            "query": query,
+            "numResults": count,
+            "type": "auto",
+            "contents": {"highlights": True},
+        }
 
     def hits(self, answer: _Answer) -> Sequence[Hit]:
         """Passages, or else the text."""

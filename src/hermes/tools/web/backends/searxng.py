@@ -34,16 +34,26 @@ class Searxng:
         """The best results of all its engines."""
         parameters = urlencode({"q": query, "format": "json"})
         request = Request(
-            url=f"{self._address}/search?{parameters}", headers={"Accept": "application/json"}, redirects=False
+            url=f"{self._address}/search?{parameters}",
+            headers={"Accept": "application/json"},
+            redirects=False,
         )
         answer = await self._client.fetch(request)
         if answer.status == 403:
-            raise ToolFailed("It refuses to answer in JSON.", hint="Its owner can add `json` to search.formats.")
+            raise ToolFailed(
+                "It refuses to answer in JSON.",
+                hint="Its owner can add `json` to search.formats.",
+            )
         try:
             found = msgspec.json.decode(checked(answer).body, type=_Answer).results
         except msgspec.DecodeError as error:
             raise ToolFailed("It answered something else than results.") from error
         return [
-            Hit(plain(hit.title or ""), hit.url, plain(hit.content or ""), (hit.publishedDate or "")[:10])
+            Hit(
+                plain(hit.title or ""),
+                hit.url,
+                plain(hit.content or ""),
+                (hit.publishedDate or "")[:10],
+            )
             for hit in found[:count]
         ]

@@ -35,4 +35,6 @@ class Serper(KeyedSearch[_Answer]):
 
     def hits(self, answer: _Answer) -> Sequence[Hit]:
         """What Google found, without advertisements."""
-        return [Hit(hit.title, hit.link, hit.snippet, hit.date) for hit in answer.organic]
+        return [
+            Hit(hit.title, hit.link, hit.snippet, hit.date) for hit in answer.organic
+        ]

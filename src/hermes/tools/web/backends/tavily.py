@@ -35,4 +35,7 @@ class Tavily(KeyedSearch[_Answer]):
 
     def hits(self, answer: _Answer) -> Sequence[Hit]:
         """In its order."""
-        return [Hit(hit.title or "", hit.url, hit.content or "", hit.published_date or "") for hit in answer.results]
+        return [
+            Hit(hit.title or "", hit.url, hit.content or "", hit.published_date or "")
+            for hit in answer.results
+        ]

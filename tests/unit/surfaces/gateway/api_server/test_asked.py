@@ -7,12 +7,19 @@ import msgspec
 import pytest
 
 from hermes.settings import Home
-from hermes.surfaces.gateway.api_server.asked import Asked, ChatBody, ResponseBody, pictures_of
+from hermes.surfaces.gateway.api_server.asked import (
+    Asked,
+    ChatBody,
+    ResponseBody,
+    pictures_of,
+)
 from hermes.surfaces.gateway.api_server.door import ApiError
 
 
 def chat(header: str = "", **body: Any) -> Asked:
-    return msgspec.convert({"messages": [{"role": "user", "content": "hi"}]} | body, ChatBody).asked(header)
+    return msgspec.convert(
+        {"messages": [{"role": "user", "content": "hi"}]} | body, ChatBody
+    ).asked(header)
 
 
 def response(header: str = "", **body: Any) -> Asked:
@@ -37,14 +44,18 @@ def test_what_is_new_is_all_that_the_user_said_after_the_last_answer() -> None:
 def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> None:
     assert chat("h", metadata={"session": "m"}, user="u").conversation == "h"
     assert chat(metadata={"session": "m"}, user="u").conversation == "m"
-    assert chat(user="u").conversation == ""  # it says who asks, not in which conversation
+    assert (
+        chat(user="u").conversation == ""
+    )  # it says who asks, not in which conversation
     assert chat().conversation == ""
     told = [
         {"role": "user", "content": "one"},
         {"role": "assistant", "content": "two"},
         {"role": "user", "content": "three"},
     ]
-    assert chat(user="u", messages=told).conversation == ""  # it tells the whole conversation
+    assert (
+        chat(user="u", messages=told).conversation == ""
+    )  # it tells the whole conversation
     assert chat("h", user="u", messages=told).conversation == "h"
     body = msgspec.convert({"messages": told[:1], "user": "u"}, ChatBody)
     assert body.asked("", by_user=True).conversation == "u"
@@ -84,11 +95,21 @@ def test_a_response_can_not_be_in_the_background_or_follow_two_things() -> None:
         with pytest.raises(ApiError):
             response(**body)
     with pytest.raises(ApiError):
-        response(input=[{"type": "function_call_output", "call_id": "1", "output": "x"}])
+        response(
+            input=[{"type": "function_call_output", "call_id": "1", "output": "x"}]
+        )
 
 
 def test_what_makes_no_difference_is_left_alone() -> None:
-    asked = chat(temperature=0.2, max_tokens=5, tools=[], n=None, stream=None, store=True, unheard_of={"x": 1})
+    asked = chat(
+        temperature=0.2,
+        max_tokens=5,
+        tools=[],
+        n=None,
+        stream=None,
+        store=True,
+        unheard_of={"x": 1},
+    )
     assert (asked.stream, asked.model) == (False, "hermes")
 
 

@@ -12,7 +12,11 @@ PIECES = (
     "|ends  |\\*no\\*|\r"
 )
 LINES = st.lists(
-    st.one_of(st.sampled_from([*PIECES.split("|"), "a | b", "|a|b|", "|-|-:|"]), st.text(max_size=40)), max_size=25
+    st.one_of(
+        st.sampled_from([*PIECES.split("|"), "a | b", "|a|b|", "|-|-:|"]),
+        st.text(max_size=40),
+    ),
+    max_size=25,
 )
 
 
@@ -38,26 +42,67 @@ def drawn(pieces: list[str], columns: int) -> list[Row]:
 
 
 @given(LINES, st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(8, 100))
-def test_any_chunking_leaves_the_same_screen(lines: list[str], sizes: list[int], columns: int) -> None:
+def test_any_chunking_leaves_the_same_screen(
+    lines: list[str], sizes: list[int], columns: int
+) -> None:
     text = "\n".join(lines)
     assert drawn(cut(text, sizes), columns) == drawn([text], columns)
 
 
-SIGNS = ("**", "*", "`", "``", "_", "__", "[a](b)", "[", "](", ")", "~~", "~", "<", "<https://x.y>", "!", "![", "\\")
-WORDS = ("word", "longer-word", "x", "a_b", " ", " ", " ", "\n", "  \n", "\n\n", "\n- ", "-", "|", "日本", "\r")
+SIGNS = (
+    "**",
+    "*",
+    "`",
+    "``",
+    "_",
+    "__",
+    "[a](b)",
+    "[",
+    "](",
+    ")",
+    "~~",
+    "~",
+    "<",
+    "<https://x.y>",
+    "!",
+    "![",
+    "\\",
+)
+WORDS = (
+    "word",
+    "longer-word",
+    "x",
+    "a_b",
+    " ",
+    " ",
+    " ",
+    "\n",
+    "  \n",
+    "\n\n",
+    "\n- ",
+    "-",
+    "|",
+    "日本",
+    "\r",
+)
 PROSE = st.lists(st.sampled_from([*SIGNS, *WORDS]), max_size=80).map("".join)
 
 
 @example("longer-word and more words**|\n- ", [1], 8)
 @example("word\n- longer-word|", [1], 8)
 @given(PROSE, st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(8, 30))
-def test_any_chunking_of_prose_leaves_the_same_screen(text: str, sizes: list[int], columns: int) -> None:
+def test_any_chunking_of_prose_leaves_the_same_screen(
+    text: str, sizes: list[int], columns: int
+) -> None:
     assert drawn(cut(text, sizes), columns) == drawn([text], columns)
 
 
 def test_the_rows_of_a_paragraph_are_for_good_before_it_has_ended() -> None:
     markdown = Markdown(colours=True, ascii_only=False)
-    assert [plain(row) for row in markdown.feed("one two three four five six", 10)] == ["one two", "three four"]
+    assert [plain(row) for row in markdown.feed("one two three four five six", 10)] == [
+        "one two",
+        "three four",
+    ]
     assert [plain(row) for row in markdown.rest(10)] == ["five six"]
     assert [plain(row) for row in markdown.feed(" **seven eight nine ten", 10)] == []
     assert [plain(row) for row in markdown.feed(" eleven** end", 10)] == [
@@ -69,7 +114,9 @@ def test_the_rows_of_a_paragraph_are_for_good_before_it_has_ended() -> None:
 
 
 @given(LINES, st.integers(20, 100))
-def test_rows_fit_the_screen_and_can_not_drive_it(lines: list[str], columns: int) -> None:
+def test_rows_fit_the_screen_and_can_not_drive_it(
+    lines: list[str], columns: int
+) -> None:
     from hermes.surfaces.terminal.text import width
 
     inside_code = False

@@ -10,9 +10,13 @@ from hermes.surfaces.tui.markdown.syntax import Highlighter
 from hermes.surfaces.tui.rows import Run, plain
 
 
-def shown(text: str, columns: int = 40, *, colours: bool = True, ascii_only: bool = False) -> list[str]:
+def shown(
+    text: str, columns: int = 40, *, colours: bool = True, ascii_only: bool = False
+) -> list[str]:
     markdown = Markdown(colours=colours, ascii_only=ascii_only)
-    return [plain(row) for row in (*markdown.feed(text, columns), *markdown.end(columns))]
+    return [
+        plain(row) for row in (*markdown.feed(text, columns), *markdown.end(columns))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,16 +65,32 @@ def test_a_table_is_aligned() -> None:
 
 
 def test_a_narrow_table_breaks_its_cells() -> None:
-    assert shown(TABLE, 20)[2:] == [" alpha │   the first", "       │      of all", " b     │         x|y"]
+    assert shown(TABLE, 20)[2:] == [
+        " alpha │   the first",
+        "       │      of all",
+        " b     │         x|y",
+    ]
 
 
 def test_a_table_without_room_becomes_records() -> None:
-    wide = "|a|b|c|d|\n|-|-|-|-|\n|one one one|two two two|three three|four four four|\n"
-    assert shown(wide, 20) == ["a: one one one", "b: two two two", "c: three three", "d: four four four"]
+    wide = (
+        "|a|b|c|d|\n|-|-|-|-|\n|one one one|two two two|three three|four four four|\n"
+    )
+    assert shown(wide, 20) == [
+        "a: one one one",
+        "b: two two two",
+        "c: three three",
+        "d: four four four",
+    ]
 
 
 def test_ascii_only() -> None:
-    assert all(line.isascii() for line in shown(TABLE + "\n- x\n\n> y\n\n---\n```py\n1\n```\n", ascii_only=True))
+    assert all(
+        line.isascii()
+        for line in shown(
+            TABLE + "\n- x\n\n> y\n\n---\n```py\n1\n```\n", ascii_only=True
+        )
+    )
 
 
 def test_code_is_coloured_by_what_came_before_it() -> None:
@@ -107,7 +127,11 @@ def test_the_rest_of_a_paragraph_follows_the_width_of_the_window() -> None:
 
 @pytest.mark.parametrize("columns", [12, 30, 80])
 def test_a_table_that_grows_looks_as_one_that_was_there_at_once(columns: int) -> None:
-    lines = ["| name | **n** |", "|---|--:|", *(f"| row {n} {'wide ' * (n % 7)} | `{n}` |" for n in range(40))]
+    lines = [
+        "| name | **n** |",
+        "|---|--:|",
+        *(f"| row {n} {'wide ' * (n % 7)} | `{n}` |" for n in range(40)),
+    ]
     text = "\n".join(lines) + "\n"
     growing = Markdown(colours=True, ascii_only=False)
     for at in range(0, len(text), 5):
@@ -123,7 +147,10 @@ def test_a_table_that_grows_looks_as_one_that_was_there_at_once(columns: int) ->
 
 def test_a_second_table_is_not_taken_for_the_first() -> None:
     markdown = Markdown(colours=True, ascii_only=False)
-    for piece in ("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 |", " 4 |\n\n| a | b |\n|---|---|\n| 5 | 6 |\n| 7"):
+    for piece in (
+        "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 |",
+        " 4 |\n\n| a | b |\n|---|---|\n| 5 | 6 |\n| 7",
+    ):
         markdown.feed(piece, 40)
         rows = [plain(row) for row in markdown.rest(40)]
     assert rows[-2:] == [" 5 │ 6", " 7 │"]

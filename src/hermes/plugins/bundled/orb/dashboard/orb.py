@@ -6,10 +6,20 @@ Pure: it knows no bus, no clock of its own and no page. Events go in with the ti
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-State: TypeAlias = Literal["idle", "listening", "thinking", "speaking", "tool", "waiting", "error"]
+State: TypeAlias = Literal[
+    "idle", "listening", "thinking", "speaking", "tool", "waiting", "error"
+]
 
 PATTERNS = ("agent.**", "gateway.**", "tui.**")
-RANK: tuple[State, ...] = ("idle", "listening", "thinking", "tool", "speaking", "error", "waiting")
+RANK: tuple[State, ...] = (
+    "idle",
+    "listening",
+    "thinking",
+    "tool",
+    "speaking",
+    "error",
+    "waiting",
+)
 """Of several sessions the one is shown whose state stands last here."""
 LASTS: Mapping[State, float] = {
     "idle": 0.0,
@@ -34,12 +44,32 @@ _SAYS: Mapping[str, State] = {
     "error": "error",
 }
 _OVER = frozenset(
-    {"message.complete", "turn.ended", "gateway.agent.end", "gateway.session.end", "gateway.session.reset"}
+    {
+        "message.complete",
+        "turn.ended",
+        "gateway.agent.end",
+        "gateway.session.end",
+        "gateway.session.reset",
+    }
 )
 _WORK = frozenset(
-    {"message.start", "reasoning.delta", "reasoning.available", "model.preparing", "model.retried", "reply.rejected"}
+    {
+        "message.start",
+        "reasoning.delta",
+        "reasoning.available",
+        "model.preparing",
+        "model.retried",
+        "reply.rejected",
+    }
     | {"turn.started", "turn.steered", "gateway.agent.start"}
-    | {"tool.generating", "tool.start", "tool.started", "tool.progress", "tool.complete", "tool.finished"}
+    | {
+        "tool.generating",
+        "tool.start",
+        "tool.started",
+        "tool.progress",
+        "tool.complete",
+        "tool.finished",
+    }
     | {"approval.requested", "approval.answered", "question.asked", "question.answered"}
 )
 
@@ -133,16 +163,29 @@ class Orb:
 
     def mood(self, now: float) -> Mood:
         """The picture at a moment. What has lasted too long is forgotten."""
-        for name in [name for name, one in self._sessions.items() if now - one.at > LASTS[one.state]]:
+        for name in [
+            name
+            for name, one in self._sessions.items()
+            if now - one.at > LASTS[one.state]
+        ]:
             del self._sessions[name]
         if not self._sessions:
             return Mood()
-        name, one = max(self._sessions.items(), key=lambda item: (RANK.index(item[1].state), item[1].at))
+        name, one = max(
+            self._sessions.items(),
+            key=lambda item: (RANK.index(item[1].state), item[1].at),
+        )
         return Mood(one.state, one.tool, one.where, name, len(self._sessions))
 
     def until(self, now: float) -> float | None:
         """Seconds until the picture changes by itself; None when it does not."""
-        return min((max(0.0, one.at + LASTS[one.state] - now) for one in self._sessions.values()), default=None)
+        return min(
+            (
+                max(0.0, one.at + LASTS[one.state] - now)
+                for one in self._sessions.values()
+            ),
+            default=None,
+        )
 
 
 def _meaning(kind: str, event: Mapping[str, Any]) -> _Meaning | None:
