@@ -21,7 +21,7 @@ from hermes.core.ports import Approvals, Ids
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,

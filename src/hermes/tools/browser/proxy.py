@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from hermes.acceptor import Acceptor, accept_streams
 from hermes.errors import ToolFailed
+from hermes.primitives.acceptor import Acceptor, accept_streams
 from hermes.tools.web.gate import Gate, Passage
 from hermes.tools.web.urls import Place, read_url
 
