@@ -38,7 +38,7 @@ class FileLock:
         """Acquires the lock, waiting up to `timeout_s`. Returns whether this process has it now."""
         deadline = time.monotonic() + timeout_s
         while not self.try_acquire(shared=shared):
-            if time.monotonic() > deadline:
+            if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_S)
         return True

@@ -33,11 +33,12 @@ def create_private(path: Path) -> BufferedWriter:
     return os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb")
 
 
-def make_private(path: Path) -> None:
-    """Sets the mode of a file to 0600, if it exists."""
-    with contextlib.suppress(FileNotFoundError):
-        if stat.S_IMODE(path.stat().st_mode) != PRIVATE_FILE:
-            path.chmod(PRIVATE_FILE)
+def make_private(*paths: Path) -> None:
+    """Sets the mode of those files that exist to 0600."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_IMODE(path.stat().st_mode) != PRIVATE_FILE:
+                path.chmod(PRIVATE_FILE)
 
 
 def make_private_folder(folder: Path) -> Path:

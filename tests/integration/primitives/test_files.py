@@ -43,8 +43,7 @@ def test_opening_takes_the_permissions_of_others_away(tmp_path: Path) -> None:
     os.close(open_private(path, os.O_RDONLY))
     assert _mode(path) == 0o600
     path.chmod(0o644)
-    make_private(path)
-    make_private(tmp_path / "missing")
+    make_private(tmp_path / "missing", path)
     assert _mode(path) == 0o600
 
 
