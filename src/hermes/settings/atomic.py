@@ -28,13 +28,14 @@ def locked(path: Path) -> Iterator[Path]:
         yield target
 
 
-def replace(target: Path, text: str, *, mode: int | None = None) -> None:
-    """Writes `text` to `target` in one step. The mode is `mode`, else that of the old file, else 0600.
+def replace(target: Path, content: str | bytes, *, mode: int | None = None) -> None:
+    """Writes `content` to `target` in one step. The mode is `mode`, else that of the old file, else 0600.
 
     The caller holds the lock, or nobody else writes `target`.
     """
+    data = content.encode() if isinstance(content, str) else content
     try:
-        replace_file(target, text.encode(), mode=mode)
+        replace_file(target, data, mode=mode)
     except OSError as error:
         raise _unwritable(target, error) from error
 

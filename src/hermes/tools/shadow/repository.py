@@ -101,7 +101,7 @@ class Repository:
                 leftover.unlink(missing_ok=True)
             yield Git(self.folder, gitfolder.Run(self._git, self.folder, lock, _SLOW))
         finally:
-            os.close(lock)
+            lock.close()
 
 
 class Git:
