@@ -208,7 +208,7 @@ def test_what_was_damaged_on_disk_is_counted_and_told_as_a_gap(tmp_path: Path) -
     left = Outbox(tmp_path)
     for number in range(3):
         left.put({"type": "agent.tool.started", "n": number})
-    os.close(left.spool._guard)  # it was killed
+    os.close(left.spool._file_lock.fd)  # it was killed
     (path,) = left.spool.folder.glob("*.log")
     os.truncate(path, path.stat().st_size - 1)
     with _Fake() as fake:
