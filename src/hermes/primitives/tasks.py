@@ -61,12 +61,12 @@ async def cancel_and_wait(
 ) -> bool:
     """Cancels tasks and waits until they have ended, for at most `timeout_s`. Returns whether they have.
 
-    Exceptions are not raised; that of a task that was still running is logged.
+    The result of a task that had ended before is left alone. A task that fails when it is cancelled is logged.
     """
     cancelled = _cancel(tasks)
     if cancelled:
         await asyncio.wait(cancelled, timeout=timeout_s)
-    _report(tasks, cancelled)
+    _report(cancelled)
     return all(task.done() for task in tasks)
 
 
@@ -79,7 +79,7 @@ async def cancel_until_ended(*tasks: "asyncio.Future[Any]") -> None:
     while pending:
         await asyncio.wait(pending, timeout=_CANCEL_AGAIN_S)
         pending = _cancel(pending)
-    _report(tasks, cancelled)
+    _report(cancelled)
 
 
 @contextlib.asynccontextmanager
@@ -105,9 +105,10 @@ async def run_until_first(
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await (cancel_until_ended if insist else cancel_and_wait)(*tasks)
-    for task in tasks:
-        if task in done:
-            task.result()
+    ended = [task for task in tasks if task in done]
+    failed = [task for task in ended if task.cancelled() or task.exception()]
+    for task in failed:
+        task.result()
 
 
 def _cancel(tasks: "Iterable[asyncio.Future[Any]]") -> "set[asyncio.Future[Any]]":
@@ -115,11 +116,9 @@ def _cancel(tasks: "Iterable[asyncio.Future[Any]]") -> "set[asyncio.Future[Any]]
     return {task for task in tuple(tasks) if task.cancel()}
 
 
-def _report(
-    tasks: "Iterable[asyncio.Future[Any]]", cancelled: "set[asyncio.Future[Any]]"
-) -> None:
-    """Looks at every exception, which asyncio would log otherwise, and logs those of tasks that were cancelled."""
+def _report(tasks: "Iterable[asyncio.Future[Any]]") -> None:
+    """Logs the exceptions of tasks that were cancelled."""
     for task in tasks:
         error = task.exception() if task.done() and not task.cancelled() else None
-        if error is not None and task in cancelled:
+        if error is not None:
             log.error("a task failed when it was cancelled", exc_info=error)

@@ -120,6 +120,7 @@ async def test_cancelling_leaves_results_and_reports_failures(
     await _started(stubborn)
     assert await cancel_and_wait(failed_before, done, stubborn)
     assert done.result() == "x"
+    assert str(failed_before.exception()) == "no"
     (record,) = caplog.records
     assert record.getMessage() == "a task failed when it was cancelled"
 
