@@ -8,7 +8,7 @@ from hermes.primitives.recent import RecentDict
 _REMEMBERED = 4096  # sessions
 
 
-class Told:
+class PublishedRows:
     """Rows by their place in the log. Of a session the stretches of rows are kept, of which there is mostly one."""
 
     def __init__(self) -> None:

@@ -3,8 +3,9 @@
 Nobody waits for it, and what it cost is in the log.
 """
 
-from hermes.app.auxiliary_models import Auxiliary
-from hermes.core.history import History
+
+from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import SessionTitled
@@ -24,11 +25,11 @@ _OUTPUT_TOKENS = 1_000  # with what a model thinks before it writes
 class Titles:
     """Looks for better titles on the side."""
 
-    def __init__(self, auxiliary: Auxiliary) -> None:
+    def __init__(self, auxiliary: AuxiliaryModels) -> None:
         self._auxiliary = auxiliary
         self._tasks = BackgroundTasks("looking for a title")
 
-    def begin(self, session: str, history: History) -> None:
+    def begin(self, session: str, history: ConversationHistory) -> None:
         """Starts the search for a better title, if the user wants one."""
         if self._auxiliary.wanted("title") == "off" or len(history.messages) < 2:
             return
@@ -47,7 +48,7 @@ class Titles:
             await self._auxiliary.note(session, SessionTitled(title=title, by="model"))
 
 
-def first_words(history: History) -> str:
+def first_words(history: ConversationHistory) -> str:
     """A title without a model: how the person began."""
     first = next(
         (
@@ -61,7 +62,7 @@ def first_words(history: History) -> str:
     return shortened(typed if attached and typed.strip() else first)
 
 
-def asked(history: History) -> ModelRequest:
+def asked(history: ConversationHistory) -> ModelRequest:
     """What a model is asked for a title."""
     said = [
         message

@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.bridge.orphan_spools import Heirs
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.ports import Bus
+from hermes.bridge.ports import EventSource
 from hermes.bridge.wakeup import Bell
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
@@ -71,7 +71,7 @@ class Bridge:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: EventSource,
         find: Callable[[], Target | None],
         outbox: Outbox,
         *,

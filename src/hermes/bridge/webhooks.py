@@ -21,14 +21,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.bridge.dashboard_target import is_private
-from hermes.bridge.ports import Bus
+from hermes.bridge.ports import EventSource
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.events.origin import is_foreign
 from hermes.events.wire import WireEncoder
 from hermes.primitives.backoff import Backoff
 from hermes.schema.catalogue import CATALOGUE
 from hermes.settings.redaction import mask
-from hermes.settings.sections import Webhook
+from hermes.settings.sections import WebhookSettings
 
 log = logging.getLogger("hermes.webhooks")
 
@@ -73,9 +73,9 @@ class WebhookSender:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: EventSource,
         name: str,
-        webhook: Webhook,
+        webhook: WebhookSettings,
         key: bytes,
         place: Path,
         *,

@@ -18,7 +18,7 @@ _REMEMBERED_S = 3600.0
 _MAX_PROBLEMS = 32
 
 
-class Problem(NamedTuple):
+class RepeatedProblem(NamedTuple):
     """Something that fails, or has failed in the last hour."""
 
     what: str
@@ -45,7 +45,7 @@ class RepeatedErrors:
         self._max_pause_s = max_pause_s
         self._clock = clock
         self._lock = threading.Lock()
-        self._problems: RecentDict[str, Problem] = RecentDict(_MAX_PROBLEMS)
+        self._problems: RecentDict[str, RepeatedProblem] = RecentDict(_MAX_PROBLEMS)
 
     def note(self, what: str, error: BaseException | str) -> float:
         """Records that `what` failed, and logs the first failure in a row. Returns how many seconds to wait."""
@@ -54,7 +54,7 @@ class RepeatedErrors:
         with self._lock:
             known = self._problems.get(what)
             if known is None or known.is_over:
-                problem = Problem(what, text, 1, now, now, is_over=False)
+                problem = RepeatedProblem(what, text, 1, now, now, is_over=False)
             else:
                 problem = known._replace(error=text, count=known.count + 1, last=now)
             self._problems[what] = problem
@@ -77,7 +77,7 @@ class RepeatedErrors:
             self._problems[what] = known._replace(is_over=True)
         self._log.warning("%s works again after failing %d times", what, known.count)
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[RepeatedProblem]:
         """What is failing or failed recently, latest last."""
         before = self._clock() - _REMEMBERED_S
         with self._lock:

@@ -11,7 +11,7 @@ from hermes.providers.catalogue import ModelFacts, all_models
 from hermes.providers.routing import EMBEDDED, Route, first_route, route_facts, route_to
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import find_home, load, load_secrets
-from hermes.surfaces.terminal.text import Screen, cut, stdout_screen, table, width
+from hermes.surfaces.terminal.text import TextScreen, cut, stdout_screen, table, width
 from hermes.surfaces.terminal.weights_download import models_folder
 
 _MODEL = 28  # cells of a model's name
@@ -162,7 +162,7 @@ def _codex(settings: Settings) -> str:
     return f"codex runs your turns, with {name}; the model marked here does everything else"
 
 
-def lines_of(listed: list[Listed], screen: Screen) -> list[str]:
+def lines_of(listed: list[Listed], screen: TextScreen) -> list[str]:
     """A table; on a narrow screen two lines each."""
     if screen.is_narrow:
         lines: list[str] = []

@@ -19,7 +19,7 @@ from hermes.providers.embedded.tasks import (
 )
 from hermes.providers.routing import first_route, route_for
 from hermes.schema.messages import UserMessage
-from hermes.schema.model import Finished, ModelRequest
+from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED
@@ -142,7 +142,7 @@ def try_once(
     async def call() -> None:
         async with asyncio.timeout(timeout_s):
             async for event in model.stream(request):
-                if isinstance(event, Finished):
+                if isinstance(event, ReplyFinished):
                     return
         raise ModelError("the stream ended without an end", reason="malformed")
 

@@ -18,7 +18,7 @@ from hermes.store.log_row import MAX_EVENT_BYTES
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.style import printable, stderr_style
 from hermes.surfaces.terminal.text import (
-    Screen,
+    TextScreen,
     ago,
     count,
     cut,
@@ -154,7 +154,7 @@ def _delete(
     return 1 if failed else 0
 
 
-def _describe(sessions: list[SessionInfo], screen: Screen, now: float) -> None:
+def _describe(sessions: list[SessionInfo], screen: TextScreen, now: float) -> None:
     oldest, newest = (
         min(info.updated for info in sessions),
         max(info.updated for info in sessions),

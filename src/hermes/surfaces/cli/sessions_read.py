@@ -14,12 +14,12 @@ from hermes.app import App, build
 from hermes.schema.messages import UserMessage
 from hermes.store.log_row import Row
 from hermes.store.recovery import Incomplete, Recovery
-from hermes.store.search import Hit
+from hermes.store.search import MessageHit
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.search_results import hit_lines
 from hermes.surfaces.terminal.style import FAIL, OK, stderr_style
 from hermes.surfaces.terminal.text import (
-    Screen,
+    TextScreen,
     ago,
     clean,
     count,
@@ -60,7 +60,9 @@ def list_sessions(app: App, args: argparse.Namespace) -> int:
     return 0
 
 
-def _overview(app: App, sessions: list[SessionInfo], screen: Screen) -> Iterator[str]:
+def _overview(
+    app: App, sessions: list[SessionInfo], screen: TextScreen
+) -> Iterator[str]:
     now = app.clock.now()
     if screen.is_narrow:
         for info in sessions:
@@ -189,6 +191,6 @@ def _document(info: SessionInfo) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in fields.items()}
 
 
-def _hit_document(hit: Hit) -> dict[str, Any]:
+def _hit_document(hit: MessageHit) -> dict[str, Any]:
     fields = msgspec.structs.asdict(hit)
     return {"session_id": fields.pop("session"), **fields}

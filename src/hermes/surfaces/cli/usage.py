@@ -11,7 +11,13 @@ from hermes.app import build
 from hermes.errors import SessionNotFound
 from hermes.settings.load import find_home, load
 from hermes.store.sessions import UsageRow
-from hermes.surfaces.terminal.text import Screen, cut, one_line, stdout_screen, table
+from hermes.surfaces.terminal.text import (
+    TextScreen,
+    cut,
+    one_line,
+    stdout_screen,
+    table,
+)
 
 _DAY = 86400.0
 
@@ -66,7 +72,7 @@ def document(rows: Sequence[UsageRow]) -> dict[str, Any]:
     return {"days": [msgspec.to_builtins(row) for row in rows], "total": _total(rows)}
 
 
-def lines_of(rows: Sequence[UsageRow], screen: Screen) -> list[str]:
+def lines_of(rows: Sequence[UsageRow], screen: TextScreen) -> list[str]:
     """A table with a total; on a narrow screen two lines for each row."""
     total = _total(rows)
     calls, read, written, cost = (
@@ -117,13 +123,13 @@ def _cells(row: UsageRow) -> tuple[str, ...]:
     )
 
 
-def _narrow(row: UsageRow, screen: Screen) -> list[str]:
+def _narrow(row: UsageRow, screen: TextScreen) -> list[str]:
     cells = _cells(row)
     head = cut(f"{row.day}  {cells[6]}  {_name(row)}", screen.columns)
     return [head, f"  {cells[2]} calls, {cells[3]} in, {cells[5]} out"]
 
 
-def _unpriced(rows: Sequence[UsageRow], screen: Screen) -> list[str]:
+def _unpriced(rows: Sequence[UsageRow], screen: TextScreen) -> list[str]:
     """Calls whose price is not known are named, never taken for free."""
     names = sorted({_name(row) for row in rows if row.unpriced_calls})
     if not names:

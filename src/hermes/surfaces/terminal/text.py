@@ -22,7 +22,7 @@ _JOINERS = re.compile(
 _DAY = 86400.0
 
 
-class Screen(NamedTuple):
+class TextScreen(NamedTuple):
     """Where text goes: how wide, in which style."""
 
     columns: int
@@ -34,9 +34,9 @@ class Screen(NamedTuple):
         return self.columns < 60
 
 
-def stdout_screen() -> Screen:
+def stdout_screen() -> TextScreen:
     """The screen that stdout is, or would be."""
-    return Screen(max(20, terminal_width()), stdout_style())
+    return TextScreen(max(20, terminal_width()), stdout_style())
 
 
 def clean(text: str) -> str:
