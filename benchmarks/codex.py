@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.fakes.codex_judge import FixedJudge
+from tests.fakes.codex_peer import CodexPeer
+from tests.fakes.codex_program import config_for, installed_codex
 
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.projector import Projector
@@ -37,12 +40,9 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import UserMessage
 from hermes.settings.sections import Codex
-from hermes.testing.codex_judge import FixedJudge
-from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 LATENCY, SPEED, REST = (
     5.0,

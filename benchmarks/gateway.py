@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
-from hermes.testing.telegram_server import TOKEN, TelegramServer
+from hermes.testing.scripted_responses import Served
 
 _P99 = 250.0  # milliseconds
 _MEMORY = 400.0  # MB

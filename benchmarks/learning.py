@@ -17,9 +17,9 @@ from typing import NamedTuple
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.journal import SessionJournal
-from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle, Nobody
+from hermes.app.learning.learner import Learner
+from hermes.app.learning.reviewer import Circle, Nobody
+from hermes.app.session_log import SessionJournal
 from hermes.core.budget import Budget, request_tokens
 from hermes.core.calls import CallRunner
 from hermes.core.ports import Decision, Model, Tool

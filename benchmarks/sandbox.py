@@ -11,11 +11,11 @@ from pathlib import Path
 
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
-from hermes.tools.commands import Surroundings
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import Terminal
 from hermes.tools.sandbox import Sandbox, find_sandbox
-from hermes.tools.sandbox.find import landlock_or_none
-from hermes.tools.terminal import Terminal
+from hermes.tools.sandbox.detect import landlock_or_none
 
 BAR = 15.0  # milliseconds, median
 

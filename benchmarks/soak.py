@@ -18,13 +18,13 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 
 from benchmarks.gateway import memory_mb
 from hermes.store.connection import glance
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
-from hermes.testing.telegram_server import TOKEN, TelegramServer
+from hermes.testing.scripted_responses import Served
 
 MAX_BYTES_PER_MESSAGE = (
     3_600  # of the database; a message, its answer and everything kept about both

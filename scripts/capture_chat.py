@@ -16,7 +16,7 @@ from rich.text import Text
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "chat.svg"
 COLUMNS, ROWS = 84, 60

@@ -19,7 +19,7 @@ from hermes.settings.load import environment
 from hermes.testing.chromium import installed_chromium
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "images"

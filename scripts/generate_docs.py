@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.core.ports import Tool
-from hermes.settings import keys
+from hermes.settings import setting_keys
 from hermes.settings.sections import Settings, Tools
 from hermes.surfaces.cli import commands, frame
 
@@ -32,8 +32,10 @@ def config_page() -> str:
         "Secrets are in `.env` beside it, one `NAME=VALUE` per line; `hermes config set NAME` stores one.",
     ]
     for field in msgspec.structs.fields(Settings):
-        section = keys.as_section(field.type)
-        found = [key for key in keys.all_keys() if key.path[0] == field.encode_name]
+        section = setting_keys.as_section(field.type)
+        found = [
+            key for key in setting_keys.all_keys() if key.path[0] == field.encode_name
+        ]
         lines += [
             "",
             f"## `{field.encode_name}`",
@@ -47,7 +49,7 @@ def config_page() -> str:
         ]
         for key in found:
             default = msgspec.json.encode(key.default).decode().strip('"')
-            row = f"| `{key.name}` | {keys.kind(key.annotation)} | `{default}` | `{key.variable}` | {key.description} |"
+            row = f"| `{key.name}` | {setting_keys.kind(key.annotation)} | `{default}` | `{key.variable}` | {key.description} |"
             lines.append(row)
     lines += ["", "## Other environment variables", "", "| variable | |", "|---|---|"]
     lines += [
@@ -126,8 +128,8 @@ def tools_page() -> str:
 def _every_tool() -> dict[str, Tool]:
     """The tools of an empty home, with everything they could need."""
     from hermes.app import build
-    from hermes.app.schedules_tool import schedule_tools
-    from hermes.app.toolbox import needs_of
+    from hermes.app.schedules.tools import schedule_tools
+    from hermes.app.session_tools import needs_of
     from hermes.settings import Home, Secrets
     from hermes.tools import all_tools
 

@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _PATIENCE = 30.0

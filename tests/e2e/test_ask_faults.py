@@ -10,7 +10,7 @@ import pytest
 
 from hermes.testing.installed import Finished, InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 MARK = ServedCall(name="terminal", arguments='{"command": "echo ran >> marks.txt"}')
 QUICK = {"HERMES_MODEL_MAX_ATTEMPTS": "2", "HERMES_MODEL_MAX_RETRY_WAIT": "2"}

@@ -14,7 +14,7 @@ from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 TOOLS = 10
 KILLS = 50

@@ -14,7 +14,7 @@ from hermes.schema.events import TurnEnded
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 SLOW = ServedCall(
     name="terminal", arguments='{"command": "touch begun; sleep 4; touch late"}'

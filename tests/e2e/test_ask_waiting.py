@@ -15,7 +15,7 @@ from hermes.schema.messages import AssistantMessage
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import Fault, Served
 
 _TIMEOUT_S = 60.0
 

@@ -13,12 +13,12 @@ from hermes.learning.change import (
     Provenance,
     SkillChange,
 )
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import Learning, open_learning
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 READY = "Ctrl-D quits ›"
 ENTER, ALT_L = "\r", "\x1bl"

@@ -12,7 +12,7 @@ from hermes.schema.events import TurnEnded
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall, pieces
+from hermes.testing.scripted_responses import Fault, Served, ServedCall, pieces
 
 CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER, ESCAPE = (
     "\x03",

@@ -7,7 +7,7 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 WRITE = ServedCall(
     name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.codex_program import config_for, installed_codex
 
-from hermes.testing.codex_program import config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 
 @pytest.fixture(scope="session")

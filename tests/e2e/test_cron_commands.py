@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from hermes.app import build
-from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules.jobs import Draft, JobBook
 from hermes.schema.schedules import Instant
 from hermes.settings import Home, Settings
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 _PATIENCE = 60.0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 _PATIENCE = 30.0
 

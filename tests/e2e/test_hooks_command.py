@@ -9,7 +9,7 @@ import httpx2
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 _HANDLER = """
 import json

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import Learning, open_learning
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 

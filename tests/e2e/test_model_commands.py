@@ -9,7 +9,7 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import Fault, Served
 
 KEY = "sk-test-secret-1234567890abcdef"
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_peer import CodexPeer
 
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.app.project import read_project_files
+from hermes.app.project_notes import read_project_files
 from hermes.events import Bus
 from hermes.providers.build import build_model
 from hermes.providers.catalogue import Prices
@@ -33,11 +34,10 @@ from hermes.settings.sections import (
     Model,
 )
 from hermes.store import open_store
-from hermes.store.claims import Claims
+from hermes.store.budget_claims import Claims
 from hermes.testing import FakeClock
-from hermes.testing.codex_peer import CodexPeer
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 
 def secrets(server: ModelServer) -> Secrets:

@@ -18,7 +18,7 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 PATIENCE = 40.0
 

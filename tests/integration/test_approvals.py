@@ -11,14 +11,14 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
-from hermes.app.staff import Staff
+from hermes.app.agent_pool import Staff
 from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, SessionCreated
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 SETTINGS = Settings(auxiliary=Auxiliary(title="off"))
 

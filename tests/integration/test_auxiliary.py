@@ -12,11 +12,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.web_server import Page, web_server
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.core.compaction import NotCompacted
-from hermes.core.pictures import media_type
+from hermes.core.image_info import media_type
 from hermes.core.ports import ToolContext
 from hermes.events import Bus
 from hermes.schema.events import (
@@ -39,8 +40,7 @@ from hermes.settings.sections import (
     Web,
 )
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served
-from hermes.testing.web_server import Page, web_server
+from hermes.testing.scripted_responses import Fault, Served
 
 GERMAN = "## Goal\nDas Boot soll schwimmen, und der Kiel ist gelegt; die Farbe ist nicht gewählt, und das Holz ist da."
 ENGLISH = "## Goal\nThe boat is to float and the keel is laid; the colour is not chosen, and the wood is in the shed."

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.web_server import Page, web_server
 
 from hermes.errors import ToolFailed
-from hermes.testing.web_server import Page, web_server
 from hermes.tools.browser.executable import browser_environment, find_executable
 from hermes.tools.browser.proxy import GateProxy
-from hermes.tools.web.gate import Gate
+from hermes.tools.web.address_check import Gate
 
 
 @asynccontextmanager

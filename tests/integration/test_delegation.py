@@ -17,7 +17,7 @@ from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Budget
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 
 class Family:

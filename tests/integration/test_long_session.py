@@ -10,15 +10,15 @@ import pytest
 
 from hermes.app import build
 from hermes.app.approvals import Desk
-from hermes.app.compact import context_of
-from hermes.app.recall import StoreRecall
-from hermes.app.runner import Workshop
-from hermes.app.service import SessionService
+from hermes.app.compaction import context_of
+from hermes.app.past_sessions import StoreRecall
+from hermes.app.session_runner import Workshop
+from hermes.app.session_service import SessionService
 from hermes.core.budget import Budget
 from hermes.core.calls import CallRunner
 from hermes.core.compaction import MARK, Cut, compact
+from hermes.core.context_window import Limits, Room
 from hermes.core.ports import Approvals
-from hermes.core.room import Limits, Room
 from hermes.core.turn import NativeRuntime
 from hermes.events import Bus
 from hermes.schema.event import Event

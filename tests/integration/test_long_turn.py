@@ -12,7 +12,7 @@ from hermes.schema.events import SessionCompacted, SessionCreated
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import CustomModel, CustomProvider, Learning, Model
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 STEPS = 60
 SUMMARY = "## Goal\nSweep the house, as the user asked. The rooms were listed one by one.\n## Done\nSome rooms."

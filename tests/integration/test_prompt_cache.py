@@ -23,7 +23,7 @@ from hermes.schema.messages import Image, ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import CustomModel, CustomProvider, Learning, Model
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 TURNS = 50
 REVIEW = b"Hermes itself says this"

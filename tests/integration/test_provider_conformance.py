@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from hermes.errors import ModelError
 from hermes.providers.build import Timing, build_model
-from hermes.providers.http import Http
-from hermes.providers.names import wire_name
+from hermes.providers.http_client import Http
 from hermes.providers.retry import Resilient
+from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Image, ToolFinished, UserMessage
 from hermes.schema.model import (
     Finished,
@@ -31,7 +31,7 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.sections import Model
 from hermes.testing.formats import Format, render
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 KEY = "secret-key-that-nobody-may-see"
 TOOLS = (

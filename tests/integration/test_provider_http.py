@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.http import Deadlines, Http, TransportFailure
+from hermes.providers.http_client import Deadlines, Http, TransportFailure
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 FAST = Deadlines(connect=5.0, first_byte=5.0, idle=5.0, total=10.0)

@@ -15,7 +15,7 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.sections import Model
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 TOOLS = (
     ToolSpec(

@@ -23,7 +23,7 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary, Model
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import Fault, Served
 
 PICTURE_DATA = (b"image/png", b"image/jpeg")
 

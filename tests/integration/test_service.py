@@ -16,15 +16,15 @@ import pytest
 from hermes.app import App, build
 from hermes.app.approvals import Desk
 from hermes.app.dead_turns import DeadTurns
-from hermes.app.journal import SessionJournal
 from hermes.app.partial_text import PartialText
-from hermes.app.runner import Runner, Workshop
-from hermes.app.service import SessionService
-from hermes.children.programs import find_program
+from hermes.app.session_log import SessionJournal
+from hermes.app.session_runner import Runner, Workshop
+from hermes.app.session_service import SessionService
+from hermes.children.helper_programs import find_program
 from hermes.core.answers import approval_hash
 from hermes.core.budget import Budget
 from hermes.core.calls import CallRunner
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import Approvals, Decision, Model, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
 from hermes.errors import (

@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.core.calls import CallRunner, Place
 from hermes.core.ports import Decision, Tool
-from hermes.providers.embedded.verbs import Toolbox
+from hermes.providers.embedded.tool_verbs import Toolbox
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,

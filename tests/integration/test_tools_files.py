@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.files import Files
+from hermes.tools.files.file_tools import Files
 
 
 class Desk:

@@ -6,12 +6,12 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.batch import FileChange, write_all
-from hermes.tools.content import read_content
-from hermes.tools.files import Files
-from hermes.tools.patch import Patches
-from hermes.tools.seen import Seen
-from hermes.tools.writing import Staged, replace_file
+from hermes.tools.files.apply_patch import Patches
+from hermes.tools.files.batch_write import FileChange, write_all
+from hermes.tools.files.file_content import read_content
+from hermes.tools.files.file_stamps import Seen
+from hermes.tools.files.file_tools import Files
+from hermes.tools.files.replace_file import Staged, replace_file
 
 
 class Desk:

@@ -9,11 +9,11 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.files import Files
-from hermes.tools.output import OutputFolder
-from hermes.tools.ripgrep import find_ripgrep
-from hermes.tools.search import Search
-from hermes.tools.seen import Seen
+from hermes.tools.files.file_stamps import Seen
+from hermes.tools.files.file_tools import Files
+from hermes.tools.files.ripgrep import find_ripgrep
+from hermes.tools.files.search_tools import Search
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.sensitive import Guard
 
 RIPGREP = find_ripgrep(os.environ)

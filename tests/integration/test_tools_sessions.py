@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.recall import StoreRecall
+from hermes.app.past_sessions import StoreRecall
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import SessionCreated, SessionTitled

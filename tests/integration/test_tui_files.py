@@ -10,8 +10,8 @@ import pytest
 
 from hermes.settings.home import Home
 from hermes.surfaces.tui.drafts import Drafts
-from hermes.surfaces.tui.files import Files
-from hermes.surfaces.tui.history import InputHistory
+from hermes.surfaces.tui.file_list import Files
+from hermes.surfaces.tui.input_history import InputHistory
 from hermes.surfaces.tui.pastes import Pastes
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)

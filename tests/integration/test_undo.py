@@ -8,8 +8,8 @@ import pytest
 from tests.integration.shadow.bench import PATH
 
 from hermes.app import App, build
-from hermes.app.journal import read_history
 from hermes.app.partial_text import partial_path
+from hermes.app.session_log import read_history
 from hermes.app.undo import Rewind
 from hermes.core.calls import CallRunner, Place, Ready
 from hermes.core.history import History

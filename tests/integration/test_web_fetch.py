@@ -10,17 +10,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.web_server import Asked, Handler, Page, Raw, WebServer, web_server
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.sections import Web
-from hermes.testing.web_server import Asked, Handler, Page, Raw, WebServer, web_server
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
-from hermes.tools.web.client import Limits, Request, WebClient
-from hermes.tools.web.gate import Gate, Resolver
+from hermes.tools.web.address_check import Gate, Resolver
+from hermes.tools.web.web_client import Limits, Request, WebClient
 
 HTML = {"Content-Type": "text/html"}
 

@@ -6,15 +6,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
+from tests.fakes.web_server import Asked, Page, WebServer, web_server
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.sections import Web
-from hermes.testing.web_server import Asked, Page, WebServer, web_server
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
+from hermes.tools.web.address_check import Gate
 from hermes.tools.web.backends import choose
 from hermes.tools.web.backends.backend import Backend, Hit
 from hermes.tools.web.backends.brave import Brave
@@ -23,9 +24,8 @@ from hermes.tools.web.backends.exa import Exa
 from hermes.tools.web.backends.searxng import Searxng
 from hermes.tools.web.backends.serper import Serper
 from hermes.tools.web.backends.tavily import Tavily
-from hermes.tools.web.client import WebClient
-from hermes.tools.web.gate import Gate
 from hermes.tools.web.search import Searcher
+from hermes.tools.web.web_client import WebClient
 
 KEY = "key-of-the-test"
 JSON = {"Content-Type": "application/json"}

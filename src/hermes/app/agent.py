@@ -11,39 +11,39 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import Desk
-from hermes.app.auxiliary import Auxiliary, Main
-from hermes.app.compact import compress, context_of, summarise
-from hermes.app.delegation import DEEPEST, Delegation, depth
-from hermes.app.digest import digest
-from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle, Nobody, OnlyLearning
+from hermes.app.auxiliary_models import Auxiliary, Main
+from hermes.app.compaction import compress, context_of, summarise
+from hermes.app.delegate_tool import DEEPEST, Delegation, depth
+from hermes.app.image_description import Sight
+from hermes.app.learning.learner import Learner
+from hermes.app.learning.reviewer import Circle, Nobody, OnlyLearning
+from hermes.app.page_digest import digest
 from hermes.app.partial_text import PartialText
-from hermes.app.project import read_project_files
-from hermes.app.runner import Workshop
-from hermes.app.service import SessionService
-from hermes.app.sight import Sight
-from hermes.app.spending import Spending
-from hermes.app.titles import Titles
-from hermes.app.toolbox import Toolbox
+from hermes.app.project_notes import read_project_files
+from hermes.app.session_runner import Workshop
+from hermes.app.session_service import SessionService
+from hermes.app.session_titles import Titles
+from hermes.app.session_tools import Toolbox
+from hermes.app.spending_caps import Spending
 from hermes.app.undo import shadows_of
-from hermes.codex.choice import CODEX, codex_model, is_on
+from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.core.answers import approval_hash
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
-from hermes.core.context import Context
+from hermes.core.context_usage import Context
+from hermes.core.context_window import Limits, Room
 from hermes.core.ports import Approvals, Decision, Model, Tool
 from hermes.core.prompt import system_prompt
-from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
-from hermes.providers.routes import chosen_route
+from hermes.providers.routing import chosen_route
 from hermes.schema.event import Event, payload_of
 from hermes.schema.events import ApprovalRequested, SessionCompacted, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
@@ -290,7 +290,7 @@ class Agent:
         if asked.shape.startswith(
             "codex "
         ):  # one of codex's own tools, which may have the name of one of Hermes'
-            from hermes.codex.asking import would_run
+            from hermes.codex.approvals import would_run
 
             return would_run(asked.name, arguments, policy, cwd)
         tool = self.tools(session).get(asked.name)
@@ -357,7 +357,7 @@ class Agent:
     @cached_property
     def _codex(self) -> "CodexEngine":
         from hermes.codex.runtime import CodexEngine, EngineSettings
-        from hermes.codex.serve import serve_command
+        from hermes.codex.tools_server import serve_command
 
         settings, variables = self._app.settings, environment()
         return CodexEngine(
@@ -373,7 +373,7 @@ class Agent:
         )
 
     def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
-        from hermes.codex.lend import Lending
+        from hermes.codex.tool_lending import Lending
 
         policy = CurrentPolicy(partial(self._policy_of, session))
         lending = Lending(self.tools(session), policy, approvals, self._keeper)
@@ -449,8 +449,8 @@ class Agent:
             or not self._is_keyless()
         ):
             return None
-        from hermes.codex.lend import Lending
         from hermes.codex.runtime import Company
+        from hermes.codex.tool_lending import Lending
 
         policy, nobody = OnlyLearning(), Nobody()
         return self._codex.aside(

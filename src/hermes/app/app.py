@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from hermes.app.feed import Feed
-from hermes.app.told import Told
+from hermes.app.ordered_publisher import Feed
+from hermes.app.published_rows import Told
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
@@ -23,12 +23,12 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_store
+from hermes.store.json_snapshots import write_snapshot
 from hermes.store.leases import Lease
-from hermes.store.row import Row
-from hermes.store.snapshots import write_snapshot
+from hermes.store.log_row import Row
 
 if TYPE_CHECKING:
-    from hermes.app.outside import Outside
+    from hermes.app.exporters import Outside
 
 log = logging.getLogger("hermes.app")
 
@@ -180,7 +180,7 @@ class App:
         """Lets the outside see what this process does, from now until it is closed. The first surface names it."""
         with self._going_live:
             if not self._outside:
-                from hermes.app.outside import Outside
+                from hermes.app.exporters import Outside
 
                 self._outside.append(Outside(self, secrets, surface))
                 self._outside[0].open()

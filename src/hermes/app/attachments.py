@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.core.hidden_text import without_hidden
-from hermes.core.pictures import media_type
+from hermes.core.image_info import media_type
 from hermes.errors import UsageError
 from hermes.schema.messages import Image
 from hermes.tools.sensitive import Guard, is_within

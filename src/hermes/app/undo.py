@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.journal import UNKNOWN, crashed, read_history
 from hermes.app.partial_text import partial_path
+from hermes.app.session_log import UNKNOWN, crashed, read_history
 from hermes.core.history import Beginning, History
 from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
 from hermes.schema.event import Event
@@ -20,7 +20,7 @@ from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
 from hermes.schema.messages import UserMessage
 from hermes.settings.load import environment
 from hermes.store.leases import Lease
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.tools.shadow import Outcome, Shadow, ShadowFailed, Shadows
 
 

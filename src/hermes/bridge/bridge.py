@@ -13,12 +13,12 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.bridge.bell import Bell
-from hermes.bridge.heirs import Heirs
+from hermes.bridge.backoff import Backoff, Pace
+from hermes.bridge.orphan_spools import Heirs
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.pace import Backoff, Pace
 from hermes.bridge.ports import Bus
-from hermes.bridge.wire import Target, Wire, WireClosed, WireRefused
+from hermes.bridge.wakeup import Bell
+from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
 
 log = logging.getLogger("hermes.bridge")

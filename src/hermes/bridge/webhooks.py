@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.bridge.pace import Backoff, Pace
+from hermes.bridge.backoff import Backoff, Pace
+from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.ports import Bus
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
-from hermes.bridge.target import is_private
 from hermes.events.origin import is_foreign
 from hermes.events.wire import WireEncoder
 from hermes.schema.catalogue import CATALOGUE

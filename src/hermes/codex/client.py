@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from hermes import __version__
-from hermes.children.child import CHUNK, Child
+from hermes.children.piped_child import CHUNK, Child
 from hermes.codex import wire
 from hermes.codex.binary import parse_version, plain
 from hermes.codex.failures import (

@@ -13,11 +13,10 @@ from typing import Any
 
 import msgspec
 
+from hermes.codex.approvals import Asking
 from hermes.codex.approver import Approver, Judge
-from hermes.codex.asking import Asking
 from hermes.codex.binary import require_codex
 from hermes.codex.client import Launch
-from hermes.codex.continuity import handover, instructions, knowledge
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.codex.environment import (
     child_environment,
@@ -28,9 +27,10 @@ from hermes.codex.environment import (
     server_names,
 )
 from hermes.codex.failures import BACK, CodexGone, explain
-from hermes.codex.lend import Lender, Lending
+from hermes.codex.handover import handover, instructions, knowledge
 from hermes.codex.projector import Projector, Words
 from hermes.codex.session import CodexSession, Opening, Setup
+from hermes.codex.tool_lending import Lender, Lending
 from hermes.codex.turn import Deadlines, Stage, TurnResult
 from hermes.core.budget import BudgetSpent, request_tokens
 from hermes.core.ports import Approvals, Keeper, ToolContext

@@ -14,10 +14,9 @@ from uuid import UUID
 
 import msgspec
 
-from hermes.codex import litter, wire
+from hermes.codex import stray_folders, wire
 from hermes.codex.binary import NEWEST, version_warning
 from hermes.codex.client import Client, Launch, Listener, decode
-from hermes.codex.continuity import as_items
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.codex.failures import (
     BACK,
@@ -26,6 +25,7 @@ from hermes.codex.failures import (
     SignedOut,
     is_signed_out,
 )
+from hermes.codex.handover import as_items
 from hermes.codex.projector import Projector, UsageTracker, Words
 from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult
 from hermes.schema.messages import Message
@@ -151,7 +151,7 @@ class CodexSession:
     ) -> TurnResult:
         """One turn, to its end. CodexFailed when it could not even begin."""
         self._keep()
-        absent = litter.places((opening.cwd, *self._setup.scratch))
+        absent = stray_folders.places((opening.cwd, *self._setup.scratch))
         try:
             client = await self._until_interrupted(self._ready(opening, stage), stage)
             if client is None:
@@ -170,7 +170,7 @@ class CodexSession:
             raise
         finally:
             self._listening = False
-            litter.sweep(absent)
+            stray_folders.sweep(absent)
             self._leave_later()
 
     async def retire(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from hermes.codex import wire
-from hermes.codex.asking import Asking
+from hermes.codex.approvals import Asking
 from hermes.codex.client import Client
 from hermes.codex.failures import (
     BACK,
@@ -25,7 +25,7 @@ from hermes.codex.failures import (
 )
 from hermes.codex.items import Command
 from hermes.codex.projector import NO_OUTPUT, STOPPED, Ending, Projector, Words
-from hermes.codex.rollout import Output, find_output
+from hermes.codex.thread_file import Output, find_output
 from hermes.schema.event import Event
 from hermes.schema.messages import Usage
 

@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.hidden_text import without_hidden
-from hermes.core.plan import Planned, segments
+from hermes.core.parallel_calls import Planned, segments
 from hermes.core.ports import (
     Approvals,
     Decision,
@@ -25,7 +25,7 @@ from hermes.core.ports import (
     Tool,
     ToolContext,
 )
-from hermes.core.reply import Fault
+from hermes.core.reply_check import Fault
 from hermes.errors import ToolFailed, in_sentences
 from hermes.schema.event import Event
 from hermes.schema.events import (

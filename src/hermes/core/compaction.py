@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from hermes.core.answer import answer
 from hermes.core.budget import add, estimate_tokens, message_tokens
+from hermes.core.complete import answer
 from hermes.core.language import language_of
 from hermes.core.ports import Model
 from hermes.errors import HermesError, ModelError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.children.programs import find_program
+from hermes.children.helper_programs import find_program
 
 ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
 """Files are kept byte for byte, whatever a project's own attributes say."""

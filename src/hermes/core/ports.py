@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.errors import ToolFailed
 from hermes.schema.event import Event
 from hermes.schema.events import (

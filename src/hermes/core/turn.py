@@ -12,12 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.core import refused_pictures
+from hermes.core import rejected_images
 from hermes.core.budget import Budget, BudgetSpent, request_tokens
 from hermes.core.calls import CallRunner, Place, Unusable, finished
 from hermes.core.history import History, change_pictures
 from hermes.core.ports import ContextEngine, Journal, Model, Sight
-from hermes.core.reply import Judge, Verdict
+from hermes.core.reply_check import Judge, Verdict
 from hermes.errors import ModelError, in_sentences
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -187,7 +187,7 @@ class NativeRuntime:
         try:
             return await self._ask(turn)
         except ModelError as error:
-            if refused_pictures.is_about_pictures(
+            if rejected_images.is_about_pictures(
                 error, turn.history.messages, self._model.name
             ):
                 return await self._ask_without_pictures(turn, error)
@@ -203,7 +203,7 @@ class NativeRuntime:
         Only what helped is recorded: a picture that has nothing to do with the failure stays.
         """
         messages, tried = turn.history.messages, list[Event]()
-        for row in refused_pictures.steps(failure, messages):
+        for row in rejected_images.steps(failure, messages):
             messages = change_pictures(messages, row)
             described = (
                 await self._sight.look(turn.session, messages, turn.history.text_only)

@@ -19,6 +19,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hermes.events.background import DROPPED, Background, InFlight
+from hermes.events.call_timing import Stopwatch
+from hermes.events.counters import Outcomes, Tally
 from hermes.events.envelope import (
     FLAT,
     Envelope,
@@ -27,7 +29,7 @@ from hermes.events.envelope import (
     require_mapping,
     seal,
 )
-from hermes.events.recursion import RecursionGuard, Stop
+from hermes.events.nesting import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import (
     Callback,
@@ -36,8 +38,6 @@ from hermes.events.subscription import (
     is_async,
     refuse_useless,
 )
-from hermes.events.tally import Outcomes, Tally
-from hermes.events.timing import Stopwatch
 from hermes.events.trie import Trie
 
 log = logging.getLogger("hermes.events")

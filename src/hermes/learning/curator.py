@@ -1,8 +1,8 @@
 """Puts skills that Hermes wrote and nobody uses into the archive. Nothing is deleted; the history brings it back."""
 
 from hermes.learning.change import SkillChange
-from hermes.learning.learning import Learning
-from hermes.learning.records import Use
+from hermes.learning.learning_service import Learning
+from hermes.learning.skill_records import Use
 
 _DAY = 86_400.0
 

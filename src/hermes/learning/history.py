@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.learning.change import By, LearningError, Provenance
 from hermes.learning.folders import make_private
-from hermes.learning.repository import KEPT, Git, Repository
+from hermes.learning.history_repository import KEPT, Git, Repository
 from hermes.settings import atomic
 
 log = logging.getLogger("hermes.learning")

@@ -21,10 +21,10 @@ from hermes.learning.change import (
     Provenance,
     text_diff,
 )
-from hermes.learning.entries import SEPARATOR, Note, Notes
-from hermes.learning.external import MemoryProvider, carry_over
+from hermes.learning.external_memory import MemoryProvider, carry_over
 from hermes.learning.folders import make_private
 from hermes.learning.history import History
+from hermes.learning.memory_entries import SEPARATOR, Note, Notes
 from hermes.learning.scan import scan
 from hermes.settings import atomic
 

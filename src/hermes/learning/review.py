@@ -21,7 +21,7 @@ from hermes.learning.change import (
     SkillChange,
 )
 from hermes.learning.folders import make_private
-from hermes.learning.learning import Learning
+from hermes.learning.learning_service import Learning
 from hermes.learning.proposals import Proposal
 from hermes.schema.event import Event
 from hermes.schema.events import ToolStarted, TurnEnded

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.learning.change import LearningError, text_diff
-from hermes.settings.yamltext import parse_yaml
+from hermes.settings.yaml_read import parse_yaml
 
 MAIN = "SKILL.md"
 LONGEST_BODY = 40_000

@@ -13,17 +13,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hermes.installation import install_hint
-from hermes.mcp.address import Address
-from hermes.mcp.child import ServerChild
 from hermes.mcp.definitions import Listing, listing
 from hermes.mcp.failures import Closed, Refused, ServerFailed, leaves
-from hermes.mcp.gate import Gate
-from hermes.mcp.text import one_line
+from hermes.mcp.rate_limit import Gate
+from hermes.mcp.safe_text import one_line
+from hermes.mcp.server_address import Address
+from hermes.mcp.stdio_server import ServerChild
 from hermes.settings.sections import McpTools
 
 if TYPE_CHECKING:
+    from hermes.mcp.http_server import LimitedTransport
     from hermes.mcp.protocol import Elicit, Peer, Progress
-    from hermes.mcp.service import LimitedTransport
 
 log = logging.getLogger("hermes.mcp")
 
@@ -193,7 +193,7 @@ class Connection:
         protocol = await asyncio.to_thread(_protocol)
         if address.launch is None:
             service = await asyncio.to_thread(
-                importlib.import_module, "hermes.mcp.service"
+                importlib.import_module, "hermes.mcp.http_server"
             )
             self._transport = service.LimitedTransport()
             over = service.over_http(
@@ -243,9 +243,9 @@ class Connection:
 
     def _refused(self, refused: Refused) -> ServerFailed:
         if self._transport is not None and self._transport.refusal:
-            words, hint = importlib.import_module("hermes.mcp.service").refusal_words(
-                self._transport.refusal
-            )
+            words, hint = importlib.import_module(
+                "hermes.mcp.http_server"
+            ).refusal_words(self._transport.refusal)
             return ServerFailed(words, hint=hint)
         return ServerFailed("it refused", said=self._said(refused))
 

@@ -20,10 +20,10 @@ from mcp.shared.message import SessionMessage
 from pydantic import TypeAdapter, ValidationError
 
 from hermes import __version__
-from hermes.mcp.child import ServerChild
 from hermes.mcp.definitions import RawTool
 from hermes.mcp.failures import Closed, Refused, ServerFailed
-from hermes.mcp.gate import Gate
+from hermes.mcp.rate_limit import Gate
+from hermes.mcp.stdio_server import ServerChild
 
 _PAGES = 50
 _ROUNDS = 10

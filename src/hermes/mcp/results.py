@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.mcp.text import one_line, plain
+from hermes.mcp.safe_text import one_line, plain
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 

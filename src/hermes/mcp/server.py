@@ -10,15 +10,15 @@ from typing import Any
 from hermes.core.ports import ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.mcp import elicitation
-from hermes.mcp.address import address_of, bad_name
-from hermes.mcp.agreement import Agreement
+from hermes.mcp.call_timeout import Patience
 from hermes.mcp.connection import Connection
 from hermes.mcp.definitions import Definition, Listing, is_server_name
 from hermes.mcp.failures import Refused, ServerFailed
-from hermes.mcp.patience import Patience
-from hermes.mcp.place import Place, ServerStatus, State
 from hermes.mcp.results import Reading, source, unusable
-from hermes.mcp.text import Redaction, one_line
+from hermes.mcp.safe_text import Redaction, one_line
+from hermes.mcp.server_address import address_of, bad_name
+from hermes.mcp.server_context import Place, ServerStatus, State
+from hermes.mcp.tool_pins import Agreement
 from hermes.schema.tools import ToolResult
 from hermes.settings.sections import McpServer
 

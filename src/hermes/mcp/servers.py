@@ -11,11 +11,11 @@ from hermes.errors import SettingsError
 from hermes.mcp.connection import load
 from hermes.mcp.definitions import Listing, is_server_name
 from hermes.mcp.failures import Refused, ServerFailed
-from hermes.mcp.memory import Listings, Pins
-from hermes.mcp.place import Place, ServerStatus
 from hermes.mcp.results import Shelf
+from hermes.mcp.safe_text import one_line
 from hermes.mcp.server import Server
-from hermes.mcp.text import one_line
+from hermes.mcp.server_cache import Listings, Pins
+from hermes.mcp.server_context import Place, ServerStatus
 from hermes.mcp.tool import McpTool
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServer

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import ToolContext
 from hermes.mcp.definitions import Definition
 from hermes.mcp.server import Server

@@ -11,16 +11,16 @@ from typing import Protocol
 import msgspec
 
 from hermes import __version__
-from hermes.core.shrink import Limits
-from hermes.providers import failures
+from hermes.core.image_resize import Limits
+from hermes.providers import error_reasons
 from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Deadlines, Http, Reply, TransportFailure
-from hermes.providers.names import own_names, with_own_names
-from hermes.providers.opaque import ABSENT, is_present
-from hermes.providers.pictures import load_pictures
-from hermes.providers.prefix import Prefixes, Writer, build_body
+from hermes.providers.http_client import Deadlines, Http, Reply, TransportFailure
+from hermes.providers.opaque_items import ABSENT, is_present
+from hermes.providers.request_images import load_pictures
+from hermes.providers.request_prefix import Prefixes, Writer, build_body
 from hermes.providers.sse import MAX_EVENT, BrokenEvents, EventParser, ServerEvent
+from hermes.providers.tool_names import own_names, with_own_names
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest
 
@@ -89,10 +89,10 @@ class Adapter:
         """Close the connections, which all adapters of one `Http` share."""
         await self._http.aclose()
 
-    def caller(self, model: str) -> failures.Caller:
+    def caller(self, model: str) -> error_reasons.Caller:
         """Who failures are about."""
         endpoint = self.endpoint
-        return failures.Caller(
+        return error_reasons.Caller(
             provider=endpoint.provider,
             model=model,
             base_url=endpoint.base_url,
@@ -136,9 +136,9 @@ class Adapter:
                     await reply.read_all(8 * 2**20), type=_Listing
                 )
         except TransportFailure as failure:
-            raise failures.from_transport(caller, failure) from failure
+            raise error_reasons.from_transport(caller, failure) from failure
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise failures.malformed(
+            raise error_reasons.malformed(
                 caller, f"its list of models can't be read: {error}"
             ) from error
         return [model.id for model in listed.data]
@@ -147,7 +147,7 @@ class Adapter:
         """Take the first model that the server lists, where nobody named one."""
         names = await self.list_models(key)
         if not names:
-            raise failures.malformed(
+            raise error_reasons.malformed(
                 self.caller(""), "it lists no models; name one in model.default"
             )
         self.endpoint = self.endpoint.at_model(names[0])
@@ -200,11 +200,13 @@ class Adapter:
                 if reader.done:
                     await reply.drain()
         except TransportFailure as failure:
-            raise failures.from_transport(caller, failure) from failure
+            raise error_reasons.from_transport(caller, failure) from failure
         except (StreamBroken, BrokenEvents) as error:
-            raise failures.malformed(caller, str(error)) from error
+            raise error_reasons.malformed(caller, str(error)) from error
         except ErrorFrame as error:
-            raise failures.from_frame(caller, _without_key(error.body, key)) from error
+            raise error_reasons.from_frame(
+                caller, _without_key(error.body, key)
+            ) from error
         usage = with_cost(message.usage, endpoint.facts) if message.usage else None
         finished = msgspec.structs.replace(
             message, provider=endpoint.provider, model=endpoint.model, usage=usage
@@ -212,10 +214,10 @@ class Adapter:
         yield with_own_names(Finished(finished), names) if names else Finished(finished)
 
 
-async def _require_ok(reply: Reply, caller: failures.Caller, key: str) -> None:
+async def _require_ok(reply: Reply, caller: error_reasons.Caller, key: str) -> None:
     if reply.status != 200:
         body = _without_key(await reply.read_error(), key)
-        raise failures.from_status(
+        raise error_reasons.from_status(
             caller, reply.status, body, reply.headers, time.time()
         )
 
@@ -239,14 +241,14 @@ _EVENT_LINES = (b"data:", b"event:", b":", b"id:", b"retry:", b"error:")
 
 
 async def _read_whole(
-    reply: Reply, start: bytes, reader: Reader, caller: failures.Caller, key: str
+    reply: Reply, start: bytes, reader: Reader, caller: error_reasons.Caller, key: str
 ) -> list[ModelEvent]:
     """The events of a reply that came as one JSON object. ModelError when it is something else."""
     kind = reply.headers.get("content-type", "")
     body = _without_key(start + await reply.read_all(MAX_EVENT), key)
-    words, _ = failures.explain(body, kind)
+    words, _ = error_reasons.explain(body, kind)
     title = kind.split(";")[0] or "no content type"
-    problem = failures.malformed(
+    problem = error_reasons.malformed(
         caller, f"expected a stream of events, got {title}: {words}"
     )
     try:

@@ -5,7 +5,7 @@ from msgspec import Raw, Struct
 
 from hermes.core.arguments import DAMAGED
 from hermes.providers.adapter import ErrorFrame, StreamBroken
-from hermes.providers.opaque import Opaque, arguments_object, pack
+from hermes.providers.opaque_items import Opaque, arguments_object, pack
 from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage

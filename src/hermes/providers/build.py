@@ -9,12 +9,18 @@ from typing import Any
 import msgspec
 
 from hermes.providers.adapter import Adapter, Codec
+from hermes.providers.api_keys import KeyRing
 from hermes.providers.endpoint import Endpoint, Options
-from hermes.providers.http import Deadlines, Http
-from hermes.providers.keys import KeyRing
+from hermes.providers.http_client import Deadlines, Http
 from hermes.providers.quirks import is_local
 from hermes.providers.retry import Candidate, Patience, Resilient
-from hermes.providers.routes import Route, chosen_route, keys_of, route_facts, route_for
+from hermes.providers.routing import (
+    Route,
+    chosen_route,
+    keys_of,
+    route_facts,
+    route_for,
+)
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
@@ -93,7 +99,7 @@ def _candidate(
     route: Route, settings: Settings, secrets: Secrets, http: Http
 ) -> Candidate:
     if route.embedded:
-        from hermes.providers.local import LocalModel
+        from hermes.providers.local_model import LocalModel
 
         return Candidate(LocalModel(route.model))
     keys = KeyRing(keys_of(route, secrets))

@@ -6,11 +6,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from hermes.providers.chat_reader import ChatReader
+from hermes.providers.chat_completions_reader import ChatReader
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.names import wire_name
-from hermes.providers.opaque import Opaque, arguments_object, unpack
-from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.providers.opaque_items import Opaque, arguments_object, unpack
+from hermes.providers.request_images import Picture, Pictures, split_pictures
+from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest, ToolSpec
 

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.names import wire_name
-from hermes.providers.opaque import arguments_object, unpack
-from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.providers.opaque_items import arguments_object, unpack
+from hermes.providers.request_images import Picture, Pictures, split_pictures
 from hermes.providers.responses_reader import CallItem, ResponsesReader
+from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
 

@@ -6,7 +6,13 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from hermes.providers.adapter import ErrorFrame, StreamBroken
-from hermes.providers.opaque import ABSENT, Opaque, arguments_object, is_present, pack
+from hermes.providers.opaque_items import (
+    ABSENT,
+    Opaque,
+    arguments_object,
+    is_present,
+    pack,
+)
 from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage

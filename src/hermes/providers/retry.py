@@ -12,9 +12,9 @@ import msgspec
 
 from hermes.errors import HermesError, ModelError
 from hermes.providers.adapter import Adapter
+from hermes.providers.api_keys import KeyRing
 from hermes.providers.catalogue import ModelFacts, Prices
-from hermes.providers.http import Deadlines
-from hermes.providers.keys import KeyRing
+from hermes.providers.http_client import Deadlines
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying
 
 _FIRST_DELAY = 0.5

@@ -4,9 +4,9 @@ from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 
-from hermes.schedules.rules import SHORTEST, cron, on_the_wall
-from hermes.schedules.words import UNITS, Words
-from hermes.schedules.zones import ScheduleError, zone
+from hermes.schedules.recurrence import SHORTEST, cron, on_the_wall
+from hermes.schedules.time_zones import ScheduleError, zone
+from hermes.schedules.tokens import UNITS, Words
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
 
 _EVERY_DAY = tuple(range(7))

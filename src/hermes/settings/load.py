@@ -135,7 +135,7 @@ def read_overrides(
         name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ
     ):
         return {}, []
-    from hermes.settings.keys import all_keys, parse_value
+    from hermes.settings.setting_keys import all_keys, parse_value
 
     values: dict[tuple[str, ...], object] = {}
     problems: list[Problem] = []

@@ -9,7 +9,7 @@ from msgspec import Struct
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import Settings
-from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
+from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
 
 _INDENT = r"[ ]*(?:-[ ]+)*"
 _NO_KEY = frozenset("#{[-&*!|>%@`?")  # what no plain key begins with
@@ -46,7 +46,7 @@ def parse_config(text: str) -> tuple[dict[str, object], list[Problem]]:
         data = _read(text)
         if isinstance(data, dict):
             return data, []
-    from hermes.settings.diagnose import diagnose
+    from hermes.settings.config_problems import diagnose
 
     problems = diagnose(text)
     if problems:

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
-from hermes.store.holders import TELL_AFTER_S, log_wait
+from hermes.store.lock_holders import TELL_AFTER_S, log_wait
 from hermes.store.private import open_private
 
 log = logging.getLogger("hermes.store")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hermes.errors import StoreBusy
-from hermes.store.holders import TELL_AFTER_S, log_wait
+from hermes.store.lock_holders import TELL_AFTER_S, log_wait
 from hermes.store.private import open_private
 
 _NOTE_BYTES = 64

@@ -11,15 +11,15 @@ import apsw
 import msgspec
 
 from hermes.schema.events import SessionCreated, SessionRecovered
+from hermes.store.carried_tables import take_over
 from hermes.store.connection import connect, in_our_words, suspicion
-from hermes.store.file import Finding, companions, create, settle, sync_folder
-from hermes.store.kept import take_over
-from hermes.store.log import new_epoch, write_row
-from hermes.store.losses import Head, known_heads, what_is_gone
+from hermes.store.database_file import Finding, companions, create, settle, sync_folder
+from hermes.store.log_row import COLUMNS, Row
+from hermes.store.log_row import draft as draft_of
+from hermes.store.lost_rows import Head, known_heads, what_is_gone
 from hermes.store.private import make_private
-from hermes.store.row import COLUMNS, Row
-from hermes.store.row import draft as draft_of
 from hermes.store.salvage import salvage
+from hermes.store.session_log import new_epoch, write_row
 
 _DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
 

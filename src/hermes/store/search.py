@@ -11,10 +11,10 @@ import msgspec
 from hermes.errors import StoreError
 from hermes.store.connection import log, only_the_index
 from hermes.store.database import Database
-from hermes.store.row import STORED, Row, checked
+from hermes.store.log_row import STORED, Row, checked
 from hermes.store.searchable import searchable
-from hermes.store.unindexed import find_unindexed
-from hermes.store.words import match_expression, split
+from hermes.store.tokenizer import match_expression, split
+from hermes.store.unindexed_search import find_unindexed
 
 T = TypeVar("T")
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Self
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
-from hermes.store.check import Report, check
-from hermes.store.claims import Claims
+from hermes.store.budget_claims import Claims
 from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
-from hermes.store.file import (
+from hermes.store.database_file import (
     Finding,
     State,
     companions,
@@ -22,16 +21,17 @@ from hermes.store.file import (
     inspect,
     migrate,
 )
+from hermes.store.integrity_check import Report, check
 from hermes.store.leases import Leases
 from hermes.store.lock import DatabaseLock, FileLock
-from hermes.store.log import SessionLog
 from hermes.store.private import make_private
 from hermes.store.readonly import ReadableCopy, needs_copy
 from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import Search, index_step
+from hermes.store.session_export import Transfer
+from hermes.store.session_log import SessionLog
 from hermes.store.sessions import Sessions
-from hermes.store.transfer import Transfer
 
 if TYPE_CHECKING:
     from hermes.store.chats import Chats

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.testing.served import Served, ServedCall, pieces
+from hermes.testing.scripted_responses import Served, ServedCall, pieces
 
 Format: TypeAlias = Literal["chat", "responses", "anthropic"]
 

@@ -2,7 +2,7 @@
 
 In a test: `async with ModelServer(Served(text="hi")) as server: ... server.url`. Running out of replies answers 500
 and fails the test at the end. From a shell: `python -m hermes.testing.model_server --port 0 --script FILE` prints its
-address; a script is a JSON list of replies (see `hermes.testing.served`).
+address; a script is a JSON list of replies (see `hermes.testing.scripted_responses`).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Self
 import msgspec
 
 from hermes.testing.formats import Format, error_body, error_frame, render, render_whole
-from hermes.testing.served import Fault, Served, parse_script
+from hermes.testing.scripted_responses import Fault, Served, parse_script
 
 _FORMATS: dict[str, Format] = {
     "/chat/completions": "chat",

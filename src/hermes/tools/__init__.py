@@ -14,19 +14,19 @@ import msgspec
 
 from hermes.core.ports import Tool
 from hermes.tools.ask_user import ask_user
-from hermes.tools.commands import Surroundings
-from hermes.tools.files import Files
-from hermes.tools.images import Pictures
-from hermes.tools.output import OutputFolder
-from hermes.tools.patch import Patches
+from hermes.tools.files.apply_patch import Patches
+from hermes.tools.files.file_stamps import Seen
+from hermes.tools.files.file_tools import Files
+from hermes.tools.files.ripgrep import find_ripgrep
+from hermes.tools.files.search_tools import Search
+from hermes.tools.files.view_image import Pictures
 from hermes.tools.policy import ApprovalPolicy
-from hermes.tools.ripgrep import find_ripgrep
-from hermes.tools.run_python import PythonRunner
-from hermes.tools.search import Search
-from hermes.tools.seen import Seen
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import Terminal
+from hermes.tools.python.run_python import PythonRunner
 from hermes.tools.sensitive import Guard
 from hermes.tools.session_search import Memory, Recall
-from hermes.tools.terminal import Terminal
 from hermes.tools.todo import todo
 from hermes.tools.toolsets import Choice, choose
 

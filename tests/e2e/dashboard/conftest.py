@@ -27,7 +27,7 @@ from playwright.async_api import (
 from hermes.settings.load import environment
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import Fault, Served
 from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
 PATIENCE = 30.0

@@ -18,7 +18,7 @@ from hermes.learning.change import (
     Provenance,
     SkillChange,
 )
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import Learning, open_learning
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -40,7 +40,7 @@ from hermes.schema.messages import (
 )
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.testing import FakeClock
 
 Answer: TypeAlias = Literal["once", "session", "always", "deny"]

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from hermes.app import build
-from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules.jobs import Draft, JobBook
 from hermes.schema.schedules import Instant, State
 from hermes.settings import Home, Settings
 

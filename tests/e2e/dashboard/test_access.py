@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.e2e.dashboard.chatting import box, rests, say, width
 from tests.e2e.dashboard.conftest import Board, Complaints, again
 
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 AXE = (
     Path(__file__).resolve().parents[2]

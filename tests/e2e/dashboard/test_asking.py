@@ -12,7 +12,7 @@ from tests.e2e.dashboard.conftest import PATIENCE, Board
 from hermes.core.answers import approval_hash
 from hermes.schema.event import payload_of
 from hermes.schema.events import ApprovalRequested
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 
 @pytest.fixture

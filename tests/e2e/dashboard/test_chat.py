@@ -26,7 +26,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.settings import Home, Settings
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 ANSWER = """\
 ## What I found

@@ -11,7 +11,7 @@ from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints, visiting
 from tests.e2e.dashboard.test_access import found_by_axe
 from websockets.asyncio.client import connect
 
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import Fault, Served
 
 PAGE = ".orb-page"
 _BEGIN = """async () => (await (await fetch('/api/sessions', { method: 'POST',

@@ -23,7 +23,7 @@ from tests.e2e.dashboard.walking import go
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 _BROKEN = "ERR_CONNECTION|WebSocket connection|ERR_FAILED"
 

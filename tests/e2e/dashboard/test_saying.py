@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 from tests.e2e.dashboard.chatting import box, replies, rests, say, transcript
 from tests.e2e.dashboard.conftest import Board
 
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PASTE = """(data) => {

@@ -8,7 +8,7 @@ from playwright.async_api import Page, WebSocketRoute, expect
 from tests.e2e.dashboard.chatting import replayed, replies, rests, say, transcript
 from tests.e2e.dashboard.conftest import Board
 
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 CUTS = 100
 TURNS = 12

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.bridge.backoff import Pace
 from hermes.bridge.bridge import Bridge
+from hermes.bridge.dashboard_target import finder
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.pace import Pace
 from hermes.bridge.spool import MAX_RECORDS
-from hermes.bridge.target import finder
 from hermes.events import default_bus
 from hermes.settings import Home
 from hermes.settings.load import event_target

@@ -16,11 +16,11 @@ import pytest
 from tests.integration.bridge.receiver import wait_until
 
 from hermes.app import build
+from hermes.bridge.backoff import Pace
 from hermes.bridge.bridge import Bridge
+from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.pace import Pace
-from hermes.bridge.target import is_private
-from hermes.bridge.wire import Target
+from hermes.bridge.websocket import Target
 from hermes.events import Bus
 from hermes.events.origin import relay
 from hermes.settings import Home, Secrets, Settings

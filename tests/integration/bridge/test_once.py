@@ -9,7 +9,7 @@ from websockets.asyncio.client import connect
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 
 async def test_events_of_a_terminal_are_on_the_dashboard_once(tmp_path: Path) -> None:

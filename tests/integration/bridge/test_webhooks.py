@@ -11,7 +11,7 @@ import pytest
 from tests.integration.bridge.receiver import Receiver, Request, receiving, wait_until
 
 from hermes.app import build
-from hermes.bridge.pace import Pace
+from hermes.bridge.backoff import Pace
 from hermes.bridge.webhooks import WebhookSender, key_of
 from hermes.events import Bus
 from hermes.events.origin import relay

@@ -11,41 +11,41 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.fakes.traps import Traps
 
 import hermes
-from hermes.children.child import Child
-from hermes.children.programs import (
+from hermes.children.helper_programs import (
     add_workspace,
     find_program,
     skipped_program,
     trusted_path,
 )
-from hermes.children.python import hermes_command, module_command
+from hermes.children.own_python import hermes_command, module_command
+from hermes.children.piped_child import Child
 from hermes.codex.binary import find_codex
 from hermes.codex.environment import child_environment
-from hermes.codex.serve import serve_command
+from hermes.codex.tools_server import serve_command
 from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
-from hermes.mcp.address import address_of
-from hermes.mcp.child import Launch, ServerChild
 from hermes.mcp.environment import handed_on
 from hermes.mcp.failures import ServerFailed
-from hermes.mcp.memory import Listings, Pins
-from hermes.mcp.place import Place
 from hermes.mcp.results import Shelf
-from hermes.providers.embedded import wire
+from hermes.mcp.server_address import address_of
+from hermes.mcp.server_cache import Listings, Pins
+from hermes.mcp.server_context import Place
+from hermes.mcp.stdio_server import Launch, ServerChild
+from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.catalogue import Wheels
 from hermes.providers.embedded.engine import Engine
-from hermes.providers.embedded.sources import SourceFailed, from_wheels
+from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import Dashboard, McpServer
 from hermes.surfaces.cli.draft import editor
 from hermes.surfaces.dashboard.terminals import Opening, Terminals
 from hermes.surfaces.tui.slash.asking import doctor
-from hermes.testing.traps import Traps
 from hermes.tools.browser.executable import browser_environment, find_executable
-from hermes.tools.ripgrep import find_ripgrep
-from hermes.tools.sandbox.find import find_bubblewrap
+from hermes.tools.files.ripgrep import find_ripgrep
+from hermes.tools.sandbox.detect import find_bubblewrap
 
 PATIENCE = 60.0
 SOURCE = Path(hermes.__file__).parent
@@ -74,7 +74,7 @@ def test_the_traps_work(traps: Traps) -> None:
         hermes_command("doctor", "--json"),
         (*serve_command(), "--list"),
         module_command("pip", "--version"),
-        module_command("hermes.providers.embedded.child"),
+        module_command("hermes.providers.embedded.engine_child"),
         module_command("webbrowser"),
     ],
 )
@@ -92,7 +92,7 @@ async def test_the_local_model_is_started_without_it(
     traps: Traps, tmp_path: Path
 ) -> None:
     engine = Engine(
-        wire.Load(
+        engine_wire.Load(
             path=str(tmp_path / "none.gguf"),
             state=str(tmp_path / "state"),
             context=1024,

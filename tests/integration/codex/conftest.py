@@ -10,15 +10,18 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_judge import FixedJudge
+from tests.fakes.codex_peer import CodexPeer
+from tests.fakes.codex_program import NEWEST, OLDEST, config_for, installed_codex
 
 from hermes.app import build
 from hermes.app.app import App
 from hermes.app.approvals import Desk
-from hermes.app.runner import Workshop
-from hermes.app.service import SessionService
+from hermes.app.session_runner import Workshop
+from hermes.app.session_service import SessionService
 from hermes.codex.approver import Judge
-from hermes.codex.lend import Lending
 from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
+from hermes.codex.tool_lending import Lending
 from hermes.core.budget import Budget
 from hermes.core.ports import Approvals, Decision
 from hermes.core.runtime import Runtime
@@ -27,9 +30,6 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.settings import Home, Settings
 from hermes.settings.sections import Codex
-from hermes.testing.codex_judge import FixedJudge
-from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import NEWEST, OLDEST, config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 
 

@@ -13,12 +13,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_judge import FixedJudge
+from tests.fakes.codex_peer import CodexPeer
 
 from hermes import __version__
 from hermes.app import build
 from hermes.app.agent import Agent
+from hermes.codex.approvals import Asking
 from hermes.codex.approver import Approver
-from hermes.codex.asking import Asking
 from hermes.codex.client import Client, Launch, Listener
 from hermes.codex.failures import CodexGone, CodexSilent
 from hermes.codex.projector import Projector, Words
@@ -42,8 +44,6 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Auxiliary, Codex, Model
-from hermes.testing.codex_judge import FixedJudge
-from hermes.testing.codex_peer import CodexPeer
 
 COMMAND = {
     "type": "commandExecution",

@@ -23,8 +23,8 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.testing.model_server import ModelServer
-from hermes.testing.scripted import ScriptedModel
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_model import ScriptedModel
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 
 def command(script: str, number: str = "call_1", **more: Any) -> Served:

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.codex.lend import Ask, Lending, borrow
+from hermes.codex.tool_lending import Ask, Lending, borrow
 from hermes.core.answers import approval_hash
 from hermes.core.ports import Approvals, Decision, Tool, ToolContext
 from hermes.schema.events import ApprovalRequested, ToolStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 from hermes.tools.ask_user import ask_user
 from hermes.tools.tool import tool
 

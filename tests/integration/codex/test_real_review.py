@@ -13,7 +13,7 @@ from hermes.schema.learning import LearningReviewed
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Codex, Learning, Model
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 
 def remembers(real: Any, text: str) -> Served:

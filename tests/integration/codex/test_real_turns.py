@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_judge import FixedJudge
 
 from hermes.core.answers import approval_hash
 from hermes.core.budget import Budget, Cap
@@ -18,9 +19,8 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import AssistantMessage, Image, ToolFinished, UserMessage
-from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 
 def command(script: str, number: str = "call_1", **more: Any) -> Served:

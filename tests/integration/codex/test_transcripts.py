@@ -8,13 +8,13 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from tests.fakes.codex_program import NEWEST, OLDEST
 
 from hermes.codex.projector import Projector
 from hermes.codex.wire import Notice, classify
 from hermes.core.history import History
 from hermes.schema.event import Event
 from hermes.schema.messages import AssistantMessage, ToolFinished
-from hermes.testing.codex_program import NEWEST, OLDEST
 
 DATA = Path(__file__).parents[1] / "data" / "codex"
 FILES = sorted((DATA / "transcripts").glob("*.jsonl"))

@@ -10,7 +10,7 @@ from hermes.settings import Home
 from hermes.surfaces.dashboard.gate.access import AccessTable, Rule
 from hermes.surfaces.dashboard.gate.gate import Doors, Gate
 from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.web.addresses import Addresses
+from hermes.surfaces.web.host_names import Addresses
 
 
 def _time() -> float:

@@ -14,8 +14,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hermes.settings import Home, Secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.visits import SIGNED_OUT
-from hermes.surfaces.dashboard.running import Running
+from hermes.surfaces.dashboard.gate.open_connections import SIGNED_OUT
+from hermes.surfaces.dashboard.running_file import Running
 
 _PASSWORD = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
 

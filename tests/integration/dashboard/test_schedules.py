@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 from tests.integration.dashboard.house import PATIENCE, House, opened
 
-from hermes.app.schedules import Draft, JobBook
-from hermes.app.schedules_loop import ScheduleLoop
+from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.schema.schedules import Instant
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import Model
 from hermes.store.schedules import CUT_OFF, Schedules
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import Fault, Served
 
 _NEW = {
     "schedule": "every weekday at 9",

@@ -14,10 +14,10 @@ from tests.integration.dashboard.house import PATIENCE, House, frames, is_type, 
 
 from hermes.core.answers import approval_hash
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings import Secrets
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 _PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 

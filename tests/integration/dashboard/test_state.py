@@ -4,15 +4,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.traps import Traps
 from tests.integration.dashboard.house import House, opened
 
 from hermes.learning.change import FileChange, Provenance, SkillChange
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import environment
 from hermes.settings.sections import Model
-from hermes.testing.traps import Traps
 
 _SKILL = "---\nname: tidy\ndescription: Tidies up.\n---\nPut things back.\n"
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 
 from hermes.app import App, build
 from hermes.core.ports import Ids
@@ -16,7 +17,6 @@ from hermes.settings.gateway import Telegram as TelegramSettings
 from hermes.settings.sections import Model as ModelSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
-from hermes.testing.telegram_server import TOKEN, TelegramServer
 
 PATIENCE = 20.0
 OWNER = 1

@@ -10,7 +10,7 @@ from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.store import Store, open_store
 from hermes.store.people import Known
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access
-from hermes.surfaces.gateway.port import Person
+from hermes.surfaces.gateway.adapter import Person
 from hermes.testing.clock import FakeClock
 
 ANNA = Person("7", "Anna")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import opened, until
 
 from hermes.app import build
@@ -12,8 +13,7 @@ from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Model as ModelSettings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import Fault, Served
 
 
 async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) -> None:

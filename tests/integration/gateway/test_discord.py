@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.chat_server import Failure
+from tests.fakes.discord_server import CHANNEL, ME, TOKEN, DiscordServer
 from tests.integration.gateway.house import until
 from tests.integration.gateway.platforms import PNG, Running, running
 
 from hermes.installation import install_hint
 from hermes.schema.messages import UserMessage
 from hermes.settings.gateway import Discord, Gateway
-from hermes.testing.chat_server import Failure
-from hermes.testing.discord_server import CHANNEL, ME, TOKEN, DiscordServer
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:'audioop' is deprecated:DeprecationWarning"

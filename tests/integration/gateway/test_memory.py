@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import opened
 
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import Served, ServedCall
 
 
 def remembers(text: str) -> Served:

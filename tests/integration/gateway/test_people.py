@@ -5,14 +5,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import opened, until
 
 from hermes.errors import HermesError, StoreFull, UsageError
 from hermes.store.people import Known
 from hermes.surfaces.gateway.access import Access
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import Served, ServedCall
 
 STRANGER = 666
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 from tests.integration.gateway.house import OWNER, until
 
 from hermes.app import build
@@ -15,8 +16,7 @@ from hermes.plugins.hooks import Hooks
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
-from hermes.testing.telegram_server import TOKEN, TelegramServer
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 _PATIENCE = 30.0
 

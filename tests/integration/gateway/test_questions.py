@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import Shown, TelegramServer
 from tests.integration.gateway.house import House, opened
 
 from hermes.app import build
@@ -14,8 +15,7 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.surfaces.gateway.questions import number_of
 from hermes.testing import FakeIds
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import Shown, TelegramServer
+from hermes.testing.scripted_responses import Served, ServedCall
 
 
 def asks(folder: Path, name: str = "elsewhere.txt") -> Served:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.chat_server import Failure
+from tests.fakes.slack_server import APP_TOKEN, BOT_TOKEN, CHANNEL, ME, SlackServer
 from tests.integration.gateway.house import PATIENCE, until
 from tests.integration.gateway.platforms import PNG, Running, running
 
@@ -17,13 +19,11 @@ from hermes.events.bus import Bus
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Settings
 from hermes.settings.gateway import Gateway, Slack
-from hermes.surfaces.gateway.adapters.slack import Slack as SlackAdapter
-from hermes.surfaces.gateway.known import Known
-from hermes.surfaces.gateway.port import Inbound, Inlet, Receipt
-from hermes.testing.chat_server import Failure
+from hermes.surfaces.gateway.adapter import Inbound, Inlet, Receipt
+from hermes.surfaces.gateway.adapters.slack.adapter import Slack as SlackAdapter
+from hermes.surfaces.gateway.missed_messages import Known
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.slack_server import APP_TOKEN, BOT_TOKEN, CHANNEL, ME, SlackServer
+from hermes.testing.scripted_responses import Served, ServedCall
 
 
 @asynccontextmanager

@@ -5,13 +5,13 @@ from typing import Any
 
 import httpx2
 import msgspec
+from tests.fakes.telegram_server import Failure, TelegramServer
 from tests.integration.gateway.house import opened, until
 
 from hermes.schema.messages import UserMessage
 from hermes.settings.gateway import Telegram as TelegramSettings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
-from hermes.testing.telegram_server import Failure, TelegramServer
+from hermes.testing.scripted_responses import Served
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108020000009077"

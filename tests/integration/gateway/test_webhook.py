@@ -18,7 +18,7 @@ from hermes.settings.gateway import GatewayWebhook
 from hermes.surfaces.gateway.adapters.webhook import sign
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 SECRET = "a-secret-of-a-test-that-is-long"  # noqa: S105
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hermes.app import App, build
-from hermes.app.journal import read_history
-from hermes.app.learning_import import Done, Importer, ImportPlan
+from hermes.app.learning.importer import Done, Importer, ImportPlan
+from hermes.app.session_log import read_history
 from hermes.errors import HermesError
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.settings import Home, Settings

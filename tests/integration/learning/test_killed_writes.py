@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 

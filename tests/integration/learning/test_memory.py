@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import Learning, open_learning
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 

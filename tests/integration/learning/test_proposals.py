@@ -12,7 +12,7 @@ from hermes.learning.change import (
     Provenance,
     SkillChange,
 )
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import Learning, open_learning
 from hermes.settings.sections import Learning as LearningSettings
 
 REVIEW = Provenance("review", "session-1", "turn-3")

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from hermes.app import App, build
-from hermes.app.staff import Place, Staff
+from hermes.app.agent_pool import Place, Staff
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.schema.learning import LearningReviewed
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import Learning
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
+from hermes.testing.scripted_responses import Served
 
 
 def respond(request: Recorded) -> Served:

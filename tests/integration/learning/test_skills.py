@@ -13,7 +13,7 @@ from hermes.learning.change import (
     SkillChange,
 )
 from hermes.learning.curator import unused
-from hermes.learning.learning import Learning
+from hermes.learning.learning_service import Learning
 from hermes.testing.clock import FakeClock
 
 MODEL = Provenance("model", "session-1", "turn-1")

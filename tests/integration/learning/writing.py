@@ -12,7 +12,7 @@ from hermes.learning.change import (
     Provenance,
     SkillChange,
 )
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings import Home
 from hermes.settings.sections import Learning as LearningSettings
 

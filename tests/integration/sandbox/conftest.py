@@ -14,7 +14,7 @@ from tests.integration.sandbox.machine import (
     missing,
 )
 
-from hermes.tools.limits import Limits
+from hermes.tools.process.resource_limits import Limits
 from hermes.tools.sandbox import Sandbox
 
 

@@ -18,16 +18,16 @@ from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
 from hermes.testing.fetched import locked
-from hermes.tools.commands import Surroundings
-from hermes.tools.family import marks_of, new_mark, processes
-from hermes.tools.limits import Limits
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.process_marks import marks_of, new_mark, processes
+from hermes.tools.process.resource_limits import Limits
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import Terminal
 from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
-from hermes.tools.sandbox.find import find_bubblewrap
+from hermes.tools.sandbox.detect import find_bubblewrap
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
-from hermes.tools.terminal import Terminal
 
 PYTHON = os.path.realpath(sys.executable)
 """The interpreter itself: where its environment lies, under /tmp perhaps, a confined command may not see."""

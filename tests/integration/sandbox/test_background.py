@@ -6,9 +6,9 @@ import pytest
 from tests.integration.sandbox.machine import Machine
 
 from hermes.errors import ToolFailed
-from hermes.tools.files import Files
+from hermes.tools.files.file_stamps import Seen
+from hermes.tools.files.file_tools import Files
 from hermes.tools.sandbox import NoSandbox
-from hermes.tools.seen import Seen
 
 
 async def begin(machine: Machine, command: str) -> tuple[str, str]:

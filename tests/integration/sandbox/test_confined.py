@@ -10,11 +10,11 @@ from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
 import hermes
 from hermes.errors import ToolFailed
-from hermes.tools.limits import Limits
+from hermes.tools.process.resource_limits import Limits
 from hermes.tools.sandbox import Sandbox
-from hermes.tools.sandbox.fence import Fence, Launch
-from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox
-from hermes.tools.sandbox.places import is_workspace
+from hermes.tools.sandbox.confinement import Fence, Launch
+from hermes.tools.sandbox.detect import find_bubblewrap, find_sandbox
+from hermes.tools.sandbox.protected_paths import is_workspace
 
 HINT = "The sandbox may have stopped this"
 

@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.machine import PYTHON, Machine, make_sandbox
 
-from hermes.tools.family import end_leftovers, marks_of, new_mark, processes
-from hermes.tools.limits import Limits
+from hermes.tools.process.process_marks import (
+    end_leftovers,
+    marks_of,
+    new_mark,
+    processes,
+)
+from hermes.tools.process.resource_limits import Limits
 from hermes.tools.sandbox import NoSandbox, Sandbox
 
 DAEMON = """
@@ -249,7 +254,7 @@ VICTIM = """
     from pathlib import Path
     from tests.integration.sandbox.machine import Machine, make_sandbox
     from hermes.core.ports import ToolContext
-    from hermes.tools.limits import Limits
+    from hermes.tools.process.resource_limits import Limits
     from hermes.tools.sandbox import NoSandbox
 
     async def main(place, kind, program):

@@ -9,9 +9,9 @@ import pytest
 from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
 from hermes.schema.events import Reach
-from hermes.tools.limits import Limits
-from hermes.tools.sandbox.index import tracked
-from hermes.tools.sandbox.secrets import workspace_secrets
+from hermes.tools.process.resource_limits import Limits
+from hermes.tools.sandbox.git_index import tracked
+from hermes.tools.sandbox.secret_files import workspace_secrets
 
 _FILES = (
     ".env",

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from hermes.app import build
-from hermes.app.toolbox import needs_of
+from hermes.app.session_tools import needs_of
 from hermes.core.ports import ToolContext
 from hermes.settings import Home, Settings
 from hermes.settings.load import load_secrets
-from hermes.tools.limits import Limits
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.resource_limits import Limits
+from hermes.tools.process.terminal_tool import Terminal
 from hermes.tools.sandbox import Sandbox
-from hermes.tools.terminal import Terminal
 
 SECRET = "the-decoy-secret"  # noqa: S105 - a decoy
 

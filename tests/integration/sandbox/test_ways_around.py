@@ -10,7 +10,7 @@ import pytest
 from tests.integration.sandbox.machine import PYTHON, Machine, make_sandbox
 
 from hermes.schema.events import Reach
-from hermes.tools.limits import Limits
+from hermes.tools.process.resource_limits import Limits
 
 RAW = """
 import socket, sys

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import OWNER, opened, until
 
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import Served, ServedCall
 
 ADD = '{"action": "add", "when": "every weekday at 9:00", "task": "tell the news"}'
 

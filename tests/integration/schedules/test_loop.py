@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from hermes.app import App, build
-from hermes.app.schedules import Draft, JobBook
-from hermes.app.schedules_loop import ScheduleLoop
+from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated
@@ -27,7 +27,7 @@ from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import Schedules as Table
 from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import Fault, Served, ServedCall
 
 MONDAY = datetime(2026, 11, 16, 8, 0, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
 HOUR, DAY = 3_600.0, 86_400.0

@@ -9,14 +9,14 @@ import msgspec
 
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules.jobs import Draft, JobBook
 from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import Schedules
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 ADD = '{"action": "add", "when": "every weekday at 9:00", "task": "tell the news"}'
 

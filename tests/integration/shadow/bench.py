@@ -9,7 +9,7 @@ from pathlib import Path
 from hermes.core.ports import ToolContext
 from hermes.testing import FakeClock
 from hermes.tools.shadow import Outcome, Shadow, ShadowKeeper, Shadows
-from hermes.tools.shadow.tree import Limits
+from hermes.tools.shadow.folder_snapshot import Limits
 
 PATH = os.environ.get("PATH", os.defpath)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.integration.shadow.bench import Bench, everything
 
-from hermes.tools.shadow.state import BIGGEST
-from hermes.tools.shadow.sweep import KEPT_DAYS, sweep
-from hermes.tools.shadow.tree import Limits
+from hermes.tools.shadow.folder_snapshot import Limits
+from hermes.tools.shadow.path_state import BIGGEST
+from hermes.tools.shadow.prune import KEPT_DAYS, sweep
 
 
 async def test_a_file_that_is_too_large_is_named_when_it_changed(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.integration.shadow.bench import PATH, Bench, everything
 
-from hermes.tools.shadow.record import Begun, append
-from hermes.tools.shadow.sweep import sweep
+from hermes.tools.shadow.prune import sweep
+from hermes.tools.shadow.turn_record import Begun, append
 
 _GIT = "git -c user.name=n -c user.email=e -c init.defaultBranch=main"
 _REPOSITORY = f"""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.integration.shadow.bench import Bench, everything
 
-from hermes.tools.shadow.state import BIGGEST
-from hermes.tools.shadow.tree import MOST_INNER, Limits
+from hermes.tools.shadow.folder_snapshot import MOST_INNER, Limits
+from hermes.tools.shadow.path_state import BIGGEST
 
 _IGNORED = "git init -q .; printf 'data/\\n*.log\\n' > .gitignore; mkdir -p data/in; printf 'rows' > data/db.txt; : > a.log"
 

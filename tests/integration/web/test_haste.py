@@ -16,7 +16,7 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import Api
 from hermes.surfaces.gateway.api_server.server import ApiServer
 from hermes.surfaces.gateway.listener import Listener, answer, read_body
-from hermes.surfaces.web.haste import HastyRequests
+from hermes.surfaces.web.request_timeouts import HastyRequests
 
 _PATIENCE = 20.0
 _KEY = "sk-hermes-of-a-test-0000000000000000"

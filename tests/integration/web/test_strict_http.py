@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hermes.repeated_errors import RepeatedErrors
-from hermes.surfaces.dashboard.protocol import Requests
+from hermes.surfaces.dashboard.uvicorn_protocol import Requests
 from hermes.surfaces.gateway.api_server.server import ApiServer
 from hermes.surfaces.gateway.listener import Listener, answer, read_body
-from hermes.surfaces.web.haste import HastyRequests
+from hermes.surfaces.web.request_timeouts import HastyRequests
 
 _PATIENCE = 20.0
 

@@ -14,7 +14,7 @@ from hermes.core.compaction import (
     compact,
     compacted,
 )
-from hermes.core.context import measure
+from hermes.core.context_usage import measure
 from hermes.core.history import Beginning, History
 from hermes.core.prompt import PROJECT_HEAD
 from hermes.schema.events import (

@@ -11,7 +11,7 @@ import pytest
 from hermes.core.budget import Budget, Cap
 from hermes.core.calls import CallRunner
 from hermes.core.history import History
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import Decision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime, Turn, with_unique_ids
 from hermes.errors import ModelError, ToolFailed

@@ -8,7 +8,7 @@ from hermes.providers.sse import BrokenEvents
 from hermes.schema.messages import ToolCall
 from hermes.schema.model import ReasoningDelta, TextDelta, ToolCallStarted
 from hermes.testing.formats import Format, error_frame, render
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 REPLY = Served(
     text="Größe: 你好 🌍 done.",

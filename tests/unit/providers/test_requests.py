@@ -9,9 +9,9 @@ import pytest
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint, read
 
 from hermes.providers.endpoint import Endpoint, Options
-from hermes.providers.pictures import Picture, Pictures
-from hermes.providers.prefix import build_body
 from hermes.providers.quirks import GENERIC, family
+from hermes.providers.request_images import Picture, Pictures
+from hermes.providers.request_prefix import build_body
 from hermes.schema.messages import (
     AssistantMessage,
     Image,
@@ -23,7 +23,7 @@ from hermes.schema.messages import (
 from hermes.schema.model import ModelRequest
 from hermes.schema.tools import ToolSpec
 from hermes.testing.formats import Format, render
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 TOOLS = (
     ToolSpec(

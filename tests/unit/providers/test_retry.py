@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes.errors import ModelError
-from hermes.providers.keys import KeyRing
+from hermes.providers.api_keys import KeyRing
 from hermes.providers.retry import Candidate, Patience, Plain, Resilient
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelEvent, ModelRequest, Retrying, TextDelta

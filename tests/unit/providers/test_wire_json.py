@@ -9,7 +9,7 @@ from hermes.providers.sse import BrokenEvents
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import TextDelta
 from hermes.testing.formats import Format, render, render_whole
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import Served, ServedCall
 
 pytestmark = pytest.mark.parametrize("wire", FORMATS)
 

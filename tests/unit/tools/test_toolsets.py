@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import Tool, ToolContext
 from hermes.core.prompt import STABLE
 from hermes.schema.tools import ToolResult, ToolSpec

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.imports import claude, rollouts, statedb
+from hermes.learning.imports import claude_code, codex, hermes_agent_db
 from hermes.learning.imports.conversation import Conversation
 
 Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
@@ -27,8 +27,8 @@ class _Reader(NamedTuple):
 
 
 _READERS = (
-    _Reader("codex", rollouts.is_one, rollouts.read),
-    _Reader("claude-code", claude.is_one, claude.read),
+    _Reader("codex", codex.is_one, codex.read),
+    _Reader("claude-code", claude_code.is_one, claude_code.read),
 )
 
 
@@ -63,7 +63,7 @@ def read(
     for path in files:
         try:
             if kind == "hermes":
-                yield from statedb.conversations(path)
+                yield from hermes_agent_db.conversations(path)
             elif (conversation := readers[kind](path)) is not None:
                 if conversation.unread:
                     left.append(

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from hermes.providers.embedded.lines import Action, write_line
-from hermes.providers.embedded.verbs import Toolbox
+from hermes.providers.embedded.line_protocol import Action, write_line
+from hermes.providers.embedded.tool_verbs import Toolbox
 from hermes.schema.messages import (
     AssistantMessage,
     Message,

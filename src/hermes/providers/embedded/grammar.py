@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.providers.embedded.conversation import Seen
-from hermes.providers.embedded.lines import VERBS, Verb
+from hermes.providers.embedded.line_protocol import VERBS, Verb
 
 _UNIT = re.compile(r"[^\S\n]*(?:\w+|[^\w\s])")
 _NAME = re.compile(r"\b[^\W\d]\w{2,}\b")

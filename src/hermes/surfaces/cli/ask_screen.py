@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
+from hermes.surfaces.terminal.answers import hand_over
 from hermes.surfaces.terminal.approval import (
     ASKED,
     Given,
@@ -20,12 +21,11 @@ from hermes.surfaces.terminal.approval import (
     lines_of,
     wants_all,
 )
-from hermes.surfaces.terminal.giving import hand_over
-from hermes.surfaces.terminal.lines import Lines
+from hermes.surfaces.terminal.line_input import Lines
 from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
-from hermes.surfaces.terminal.toolline import Calls, marks_for, preparing
+from hermes.surfaces.terminal.tool_line import Calls, marks_for, preparing
 
 
 class AskScreen:

@@ -3,9 +3,9 @@
 import asyncio
 
 from hermes.codex.binary import find_codex, try_sandbox
-from hermes.codex.choice import is_on
+from hermes.codex.engine_choice import is_on
+from hermes.codex.engine_switch import Place, Standing, status
 from hermes.codex.failures import INSTALL, CodexFailed
-from hermes.codex.switch import Place, Standing, status
 from hermes.errors import HermesError
 from hermes.settings.load import load
 from hermes.surfaces.cli.checks import Finding, Site

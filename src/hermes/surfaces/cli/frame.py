@@ -86,7 +86,7 @@ def _dispatch(arguments: list[str]) -> int:
 def converse(arguments: list[str]) -> int:
     """A question is answered; without one there is a chat at a terminal, and elsewhere stdin is the question."""
     from hermes.surfaces.cli.question import parse
-    from hermes.surfaces.terminal.question import Question
+    from hermes.surfaces.terminal.run_options import Question
 
     question = (
         parse(arguments, [command.name for command in COMMANDS])
@@ -119,7 +119,7 @@ def _find(arguments: list[str]) -> Command | None:
         if command.name == name:
             return command
     from hermes.surfaces.cli.question import is_question, option_names
-    from hermes.surfaces.terminal.question import nearest
+    from hermes.surfaces.terminal.run_options import nearest
 
     commands = [command.name for command in COMMANDS]
     if is_question(arguments, commands):
@@ -201,7 +201,7 @@ def command_help(command: Command) -> list[tuple[str, str]]:
 
 def output_failed(error: OSError) -> int:
     """Stdout can't be written: quietly if its reader went away, with a message if not."""
-    from hermes.surfaces.terminal.message import say
+    from hermes.surfaces.terminal.stderr_message import say
 
     _drop_output()
     if isinstance(error, BrokenPipeError):
@@ -221,7 +221,7 @@ def _drop_output() -> None:
 
 
 def _explain(error: HermesError) -> int:
-    from hermes.surfaces.terminal.message import say
+    from hermes.surfaces.terminal.stderr_message import say
 
     if _output_error() is not None:
         _drop_output()
@@ -231,7 +231,7 @@ def _explain(error: HermesError) -> int:
 
 def _unexpected(error: Exception, *, debug: bool) -> int:
     from hermes.settings.load import environment
-    from hermes.surfaces.terminal.message import say
+    from hermes.surfaces.terminal.stderr_message import say
 
     if (
         isinstance(error, OSError)

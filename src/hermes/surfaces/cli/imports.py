@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 from hermes.app import build
-from hermes.app.learning_import import PARTS, Done, Importer, ImportPlan
+from hermes.app.learning.importer import PARTS, Done, Importer, ImportPlan
 from hermes.errors import UsageError
 from hermes.learning.imports.sources import Left
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings.load import environment, find_home, load
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import count, cut, one_line, stdout_screen
 
 _EXAMPLES = """\

@@ -9,7 +9,7 @@ from hermes.errors import HermesError, UsageError
 from hermes.mcp import Probe, ServerFailed, Servers
 from hermes.settings.load import load
 from hermes.surfaces.cli.mcp import servers_of
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import Screen, count, cut, one_line, stdout_screen
 
 

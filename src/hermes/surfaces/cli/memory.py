@@ -7,8 +7,8 @@ import msgspec
 
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import MemoryName
-from hermes.learning.external import MemoryProvider
-from hermes.learning.learning import Learning
+from hermes.learning.external_memory import MemoryProvider
+from hermes.learning.learning_service import Learning
 from hermes.learning.memory import FILES
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.cli.skills_history import (

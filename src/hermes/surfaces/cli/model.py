@@ -8,7 +8,7 @@ from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.cli.answer import FAILED
 from hermes.surfaces.cli.parser import add_action
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 
 _EXAMPLES = """\
 examples:
@@ -158,7 +158,7 @@ def _check_name(provider: str, model: str, text: str) -> None:
     """Raises UsageError for a model that the service does not have. Nothing is changed then."""
     import asyncio
 
-    from hermes.providers.routes import first_route, route_to
+    from hermes.providers.routing import first_route, route_to
     from hermes.surfaces.terminal.model_names import checked_name
 
     home = find_home()
@@ -176,7 +176,7 @@ def _check_name(provider: str, model: str, text: str) -> None:
 
 def split(text: str) -> tuple[str, str]:
     """`provider:model`, `provider/model` or `provider` as two parts; a lone model belongs to the current provider."""
-    from hermes.providers.routes import first_route
+    from hermes.providers.routing import first_route
 
     home = find_home()
     settings = load(home=home)
@@ -218,7 +218,7 @@ def set_model(provider: str, model: str, base_url: str = "") -> None:
 
 def _warn_about_key(provider: str) -> None:
     from hermes.errors import SettingsError
-    from hermes.providers.routes import address_variable, keys_of, route_to
+    from hermes.providers.routing import address_variable, keys_of, route_to
 
     home = find_home()
     settings, secrets = load(home=home), load_secrets(home=home)

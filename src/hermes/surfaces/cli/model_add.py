@@ -13,8 +13,8 @@ from hermes.settings.load import find_home, load, load_secrets
 from hermes.settings.secrets import is_secret_variable
 from hermes.surfaces.cli.answer import FAILED
 from hermes.surfaces.cli.model import set_model
-from hermes.surfaces.terminal.message import say
-from hermes.surfaces.terminal.weights import fetch_weights, models_folder
+from hermes.surfaces.terminal.stderr_message import say
+from hermes.surfaces.terminal.weights_download import fetch_weights, models_folder
 
 _MAGIC = b"GGUF"
 _TRY_TIMEOUT_S = 60.0

@@ -4,15 +4,15 @@ import sys
 
 import msgspec
 
-from hermes.codex.choice import codex_model, is_on
+from hermes.codex.engine_choice import codex_model, is_on
 from hermes.errors import UsageError
 from hermes.providers import quirks
 from hermes.providers.catalogue import ModelFacts, all_models
-from hermes.providers.routes import EMBEDDED, Route, first_route, route_facts, route_to
+from hermes.providers.routing import EMBEDDED, Route, first_route, route_facts, route_to
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.terminal.text import Screen, cut, stdout_screen, table, width
-from hermes.surfaces.terminal.weights import models_folder
+from hermes.surfaces.terminal.weights_download import models_folder
 
 _MODEL = 28  # cells of a model's name
 

@@ -17,17 +17,17 @@ from hermes.providers.embedded.tasks import (
     run_tasks,
     score,
 )
-from hermes.providers.routes import first_route, route_for
+from hermes.providers.routing import first_route, route_for
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import Finished, ModelRequest
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED
 from hermes.surfaces.cli.task_tools import TaskTools
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import cut, one_line
-from hermes.surfaces.terminal.weights import have_weights
+from hermes.surfaces.terminal.weights_download import have_weights
 
 _TRY_TIMEOUT_S = 120.0  # for one tiny answer; a local model may have to be loaded
 _TELLING = 2  # tasks in a row without any answer, after which no other is tried

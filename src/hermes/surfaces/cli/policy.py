@@ -14,7 +14,7 @@ from hermes.surfaces.terminal.text import count
 from hermes.tools.escapes import shown
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
 from hermes.tools.policy.rules import RuleBook
-from hermes.tools.sandbox.find import find_sandbox
+from hermes.tools.sandbox.detect import find_sandbox
 
 _EXAMPLES = """\
 examples:

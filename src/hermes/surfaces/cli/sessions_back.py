@@ -72,7 +72,7 @@ def configure_back(
 
 def undo(app: App, args: argparse.Namespace) -> int:
     from hermes.app.undo import Rewind, shadows_of
-    from hermes.surfaces.terminal.undone import describe_undo
+    from hermes.surfaces.terminal.undo_report import describe_undo
 
     rewind = Rewind(app, shadows_of(app))
     report = rewind.undo(
@@ -85,7 +85,7 @@ def undo(app: App, args: argparse.Namespace) -> int:
 
 def redo(app: App, args: argparse.Namespace) -> int:
     from hermes.app.undo import Rewind, shadows_of
-    from hermes.surfaces.terminal.undone import describe_redo
+    from hermes.surfaces.terminal.undo_report import describe_redo
 
     report = Rewind(app, shadows_of(app)).redo(args.id, force=args.force)
     again = f"hermes sessions undo {one_line(args.id)}, then redo with --force"

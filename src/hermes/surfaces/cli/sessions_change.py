@@ -14,7 +14,7 @@ from typing import TextIO
 from hermes.app import App
 from hermes.errors import HermesError, ImportRejected, UsageError
 from hermes.schema.events import SessionTitled
-from hermes.store.row import MAX_EVENT_BYTES
+from hermes.store.log_row import MAX_EVENT_BYTES
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.style import printable, stderr_style
 from hermes.surfaces.terminal.text import (

@@ -12,11 +12,11 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.schema.messages import UserMessage
+from hermes.store.log_row import Row
 from hermes.store.recovery import Incomplete, Recovery
-from hermes.store.row import Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.terminal.hits import hit_lines
+from hermes.surfaces.terminal.search_results import hit_lines
 from hermes.surfaces.terminal.style import FAIL, OK, stderr_style
 from hermes.surfaces.terminal.text import (
     Screen,

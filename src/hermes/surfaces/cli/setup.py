@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.errors import HermesError, UsageError
 from hermes.providers import quirks
-from hermes.providers.routes import EMBEDDED, Route, first_route
+from hermes.providers.routing import EMBEDDED, Route, first_route
 from hermes.settings import Secrets, Settings
 from hermes.settings.edit import set_secret
 from hermes.settings.load import environment, find_home, load, load_secrets
@@ -16,10 +16,10 @@ from hermes.settings.sections import CustomProvider
 from hermes.surfaces.cli.model import set_model
 from hermes.surfaces.cli.model_add import add_service, check_service
 from hermes.surfaces.cli.model_list import ask_line
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import stdout_style, terminal_width
 from hermes.surfaces.terminal.text import wrap
-from hermes.surfaces.terminal.weights import have_weights
+from hermes.surfaces.terminal.weights_download import have_weights
 
 _HOW = """\
 Without a terminal, say what to set up:

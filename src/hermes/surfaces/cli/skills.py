@@ -9,11 +9,11 @@ import msgspec
 
 from hermes.errors import UsageError
 from hermes.learning.change import FileChange, Provenance, SkillChange
-from hermes.learning.install import altered
-from hermes.learning.learning import Learning
-from hermes.learning.records import Use
+from hermes.learning.learning_service import Learning
 from hermes.learning.scan import Finding, scan_files
 from hermes.learning.skill import MAIN, Skill, problems, read_files, require_name
+from hermes.learning.skill_install import altered
+from hermes.learning.skill_records import Use
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.cli.skills_history import (
     add_history,

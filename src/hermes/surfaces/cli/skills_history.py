@@ -4,10 +4,10 @@ import argparse
 
 import msgspec
 
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import Learning, open_learning
 from hermes.settings.load import environment, find_home, load
 from hermes.surfaces.cli.parser import Parser, add_action
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import (
     ago,

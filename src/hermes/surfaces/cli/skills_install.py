@@ -4,13 +4,13 @@ import argparse
 import sys
 
 from hermes.core.gitfolder import find_git
-from hermes.learning.install import InstallPlan, plan
-from hermes.learning.install import install as put
-from hermes.learning.learning import Learning
-from hermes.learning.parcel import open_parcel
+from hermes.learning.learning_service import Learning
+from hermes.learning.skill_install import InstallPlan, plan
+from hermes.learning.skill_install import install as put
+from hermes.learning.skill_source import open_parcel
 from hermes.settings.load import environment
 from hermes.surfaces.cli.skills_history import print_diff
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import count, one_line, stdout_screen
 
 _REFUSED = 3

@@ -5,10 +5,10 @@ import argparse
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.learning import Learning
+from hermes.learning.learning_service import Learning
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.cli.skills_history import print_diff
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import ago, cut, one_line, stdout_screen
 
 

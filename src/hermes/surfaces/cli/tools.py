@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hermes.app.toolbox import needs_of, offers_schedules
+    from hermes.app.session_tools import needs_of, offers_schedules
     from hermes.tools import all_tools
 
     home = find_home()
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
 def _of_the_agent(app: App) -> tuple[Tool, ...]:
     """Tools that are made of the agent itself, and those that MCP servers offered last."""
     from hermes.app.agent import Agent
-    from hermes.app.delegation import Delegation
-    from hermes.app.schedules_tool import schedule_tools
+    from hermes.app.delegate_tool import Delegation
+    from hermes.app.schedules.tools import schedule_tools
 
     agent = Agent(app, load_secrets(home=app.home))
     servers = agent.toolbox.servers

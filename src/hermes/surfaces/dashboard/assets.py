@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from hermes.surfaces.dashboard.api import Call, Endpoint, find_file
+from hermes.surfaces.dashboard.endpoint import Call, Endpoint, find_file
 from hermes.surfaces.dashboard.gate.gate import Refusal
 
 _FOR_EVER = "private, max-age=31536000, immutable"  # a vendored file never changes under its name

@@ -19,8 +19,8 @@ from hermes.settings import Home, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.scopes import SCOPES
-from hermes.surfaces.dashboard.running import Running, announce, running_dashboard
-from hermes.surfaces.web.listening import require_certificate
+from hermes.surfaces.dashboard.running_file import Running, announce, running_dashboard
+from hermes.surfaces.web.listen_socket import require_certificate
 
 _EXAMPLES = """\
 examples:
@@ -258,8 +258,8 @@ def _open(link: str) -> None:
     import tempfile
     import threading
 
-    from hermes.children.programs import trusted_path
-    from hermes.children.python import module_command
+    from hermes.children.helper_programs import trusted_path
+    from hermes.children.own_python import module_command
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
         file.write(f'<meta http-equiv="refresh" content="0;url={link}">')

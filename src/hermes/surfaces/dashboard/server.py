@@ -14,33 +14,33 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from hermes.app import App
-from hermes.bridge.window import tell_of_dashboard
+from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
 from hermes.plugins import Catalogue
 from hermes.settings import Secrets
-from hermes.surfaces.dashboard.api import Endpoint, routes
 from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Endpoint, routes
 from hermes.surfaces.dashboard.gate.access import AccessTable
 from hermes.surfaces.dashboard.gate.gate import Doors, Gate
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.openapi import describe
 from hermes.surfaces.dashboard.plugins import Plugins
-from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, protocols_for
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
-from hermes.surfaces.dashboard.routes.entry import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
+from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
 from hermes.surfaces.dashboard.routes.policy import PolicyRoutes
 from hermes.surfaces.dashboard.routes.schedules import ScheduleRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
-from hermes.surfaces.dashboard.routes.state import StateRoutes
+from hermes.surfaces.dashboard.routes.status import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
-from hermes.surfaces.dashboard.running import announce, withdraw
-from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.listening import listen
-from hermes.surfaces.web.server import Server
+from hermes.surfaces.dashboard.running_file import announce, withdraw
+from hermes.surfaces.dashboard.uvicorn_protocol import MAX_MESSAGE, protocols_for
+from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.listen_socket import listen
+from hermes.surfaces.web.uvicorn_server import Server
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _PATIENCE = 5  # seconds for connections to end

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.children.python import hermes_command
+from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError, UsageError
 from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
 from hermes.settings.load import current_folder, environment, typed_path

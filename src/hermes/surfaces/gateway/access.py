@@ -14,7 +14,7 @@ from hermes.core.ports import Clock
 from hermes.errors import HermesError, UsageError
 from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.store.people import Known, People, Request
-from hermes.surfaces.gateway.port import Person
+from hermes.surfaces.gateway.adapter import Person
 
 Role: TypeAlias = Literal["owner", "user", ""]
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from hermes.schema.events import ToolStarted
 from hermes.settings.gateway import Gateway as GatewaySettings
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.port import AdapterError, Chat, Outbound
-from hermes.surfaces.gateway.post import Post
-from hermes.surfaces.terminal.toolline import label_of
+from hermes.surfaces.gateway.adapter import AdapterError, Chat, Outbound
+from hermes.surfaces.gateway.sender import Post
+from hermes.surfaces.terminal.tool_line import label_of
 
 _LINES = 6  # tools that are shown at once
 _WIDTH = 120  # characters of each

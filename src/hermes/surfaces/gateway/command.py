@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
                     run_keys(args, home) if args.action == "key" else _pair(app, args)
                 )
         case _:
-            from hermes.surfaces.gateway.unit import install, uninstall
+            from hermes.surfaces.gateway.systemd_unit import install, uninstall
 
             if args.action == "install":
                 return install(home, system=args.system, show=args.print)
@@ -129,7 +129,7 @@ def _run(home: Home) -> int:
             f"A gateway of this home runs already{who}.",
             hint="See: hermes gateway status",
         ) from error
-    from hermes.surfaces.gateway.serving import serve
+    from hermes.surfaces.gateway.gateway_process import serve
 
     with build(load(home=home), home) as app:
         try:

@@ -10,21 +10,21 @@ from collections.abc import Mapping
 
 from hermes import __version__
 from hermes.app import App
+from hermes.app.agent_pool import Place, Staff
 from hermes.app.dead_turns import DeadTurns
-from hermes.app.following import LogFollower
-from hermes.app.schedules_loop import ScheduleLoop
-from hermes.app.staff import Place, Staff
+from hermes.app.log_follower import LogFollower
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
 from hermes.surfaces.gateway.access import Access
+from hermes.surfaces.gateway.adapter import Adapter, House, Part
+from hermes.surfaces.gateway.chat_sessions import Rooms
+from hermes.surfaces.gateway.deliveries import Office
+from hermes.surfaces.gateway.inbound import Reception
 from hermes.surfaces.gateway.listener import Listener
-from hermes.surfaces.gateway.office import Office
-from hermes.surfaces.gateway.port import Adapter, House, Part
-from hermes.surfaces.gateway.post import Counters, Post
-from hermes.surfaces.gateway.reception import Reception
 from hermes.surfaces.gateway.registry import build_part, wanted
-from hermes.surfaces.gateway.rooms import Rooms
+from hermes.surfaces.gateway.sender import Counters, Post
 from hermes.surfaces.gateway.status import HEARTBEAT, PartStatus, Status, write_status
 from hermes.surfaces.gateway.supervisor import Supervisor, end
 
@@ -181,7 +181,7 @@ class Gateway:
         for gone in set(self._office.posts) - adapters:
             await self._office.dismiss(gone)
         if settings.gateway.voice_model:
-            from hermes.surfaces.gateway.voice import voice_for
+            from hermes.surfaces.gateway.transcription import voice_for
 
             self._reception.voice = voice_for(settings.gateway, self._secrets)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hermes.errors import HermesError
 from hermes.installation import install_hint
 from hermes.repeated_errors import RepeatedErrors
-from hermes.surfaces.web.listening import listen
+from hermes.surfaces.web.listen_socket import listen
 
 if TYPE_CHECKING:
-    from hermes.surfaces.web.haste import HastyRequests
+    from hermes.surfaces.web.request_timeouts import HastyRequests
 
 Application: TypeAlias = Callable[
     [dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any
@@ -61,8 +61,8 @@ class Listener:
         try:
             import uvicorn
 
-            from hermes.surfaces.web.haste import HastyRequests
-            from hermes.surfaces.web.server import Server
+            from hermes.surfaces.web.request_timeouts import HastyRequests
+            from hermes.surfaces.web.uvicorn_server import Server
         except ImportError as error:
             raise HermesError(
                 "Listening needs a part that is not installed.",

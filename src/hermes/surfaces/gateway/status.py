@@ -9,7 +9,7 @@ import msgspec
 from hermes.repeated_errors import Problem
 from hermes.settings import Home, atomic
 from hermes.store.leases import is_gone, this_process
-from hermes.surfaces.gateway.post import Counters
+from hermes.surfaces.gateway.sender import Counters
 
 PartState: TypeAlias = Literal[
     "starting", "connecting", "connected", "retrying", "failed", "stopped"

@@ -6,8 +6,8 @@ import difflib
 from hermes.errors import ModelError, SettingsError, UsageError
 from hermes.providers.build import build_adapter
 from hermes.providers.catalogue import all_models
-from hermes.providers.http import Http
-from hermes.providers.routes import Route, keys_of
+from hermes.providers.http_client import Http
+from hermes.providers.routing import Route, keys_of
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 

@@ -30,7 +30,7 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.text import (
     Screen,

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from hermes.learning.learning import PREFIX, SkillCommand
+from hermes.learning.learning_service import PREFIX, SkillCommand
 from hermes.surfaces.terminal.text import one_line
-from hermes.surfaces.tui.files import Files
+from hermes.surfaces.tui.file_list import Files
 from hermes.surfaces.tui.slash.table import SLASHES, find_slash
 
 Skills: TypeAlias = Callable[[], Sequence[SkillCommand]]

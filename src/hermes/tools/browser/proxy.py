@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.acceptor import Acceptor, accept_streams
 from hermes.errors import ToolFailed
-from hermes.tools.web.gate import Gate, Passage
+from hermes.tools.web.address_check import Gate, Passage
 from hermes.tools.web.urls import Place, read_url
 
 _HEAD = 64 * 1024

@@ -20,7 +20,7 @@ from hermes.tools.browser.executable import (
 )
 from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
-from hermes.tools.web.gate import Gate
+from hermes.tools.web.address_check import Gate
 from hermes.tools.web.invisible import one_line
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from hermes.core.ports import Decision, Tool
 from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
-from hermes.tools.patch import deletes_files
+from hermes.tools.files.apply_patch import deletes_files
 from hermes.tools.policy.binding import Judged, binding, existing
 from hermes.tools.policy.effects import (
     ASKS_FOR_NETWORK,

@@ -12,7 +12,7 @@ from hermes.errors import SettingsError
 from hermes.settings.atomic import locked, replace
 from hermes.settings.load import read_text
 from hermes.settings.parse import Problem
-from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
+from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
 from hermes.tools.policy.rules import VERSION, RuleBook
 
 NAME = "policy.yaml"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.children.python import own_code
-from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
-from hermes.tools.sandbox.places import (
+from hermes.children.own_python import own_code
+from hermes.tools.sandbox.confinement import Fence, Kind, Launch, Started
+from hermes.tools.sandbox.protected_paths import (
     Hidden,
     find_hidden,
     is_workspace,
@@ -18,7 +18,7 @@ from hermes.tools.sandbox.places import (
     sockets,
 )
 from hermes.tools.sandbox.seccomp import Calls, inside_namespaces
-from hermes.tools.sandbox.secrets import Identity
+from hermes.tools.sandbox.secret_files import Identity
 
 _KEPT_OF_RUN = (
     "/run/systemd/resolve",

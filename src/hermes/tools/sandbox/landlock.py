@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
-from hermes.tools.sandbox.places import hidden, is_workspace
+from hermes.tools.sandbox.confinement import Fence, Kind, Launch, Started
+from hermes.tools.sandbox.protected_paths import hidden, is_workspace
 from hermes.tools.sandbox.seccomp import Calls, beside_landlock
 
 _CREATE, _ADD, _RESTRICT, _SECCOMP = 444, 445, 446, {0xC000003E: 317, 0xC00000B7: 277}

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from hermes.tools.sandbox.aside import Aside, put
-from hermes.tools.sandbox.places import Watched, watched
-from hermes.tools.sandbox.repository import points_into, runs_something
+from hermes.tools.sandbox.git_settings import points_into, runs_something
+from hermes.tools.sandbox.protected_paths import Watched, watched
+from hermes.tools.sandbox.quarantine import Aside, put
 
 _LARGEST = 256 * 1024
 """Bytes of a file whose content is kept."""

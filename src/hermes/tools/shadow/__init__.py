@@ -4,7 +4,7 @@
 repository is never written to.
 """
 
-from hermes.tools.shadow.keeper import ShadowKeeper
+from hermes.tools.shadow.call_keeper import ShadowKeeper
 from hermes.tools.shadow.repository import ShadowFailed
 from hermes.tools.shadow.shadow import Outcome, Shadow, Shadows
 

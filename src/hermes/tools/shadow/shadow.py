@@ -14,12 +14,16 @@ from typing import TypeAlias
 
 import msgspec
 
-from hermes.children.programs import add_workspace
+from hermes.children.helper_programs import add_workspace
 from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
-from hermes.tools.shadow.changes import Change, Changes, changes_of
-from hermes.tools.shadow.difference import display, unified
-from hermes.tools.shadow.record import (
+from hermes.tools.shadow.folder_snapshot import Limits, keep_trees
+from hermes.tools.shadow.path_state import ABSENT, FOLDER, drop_draft, read_state
+from hermes.tools.shadow.repository import Git, Repository, blob_id
+from hermes.tools.shadow.restore_files import Conflict, carry_out, plan
+from hermes.tools.shadow.turn_changes import Change, Changes, changes_of
+from hermes.tools.shadow.turn_diff import display, unified
+from hermes.tools.shadow.turn_record import (
     Begun,
     Ended,
     Line,
@@ -31,10 +35,6 @@ from hermes.tools.shadow.record import (
     append,
     read,
 )
-from hermes.tools.shadow.repository import Git, Repository, blob_id
-from hermes.tools.shadow.restore import Conflict, carry_out, plan
-from hermes.tools.shadow.state import ABSENT, FOLDER, drop_draft, read_state
-from hermes.tools.shadow.tree import Limits, keep_trees
 
 Helps: TypeAlias = Callable[[str], bool]
 """Whether a session works for the one that is looked at, so that what it did is that one's work too."""

@@ -9,9 +9,9 @@ from typing import TypeAlias
 from hermes.core.ports import ToolContext
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
-from hermes.tools.output import OutputFolder
-from hermes.tools.web.client import Answer, Request, WebClient
-from hermes.tools.web.content import PICTURES, Media, Reading, media_of, read_body
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.web.body_content import PICTURES, Media, Reading, media_of, read_body
+from hermes.tools.web.web_client import Answer, Request, WebClient
 
 Digest: TypeAlias = Callable[[str, str], Awaitable[str]]
 """What matters of a long page, for a session; empty when there is none."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes.providers.embedded.conversation import Seen
 from hermes.providers.embedded.grammar import Allowed, build
-from hermes.providers.embedded.lines import VERBS, Verb, parse_line, write_line
+from hermes.providers.embedded.line_protocol import VERBS, Verb, parse_line, write_line
 
 TOKEN = re.compile(
     r'\s*(?:"((?:\\.|[^"\\])*)"|\[((?:\\.|[^\]\\])*)\]|([A-Za-z][\w-]*)|([()|])|([?*+]|\{\d+,\d+\}))'

@@ -8,7 +8,7 @@ from hermes.errors import UsageError
 from hermes.surfaces.cli.parser import Parser
 from hermes.surfaces.cli.sessions import configure
 from hermes.surfaces.cli.sessions_change import age
-from hermes.surfaces.terminal.hits import highlight
+from hermes.surfaces.terminal.search_results import highlight
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import Screen
 

@@ -4,7 +4,7 @@ from hermes.store.sessions import UsageRow
 from hermes.surfaces.cli.usage import document, dollars, lines_of
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import Screen
-from hermes.surfaces.terminal.weights import bar_text
+from hermes.surfaces.terminal.weights_download import bar_text
 
 PRICED = UsageRow(
     "2026-11-14", "anthropic", "claude-opus-5", 3, 12_000, 800, 9_000, 0, 100, 1.25, 0

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hermes.errors import SettingsError
 from hermes.surfaces.dashboard.gate.access import AccessTable, Rule
 from hermes.surfaces.dashboard.gate.headers import guarded
-from hermes.surfaces.dashboard.gate.once import Once
+from hermes.surfaces.dashboard.gate.one_time import Once
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
-from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.throttle import Throttle
+from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.login_throttle import Throttle
 
 
 class Time:

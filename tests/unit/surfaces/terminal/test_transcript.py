@@ -12,7 +12,7 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.store.row import Row, draft
+from hermes.store.log_row import Row, draft
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import Screen, width
 from hermes.surfaces.terminal.transcript import arguments, listing, transcript

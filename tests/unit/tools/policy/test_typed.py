@@ -7,8 +7,8 @@ import pytest
 from hermes.core.ports import Decision
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolSpec
-from hermes.tools.background import Processes
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
+from hermes.tools.process.background import Processes
 
 HOME = Path("/users-that-are-not/me")
 CWD = HOME / "work"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import ToolFailed
+from hermes.tools.web.address_check import Gate, read_allowed
 from hermes.tools.web.addresses import is_metadata, why_forbidden
-from hermes.tools.web.gate import Gate, read_allowed
 from hermes.tools.web.urls import follow, read_host, read_url
 
 FORBIDDEN_V4 = (

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.tools.web.body_content import media_of, read_body
 from hermes.tools.web.charset import decode
-from hermes.tools.web.client import Answer
-from hermes.tools.web.content import media_of, read_body
 from hermes.tools.web.feeds import read_feed
 from hermes.tools.web.invisible import one_line, visible
 from hermes.tools.web.urls import read_url
+from hermes.tools.web.web_client import Answer
 
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><item><title>One &amp; two</title>
 <link>https://example.com/1</link><pubDate>Mon, 02 Jan 2026</pubDate>

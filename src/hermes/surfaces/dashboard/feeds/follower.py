@@ -5,9 +5,9 @@ import asyncio
 import time
 
 from hermes.app import App
-from hermes.app.following import LISTEN, READING, LogFile
+from hermes.app.log_follower import LISTEN, READING, LogFile
 from hermes.errors import StoreError
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.dashboard.feeds.hub import Hub
 

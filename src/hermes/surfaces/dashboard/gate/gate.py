@@ -11,11 +11,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hermes.surfaces.dashboard.gate.access import READING, AccessTable, Rule
 from hermes.surfaces.dashboard.gate.headers import guarded
 from hermes.surfaces.dashboard.gate.keys import Keyring, Pass
-from hermes.surfaces.dashboard.gate.once import Once
+from hermes.surfaces.dashboard.gate.one_time import Once
+from hermes.surfaces.dashboard.gate.open_connections import Visit, Visits
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
-from hermes.surfaces.dashboard.gate.visits import Visit, Visits
-from hermes.surfaces.web.addresses import Addresses
-from hermes.surfaces.web.throttle import Throttle
+from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.login_throttle import Throttle
 
 SUBPROTOCOL = "hermes.v1"
 TICKET = "ticket."

@@ -13,15 +13,15 @@ from starlette.responses import Response
 
 from hermes.app.agent import ApprovalMode
 from hermes.app.attachments import Attached, Shelf, attach
-from hermes.app.compact import outlook_of
+from hermes.app.compaction import outlook_of
 from hermes.app.undo import Rewind, UndoReport, shadows_of
-from hermes.core.context import Part
-from hermes.core.outlook import Outlook
-from hermes.core.pictures import media_type
+from hermes.core.compaction_preview import Outlook
+from hermes.core.context_usage import Part
+from hermes.core.image_info import media_type
 from hermes.errors import SessionNotFound, UsageError
 from hermes.schema.messages import Image, ToolFinished, UserMessage
-from hermes.surfaces.dashboard.api import MAX_BODY, Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import MAX_BODY, Call, Done, Endpoint
 from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.gate.scopes import Scope, covers
 from hermes.surfaces.dashboard.routes.sessions import Begun, find

@@ -14,21 +14,21 @@ from starlette.types import Send
 from starlette.websockets import WebSocket
 
 from hermes.errors import SessionNotFound
-from hermes.surfaces.dashboard.api import Call, Endpoint, offered
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Call, Endpoint, offered
 from hermes.surfaces.dashboard.feeds.frames import Frames
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
 from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
-from hermes.surfaces.dashboard.protocol import (
+from hermes.surfaces.dashboard.routes.sessions import find
+from hermes.surfaces.dashboard.uvicorn_protocol import (
     ignore_messages,
     send_bytes,
     send_json,
     send_text,
     talk,
 )
-from hermes.surfaces.dashboard.routes.sessions import find
 
 log = logging.getLogger("hermes.dashboard")
 

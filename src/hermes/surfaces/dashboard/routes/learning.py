@@ -7,15 +7,15 @@ from msgspec import Meta
 
 from hermes.errors import UsageError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
-from hermes.learning.entries import Notes
 from hermes.learning.history import Entry, Reverted
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import Learning, open_learning
 from hermes.learning.memory import FILES
-from hermes.learning.records import Record, Use
+from hermes.learning.memory_entries import Notes
 from hermes.learning.skill import MAIN, Skill, parse
+from hermes.learning.skill_records import Record, Use
 from hermes.settings.load import environment
-from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Call, Endpoint
 
 
 class MemoryFile(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from hermes.errors import HermesError, UsageError
 from hermes.plugins import Plugin
-from hermes.plugins.catalogue import files_of, hash_of
-from hermes.surfaces.dashboard.api import Call, Endpoint
+from hermes.plugins.plugin_registry import files_of, hash_of
+from hermes.surfaces.dashboard.endpoint import Call, Endpoint
 from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.plugins import Plugins
 

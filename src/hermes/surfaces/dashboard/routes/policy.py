@@ -8,10 +8,10 @@ from msgspec import Meta
 
 from hermes.schema.events import Reach
 from hermes.settings.load import environment, typed_path
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Call, Done, Endpoint
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
-from hermes.tools.sandbox.find import find_sandbox
+from hermes.tools.sandbox.detect import find_sandbox
 
 
 class PolicyView(msgspec.Struct, frozen=True):

@@ -7,18 +7,18 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from hermes.app.schedules import Draft, JobBook
-from hermes.app.schedules_form import JobForm, given
-from hermes.app.schedules_list import JobState, Listed, listed
-from hermes.app.schedules_watch import Lookout
+from hermes.app.schedules.form import JobForm, given
+from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.listing import JobState, Listed, listed
+from hermes.app.schedules.scheduler_lock import Lookout
 from hermes.errors import UsageError
-from hermes.schedules.phrases import understand
-from hermes.schedules.rules import instants
-from hermes.schedules.words import length
-from hermes.schedules.zones import ScheduleError
+from hermes.schedules.parse import understand
+from hermes.schedules.recurrence import instants
+from hermes.schedules.time_zones import ScheduleError
+from hermes.schedules.tokens import length
 from hermes.schema.schedules import CatchUp, Cause, Instant, Job, State
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Call, Done, Endpoint
 from hermes.surfaces.dashboard.gate.gate import Refusal
 
 _COMING = 5  # instants that are told in advance

@@ -15,11 +15,11 @@ from hermes.providers.catalogue import UNKNOWN, facts_of
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import Message
 from hermes.settings.load import typed_path
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Call, Endpoint
 
 _LONGEST_TITLE = 500
 

@@ -11,11 +11,11 @@ from starlette.websockets import WebSocket
 
 from hermes.errors import HermesError
 from hermes.pty import Viewer
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint, offered
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Call, Done, Endpoint, offered
 from hermes.surfaces.dashboard.gate.gate import Refusal
-from hermes.surfaces.dashboard.protocol import send_bytes, send_text, talk
 from hermes.surfaces.dashboard.terminals import Opening, OpenTerminal, TerminalInfo
+from hermes.surfaces.dashboard.uvicorn_protocol import send_bytes, send_text, talk
 
 log = logging.getLogger("hermes.dashboard")
 

@@ -22,8 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes.settings.gateway import GatewayWebhook
-from hermes.surfaces.gateway.listener import Listener, answer, read_body
-from hermes.surfaces.gateway.port import (
+from hermes.surfaces.gateway.adapter import (
     Adapter,
     Chat,
     House,
@@ -37,6 +36,7 @@ from hermes.surfaces.gateway.port import (
     Unreachable,
     override,
 )
+from hermes.surfaces.gateway.listener import Listener, answer, read_body
 from hermes.surfaces.web.request_json import Unreadable, read_json
 
 _PATH = "/webhook"

@@ -11,7 +11,13 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.settings import Home, Secrets
 from hermes.settings.load import find_home, load, load_secrets
-from hermes.surfaces.gateway.api_server.keys import DEFAULT, SCOPES, ApiKeys, Key, Scope
+from hermes.surfaces.gateway.api_server.api_keys import (
+    DEFAULT,
+    SCOPES,
+    ApiKeys,
+    Key,
+    Scope,
+)
 
 _EXAMPLES = """\
 examples:

@@ -8,15 +8,15 @@ import uvicorn
 from hermes.app import App
 from hermes.errors import SettingsError
 from hermes.settings import Secrets
-from hermes.surfaces.gateway.api_server.api import Api
-from hermes.surfaces.gateway.api_server.door import Door
-from hermes.surfaces.gateway.api_server.keys import SECRET, ApiKeys
-from hermes.surfaces.gateway.port import House, Inlet, Part, override
-from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.haste import HastyRequests
-from hermes.surfaces.web.listening import listen, require_certificate
-from hermes.surfaces.web.server import Server
-from hermes.surfaces.web.throttle import Throttle
+from hermes.surfaces.gateway.adapter import House, Inlet, Part, override
+from hermes.surfaces.gateway.api_server.api_keys import SECRET, ApiKeys
+from hermes.surfaces.gateway.api_server.authentication import Door
+from hermes.surfaces.gateway.api_server.routes import Api
+from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.listen_socket import listen, require_certificate
+from hermes.surfaces.web.login_throttle import Throttle
+from hermes.surfaces.web.request_timeouts import HastyRequests
+from hermes.surfaces.web.uvicorn_server import Server
 
 _PATIENCE = 5  # seconds for connections to end
 

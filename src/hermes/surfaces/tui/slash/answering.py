@@ -3,15 +3,15 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes.app.compact import outlook_of
+from hermes.app.compaction import outlook_of
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.model_names import checked_name
-from hermes.surfaces.terminal.opening import choose_model
-from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.open_agent import choose_model
+from hermes.surfaces.terminal.run_options import Question
 from hermes.surfaces.terminal.style import columns as aligned
 from hermes.surfaces.terminal.text import count, cut, money, one_line
-from hermes.surfaces.tui.rows import painted
-from hermes.surfaces.tui.window import window_rows
+from hermes.surfaces.tui.context_view import window_rows
+from hermes.surfaces.tui.styled_text import painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat

@@ -3,13 +3,13 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes.children.python import hermes_command
+from hermes.children.own_python import hermes_command
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, count, cut, one_line
 
 if TYPE_CHECKING:
-    from hermes.surfaces.terminal.question import Approvals
+    from hermes.surfaces.terminal.run_options import Approvals
     from hermes.surfaces.tui.conversation import Chat
 
 _MODES: "dict[str, Approvals]" = {
@@ -71,7 +71,7 @@ async def config(chat: "Chat", rest: str) -> None:
 
 async def codex_runtime(chat: "Chat", word: str) -> None:
     """Lets codex run the turns of new sessions, or Hermes itself again, or tells how it stands."""
-    from hermes.codex.switch import WORDS
+    from hermes.codex.engine_switch import WORDS
 
     meant = WORDS.get(word.strip())
     if meant is None:

@@ -4,8 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes.surfaces.terminal.text import cut, one_line
-from hermes.surfaces.tui.rows import BOLD, DIM, painted
 from hermes.surfaces.tui.slash.asking import hermes
+from hermes.surfaces.tui.styled_text import BOLD, DIM, painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat

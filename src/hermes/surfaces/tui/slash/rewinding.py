@@ -8,7 +8,7 @@ from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.text import clean, cut, one_line
 from hermes.surfaces.terminal.text import count as plural
-from hermes.surfaces.tui.rows import CYAN, DIM, GREEN, RED, painted
+from hermes.surfaces.tui.styled_text import CYAN, DIM, GREEN, RED, painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import Chat

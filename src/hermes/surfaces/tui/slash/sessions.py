@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hermes.errors import HermesError, UsageError
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.surfaces.terminal.opening import Place, begin, find_place
-from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.open_agent import Place, begin, find_place
+from hermes.surfaces.terminal.run_options import Question
 from hermes.surfaces.terminal.text import Screen, ago, cut, one_line
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ async def history(chat: "Chat", count: str) -> None:
 
 async def search(chat: "Chat", words: str) -> None:
     """Finds messages in all sessions."""
-    from hermes.surfaces.terminal.hits import hit_lines
+    from hermes.surfaces.terminal.search_results import hit_lines
 
     if not words:
         raise UsageError("What is to be found?", hint="/search WORDS")

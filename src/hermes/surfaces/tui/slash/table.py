@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.learning.learning import PREFIX
+from hermes.learning.learning_service import PREFIX
 from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.slash import (
     answering,

@@ -12,7 +12,7 @@ from hermes.tools.web.backends.exa import Exa
 from hermes.tools.web.backends.searxng import Searxng
 from hermes.tools.web.backends.serper import Serper
 from hermes.tools.web.backends.tavily import Tavily
-from hermes.tools.web.client import WebClient
+from hermes.tools.web.web_client import WebClient
 
 __all__ = ["KEYS", "Backend", "Hit", "choose"]
 

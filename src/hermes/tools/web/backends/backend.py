@@ -7,9 +7,9 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.tools.web.client import Answer, Request, WebClient
 from hermes.tools.web.markdown import render
-from hermes.tools.web.page import read_page
+from hermes.tools.web.readable_page import read_page
+from hermes.tools.web.web_client import Answer, Request, WebClient
 
 T = TypeVar("T")
 

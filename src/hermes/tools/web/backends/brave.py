@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from hermes.tools.web.backends.backend import Hit, ask, plain
-from hermes.tools.web.client import Request, WebClient
+from hermes.tools.web.web_client import Request, WebClient
 
 _ADDRESS = "https://api.search.brave.com"
 

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from hermes.errors import ToolFailed
 from hermes.tools.web.backends.backend import Hit, checked
 from hermes.tools.web.charset import decode
-from hermes.tools.web.client import Request, WebClient
 from hermes.tools.web.html import Tag, Token, tokens
+from hermes.tools.web.web_client import Request, WebClient
 
 _ADDRESS = "https://html.duckduckgo.com"
 _ROBOT = ("anomaly-modal", "anomaly.js", "challenge-form")

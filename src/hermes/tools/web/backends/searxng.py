@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.tools.web.backends.backend import Hit, checked, plain
-from hermes.tools.web.client import Request, WebClient
+from hermes.tools.web.web_client import Request, WebClient
 
 
 class _Result(msgspec.Struct):
