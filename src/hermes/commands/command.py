@@ -201,7 +201,9 @@ class Command:
             if word in switches:
                 given[word], rest = True, behind.strip()
             elif not waiting:
-                raise UsageError(f"/{self.slash} does not take {word!r}.", hint=self._how)
+                raise UsageError(
+                    f"/{self.slash} does not take {word!r}.", hint=self._how
+                )
             else:
                 parameter = waiting.pop(0)
                 takes_rest = parameter.kind is str and not waiting
@@ -219,7 +221,9 @@ class Command:
                 return tuple(map(parameter.read, text.split()))
             return parameter.read(text)
         except UsageError as error:
-            raise UsageError(f"{parameter.metavar}: {error.message}.", hint=self._how) from error
+            raise UsageError(
+                f"{parameter.metavar}: {error.message}.", hint=self._how
+            ) from error
 
     @property
     def _how(self) -> str:
@@ -269,8 +273,11 @@ def _field(parameter: Parameter) -> tuple[str, Any, Any]:
     meta = msgspec.Meta(
         description=parameter.arg.help or None, ge=parameter.arg.at_least
     )
-    kind = Annotated[parameter.kind, meta]
-    if parameter.default is None:
-        kind = kind | None
+    described: Any = Annotated[parameter.kind, meta]
+    kind = described | None if parameter.default is None else described
     name = parameter.name
-    return name, kind, msgspec.field(default=parameter.default, name=name.removesuffix("_"))
+    return (
+        name,
+        kind,
+        msgspec.field(default=parameter.default, name=name.removesuffix("_")),
+    )

@@ -15,7 +15,7 @@ from hermes.settings.load import environment, find_home, load, load_secrets
 if TYPE_CHECKING:
     from hermes.app import App
     from hermes.commands.conversation import Conversation
-    from hermes.learning.learning import Learning
+    from hermes.learning.learning_service import Learning
 
 
 class Surface(Protocol):
@@ -109,7 +109,7 @@ class Context:
     @cached_property
     def learning(self) -> "Learning":
         """Memory and skills of this home."""
-        from hermes.learning.learning import open_learning
+        from hermes.learning.learning_service import open_learning
 
         return open_learning(self.home, self.settings.learning, self.environment)
 

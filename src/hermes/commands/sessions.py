@@ -17,7 +17,7 @@ from hermes.commands.views import (
     Column,
     Line,
     Message,
-    Result,
+    RawText,
     Span,
     TableRow,
     line,
@@ -34,7 +34,7 @@ from hermes.errors import (
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store import Store
-from hermes.store.row import MAX_EVENT_BYTES, Row
+from hermes.store.log_row import MAX_EVENT_BYTES, Row
 from hermes.store.search import Hit
 from hermes.store.sessions import SessionInfo
 
@@ -62,7 +62,7 @@ _EVERYTHING = 2**53  # as a limit
 Limit = Annotated[int, Arg("at most N (default: 20)", metavar="N", at_least=1)]
 
 
-class SessionListing(Result, frozen=True, kw_only=True):
+class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions, the most recently used first."""
 
     sessions: tuple[SessionInfo, ...]
@@ -102,11 +102,10 @@ class SessionListing(Result, frozen=True, kw_only=True):
             yield line("\nThere are more: hermes sessions list --all", "dim")
 
 
-class SessionTranscript(Result, frozen=True, kw_only=True):
+class SessionTranscript(msgspec.Struct, frozen=True, kw_only=True):
     """A session to be read: its rows, one after the other."""
 
     as_lines: ClassVar[bool] = True
-    json_help: ClassVar[str] = "print every row as a line of JSON"
 
     session: SessionInfo
     rows: Any
@@ -119,8 +118,14 @@ class SessionTranscript(Result, frozen=True, kw_only=True):
     def document(self) -> Iterator[Mapping[str, Any]]:
         return map(self.envelope, self.rows)
 
+    def view(self, _now: float) -> Iterable[Block]:
+        for row in self.rows:
+            if isinstance(row.event, UserMessage | AssistantMessage):
+                who = "You" if isinstance(row.event, UserMessage) else "Hermes"
+                yield line(f"{who}: {row.event.text}")
 
-class SearchResults(Result, frozen=True, kw_only=True):
+
+class SearchResults(msgspec.Struct, frozen=True, kw_only=True):
     """Messages that a search found, newest first."""
 
     hits: tuple[Hit, ...]
@@ -130,16 +135,20 @@ class SearchResults(Result, frozen=True, kw_only=True):
     def document(self) -> Any:
         return {"hits": list(map(_hit_document, self.hits))}
 
+    def view(self, now: float) -> Iterable[Block]:
+        if self.no_sessions:
+            yield from (line(text, fit="wrap") for text in _NONE_YET)
+        elif not self.hits:
+            yield line(
+                "Nothing was found. All words must be in one message; fewer or shorter words find more."
+            )
+        for hit in self.hits:
+            title = first_line(hit.title) or hit.session
+            yield line(f"{title}, {ago(hit.ts, now)}", "bold")
+            yield line(first_line(hit.snippet))
 
-class RawText(Result, frozen=True, kw_only=True):
-    """Lines that a program reads, written as they are."""
 
-    has_json: ClassVar[bool] = False
-
-    lines: Any
-
-
-class LogCheck(Result, frozen=True, kw_only=True):
+class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
     """What a look at the whole session log found."""
 
     sessions: int
@@ -151,10 +160,12 @@ class LogCheck(Result, frozen=True, kw_only=True):
     def exit_code(self) -> int:
         return int(bool(self.problems) or self.recovered)
 
-    def view(self, now: float) -> Iterable[Block]:  # noqa: ARG002
+    def view(self, _now: float) -> Iterable[Block]:
         for problem in self.problems:
             yield Line((Span("fail ", "bad"), Span(problem)))
-        checked = f"Checked {count(self.sessions, 'session')} and {count(self.rows, 'row')}"
+        checked = (
+            f"Checked {count(self.sessions, 'session')} and {count(self.rows, 'row')}"
+        )
         if self.problems:
             yield line(f"\n{checked}; {count(len(self.problems), 'problem')}.")
         else:
@@ -178,13 +189,13 @@ def list_sessions(
     limit: Annotated[
         int, Arg("at most N (default: 20)", metavar="N", at_least=1, excludes="limit")
     ] = 20,
-    all: Annotated[bool, Arg("every session", excludes="limit")] = False,
+    all_: Annotated[bool, Arg("every session", excludes="limit")] = False,
 ) -> SessionListing:
     """List sessions, the most recently used first."""
     if not context.app.has_log:
         return SessionListing(sessions=())
     store = open_log(context)
-    wanted = _EVERYTHING if all else limit
+    wanted = _EVERYTHING if all_ else limit
     found = store.sessions.recent(limit=wanted + 1)
     shown = found[:wanted]
     return SessionListing(
@@ -198,7 +209,7 @@ def list_sessions(
 @command("sessions show")
 def show_session(
     context: Context,
-    id: SessionId,
+    session: SessionId,
     *,
     events: Annotated[bool, "list every row instead of the transcript"] = False,
     after: Annotated[
@@ -207,7 +218,7 @@ def show_session(
 ) -> SessionTranscript:
     """Read a session."""
     store = open_log(context)
-    info = store.sessions.find(id)
+    info = store.sessions.find(session)
     return SessionTranscript(
         session=info,
         rows=_rows(store, info.id, after),
@@ -220,12 +231,12 @@ def show_session(
 @command(slash="history messages", group="Sessions")
 def show_history(
     context: Context,
-    id: SessionId,
+    session: SessionId,
     messages: Annotated[int, Arg("how many", metavar="N", at_least=1)] = 10,
 ) -> SessionTranscript:
     """Read the last N messages again."""
     store = open_log(context)
-    rows = list(store.log.every_event(id))
+    rows = list(store.log.every_event(session))
     spoken = [
         index
         for index, row in enumerate(rows)
@@ -233,7 +244,7 @@ def show_history(
     ]
     first = spoken[-messages] if len(spoken) >= messages else 0
     return SessionTranscript(
-        session=store.sessions.find(id),
+        session=store.sessions.find(session),
         rows=iter(rows[first:]),
         envelope=context.app.envelope,
         with_heading=False,
@@ -265,14 +276,14 @@ def search_sessions(
 @command("sessions rename", slash="title title", role="user", scope="chat", group="Sessions")  # fmt: skip
 def rename_session(
     context: Context,
-    id: SessionId,
+    session: SessionId,
     title: Annotated[
         tuple[str, ...], Arg("the new title; '' removes it", metavar="TITLE")
     ],
 ) -> Message:
     """Give a session a title."""
     store = open_log(context)
-    info = store.sessions.find(id)
+    info = store.sessions.find(session)
     text = " ".join(" ".join(title).split())
     if len(text) > _MAX_TITLE_CHARACTERS:
         raise UsageError(
@@ -286,7 +297,7 @@ def rename_session(
 @command("sessions export", slash="export output", group="Sessions")
 def export_session(
     context: Context,
-    id: SessionId,
+    session: SessionId,
     *,
     output: Annotated[
         str, Arg("where to (default: stdout)", metavar="FILE", short="-o")
@@ -295,7 +306,7 @@ def export_session(
 ) -> RawText | Message:
     """Write a session to a file: .md to read, else JSON lines."""
     store = open_log(context)
-    info = store.sessions.find(id)
+    info = store.sessions.find(session)
     folder = Path()
     if context.conversation is not None:
         folder = Path(info.cwd or ".")
@@ -350,13 +361,13 @@ def import_session(
 @command("sessions delete", scope="admin")
 def delete_sessions(
     context: Context,
-    id: Annotated[tuple[str, ...], Arg("which sessions", metavar="ID")],
+    sessions: Annotated[tuple[str, ...], Arg("which sessions", metavar="ID")],
     *,
     yes: Annotated[bool, "don't ask"] = False,
 ) -> Message:
     """Delete sessions for good."""
     store = open_log(context)
-    found = {info.id: info for info in map(store.sessions.find, id)}
+    found = {info.id: info for info in map(store.sessions.find, sessions)}
     return _delete(context, list(found.values()), lambda _: True, yes=yes)
 
 

@@ -32,8 +32,41 @@ def _topic(
 
 
 TOPICS = (
+    _topic("setup", "surfaces.cli.setup", "connect a model, in under a minute", "Models"),
+    _topic("model", "surfaces.cli.model", "list, pick, add and test models", "Models"),
+    _topic("usage", "surfaces.cli.usage", "show tokens and cost, by day and model", "Models"),
     _topic("sessions", "commands.sessions commands.undo", "list, search, show and move your sessions", "Sessions"),
+    _topic("resume", "surfaces.cli.resume", "continue a session, whichever surface it began on", "Sessions"),
+    _topic("import", "surfaces.cli.imports", "import sessions, memory and skills of another agent", "Sessions"),
+    _topic("memory", "surfaces.cli.memory", "show, edit and revert what Hermes remembers", "Learning"),
+    _topic("skills", "surfaces.cli.skills", "list, install, review and revert skills", "Learning"),
+    _topic("dashboard", "surfaces.dashboard.command", "Hermes in your browser", "Sessions"),
+    _topic("gateway", "surfaces.gateway.command", "Hermes in chat apps, as a service", "Sessions"),
+    _topic("cron", "surfaces.cli.cron", "run jobs at certain times", "Sessions"),
+    _topic("events", "surfaces.cli.events", "watch what Hermes does: live, past, in numbers", "Sessions"),
+    _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions"),
+    _topic("tools", "surfaces.cli.tools", "show what the model can do, and where", "Settings"),
+    _topic("mcp", "surfaces.cli.mcp", "list, add, test and remove MCP servers", "Settings"),
+    _topic("codex", "surfaces.cli.codex", "let the codex program run your turns, or stop it", "Settings"),
+    _topic("plugins", "surfaces.cli.plugins", "list, enable and disable plugins", "Settings"),
+    _topic("hooks", "surfaces.cli.hooks", "list, trust and test hooks", "Settings"),
+    _topic("policy", "surfaces.cli.policy", "show and check what runs without asking", "Settings"),
+    _topic("config", "surfaces.cli.config", "show and change settings and secrets", "Settings"),
+    _topic("backup", "surfaces.cli.backup", "write everything of yours to one file", "Settings"),
+    _topic("restore", "surfaces.cli.restore", "restore a backup", "Settings"),
+    _topic("doctor", "surfaces.cli.doctor", "check this installation and say what to do", "Settings"),
 )  # fmt: skip
+
+CHAT = "hermes.surfaces.tui.chat"  # `hermes` without a question, at a terminal
+
+EXAMPLES = (
+    ('hermes "what is in this folder?"', "one answer"),
+    ("git diff | hermes 'review this'", "with piped input"),
+    ("hermes --continue", "continue where you left off"),
+    ("hermes doctor", "is everything in order?"),
+    ("hermes config set display.color never", "change one setting"),
+    ("hermes config set OPENAI_API_KEY", "store a secret; you are asked for it"),
+)
 
 CHAT_MODULES = ("hermes.commands.sessions", "hermes.commands.undo")
 """Modules with commands of chats, in the order of the help."""
@@ -48,10 +81,7 @@ def commands_in(module: ModuleType) -> Iterator["Command"]:
     from hermes.commands.command import Command
 
     for value in vars(module).values():
-        if (
-            isinstance(value, Command)
-            and value.function.__module__ == module.__name__
-        ):
+        if isinstance(value, Command) and value.function.__module__ == module.__name__:
             yield value
 
 

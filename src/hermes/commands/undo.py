@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
+import msgspec
+
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import Context
 from hermes.commands.formats import count, first_line
 from hermes.commands.sessions import open_log
-from hermes.commands.views import Block, Diff, Message, Result, line, message
+from hermes.commands.views import Block, Diff, Message, line, message
 
 _MAX_LISTED_FILES = 10
 _MAX_QUOTED_CHARACTERS = 60
@@ -17,7 +19,7 @@ _MAX_QUOTED_CHARACTERS = 60
 Force = Annotated[bool, "also restore files that were changed since"]
 
 
-class UndoResult(Result, frozen=True, kw_only=True):
+class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     """Turns that were undone or restored, and what became of their files."""
 
     report: UndoReport
@@ -28,7 +30,7 @@ class UndoResult(Result, frozen=True, kw_only=True):
     def document(self) -> Any:
         return self.report
 
-    def view(self, now: float) -> Iterable[Block]:  # noqa: ARG002
+    def view(self, _now: float) -> Iterable[Block]:
         turns = count(len(self.report.turns), "turn")
         text = first_line(self.report.text)
         if len(text) > _MAX_QUOTED_CHARACTERS:
@@ -36,7 +38,9 @@ class UndoResult(Result, frozen=True, kw_only=True):
         if self.action == "redo":
             yield line(f"Redone: {turns}.")
         else:
-            yield line(f'Undone: {turns}, from "{text}" on.' if text else f"Undone: {turns}.")
+            yield line(
+                f'Undone: {turns}, from "{text}" on.' if text else f"Undone: {turns}."
+            )
         yield from map(line, self._files())
 
     def _files(self) -> Iterator[str]:
@@ -57,19 +61,19 @@ class UndoResult(Result, frozen=True, kw_only=True):
             yield from _listed(files.unkept)
 
 
-class TurnDiff(Result, frozen=True, kw_only=True):
+class TurnDiff(msgspec.Struct, frozen=True, kw_only=True):
     """What a turn changed in files."""
 
     diff: str
 
-    def view(self, now: float) -> Iterable[Block]:  # noqa: ARG002
+    def view(self, _now: float) -> Iterable[Block]:
         yield Diff(self.diff) if self.diff else line("No files were changed.")
 
 
 @command("sessions undo", slash="undo turns", role="user", scope="chat", group="Changes")  # fmt: skip
 async def undo(
     context: Context,
-    id: SessionId,
+    session: SessionId,
     *,
     turns: Annotated[
         int, Arg("how many turns (default: 1)", metavar="N", at_least=1)
@@ -80,24 +84,30 @@ async def undo(
     """Undo the last turn, or N of them: their files, and what the model remembers of them."""
     rewind = await _rewind(context)
     report = await asyncio.to_thread(
-        rewind.undo, id, turns=turns, force=force, files=not keep_files
+        rewind.undo, session, turns=turns, force=force, files=not keep_files
     )
     if context.conversation is not None:
         context.conversation.rewound(report.text)
-        return UndoResult(report=report, action="undo", overwrite="/redo, then /undo force")
-    again = f"hermes sessions redo {id}, then undo with --force"
+        return UndoResult(
+            report=report, action="undo", overwrite="/redo, then /undo force"
+        )
+    again = f"hermes sessions redo {session}, then undo with --force"
     return UndoResult(report=report, action="undo", overwrite=again)
 
 
 @command("sessions redo", slash="redo", role="user", scope="chat", group="Changes")
-async def redo(context: Context, id: SessionId, *, force: Force = False) -> UndoResult:
+async def redo(
+    context: Context, session: SessionId, *, force: Force = False
+) -> UndoResult:
     """Restore what the last undo took back."""
     rewind = await _rewind(context)
-    report = await asyncio.to_thread(rewind.redo, id, force=force)
+    report = await asyncio.to_thread(rewind.redo, session, force=force)
     if context.conversation is not None:
         context.conversation.rewound("")
-        return UndoResult(report=report, action="redo", overwrite="/undo, then /redo force")
-    again = f"hermes sessions undo {id}, then redo with --force"
+        return UndoResult(
+            report=report, action="redo", overwrite="/undo, then /redo force"
+        )
+    again = f"hermes sessions undo {session}, then redo with --force"
     return UndoResult(report=report, action="redo", overwrite=again)
 
 
@@ -112,20 +122,22 @@ async def retry(context: Context, *, force: Force = False) -> Message:
 @command("sessions diff", slash="diff", role="user", scope="observe", group="Changes")
 async def diff(
     context: Context,
-    id: SessionId,
+    session: SessionId,
     *,
-    turn: Annotated[str, Arg("which turn's id (default: the last)", metavar="TURN")] = "",
+    turn: Annotated[
+        str, Arg("which turn's id (default: the last)", metavar="TURN")
+    ] = "",
 ) -> TurnDiff:
     """Show what a turn changed in files."""
     open_log(context)
     rewind = Rewind(context.app, shadows_of(context.app))
-    return TurnDiff(diff=await asyncio.to_thread(rewind.diff, id, turn=turn))
+    return TurnDiff(diff=await asyncio.to_thread(rewind.diff, session, turn=turn))
 
 
 @command("sessions branch", slash="branch back", scope="chat", group="Changes")
 async def branch(
     context: Context,
-    id: SessionId,
+    session: SessionId,
     *,
     back: Annotated[
         int, Arg("leave out the last N turns", metavar="N", at_least=1)
@@ -137,14 +149,14 @@ async def branch(
     """Continue a copy of a session in a new one, perhaps without its last turns."""
     rewind = await _rewind(context)
     made = await asyncio.to_thread(
-        rewind.branch, id, at=at, back=back, surface=context.surface.name
+        rewind.branch, session, at=at, back=back, surface=context.surface.name
     )
     if context.conversation is None:
         return message(
             f"Session {made} begins where that one was. Continue it with: hermes --resume {made}"
         )
     await context.conversation.enter(made)
-    return message(f"Session {made}, a copy of {id}. To return: /resume {id}")
+    return message(f"Session {made}, a copy of {session}. To return: /resume {session}")
 
 
 async def _rewind(context: Context) -> Rewind:

@@ -1,7 +1,7 @@
 """What the result of a command looks like: blocks of text, tables, records and diffs, which every surface can draw."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -44,6 +44,8 @@ class Table(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
     narrow: tuple[tuple[int, ...], ...] = ()
+    cut: bool = True
+    """Whether lines end where the screen does."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -62,46 +64,50 @@ class Diff(msgspec.Struct, frozen=True):
 Block: TypeAlias = Line | Table | Record | Diff
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command found or did."""
+class Result(Protocol):
+    """What a command found or did: a frozen struct, which is also its JSON.
 
-    has_json: ClassVar[bool] = True
-    json_help: ClassVar[str] = "print JSON"
-    as_lines: ClassVar[bool] = False
-    """Whether the JSON is a line for each item of `document`, instead of one document."""
+    A result may have `document()` for another JSON, `exit_code`, `has_json = False` when it is nothing but sentences,
+    and `as_lines = True` when its document is an iterator whose items become lines of JSON.
+    """
 
-    @property
-    def exit_code(self) -> int:
-        return 0
-
-    def document(self) -> Any:
-        """What `--json` and HTTP give."""
-        return self
-
-    def view(self, now: float) -> Iterable[Block]:
+    def view(self, now: float, /) -> Iterable[Block]:
         """What a person sees. `now` is the time it is seen at."""
-        raise NotImplementedError
+        ...
 
 
-class Message(Result, frozen=True, kw_only=True):
+def document_of(result: Result) -> Any:
+    """What `--json` and HTTP give."""
+    document = getattr(result, "document", None)
+    return result if document is None else document()
+
+
+class Message(msgspec.Struct, frozen=True):
     """A result that is sentences and nothing else."""
 
     has_json: ClassVar[bool] = False
 
     lines: tuple[str, ...]
-    failed: bool = False
+    exit_code: int = 0
 
-    @property
-    def exit_code(self) -> int:
-        return int(self.failed)
+    def view(self, _now: float) -> Iterable[Block]:
+        return lines_of(self.lines)
 
-    def view(self, now: float) -> Iterable[Block]:  # noqa: ARG002
-        return [line(text) for text in self.lines]
+
+class RawText(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that a program reads, written as they are."""
+
+    has_json: ClassVar[bool] = False
+
+    lines: Any
+
+    def view(self, _now: float) -> Iterable[Block]:
+        return lines_of(self.lines)
 
 
 def message(*lines: str, failed: bool = False) -> Message:
     """Sentences as a result."""
-    return Message(lines=lines, failed=failed)
+    return Message(lines, exit_code=int(failed))
 
 
 def line(
@@ -120,8 +126,9 @@ def table(
     rows: Iterable[TableRow | tuple[str, ...]],
     *,
     narrow: tuple[tuple[int, ...], ...] = (),
+    cut: bool = True,
 ) -> Table:
     """A table; a column is its title, a row its cells, where nothing more is to be said of them."""
     made = tuple(Column(one) if isinstance(one, str) else one for one in columns)
     filled = tuple(one if isinstance(one, TableRow) else TableRow(one) for one in rows)
-    return Table(made, filled, narrow)
+    return Table(made, filled, narrow, cut)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from hermes.surfaces.cli.frame import converse
+from hermes.surfaces.cli.dispatch import converse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
