@@ -111,7 +111,7 @@ class Parameter(msgspec.Struct, frozen=True):
 class Command:
     """A command made of a function."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the decorator is told
         self,
         function: Callable[..., Any],
         *,
@@ -120,6 +120,7 @@ class Command:
         role: Role,
         scope: Scope,
         group: str,
+        private: bool,
     ) -> None:
         self.function = function
         self.name = name
@@ -128,6 +129,8 @@ class Command:
         self.role: Role = role
         self.scope: Scope = scope
         self.group = group
+        self.private = private
+        """Whether it shows more than the session it is given in: not where others read along."""
         self.is_async = inspect.iscoroutinefunction(function)
 
     @property
@@ -182,6 +185,14 @@ class Command:
             kw_only=True,
         )
 
+    async def run(self, context: Any, arguments: Mapping[str, Any]) -> Any:
+        """Calls the function where there is an event loop."""
+        if self.is_async:
+            return await self.function(context, **arguments)
+        import asyncio
+
+        return await asyncio.to_thread(self.function, context, **arguments)
+
     def words(self, text: str, current: Mapping[str, str]) -> dict[str, Any]:
         """The arguments of a slash command. `force` switches on the parameter of that name."""
         given: dict[str, Any] = {
@@ -194,22 +205,22 @@ class Command:
             for one in self.parameters
             if one.kind is bool and one not in self.slash_parameters
         }
-        waiting = list(self.slash_parameters)
         rest = text.strip()
+        while (word := rest.rpartition(" ")[2]) in switches:
+            given[word], rest = True, rest[: -len(word)].rstrip()
+        while (word := rest.partition(" ")[0]) in switches:
+            given[word], rest = True, rest[len(word) :].lstrip()
+        waiting = list(self.slash_parameters)
         while rest:
-            word, _, behind = rest.partition(" ")
-            if word in switches:
-                given[word], rest = True, behind.strip()
-            elif not waiting:
+            if not waiting:
                 raise UsageError(
-                    f"/{self.slash} does not take {word!r}.", hint=self._how
+                    f"/{self.slash} does not take {rest!r}.", hint=self._how
                 )
-            else:
-                parameter = waiting.pop(0)
-                takes_rest = parameter.kind is str and not waiting
-                value = rest if takes_rest or parameter.is_many else word
-                rest = rest[len(value) :].strip()
-                given[parameter.name] = self._read(parameter, value)
+            parameter = waiting.pop(0)
+            takes_rest = parameter.is_many or (parameter.kind is str and not waiting)
+            value = rest if takes_rest else rest.split(None, 1)[0]
+            rest = rest[len(value) :].lstrip()
+            given[parameter.name] = self._read(parameter, value)
         missing = [one for one in waiting if one.is_required]
         if missing:
             raise UsageError(f"{missing[0].metavar} is missing.", hint=self._how)
@@ -237,16 +248,24 @@ def command(
     role: Role = "",
     scope: Scope = "",
     group: str = "",
+    private: bool = False,
 ) -> Callable[[Callable[..., Any]], Command]:
     """Makes a command of a function.
 
     `slash` is its name in chats, followed by the parameters that are typed behind it. `role` lets people use it in chat
-    apps, `scope` lets tokens use it over HTTP. `group` is its heading in the help of chats.
+    apps, `scope` lets tokens use it over HTTP. `group` is its heading in the help of chats. A `private` command is
+    refused in chats of several people.
     """
 
     def make(function: Callable[..., Any]) -> Command:
         return Command(
-            function, name=name, slash=slash, role=role, scope=scope, group=group
+            function,
+            name=name,
+            slash=slash,
+            role=role,
+            scope=scope,
+            group=group,
+            private=private,
         )
 
     return make

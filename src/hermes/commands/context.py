@@ -84,10 +84,10 @@ class Context:
     def home(self) -> Home:
         return self._app.home if self._app is not None else find_home()
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
-        """The settings as the files are now."""
-        return load(home=self.home)
+        """The settings of the app; without one, as the files are now."""
+        return self._app.settings if self._app is not None else load(home=self.home)
 
     @property
     def secrets(self) -> Secrets:

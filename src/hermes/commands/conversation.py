@@ -32,12 +32,21 @@ class Conversation(Protocol):
         """Raises SessionBusy while a turn runs."""
         ...
 
-    async def begin(self) -> None:
-        """Goes on in a new session."""
+    @property
+    def via(self) -> str:
+        """The message that the command came in, when its answer must go there; empty in a terminal."""
         ...
 
-    async def enter(self, session: str) -> None:
-        """Goes on in another session."""
+    async def begin(self) -> str:
+        """Goes on in a new session; returns its id."""
+        ...
+
+    async def enter(self, name: str, *, recap: bool) -> None:
+        """Goes on in another session, and says so. `recap` shows where it was."""
+        ...
+
+    async def resume(self) -> None:
+        """Lets a turn run that waits in the log."""
         ...
 
     async def stop(self) -> bool:
@@ -48,14 +57,17 @@ class Conversation(Protocol):
         """Takes note that turns were undone or restored; `text` is what the person had said first."""
         ...
 
-    async def retry(self, *, force: bool) -> None:
-        """Undoes the last turn and runs it again."""
+    async def model_names(self) -> list[str]:
+        """Models to choose from."""
         ...
 
     async def use_model(self, name: str, *, force: bool) -> str:
-        """Lets another model answer in this chat; returns its name. `force` also takes one that is not listed."""
+        """Lets another model answer in this chat; `force` also takes one that its service does not list.
+
+        Returns the name of the model, if it is known.
+        """
         ...
 
-    async def use_approvals(self, mode: ApprovalMode) -> None:
-        """Changes what runs without asking."""
+    async def use_approvals(self, mode: ApprovalMode) -> str:
+        """Changes what runs without asking; returns what the person should know about it."""
         ...

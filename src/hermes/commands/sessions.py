@@ -182,7 +182,14 @@ def open_log(context: Context) -> Store:
     return store
 
 
-@command("sessions list", slash="sessions limit", scope="observe", group="Sessions")
+@command(
+    "sessions list",
+    slash="sessions limit",
+    role="owner",
+    scope="observe",
+    group="Sessions",
+    private=True,
+)
 def list_sessions(
     context: Context,
     *,
@@ -251,7 +258,14 @@ def show_history(
     )
 
 
-@command("sessions search", slash="search words", scope="observe", group="Sessions")
+@command(
+    "sessions search",
+    slash="search words",
+    role="owner",
+    scope="observe",
+    group="Sessions",
+    private=True,
+)
 def search_sessions(
     context: Context,
     words: Annotated[
@@ -273,7 +287,7 @@ def search_sessions(
     return SearchResults(hits=tuple(hits), query=query)
 
 
-@command("sessions rename", slash="title title", role="user", scope="chat", group="Sessions")  # fmt: skip
+@command("sessions rename", scope="chat")
 def rename_session(
     context: Context,
     session: SessionId,
@@ -292,6 +306,19 @@ def rename_session(
         )
     context.app.record(info.id, SessionTitled(title=text))
     return message(f"{info.id}  {text or '(no title)'}")
+
+
+@command(slash="title title", role="user", group="Sessions")
+def title_session(
+    context: Context,
+    session: SessionId,
+    title: Annotated[tuple[str, ...], Arg("the new title", metavar="TEXT")] = (),
+) -> Message:
+    """Name this session, or show its name."""
+    if title:
+        rename_session.function(context, session, title)
+    name = first_line(open_log(context).sessions.find(session).title)
+    return message(f"Title: {name or '(none yet)'}")
 
 
 @command("sessions export", slash="export output", group="Sessions")

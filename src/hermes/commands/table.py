@@ -33,8 +33,9 @@ def _topic(
 
 TOPICS = (
     _topic("setup", "surfaces.cli.setup", "connect a model, in under a minute", "Models"),
-    _topic("model", "surfaces.cli.model", "list, pick, add and test models", "Models"),
-    _topic("usage", "surfaces.cli.usage", "show tokens and cost, by day and model", "Models"),
+    _topic("model", "commands.models surfaces.cli.models surfaces.cli.model_tasks",
+           "list, pick, add and test models", "Models", "list"),
+    _topic("usage", "commands.models", "show tokens and cost, by day and model", "Models"),
     _topic("sessions", "commands.sessions commands.undo", "list, search, show and move your sessions", "Sessions"),
     _topic("resume", "surfaces.cli.resume", "continue a session, whichever surface it began on", "Sessions"),
     _topic("import", "surfaces.cli.imports", "import sessions, memory and skills of another agent", "Sessions"),

@@ -23,7 +23,7 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     """Turns that were undone or restored, and what became of their files."""
 
     report: UndoReport
-    action: Literal["undo", "redo"]
+    action: Literal["undo", "redo", "retry"]
     overwrite: str
     """What to type to have changed files overwritten."""
 
@@ -37,10 +37,12 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
             text = f"{text[: _MAX_QUOTED_CHARACTERS - 1].rstrip()}…"
         if self.action == "redo":
             yield line(f"Redone: {turns}.")
+        elif self.action == "retry":
+            yield line("Undid the last turn. Asking again.")
+        elif text:
+            yield line(f'Undone: {turns}, from "{text}" on.')
         else:
-            yield line(
-                f'Undone: {turns}, from "{text}" on.' if text else f"Undone: {turns}."
-            )
+            yield line(f"Undone: {turns}.")
         yield from map(line, self._files())
 
     def _files(self) -> Iterator[str]:
@@ -112,11 +114,18 @@ async def redo(
 
 
 @command(slash="retry", role="user", group="Changes")
-async def retry(context: Context, *, force: Force = False) -> Message:
+async def retry(
+    context: Context, session: SessionId, *, force: Force = False
+) -> UndoResult | Message:
     """Undo the last turn and ask the same again."""
-    await context.chat.require_idle()
-    await context.chat.retry(force=force)
-    return message()
+    chat = context.chat
+    rewind = await _rewind(context)
+    report = await asyncio.to_thread(rewind.retry, session, force=force, via=chat.via)
+    chat.rewound("")
+    await chat.resume()
+    if chat.via:
+        return message()  # the reply is the answer
+    return UndoResult(report=report, action="retry", overwrite="/retry force")
 
 
 @command("sessions diff", slash="diff", role="user", scope="observe", group="Changes")
@@ -155,7 +164,7 @@ async def branch(
         return message(
             f"Session {made} begins where that one was. Continue it with: hermes --resume {made}"
         )
-    await context.conversation.enter(made)
+    await context.conversation.enter(made, recap=False)
     return message(f"Session {made}, a copy of {session}. To return: /resume {session}")
 
 

@@ -28,11 +28,11 @@ class ShellSurface:
     name = "cli"
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
+        self.quiet = quiet
 
     def tell(self, *blocks: Block) -> None:
         """Prints, unless a program reads the output."""
-        if not self._quiet:
+        if not self.quiet:
             for line in draw_blocks(blocks, stdout_screen()):
                 print(line, flush=True)
 
