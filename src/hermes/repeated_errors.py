@@ -15,7 +15,7 @@ _REMEMBERED_S = 3600.0
 _MAX_PROBLEMS = 32
 
 
-class Problem(NamedTuple):
+class RepeatedProblem(NamedTuple):
     """Something that fails, or has failed in the last hour."""
 
     what: str
@@ -42,7 +42,7 @@ class RepeatedErrors:
         self._max_pause_s = max_pause_s
         self._clock = clock
         self._lock = threading.Lock()
-        self._problems: dict[str, Problem] = {}
+        self._problems: dict[str, RepeatedProblem] = {}
         self._pauses: dict[str, float] = {}
 
     def note(self, what: str, error: BaseException | str) -> float:
@@ -55,7 +55,9 @@ class RepeatedErrors:
             count, since = (
                 (1, now) if known is None or is_new else (known.count + 1, known.since)
             )
-            self._problems[what] = Problem(what, text, count, since, now, is_over=False)
+            self._problems[what] = RepeatedProblem(
+                what, text, count, since, now, is_over=False
+            )
             if len(self._problems) > _MAX_PROBLEMS:
                 self._forget(next(iter(self._problems)))
             pause = self._pauses.get(what, self._first_pause_s)
@@ -78,7 +80,7 @@ class RepeatedErrors:
             self._problems[what] = known._replace(is_over=True)
         self._log.warning("%s works again after failing %d times", what, known.count)
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[RepeatedProblem]:
         """What is failing or failed recently, latest last."""
         before = self._clock() - _REMEMBERED_S
         with self._lock:

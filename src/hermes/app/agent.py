@@ -11,10 +11,10 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import Desk
-from hermes.app.auxiliary_models import Auxiliary, Main
+from hermes.app.auxiliary_models import AuxiliaryModels, Main
 from hermes.app.compaction import compress, context_of, summarise
 from hermes.app.delegate_tool import DEEPEST, Delegation, depth
-from hermes.app.image_description import Sight
+from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import Circle, Nobody, OnlyLearning
 from hermes.app.page_digest import digest
@@ -23,7 +23,7 @@ from hermes.app.project_notes import read_project_files
 from hermes.app.session_runner import Workshop
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import Titles
-from hermes.app.session_tools import Toolbox
+from hermes.app.session_tools import SessionTools
 from hermes.app.spending_caps import Spending
 from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
@@ -31,8 +31,8 @@ from hermes.core.answers import approval_hash
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
 from hermes.core.context_usage import Context
-from hermes.core.context_window import Limits, Room
-from hermes.core.ports import Approvals, Decision, Model, Tool
+from hermes.core.context_window import ContextLimits, Room
+from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime
@@ -88,7 +88,9 @@ class CurrentPolicy:
     def __init__(self, current: Callable[[], ApprovalPolicy]) -> None:
         self._current = current
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         """What may be done with this call."""
         return self._current().judge(tool, arguments, cwd)
 
@@ -98,21 +100,21 @@ class CurrentPolicy:
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges a command that another engine wants to run."""
         return self._current().check(command, folder, workspace=workspace)
 
     def check_files(
         self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges changes to files that another engine wants to make."""
         return self._current().check_files(paths, workspace, below=below)
 
-    def check_host(self, host: str) -> Decision:
+    def check_host(self, host: str) -> PolicyDecision:
         """Judges whether another engine may reach a host."""
         return self._current().check_host(host)
 
-    def check_tool(self, name: str) -> Decision:
+    def check_tool(self, name: str) -> PolicyDecision:
         """Judges a call that another engine wants to make to a tool of an MCP server."""
         return self._current().check_tool(name)
 
@@ -142,10 +144,10 @@ class Agent:
         self._delegation = Delegation(app, lambda: self.service)
         route = partial(chosen_route, app.settings, secrets)
         main = Main(lambda: route(self._model_name), lambda: self.model)
-        self._auxiliary = Auxiliary(app, secrets, self._spending, main)
+        self._auxiliary = AuxiliaryModels(app, secrets, self._spending, main)
         self._titles = Titles(self._auxiliary)
         digesting = self._auxiliary.wanted("search") != "off"
-        self.toolbox = Toolbox(
+        self.toolbox = SessionTools(
             app,
             secrets,
             self._own_tools,
@@ -207,7 +209,7 @@ class Agent:
     def _room(self) -> Room:
         """Keeps conversations inside the model's window."""
         settings = self._app.settings.compression
-        limits = Limits(
+        limits = ContextLimits(
             self.model.facts.window,
             settings.threshold,
             settings.protect_first_n,
@@ -372,7 +374,7 @@ class Agent:
             )
         )
 
-    def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
+    def _codex_runtime(self, session: str, approvals: Approver) -> Runtime:
         from hermes.codex.tool_lending import Lending
 
         policy = CurrentPolicy(partial(self._policy_of, session))
@@ -385,7 +387,7 @@ class Agent:
         """Who runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
         return "native" if self._app.person(session) else self.engine
 
-    def _runtime(self, session: str, approvals: Approvals) -> Runtime:
+    def _runtime(self, session: str, approvals: Approver) -> Runtime:
         if self.engine_of(session) == "codex":
             return self._codex_runtime(session, approvals)
         settings = self._app.settings
@@ -397,7 +399,7 @@ class Agent:
             if self.model.facts.images
             else f"{self.model.provider}:{self.model.name}"
         )
-        sight = Sight(self._auxiliary, blind)
+        sight = ImageDescriber(self._auxiliary, blind)
         return NativeRuntime(
             model,
             calls,

@@ -13,7 +13,7 @@ from hermes.errors import SessionBusy
 from hermes.settings import Secrets
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ModelChoice(msgspec.Struct, frozen=True):
     """A model that can be asked for."""
 
     name: str
@@ -21,7 +21,7 @@ class Choice(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-class Place(msgspec.Struct, frozen=True):
+class EngineKey(msgspec.Struct, frozen=True):
     """What a session is given to: a model (empty for that of the settings), whether somebody can be asked, and what
     is asked about (None for what the whole staff does)."""
 
@@ -41,16 +41,16 @@ class Staff:
         app: App,
         secrets: Secrets,
         surface: str,
-        place: Callable[[str], Place] | None = None,
+        place: Callable[[str], EngineKey] | None = None,
     ) -> None:
         self._app = app
         self._secrets = secrets
         self._surface = surface
         self._place = place
         self._mode: ApprovalMode = "ask"
-        self._agents: dict[Place, Agent] = {}
+        self._agents: dict[EngineKey, Agent] = {}
         self._old: list[Agent] = []
-        self._chosen: dict[str, Place] = {}
+        self._chosen: dict[str, EngineKey] = {}
         self._running: dict[
             str, Agent
         ] = {}  # whose turn runs on with an agent that is no longer chosen
@@ -66,7 +66,7 @@ class Staff:
         place = (
             self._place(session)
             if self._place and session
-            else self._chosen.get(session, Place())
+            else self._chosen.get(session, EngineKey())
         )
         agent = self._agents.get(place)
         if agent is None:
@@ -98,7 +98,7 @@ class Staff:
         if not agent.service.works_on(session):
             await asyncio.to_thread(self.choose, session, None, approvals)
             return
-        now = self._chosen.get(session, Place())
+        now = self._chosen.get(session, EngineKey())
         agent.use_in(session, approvals)
         self._running[session] = agent
         self._chosen[session] = msgspec.structs.replace(now, approvals=approvals)
@@ -114,8 +114,8 @@ class Staff:
 
         Not while a turn runs.
         """
-        now = self._chosen.get(session, Place())
-        wanted = Place(
+        now = self._chosen.get(session, EngineKey())
+        wanted = EngineKey(
             now.model if model is None else model,
             approvals=now.approvals if approvals is None else approvals,
         )
@@ -134,7 +134,7 @@ class Staff:
 
     def approvals(self, session: str) -> ApprovalMode:
         """What is asked about in a session, from its next turn on."""
-        return self._chosen.get(session, Place()).approvals or self._mode
+        return self._chosen.get(session, EngineKey()).approvals or self._mode
 
     def use(self, *, approvals: ApprovalMode) -> None:
         """Changes what is asked about from the next call on, in every session where nothing else was chosen."""
@@ -152,19 +152,21 @@ class Staff:
         """The model of the settings. Raises when there is none."""
         return self.agent().describe()
 
-    def choices(self) -> list[Choice]:
+    def choices(self) -> list[ModelChoice]:
         """Models to pick from: of the settings, and those that answered before."""
         settings = self._app.settings
-        found = [Choice(name, source="fallback") for name in settings.model.fallback]
+        found = [
+            ModelChoice(name, source="fallback") for name in settings.model.fallback
+        ]
         found += [
-            Choice(f"{provider}:{model}", provider, "custom_providers")
+            ModelChoice(f"{provider}:{model}", provider, "custom_providers")
             for provider, facts in settings.custom_providers.items()
             for model in facts.models
         ]
         if self._app.has_log:
             rows = self._app.store.sessions.usage()
             found += [
-                Choice(f"{row.provider}:{row.model}", row.provider, "used")
+                ModelChoice(f"{row.provider}:{row.model}", row.provider, "used")
                 for row in reversed(rows)
                 if row.model
             ]

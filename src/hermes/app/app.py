@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from hermes.app.ordered_publisher import Feed
-from hermes.app.published_rows import Told
+from hermes.app.published_rows import PublishedRows
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
@@ -36,7 +36,7 @@ _REMEMBERED = 1_024  # sessions
 _T = TypeVar("_T")
 
 
-class Bus(Protocol):
+class EventPublisher(Protocol):
     """What the app needs of the event bus."""
 
     def publish(
@@ -60,7 +60,13 @@ class App:
     """The parts of one running Hermes. Safe to use from several threads."""
 
     def __init__(
-        self, settings: Settings, home: Home, *, bus: Bus | None, clock: Clock, ids: Ids
+        self,
+        settings: Settings,
+        home: Home,
+        *,
+        bus: EventPublisher | None,
+        clock: Clock,
+        ids: Ids,
     ) -> None:
         self.settings = settings
         self.home = home
@@ -83,11 +89,11 @@ class App:
             Outside
         ] = []  # one at most, and the same one under other settings
         self._going_live = threading.Lock()
-        self._told = Told()
-        self._sent = Told()  # rows of other homes, which are not in this log
+        self._told = PublishedRows()
+        self._sent = PublishedRows()  # rows of other homes, which are not in this log
 
     @property
-    def bus(self) -> Bus:
+    def bus(self) -> EventPublisher:
         """The bus that was given, or the default one of this process."""
         if self._bus is None:
             from hermes.events import default_bus
@@ -289,7 +295,7 @@ def build(
     settings: Settings,
     home: Home,
     *,
-    bus: Bus | None = None,
+    bus: EventPublisher | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> App:

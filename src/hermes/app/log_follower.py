@@ -27,7 +27,7 @@ class LogFollower:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._file = LogFile(app.home.state)
+        self._file = DatabaseFiles(app.home.state)
 
     async def run(self) -> None:
         """From the newest row on, until it is cancelled."""
@@ -51,7 +51,7 @@ class LogFollower:
             await asyncio.sleep(LISTEN)
 
 
-class LogFile:
+class DatabaseFiles:
     """The database's files, as they were at the last look."""
 
     def __init__(self, state: Path) -> None:

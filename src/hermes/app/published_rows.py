@@ -6,7 +6,7 @@ from bisect import bisect_right
 _REMEMBERED = 4096  # sessions
 
 
-class Told:
+class PublishedRows:
     """Rows by their place in the log. Of a session the stretches of rows are kept, of which there is mostly one."""
 
     def __init__(self) -> None:

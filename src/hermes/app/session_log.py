@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from hermes.app.partial_text import PartialText
-from hermes.core.history import History
+from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -45,9 +45,9 @@ def crashed(partial: str) -> list[Event]:
     ]
 
 
-def read_history(store: Store, session: str) -> History:
+def read_history(store: Store, session: str) -> ConversationHistory:
     """What a session's log says, read once."""
-    history = History()
+    history = ConversationHistory()
     for row in store.log.every_event(session):
         history.add(row.seq, row.event, row.turn)
     return history
@@ -83,7 +83,7 @@ class SessionJournal:
         self.lease = lease
         self.turn = ""
         self.epoch = 0
-        self.history = History()
+        self.history = ConversationHistory()
 
     def load(self) -> None:
         """Reads the whole log once."""

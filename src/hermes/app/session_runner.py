@@ -15,9 +15,9 @@ from hermes.app.partial_text import PartialText
 from hermes.app.session_log import UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
 from hermes.children.helper_programs import add_workspace
-from hermes.core.budget import Budget
-from hermes.core.history import History
-from hermes.core.ports import Approvals, Ids
+from hermes.core.budget import TurnBudget
+from hermes.core.history import ConversationHistory
+from hermes.core.ports import Approver, Ids
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
@@ -56,13 +56,13 @@ class Workshop(msgspec.Struct, frozen=True):
     store: Store
     ids: Ids
     desk: Desk
-    runtime: Callable[[str, Approvals], Runtime]
+    runtime: Callable[[str, Approver], Runtime]
     prompt: Callable[[str, Path], Awaitable[SessionPrompted]]
-    budget: Callable[[str], Budget]
+    budget: Callable[[str], TurnBudget]
     publish: Publish
     snapshot: Callable[[str], None] | None
     """Writes a session's JSON copy, if the user wants one."""
-    title: Callable[[str, History], None]
+    title: Callable[[str, ConversationHistory], None]
     """Looks for a better title, on the side."""
     show: Callable[[str, str, Event], None]
     """Publishes a transient event of a session and turn."""
@@ -228,7 +228,7 @@ class Runner:
         journal.drop_partial()
         return tuple(carried.values())
 
-    def _carried(self, history: History) -> dict[str, ToolCall]:
+    def _carried(self, history: ConversationHistory) -> dict[str, ToolCall]:
         """Calls whose question is still open, if there is somebody to answer it."""
         if not self._shop.desk.anybody:
             return {}

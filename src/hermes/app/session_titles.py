@@ -5,8 +5,8 @@ Nobody waits for it, and what it cost is in the log.
 
 import asyncio
 
-from hermes.app.auxiliary_models import Auxiliary
-from hermes.core.history import History
+from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -25,11 +25,11 @@ _OUTPUT_TOKENS = 1_000  # with what a model thinks before it writes
 class Titles:
     """Looks for better titles on the side."""
 
-    def __init__(self, auxiliary: Auxiliary) -> None:
+    def __init__(self, auxiliary: AuxiliaryModels) -> None:
         self._auxiliary = auxiliary
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, session: str, history: History) -> None:
+    def begin(self, session: str, history: ConversationHistory) -> None:
         """Starts the search for a better title, if the user wants one."""
         if self._auxiliary.wanted("title") == "off" or len(history.messages) < 2:
             return
@@ -55,7 +55,7 @@ class Titles:
             await self._auxiliary.note(session, SessionTitled(title=title, by="model"))
 
 
-def first_words(history: History) -> str:
+def first_words(history: ConversationHistory) -> str:
     """A title without a model: how the person began."""
     first = next(
         (
@@ -69,7 +69,7 @@ def first_words(history: History) -> str:
     return shortened(typed if attached and typed.strip() else first)
 
 
-def asked(history: History) -> ModelRequest:
+def asked(history: ConversationHistory) -> ModelRequest:
     """What a model is asked for a title."""
     said = [
         message

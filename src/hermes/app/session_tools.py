@@ -13,20 +13,20 @@ from hermes.core.ports import Tool
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.tools import Needs, close_tools, session_tools
-from hermes.tools.files.file_stamps import Seen
+from hermes.tools.files.file_stamps import FileStamps
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
-from hermes.tools.toolsets import SURFACES, Choice
+from hermes.tools.toolsets import SURFACES, ToolChoice
 from hermes.tools.web import web_tools
 
 if TYPE_CHECKING:
-    from hermes.mcp import Servers
+    from hermes.mcp import McpServers
     from hermes.tools.web.fetch import Digest
 
 _KEPT = 1_024  # sessions whose tools are remembered: as many chats as may be at work at once
 
 
-class Toolbox:
+class SessionTools:
     """Each session's tools know what it has read and where its terminal is. `more` gives a session further tools.
 
     `digest` makes long web pages short.
@@ -44,18 +44,18 @@ class Toolbox:
         self._more = more
         self._digest = digest
         self._tools: dict[str, Mapping[str, Tool]] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, FileStamps] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @cached_property
-    def servers(self) -> "Servers | None":
+    def servers(self) -> "McpServers | None":
         """The MCP servers; None when none is configured."""
         settings = self._app.settings.mcp_servers
         if not settings:
             return None
-        from hermes.mcp import Servers
+        from hermes.mcp import McpServers
 
-        return Servers(settings, self._app.home, self._secrets, environment())
+        return McpServers(settings, self._app.home, self._secrets, environment())
 
     async def prepare(self) -> None:
         """Before a session's tools are fixed: servers that were never asked say what they offer, if they are quick."""
@@ -110,7 +110,7 @@ class Toolbox:
                 needs.choice, disabled=(*needs.choice.disabled, "sessions")
             )
             needs = msgspec.structs.replace(needs, choice=choice)
-        self._seen[session] = seen = Seen()
+        self._seen[session] = seen = FileStamps()
         return session_tools(msgspec.structs.replace(needs, seen=seen))
 
     def _scheduling(self, surface: str) -> tuple[Tool, ...]:
@@ -146,7 +146,7 @@ def needs_of(
 ) -> Needs:
     """For `session_tools`; `extra` are tools that come from elsewhere."""
     settings = app.settings
-    choice = Choice(surface, settings.tools.enabled, settings.tools.disabled)
+    choice = ToolChoice(surface, settings.tools.enabled, settings.tools.disabled)
     outputs = OutputFolder(app.home.cache / "outputs")
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
     seen = (app.home.cache / "outputs", app.home.skills)

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from hermes.app.app import App
-from hermes.core.budget import Budget, Cap, Price, add, parse_amount
+from hermes.core.budget import Cap, Price, TurnBudget, add, parse_amount
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
 from hermes.store.sessions import UsageRow
@@ -26,11 +26,11 @@ class Spending:
         self._caps = {
             scope: text for scope, text in app.settings.budget.caps().items() if text
         }
-        self._budgets: WeakValueDictionary[str, Budget] = WeakValueDictionary()
+        self._budgets: WeakValueDictionary[str, TurnBudget] = WeakValueDictionary()
         self._guessed: dict[str, Usage] = {}
         self._claimed: set[str] = set()
 
-    def budget(self, session: str) -> Budget:
+    def budget(self, session: str) -> TurnBudget:
         """The caps for a turn that begins in a session. What is used of them is looked up before each call.
 
         Who works for a running turn shares its caps; what a family of sessions uses counts for the first of them.
@@ -61,10 +61,10 @@ class Spending:
         if running is not None:
             running.spend(usage)
 
-    def _made(self, session: str) -> Budget:
+    def _made(self, session: str) -> TurnBudget:
         caps = [_cap(scope, text) for scope, text in self._caps.items()]
         if not caps:
-            return Budget()
+            return TurnBudget()
         refresh = self._refresh(session)
 
         async def claim(usage: Usage) -> None:
@@ -78,7 +78,7 @@ class Spending:
         claiming = claim if any(cap.scope != "turn" for cap in caps) else None
         if above is not None:
             return above.child(refresh, claiming)
-        return Budget(caps, self._price(), refresh=refresh, claim=claiming)
+        return TurnBudget(caps, self._price(), refresh=refresh, claim=claiming)
 
     def _refresh(self, session: str) -> Callable[[Cap], tuple[float, float]]:
         info = self._app.store.sessions.find(session)

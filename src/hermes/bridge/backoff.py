@@ -5,7 +5,7 @@ import random
 import msgspec
 
 
-class Pace(msgspec.Struct, frozen=True):
+class RetryDelays(msgspec.Struct, frozen=True):
     """Seconds between the first attempts, and at most."""
 
     first: float = 1.0
@@ -15,7 +15,7 @@ class Pace(msgspec.Struct, frozen=True):
 class Backoff:
     """The waits of one who tries again and again."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: RetryDelays) -> None:
         self._pace = pace
         self._delay = pace.first
 

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.bridge.backoff import Backoff, Pace
+from hermes.bridge.backoff import Backoff, RetryDelays
 from hermes.bridge.orphan_spools import Heirs
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.ports import Bus
+from hermes.bridge.ports import EventSource
 from hermes.bridge.wakeup import Bell
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
@@ -71,16 +71,16 @@ class Bridge:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: EventSource,
         find: Callable[[], Target | None],
         outbox: Outbox,
         *,
         channel: str = "gateway",
-        pace: Pace | None = None,
+        pace: RetryDelays | None = None,
     ) -> None:
         self._bus = bus
         self._find = find
-        self._pace = pace or Pace()
+        self._pace = pace or RetryDelays()
         self.outbox = outbox
         self._stopping = threading.Event()
         self._deadline = 0.0

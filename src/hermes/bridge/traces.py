@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.bridge.ports import Bus
+from hermes.bridge.ports import EventSource
 from hermes.events.origin import is_foreign
 from hermes.installation import install_hint
 from hermes.settings.redaction import mask
@@ -68,7 +68,7 @@ class TraceExport:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: EventSource,
         settings: Traces,
         secret: Callable[[str], str | None],
         version: str,

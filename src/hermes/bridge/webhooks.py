@@ -20,19 +20,19 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.bridge.backoff import Backoff, Pace
+from hermes.bridge.backoff import Backoff, RetryDelays
 from hermes.bridge.dashboard_target import is_private
-from hermes.bridge.ports import Bus
+from hermes.bridge.ports import EventSource
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.events.origin import is_foreign
 from hermes.events.wire import WireEncoder
 from hermes.schema.catalogue import CATALOGUE
 from hermes.settings.redaction import mask
-from hermes.settings.sections import Webhook
+from hermes.settings.sections import WebhookSettings
 
 log = logging.getLogger("hermes.webhooks")
 
-_PACE = Pace(1.0, 60.0)
+_PACE = RetryDelays(1.0, 60.0)
 _LONGEST = 300.0  # seconds that an address may ask us to wait
 _REFUSALS = 5  # how often an address may refuse an event before the next one is tried
 _READ = 64 * 1024
@@ -73,13 +73,13 @@ class WebhookSender:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: EventSource,
         name: str,
-        webhook: Webhook,
+        webhook: WebhookSettings,
         key: bytes,
         place: Path,
         *,
-        pace: Pace = _PACE,
+        pace: RetryDelays = _PACE,
     ) -> None:
         self._pace = pace
         self._bus = bus

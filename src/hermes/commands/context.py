@@ -15,7 +15,7 @@ from hermes.settings.load import environment, find_home, load, load_secrets
 if TYPE_CHECKING:
     from hermes.app import App
     from hermes.commands.conversation import Conversation
-    from hermes.learning.learning_service import Learning
+    from hermes.learning.learning_service import LearningService
 
 
 class Surface(Protocol):
@@ -107,7 +107,7 @@ class Context:
         return self._stack.enter_context(build(self.settings, self.home))
 
     @cached_property
-    def learning(self) -> "Learning":
+    def learning(self) -> "LearningService":
         """Memory and skills of this home."""
         from hermes.learning.learning_service import open_learning
 

@@ -35,7 +35,7 @@ from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store import Store
 from hermes.store.log_row import MAX_EVENT_BYTES, Row
-from hermes.store.search import Hit
+from hermes.store.search import MessageHit
 from hermes.store.sessions import SessionInfo
 
 EXAMPLES = """\
@@ -128,7 +128,7 @@ class SessionTranscript(msgspec.Struct, frozen=True, kw_only=True):
 class SearchResults(msgspec.Struct, frozen=True, kw_only=True):
     """Messages that a search found, newest first."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[MessageHit, ...]
     query: str = ""
     no_sessions: bool = False
 
@@ -471,7 +471,7 @@ def session_document(info: SessionInfo) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in fields.items()}
 
 
-def _hit_document(hit: Hit) -> dict[str, Any]:
+def _hit_document(hit: MessageHit) -> dict[str, Any]:
     fields = msgspec.structs.asdict(hit)
     return {"session_id": fields.pop("session"), **fields}
 

@@ -73,7 +73,7 @@ def _reads(path: Path, text: str) -> bool:
         return False
 
 
-class Run(msgspec.Struct, frozen=True):
+class GitRunner(msgspec.Struct, frozen=True):
     """How git is run in such a folder, while its lock is held."""
 
     git: str

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from hermes.events.counters import Tally
+from hermes.events.counters import Counter
 
 # A topic is remembered as reported once; beyond this many topics nothing more is logged.
 MAX_REPORTED = 1000
@@ -33,7 +33,7 @@ class RecursionGuard:
             raise ValueError(f"max_depth must be at least 1, not {limit}")
         self.limit = limit
         self.alarm = limit
-        self.refused = Tally()
+        self.refused = Counter()
         self._publish = publish
         self._local = _Trips()
         self._reported: set[str] = set()

@@ -14,7 +14,7 @@ import msgspec
 from hermes.learning.change import LearningError, MemoryEdit, Provenance
 from hermes.settings import Home
 from hermes.settings.load import load_secrets
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 KEY = "MEMORY_API_KEY"
 _PATIENCE = 5.0  # seconds for a request, and for its answer to arrive

@@ -42,7 +42,7 @@ _FILES = {
 }
 
 
-class Repository:
+class HistoryRepository:
     """The folder of the history. `locked` makes it if needed and lets one user in at a time."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Repository:
         return (self._folder / "config").exists()
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator["Git"]:
+    def locked(self) -> Iterator["HistoryGit"]:
         """The repository, for this caller alone. A lock that a killed git left is a leftover, and goes."""
         if not self._git:
             raise LearningError(
@@ -80,7 +80,9 @@ class Repository:
             raise _unusable(self._folder, error) from error
         try:
             self._prepare()
-            yield Git(self._root, gitfolder.Run(self._git, self._folder, lock, _SLOW))
+            yield HistoryGit(
+                self._root, gitfolder.GitRunner(self._git, self._folder, lock, _SLOW)
+            )
         finally:
             os.close(lock)
 
@@ -108,10 +110,10 @@ def _unusable(folder: Path, error: OSError) -> LearningError:
     )
 
 
-class Git:
+class HistoryGit:
     """A repository while its lock is held."""
 
-    def __init__(self, root: Path, git: gitfolder.Run) -> None:
+    def __init__(self, root: Path, git: gitfolder.GitRunner) -> None:
         self._root = root
         self._git = git
 

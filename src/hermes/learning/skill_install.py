@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes.learning.change import Applied, LearningError
-from hermes.learning.scan import Finding, scan_files
+from hermes.learning.change import AppliedChange, LearningError
+from hermes.learning.scan import SkillFinding, scan_files
 from hermes.learning.skill import (
     MAIN,
     files_diff,
@@ -25,12 +25,12 @@ class InstallPlan(msgspec.Struct, frozen=True):
     source: str
     files: Mapping[str, bytes]
     hash: str
-    findings: list[Finding]
+    findings: list[SkillFinding]
     diff: str
     replaces: bool
 
     @property
-    def dangers(self) -> list[Finding]:
+    def dangers(self) -> list[SkillFinding]:
         """What speaks against it."""
         return [finding for finding in self.findings if finding.level == "danger"]
 
@@ -66,7 +66,7 @@ def plan(
 
 def install(
     library: Library, chosen: InstallPlan, *, despite_dangers: bool = False
-) -> Applied:
+) -> AppliedChange:
     """Puts the skill in place, pinned by its hash."""
     if chosen.dangers and not despite_dangers:
         hint = "Nothing was installed. Read the files; if you are sure, install with --despite-dangers."

@@ -14,14 +14,14 @@ from hermes.core.prompt import SKILLS_HEAD
 from hermes.errors import SettingsError
 from hermes.learning import skill_folders
 from hermes.learning.change import (
-    Applied,
-    FileChange,
+    AppliedChange,
     LearningError,
     Provenance,
     SkillChange,
+    SkillFileChange,
 )
 from hermes.learning.folders import make_private
-from hermes.learning.history import History, put
+from hermes.learning.history import LearningHistory, put
 from hermes.learning.scan import scan, scan_files
 from hermes.learning.skill import (
     MAIN,
@@ -40,7 +40,7 @@ from hermes.learning.skill_folders import (
     own_folder,
     read_head,
 )
-from hermes.learning.skill_records import Record, Records
+from hermes.learning.skill_records import Records, SkillRecord
 from hermes.settings import atomic
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -58,7 +58,7 @@ class Library:
         self,
         folder: Path,
         records: Records,
-        history: History,
+        history: LearningHistory,
         clock: Clock,
         bundled: Path = BUNDLED,
     ) -> None:
@@ -76,7 +76,7 @@ class Library:
             skill = read_head(folder, records, None)
             found.setdefault(skill.name, skill)
         for skill in self._carried:
-            record = records.get(skill.name, Record())
+            record = records.get(skill.name, SkillRecord())
             found.setdefault(
                 skill.name,
                 msgspec.structs.replace(
@@ -186,7 +186,7 @@ class Library:
 
     def apply(
         self, change: SkillChange, origin: Provenance, title: str = ""
-    ) -> Applied:
+    ) -> AppliedChange:
         """Makes the change, whole."""
         with self.locked():
             self._history.settle()
@@ -197,22 +197,26 @@ class Library:
             else:
                 self._write(change.name, before, after)
                 self._note(change.name, before, after, origin)
-            return Applied(
+            return AppliedChange(
                 self._history.keep(title or change.title, origin) if diff else "", diff
             )
 
-    def install(self, name: str, files: Mapping[str, bytes], source: str) -> Applied:
+    def install(
+        self, name: str, files: Mapping[str, bytes], source: str
+    ) -> AppliedChange:
         """Puts the files of a skill from elsewhere in place of what is there by that name."""
         with self.locked():
             self._history.settle()
             before = self._current(name)
             self._write(require_name(name), before, files)
-            record = Record("installed", tree_hash(files), source, self._clock.now())
+            record = SkillRecord(
+                "installed", tree_hash(files), source, self._clock.now()
+            )
             self.records.change(name, lambda _: record)
             kept = self._history.keep(
                 f"skill {name}: install from {source}", Provenance("user")
             )
-        return Applied(kept, "")
+        return AppliedChange(kept, "")
 
     def archived(self) -> list[Archived]:
         """Skills that were retired, the last one first."""
@@ -238,7 +242,7 @@ class Library:
         """Switches a skill on or off, or pins it, so that only the user changes it."""
         self.find(name)
 
-        def change(record: Record) -> Record:
+        def change(record: SkillRecord) -> SkillRecord:
             wanted = record.enabled if enabled is None else enabled
             return msgspec.structs.replace(
                 record,
@@ -286,7 +290,7 @@ class Library:
         return before, after
 
     def _merged(
-        self, name: str, file: FileChange, current: bytes | None
+        self, name: str, file: SkillFileChange, current: bytes | None
     ) -> bytes | None:
         before = None if file.before is None else file.before.encode()
         if current == before:

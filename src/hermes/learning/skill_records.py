@@ -15,7 +15,7 @@ from hermes.settings import atomic
 _T = TypeVar("_T")
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class SkillRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a skill came from, and what the user wants of it."""
 
     origin: Literal["user", "agent", "installed"] = "user"
@@ -42,18 +42,24 @@ class Records:
         self._folder = folder
         self._lock = threading.Lock()
 
-    def all(self) -> dict[str, Record]:
+    def all(self) -> dict[str, SkillRecord]:
         """Every record by the skill's name."""
-        return _read(self._folder / "skills.json", dict[str, Record])
+        return _read(self._folder / "skills.json", dict[str, SkillRecord])
 
-    def get(self, name: str) -> Record:
+    def get(self, name: str) -> SkillRecord:
         """The record of a skill; without one it is the user's own."""
-        return self.all().get(name, Record())
+        return self.all().get(name, SkillRecord())
 
-    def change(self, name: str, change: Callable[[Record], Record | None]) -> None:
+    def change(
+        self, name: str, change: Callable[[SkillRecord], SkillRecord | None]
+    ) -> None:
         """Changes one record; None removes it."""
         self._update(
-            self._folder / "skills.json", dict[str, Record], name, change, Record()
+            self._folder / "skills.json",
+            dict[str, SkillRecord],
+            name,
+            change,
+            SkillRecord(),
         )
 
     def uses(self) -> dict[str, Use]:

@@ -28,7 +28,7 @@ _PICTURES = {
 }
 
 
-class Shelf:
+class ResultFiles:
     """Where what is too long or no text is kept, for this user only: with the outputs of other tools."""
 
     def __init__(self, folder: Path) -> None:
@@ -59,10 +59,12 @@ class Shelf:
             path.unlink(missing_ok=True)
 
 
-class Reading:
+class ResultReader:
     """Reads the result of one call."""
 
-    def __init__(self, server: str, shelf: Shelf, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self, server: str, shelf: ResultFiles, redact: Callable[[str], str]
+    ) -> None:
         self._server = server
         self._shelf = shelf
         self._redact = redact

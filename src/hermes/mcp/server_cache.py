@@ -17,7 +17,7 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.mcp.definitions import Definition, Listing
 from hermes.settings import Home, atomic
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 log = logging.getLogger("hermes.mcp")
 
@@ -39,7 +39,7 @@ class Pinned(msgspec.Struct, frozen=True):
     servers: dict[str, dict[str, Definition]] = {}
 
 
-def settings_hash(settings: McpServer) -> str:
+def settings_hash(settings: McpServerSettings) -> str:
     """Names what is started or asked, and which tools are wanted. Holds no secret: those are only referred to."""
     parts = (
         settings.command,
@@ -58,7 +58,7 @@ class Listings:
     def __init__(self, home: Home) -> None:
         self._folder = home.cache / "mcp"
 
-    def load(self, name: str, settings: McpServer) -> Listing | None:
+    def load(self, name: str, settings: McpServerSettings) -> Listing | None:
         """The last listing of a server, if its settings are still the same."""
         try:
             cached = msgspec.json.decode(_read(self._path(name)), type=Cached)
@@ -66,7 +66,7 @@ class Listings:
             return None
         return cached.listing if cached.settings == settings_hash(settings) else None
 
-    def save(self, name: str, settings: McpServer, listing: Listing) -> None:
+    def save(self, name: str, settings: McpServerSettings, listing: Listing) -> None:
         """Keeps a listing for the next start. Without a place for it, the next start connects again."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class Listings:
         return self._folder / f"{name}.json"
 
 
-class Pins:
+class ToolPins:
     """The pins, in `mcp-pins.json` in the home, for this user only. A file that can't be read pins nothing new:
     SettingsError, so that nothing is offered."""
 

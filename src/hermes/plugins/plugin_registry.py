@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import HermesError, UsageError
 from hermes.plugins.manifest import NAME, Manifest, ManifestError, read_manifest
-from hermes.plugins.pins import Pin, Pins
+from hermes.plugins.pins import FolderPins, Pin
 from hermes.settings import Home
 
 State: TypeAlias = Literal["off", "enabled", "changed", "broken"]
@@ -41,7 +41,7 @@ class Catalogue:
     def __init__(self, home: Home, bundled: Path = BUNDLED) -> None:
         self._bundled = bundled
         self._places = (home.plugins, bundled)
-        self._pins = Pins(home, "plugins.json", "plugins")
+        self._pins = FolderPins(home, "plugins.json", "plugins")
 
     def every(self) -> list[Plugin]:
         """All plugins, by name. Looking runs nothing of them."""

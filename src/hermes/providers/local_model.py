@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.errors import SettingsError
-from hermes.schema.model import ModelEvent, ModelRequest, Preparing
+from hermes.schema.model import ModelEvent, ModelRequest, ReplyPreparing
 from hermes.settings.load import environment
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class LocalModel:
 
     def _tell(self, done: int, total: int) -> None:
         for news in self._news:
-            news.put_nowait(Preparing(done, total))
+            news.put_nowait(ReplyPreparing(done, total))
 
     async def close(self) -> None:
         """End the process that the model runs in."""

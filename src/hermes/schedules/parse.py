@@ -15,7 +15,7 @@ from typing import NamedTuple
 from hermes.schedules.grammar import Grammar, length_of
 from hermes.schedules.recurrence import cron, next_after
 from hermes.schedules.time_zones import ScheduleError, zone
-from hermes.schedules.tokens import Words
+from hermes.schedules.tokens import ScheduleTokens
 from hermes.schema.schedules import Rule
 
 _LONGEST = 300  # characters
@@ -48,7 +48,7 @@ def understand(text: str, now: float, zone_name: str) -> Understood:
                 zone(_proper(found[1])).key,
                 text[: found.start()].rstrip(" ,"),
             )
-        rule = Grammar(Words(text), now, zone_name).read()
+        rule = Grammar(ScheduleTokens(text), now, zone_name).read()
     else:
         rule = cron(text)
     if next_after(rule, zone_name, now) is None:
@@ -62,7 +62,7 @@ def seconds(text: str) -> float:
     """A length of time: `90`, `90s`, `10 minutes`, `1h`."""
     if found := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:s|sec|seconds?)?\s*", text):
         return float(found[1])
-    words = Words(text)
+    words = ScheduleTokens(text)
     total = length_of(words)
     if total is None or not words.done:
         raise ScheduleError(

@@ -31,7 +31,7 @@ _HEADER, _MAGIC = 100, b"SQLite format 3\0"
 _WAL_ROUND = 32  # bytes of a write-ahead log's header, which change when it begins anew
 
 
-class State(Enum):
+class DatabaseState(Enum):
     """What opening found."""
 
     MISSING = "missing"
@@ -40,11 +40,11 @@ class State(Enum):
     DAMAGED = "damaged"
 
 
-class Finding(NamedTuple):
+class DatabaseFinding(NamedTuple):
     """A state; a file's version if it could be read; for a damaged one what is wrong, and how many of its last rows are
     gone, if that is all that is wrong."""
 
-    state: State
+    state: DatabaseState
     version: int = 0
     detail: str = ""
     lost_rows: int = 0
@@ -66,23 +66,23 @@ def inspect(
     busy_timeout: float,
     read_only: bool = False,
     check_pages_bytes: int = CHECK_PAGES_BYTES,
-) -> Finding:
+) -> DatabaseFinding:
     """Looks without changing anything. Raises for a file that is newer than we are or not ours."""
     wal = path.with_name(path.name + "-wal")
     if not path.exists():
         if wal.exists() and wal.stat().st_size:
-            return Finding(
-                State.DAMAGED,
+            return DatabaseFinding(
+                DatabaseState.DAMAGED,
                 detail="the database is gone, but its write-ahead log is still there",
             )
-        return Finding(State.MISSING)
+        return DatabaseFinding(DatabaseState.MISSING)
     if not path.is_file():
         raise StoreError(
             f"{path} is not a file",
             hint="Move it away: Hermes keeps its sessions there.",
         )
     if not path.stat().st_size:
-        return Finding(State.DAMAGED, detail="the file is empty")
+        return DatabaseFinding(DatabaseState.DAMAGED, detail="the file is empty")
     noted = last_row_noted(path)  # before looking inside, as others may write
     try:
         with in_our_words(path):
@@ -106,7 +106,7 @@ def inspect(
                         connection, path, version, check_pages_bytes
                     )
     except StoreDamaged as damaged:
-        return Finding(State.DAMAGED, detail=str(damaged.__cause__))
+        return DatabaseFinding(DatabaseState.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
         hint = (
             "Nothing was changed. Upgrade Hermes, or set HERMES_HOME to another folder."
@@ -117,10 +117,15 @@ def inspect(
         )
     if last_row < noted:
         detail = f"the last {noted - last_row:,} rows are missing: its write-ahead log is gone or was emptied"
-        return Finding(
-            State.DAMAGED, version=found, detail=detail, lost_rows=noted - last_row
+        return DatabaseFinding(
+            DatabaseState.DAMAGED,
+            version=found,
+            detail=detail,
+            lost_rows=noted - last_row,
         )
-    return Finding(State.CURRENT if found == version else State.OLD, version=found)
+    return DatabaseFinding(
+        DatabaseState.CURRENT if found == version else DatabaseState.OLD, version=found
+    )
 
 
 def _glimpsed_version(path: Path) -> int:

@@ -25,7 +25,7 @@ _decoders = {topic: msgspec.json.Decoder(cls) for topic, cls in CATALOGUE.items(
 _plain = msgspec.json.Decoder(dict[str, Any])
 
 
-class Draft(NamedTuple):
+class EncodedEvent(NamedTuple):
     """An event made ready to be written: checked and encoded, without a place yet."""
 
     type: str
@@ -114,7 +114,7 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
     return rows
 
 
-def draft(event: Event) -> Draft:
+def draft(event: Event) -> EncodedEvent:
     """Encodes an event for the log. Raises before anything is written."""
     cls = type(event)
     if not cls.durable or cls.topic not in CATALOGUE:
@@ -131,7 +131,7 @@ def draft(event: Event) -> Draft:
             f"not saved: an event of {len(data):,} bytes ({cls.topic}); the limit is {MAX_EVENT_BYTES:,}",
             hint="Put the content into a file and refer to it.",
         )
-    return Draft(cls.topic, cls.role, data.decode())
+    return EncodedEvent(cls.topic, cls.role, data.decode())
 
 
 def checksum(row: Row) -> int:

@@ -14,7 +14,7 @@ _HEADER = 100
 _LARGEST_PAGE = 65536
 
 
-class Head(NamedTuple):
+class SessionHead(NamedTuple):
     """How far a session had come."""
 
     epoch: int
@@ -41,14 +41,14 @@ def what_is_gone(path: Path) -> str:
     return ""
 
 
-def known_heads(path: Path) -> dict[str, Head]:
+def known_heads(path: Path) -> dict[str, SessionHead]:
     """The last row of each session by the list of sessions, as far as that can be read.
 
     Nothing where a newer list may be in the write-ahead log: it may have had sessions deleted.
     """
     if not path.is_file() or has_wal(path):
         return {}
-    heads: dict[str, Head] = {}
+    heads: dict[str, SessionHead] = {}
     written = 0
     try:
         with closing(glance(path)) as connection:
@@ -64,7 +64,7 @@ def known_heads(path: Path) -> dict[str, Head]:
             for session, epoch, head in connection.execute(
                 "SELECT id, epoch, head FROM sessions"
             ):
-                heads[session] = Head(int(epoch), int(head))
+                heads[session] = SessionHead(int(epoch), int(head))
     except (apsw.Error, UnicodeDecodeError, TypeError, ValueError):
         pass  # what was read until here is as good as anything
     # A list that speaks of more rows than were ever written is itself damaged.

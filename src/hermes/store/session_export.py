@@ -32,7 +32,7 @@ class Header(msgspec.Struct, tag_field="format", tag=FORMAT):
     session_id: str
 
 
-class Line(msgspec.Struct):
+class ExportLine(msgspec.Struct):
     """The envelope part of every other line."""
 
     type: str
@@ -156,7 +156,7 @@ def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | No
 
 def _parse(number: int, line: str) -> tuple[Row, Event | None]:
     try:
-        place = msgspec.json.decode(line, type=Line)
+        place = msgspec.json.decode(line, type=ExportLine)
         fields: dict[str, Any] = {
             name: value
             for name, value in msgspec.json.decode(line).items()

@@ -95,7 +95,7 @@ class UsageRow(msgspec.Struct, frozen=True):
     unpriced_calls: int
 
 
-class Sessions:
+class SessionTable:
     """The sessions of one database."""
 
     def __init__(self, database: Database, clock: Clock) -> None:

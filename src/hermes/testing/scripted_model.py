@@ -8,17 +8,17 @@ import msgspec
 from hermes.errors import ModelError
 from hermes.schema.messages import AssistantMessage, ToolCall, Usage
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
-    ReasoningDelta,
+    ReasoningPiece,
+    ReplyFinished,
     TextDelta,
 )
 
 _CHUNK = 8  # characters of a delta
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True):
     """One scripted answer: text, thinking, tool calls (name, JSON arguments), or an error instead."""
 
     text: str = ""
@@ -33,7 +33,7 @@ class ScriptedModel:
 
     def __init__(
         self,
-        *replies: Reply | str,
+        *replies: ScriptedReply | str,
         provider: str = "scripted",
         name: str = "scripted-1",
     ) -> None:
@@ -41,7 +41,8 @@ class ScriptedModel:
         self.name = name
         self.requests: list[ModelRequest] = []
         self._replies = [
-            Reply(text=reply) if isinstance(reply, str) else reply for reply in replies
+            ScriptedReply(text=reply) if isinstance(reply, str) else reply
+            for reply in replies
         ]
         self._call_ids = (f"call-{n}" for n in itertools.count(1))
 
@@ -62,15 +63,15 @@ class ScriptedModel:
             yield event
         if reply.error is not None:
             raise reply.error
-        yield Finished(self._message(reply))
+        yield ReplyFinished(self._message(reply))
 
-    def _deltas(self, reply: Reply) -> Iterable[ModelEvent]:
+    def _deltas(self, reply: ScriptedReply) -> Iterable[ModelEvent]:
         for start in range(0, len(reply.reasoning), _CHUNK):
-            yield ReasoningDelta(reply.reasoning[start : start + _CHUNK])
+            yield ReasoningPiece(reply.reasoning[start : start + _CHUNK])
         for start in range(0, len(reply.text), _CHUNK):
             yield TextDelta(reply.text[start : start + _CHUNK])
 
-    def _message(self, reply: Reply) -> AssistantMessage:
+    def _message(self, reply: ScriptedReply) -> AssistantMessage:
         calls = tuple(
             ToolCall(id=next(self._call_ids), name=name, arguments=text)
             for name, text in reply.calls

@@ -16,7 +16,7 @@ import pytest
 from tests.integration.bridge.receiver import wait_until
 
 from hermes.app import build
-from hermes.bridge.backoff import Pace
+from hermes.bridge.backoff import RetryDelays
 from hermes.bridge.bridge import Bridge
 from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.outbox import Outbox
@@ -196,7 +196,7 @@ def test_it_tries_at_once_when_a_dashboard_has_begun(tmp_path: Path) -> None:
     def find() -> None:
         asked.release()
 
-    bridge = Bridge(Bus(), find, Outbox(tmp_path), pace=Pace(600.0, 600.0))
+    bridge = Bridge(Bus(), find, Outbox(tmp_path), pace=RetryDelays(600.0, 600.0))
     assert asked.acquire(timeout=20)
     wait_until(lambda: bridge.state == "waiting")
     bridge.hurry()

@@ -10,7 +10,7 @@ from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.plugins import Catalogue
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewaySettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.surfaces.gateway.registry import wanted
 from hermes.testing.model_server import ModelServer

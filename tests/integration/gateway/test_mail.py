@@ -14,8 +14,7 @@ from tests.integration.gateway.house import KEY, PATIENCE, until
 from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Email
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import Email, GatewaySettings
 from hermes.surfaces.gateway.adapters.mail import text
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer

@@ -5,19 +5,19 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.app.published_rows import Told
+from hermes.app.published_rows import PublishedRows
 
 
 @given(st.lists(st.integers(1, 60), max_size=200))
 def test_each_row_is_claimed_once(rows: list[int]) -> None:
-    told, seen = Told(), set[int]()
+    told, seen = PublishedRows(), set[int]()
     for row in rows:
         assert told.claim("s", 1, row) is (row not in seen)
         seen.add(row)
 
 
 def test_sessions_and_epochs_are_apart() -> None:
-    told = Told()
+    told = PublishedRows()
     assert told.claim("a", 5, 1)
     assert told.claim("b", 5, 1)
     assert told.claim("a", 6, 1)
@@ -28,7 +28,7 @@ def test_sessions_and_epochs_are_apart() -> None:
 
 
 def test_rows_in_order_take_no_room() -> None:
-    told = Told()
+    told = PublishedRows()
     order = list(range(1, 2001))
     random.Random(1).shuffle(order)
     for row in order:

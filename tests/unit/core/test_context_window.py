@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.unit.core.test_turn import Bench
 
-from hermes.core.budget import Budget, Cap
+from hermes.core.budget import Cap, TurnBudget
 from hermes.core.compaction import compact
-from hermes.core.context_window import Limits, Room, choose_trim, trim
-from hermes.core.history import History
+from hermes.core.context_window import ContextLimits, Room, choose_trim, trim
+from hermes.core.history import ConversationHistory
 from hermes.errors import ModelError
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -28,7 +28,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import ModelRequest
-from hermes.testing import FakeClock, Reply, ScriptedModel
+from hermes.testing import FakeClock, ScriptedModel, ScriptedReply
 
 SUMMARY = "## Goal\nEverything that matters, kept in a few words for later."
 
@@ -59,7 +59,7 @@ def room(*replies: Any, window: int = 1_000, clock: FakeClock | None = None) -> 
     model = ScriptedModel(*replies)
     return Room(
         lambda session, messages, cut: compact(model, messages, cut),
-        Limits(window, 0.8, 1, 2),
+        ContextLimits(window, 0.8, 1, 2),
         clock or FakeClock(),
     )
 
@@ -88,7 +88,7 @@ async def test_when_that_is_not_enough_the_middle_is_summarised() -> None:
     request = talk(
         called("a", "short"), called("b", "short too"), called("c", "and this")
     )
-    (row,) = await room(Reply(text=SUMMARY)).make("s", request)
+    (row,) = await room(ScriptedReply(text=SUMMARY)).make("s", request)
     assert isinstance(row, SessionCompacted)
     assert (row.head, row.tail) == (1, 2)
 
@@ -97,7 +97,7 @@ async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_o
     None
 ):
     clock = FakeClock()
-    maker = room(Reply(text=""), Reply(text=SUMMARY), clock=clock)
+    maker = room(ScriptedReply(text=""), ScriptedReply(text=SUMMARY), clock=clock)
     request = talk(called("a", "short"), called("b", "short too"))
     (row,) = await maker.make("s", request)
     assert isinstance(row, CompactionFailed)
@@ -110,7 +110,7 @@ async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_o
 
 
 async def test_a_provider_that_says_too_long_is_believed() -> None:
-    (row,) = await room(Reply(text=SUMMARY)).make(
+    (row,) = await room(ScriptedReply(text=SUMMARY)).make(
         "s", talk(called("a", "x"), called("b", "y"), tokens=10), forced=True
     )
     assert isinstance(row, SessionCompacted)
@@ -133,7 +133,7 @@ def test_the_history_of_the_same_rows_is_the_same() -> None:
         *called("a", "z" * 3_000),
     ]
     rows += [SessionTrimmed(call_ids=("a",), freed=3_000)]
-    one, two = History(), History()
+    one, two = ConversationHistory(), ConversationHistory()
     for history in (one, two):
         for seq, row in enumerate(rows, 1):
             history.add(seq, row, "t")
@@ -159,7 +159,9 @@ async def test_a_turn_asks_again_once_room_was_made(made: bool) -> None:
             )
 
     too_long = ModelError("too long", reason="too_long", compress=True)
-    bench = Bench(ScriptedModel(Reply(error=too_long), "then this"), context=Engine())
+    bench = Bench(
+        ScriptedModel(ScriptedReply(error=too_long), "then this"), context=Engine()
+    )
     ended = await bench.run()
     assert ended.reason == ("done" if made else "failed")
 
@@ -180,7 +182,7 @@ async def test_room_is_not_made_beyond_a_cap() -> None:
     bench = Bench(
         ScriptedModel("never said"),
         context=Engine(),
-        budget=Budget([Cap("turn", "tokens", 20)]),
+        budget=TurnBudget([Cap("turn", "tokens", 20)]),
     )
     ended = await bench.run(
         "a question of several words, more than the cap has room for"
@@ -222,7 +224,7 @@ def test_old_pictures_become_pointers_and_new_ones_stay() -> None:
 
 
 def test_a_description_stays_with_its_picture_in_every_message() -> None:
-    history = History()
+    history = ConversationHistory()
     history.add(1, UserMessage(text="look", images=(PICTURE,)))
     history.add(2, TurnStarted(inputs=(1,)), "t")
     history.add(3, PictureDescribed(source="/p/shot.png", text="a boat"))

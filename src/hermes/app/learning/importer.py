@@ -11,13 +11,13 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.schedules.import_jobs import RESTING, fitting, read_jobs
-from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import HermesError, SessionNotFound, SettingsError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.imports.conversation import session_lines
 from hermes.learning.imports.hermes_agent_config import Carried, read_configuration
 from hermes.learning.imports.sources import Kind, Left, find, read
-from hermes.learning.learning_service import Learning
+from hermes.learning.learning_service import LearningService
 from hermes.learning.memory import FILES
 from hermes.learning.memory_entries import Notes
 from hermes.learning.skill import MAIN, read_files
@@ -55,7 +55,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     skills: tuple[InstallPlan, ...] = ()
     settings: dict[str, object] = {}
     secrets: dict[str, str] = {}
-    schedules: tuple[Draft, ...] = ()
+    schedules: tuple[JobDraft, ...] = ()
     left: tuple[Left, ...] = ()
 
     @property
@@ -72,7 +72,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
         return not any(things)
 
 
-class Done(msgspec.Struct):
+class ImportReport(msgspec.Struct):
     """What came over, and what went wrong."""
 
     sessions: int = 0
@@ -87,7 +87,7 @@ class Done(msgspec.Struct):
 class Importer:
     """Brings things into one home."""
 
-    def __init__(self, app: App, learning: Learning) -> None:
+    def __init__(self, app: App, learning: LearningService) -> None:
         self._app = app
         self._learning = learning
 
@@ -113,9 +113,11 @@ class Importer:
             made = self._plan_home(made, parts, left)
         return msgspec.structs.replace(made, left=tuple(left))
 
-    def carry_out(self, made: ImportPlan, *, said: Callable[[str], None]) -> Done:
+    def carry_out(
+        self, made: ImportPlan, *, said: Callable[[str], None]
+    ) -> ImportReport:
         """Does it. One thing that goes wrong does not keep the others."""
-        done = Done()
+        done = ImportReport()
         self._app.home.ensure()
         self._bring_notes(made, done)
         self._bring_skills(made, done)
@@ -257,14 +259,14 @@ class Importer:
             name: value for name, value in carried.secrets.items() if name not in known
         }
 
-    def _plan_schedules(self, source: Path, left: list[Left]) -> tuple[Draft, ...]:
+    def _plan_schedules(self, source: Path, left: list[Left]) -> tuple[JobDraft, ...]:
         path = source / "cron" / "jobs.json"
         if not path.is_file() or path.stat().st_size > 10_000_000:
             return ()
         drafts = read_jobs(path.read_text("utf-8", "replace"), left)
         return fitting(JobBook(self._app), drafts, self._app.has_log, left)
 
-    def _bring_schedules(self, made: ImportPlan, done: Done) -> None:
+    def _bring_schedules(self, made: ImportPlan, done: ImportReport) -> None:
         for draft in made.schedules:
             try:
                 JobBook(self._app).add(draft, paused=RESTING)
@@ -274,7 +276,7 @@ class Importer:
                     Left(f"schedule {draft.name or draft.prompt[:40]}", error.message)
                 )
 
-    def _bring_notes(self, made: ImportPlan, done: Done) -> None:
+    def _bring_notes(self, made: ImportPlan, done: ImportReport) -> None:
         if not made.notes:
             return
         try:
@@ -283,7 +285,7 @@ class Importer:
         except HermesError as error:
             done.problems.append(Left("memories", error.message))
 
-    def _bring_skills(self, made: ImportPlan, done: Done) -> None:
+    def _bring_skills(self, made: ImportPlan, done: ImportReport) -> None:
         for chosen in made.skills:
             try:
                 self._learning.skills.install(chosen.name, chosen.files, chosen.source)
@@ -291,7 +293,7 @@ class Importer:
             except HermesError as error:
                 done.problems.append(Left(f"skill {chosen.name}", error.message))
 
-    def _bring_settings(self, made: ImportPlan, done: Done) -> None:
+    def _bring_settings(self, made: ImportPlan, done: ImportReport) -> None:
         for key, value in made.settings.items():
             try:
                 set_value(self._app.home.config, key, value)
@@ -306,7 +308,7 @@ class Importer:
                 done.problems.append(Left(name, error.message))
 
     def _bring_sessions(
-        self, made: ImportPlan, done: Done, said: Callable[[str], None]
+        self, made: ImportPlan, done: ImportReport, said: Callable[[str], None]
     ) -> None:
         unread: list[Left] = []
         for conversation in read(made.kind, made.sessions, unread):

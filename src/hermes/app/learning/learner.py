@@ -11,17 +11,24 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.app.app import App
-from hermes.app.learning.reviewer import Circle, Reviewing, Staged
-from hermes.app.learning.tools import Conversation, LearningTools, changed
-from hermes.core.history import History
+from hermes.app.learning.reviewer import Circle, Reviewing, ReviewTools
+from hermes.app.learning.tools import ConversationChanges, LearningTools, changed
+from hermes.core.history import ConversationHistory
 from hermes.core.ports import Tool
 from hermes.errors import HermesError, SessionNotFound
 from hermes.events.origin import is_foreign
 from hermes.learning.change import Change, Provenance
 from hermes.learning.curator import unused
-from hermes.learning.learning_service import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.learning.proposals import Proposal
-from hermes.learning.review import ALLOWED, Outcome, Stage, Tally, lease, settle
+from hermes.learning.review import (
+    ALLOWED,
+    ReviewChanges,
+    ReviewCounter,
+    ReviewOutcome,
+    lease,
+    settle,
+)
 from hermes.learning.untrusted_text import Taint
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, TurnEnded
@@ -41,19 +48,19 @@ class Learner:
         self._app = app
         self._circle = circle
         self._settings = app.settings.learning
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, ReviewCounter] = {}
         self._taint = Taint()
         self._tasks: set[asyncio.Task[None]] = set()
         self._handle: Any = None
         self._mine: Callable[[str], bool] = lambda _: True
-        self.learning: Learning = open_learning(
+        self.learning: LearningService = open_learning(
             app.home, self._settings, environment(), clock=app.clock
         )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
         """The tools of a conversation. Somebody else than the user has a memory apart, and changes no skill."""
         learning = self._of(person)
-        landing = Conversation(
+        landing = ConversationChanges(
             learning, mode=self._settings.mode, record=self._record, taint=self._doubt
         )
         tools = LearningTools(learning, landing, self._app.clock).all()
@@ -63,7 +70,7 @@ class Learner:
             else tools
         )
 
-    def _of(self, person: str) -> Learning:
+    def _of(self, person: str) -> LearningService:
         if not person:
             return self.learning
         return open_learning(
@@ -172,7 +179,7 @@ class Learner:
                 return False  # what others say is not taken for the user's own
         except SessionNotFound:
             return False
-        tally = self._tallies.pop(session, None) or Tally()
+        tally = self._tallies.pop(session, None) or ReviewCounter()
         self._tallies[session] = tally
         while len(self._tallies) > _SESSIONS:
             del self._tallies[next(iter(self._tallies))]
@@ -188,9 +195,9 @@ class Learner:
         )
         if not history.messages or not names >= ALLOWED or self._circle is None:
             return None
-        stage = Stage(self.learning)
+        stage = ReviewChanges(self.learning)
         tools = LearningTools(
-            self.learning, Staged(stage), self._app.clock, counted=False
+            self.learning, ReviewTools(stage), self._app.clock, counted=False
         )
         reviewing = Reviewing(self._circle, tools.all())
         try:
@@ -241,7 +248,7 @@ class Learner:
         self._app.record(session, called, reviewed)
         return reviewed
 
-    def _settle(self, session: str, changes: list[Change]) -> Outcome:
+    def _settle(self, session: str, changes: list[Change]) -> ReviewOutcome:
         doubt = self._taint.of(self._events(session), whole=True) if changes else ""
         auto = self._settings.mode == "auto"
         outcome = settle(
@@ -255,16 +262,16 @@ class Learner:
             *unused(self.learning, self._app.clock.now(), self._settings.retire_after)
         ]
         retired = settle(self.learning, old, Provenance("hermes"), auto=auto, doubt="")
-        return Outcome(
+        return ReviewOutcome(
             (*outcome.proposals, *retired.proposals),
             (*outcome.changes, *retired.changes),
             (*outcome.titles, *retired.titles),
             (*outcome.lost, *retired.lost),
         )
 
-    def _history(self, session: str) -> tuple[History, int]:
+    def _history(self, session: str) -> tuple[ConversationHistory, int]:
         """The conversation up to its last finished turn, and the row that is."""
-        history, upto = History(), 0
+        history, upto = ConversationHistory(), 0
         since: list[Row] = []
         for row in self._app.store.log.every_event(session):
             since.append(row)

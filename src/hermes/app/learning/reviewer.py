@@ -7,15 +7,15 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hermes.core.budget import Budget, BudgetSpent, Cap, Price, parse_amount
+from hermes.core.budget import BudgetSpent, Cap, Price, TurnBudget, parse_amount
 from hermes.core.calls import CallRunner
-from hermes.core.history import Beginning, History
-from hermes.core.ports import Decision, Model, Tool, ToolContext
+from hermes.core.history import Beginning, ConversationHistory
+from hermes.core.ports import Model, PolicyDecision, Tool, ToolContext
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime, Turn
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import Change
-from hermes.learning.review import ALLOWED, INSTRUCTIONS, Stage
+from hermes.learning.review import ALLOWED, INSTRUCTIONS, ReviewChanges
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -30,7 +30,7 @@ from hermes.schema.tools import ToolResult
 
 _STEPS = 16
 _REPLY = 4_000  # tokens of one reply in a review
-_NO = Decision("forbid", reason="this is a review")
+_NO = PolicyDecision("forbid", reason="this is a review")
 _REFUSED = (
     "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
 )
@@ -62,7 +62,9 @@ class Reviewing:
         self.called = AuxiliaryCalled(task="review")
         """What it cost; also of one that was cut off."""
 
-    async def run(self, session: str, history: History, amount: str) -> TurnEnded:
+    async def run(
+        self, session: str, history: ConversationHistory, amount: str
+    ) -> TurnEnded:
         """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
         tools = {
             **self._circle.tools(session),
@@ -73,7 +75,7 @@ class Reviewing:
         turn = Turn(
             session=session,
             cwd=Path("/"),
-            journal=Aside(history),
+            journal=UnsavedLog(history),
             history=history,
             budget=budget,
         )
@@ -138,10 +140,10 @@ class Reviewing:
         return ended
 
 
-class Aside:
+class UnsavedLog:
     """A journal that is kept nowhere: what a review says is not part of the conversation."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: ConversationHistory) -> None:
         self._history = history
         self._seq = 1 << 40  # beyond any row of the log
 
@@ -169,12 +171,17 @@ class Aside:
 class OnlyLearning:
     """The policy of a review. Other tools stay in the prompt, whose bytes must not change, and are refused."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:  # noqa: ARG002 - the port's shape
+    def judge(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],  # noqa: ARG002
+        cwd: Path,  # noqa: ARG002
+    ) -> PolicyDecision:
         """Allows the four tools of learning, forbids everything else."""
         return (
-            Decision("allow")
+            PolicyDecision("allow")
             if tool.spec.name in ALLOWED
-            else Decision("forbid", reason=_REFUSED)
+            else PolicyDecision("forbid", reason=_REFUSED)
         )
 
     def remember(self, request: ApprovalRequested) -> None:
@@ -186,7 +193,7 @@ class OnlyLearning:
         folder: Path,  # noqa: ARG002
         *,
         workspace: Path | None = None,  # noqa: ARG002
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Denies whatever the engine itself asks for."""
         return _NO
 
@@ -196,13 +203,13 @@ class OnlyLearning:
         workspace: Path,  # noqa: ARG002
         *,
         below: tuple[Path, ...] = (),  # noqa: ARG002
-    ) -> Decision:
+    ) -> PolicyDecision:
         return _NO
 
-    def check_host(self, host: str) -> Decision:  # noqa: ARG002 - as above
+    def check_host(self, host: str) -> PolicyDecision:  # noqa: ARG002 - as above
         return _NO
 
-    def check_tool(self, name: str) -> Decision:  # noqa: ARG002 - as above
+    def check_tool(self, name: str) -> PolicyDecision:  # noqa: ARG002 - as above
         return _NO
 
 
@@ -218,10 +225,10 @@ class Nobody:
         return QuestionAnswered(call_id=request.call_id, by="nobody")
 
 
-class Staged:
+class ReviewTools:
     """Where the changes of a review go."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReviewChanges) -> None:
         self._stage = stage
 
     def text_of(self, name: str, path: str) -> str | None:
@@ -232,7 +239,7 @@ class Staged:
         return ToolResult(text="Noted.")
 
 
-class _ReviewBudget(Budget):
+class _ReviewBudget(TurnBudget):
     """A cap of its own, below those of the user."""
 
     def __init__(self, amount: str, circle: Circle, session: str) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from hermes.app.app import App
-from hermes.app.schedules.job_run import SILENT, Outcome
+from hermes.app.schedules.job_run import SILENT, JobOutcome
 from hermes.app.schedules.jobs import answer_of
 from hermes.errors import HermesError, in_sentences
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
 from hermes.settings import atomic
-from hermes.store.schedules import WAITING, Schedules
+from hermes.store.schedules import WAITING, ScheduleStore
 
 log = logging.getLogger("hermes.schedules")
 
@@ -31,7 +31,7 @@ class Deliveries:
         self._deliver = deliver
         self._task: asyncio.Task[None] | None = None
 
-    def place(self, job: Job, outcome: Outcome) -> str:
+    def place(self, job: Job, outcome: JobOutcome) -> str:
         """Brings a result to a file or a session; for a chat, says that it waits. Never fails the run."""
         if job.deliver == NOWHERE or (
             outcome.text.strip() == SILENT and outcome.state == "done"
@@ -65,7 +65,7 @@ class Deliveries:
             await asyncio.wait({self._task})
 
     @property
-    def _table(self) -> Schedules:
+    def _table(self) -> ScheduleStore:
         return self._app.store.schedules
 
     async def _take_waiting(self, deliver: Deliver) -> None:

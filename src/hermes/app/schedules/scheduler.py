@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.schedules.delivery import Deliver, Deliveries
-from hermes.app.schedules.job_run import JobRun, Outcome
+from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
 from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
@@ -277,10 +277,10 @@ class ScheduleLoop:
         except asyncio.CancelledError:
             working.cancel()
             await asyncio.wait({working})
-            outcome = Outcome("failed", _STOPPED)
+            outcome = JobOutcome("failed", _STOPPED)
         except Exception as error:  # the boundary of a run
             log.exception("job %s failed", job.id)
-            outcome = Outcome("failed", f"{type(error).__name__}: {error}")
+            outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
         finally:
             beating.cancel()
         delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
@@ -315,7 +315,9 @@ class ScheduleLoop:
                 self._app.errors.succeeded(what)
                 return ours
 
-    async def _beat(self, instant: Instant, working: "asyncio.Future[Outcome]") -> None:
+    async def _beat(
+        self, instant: Instant, working: "asyncio.Future[JobOutcome]"
+    ) -> None:
         """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
         while True:
             await asyncio.sleep(TTL / 3)

@@ -25,7 +25,7 @@ from hermes.surfaces.cli.piped import joined, read_piped
 from hermes.surfaces.terminal.event_watcher import subscribed, watched
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
-    Place,
+    SessionPlace,
     begin,
     choose_model,
     find_place,
@@ -65,7 +65,12 @@ class _Run:
     """One question on its way, and the signals that may end it."""
 
     def __init__(
-        self, app: App, agent: Agent, place: Place, text: str, images: tuple[Image, ...]
+        self,
+        app: App,
+        agent: Agent,
+        place: SessionPlace,
+        text: str,
+        images: tuple[Image, ...],
     ) -> None:
         self._app = app
         self._agent = agent

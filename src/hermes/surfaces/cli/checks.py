@@ -19,7 +19,7 @@ from msgspec import Struct
 from hermes.errors import HermesError
 from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
-from hermes.settings.parse import Problem
+from hermes.settings.parse import SettingProblem
 from hermes.settings.value_origins import (
     config_problems,
     secret_problems,
@@ -267,7 +267,7 @@ def variables(site: Site) -> list[Finding]:
 
 
 def _problems(
-    check: str, mark: str, name: str, find: Callable[[], list[Problem]]
+    check: str, mark: str, name: str, find: Callable[[], list[SettingProblem]]
 ) -> list[Finding]:
     try:
         problems = find()
@@ -355,7 +355,7 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
 
 def _inner_fault(path: Path) -> tuple[str, str]:
     """What opening the file finds wrong with it, and what to do; nothing if all is well."""
-    from hermes.store.database_file import State, inspect  # takes long to load
+    from hermes.store.database_file import DatabaseState, inspect  # takes long to load
     from hermes.store.schema import MIGRATIONS
 
     try:
@@ -368,7 +368,7 @@ def _inner_fault(path: Path) -> tuple[str, str]:
         )
     except HermesError as error:
         return f"can't be opened: {error.message}", error.hint
-    if found.state is State.DAMAGED:
+    if found.state is DatabaseState.DAMAGED:
         return (
             f"is damaged: {found.detail}",
             "Run: hermes sessions check. It keeps the file and rebuilds a new one.",

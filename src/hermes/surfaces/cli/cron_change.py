@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.schedules.form import JobForm, given
-from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import UsageError
 from hermes.schedules.time_zones import ScheduleError
 from hermes.schema.schedules import Instant, Job
@@ -34,7 +34,7 @@ def _change(app: App, book: JobBook, args: argparse.Namespace) -> int:
             wanted = _given(args)
             if "cwd" not in wanted:
                 wanted["cwd"] = str(current_folder())
-            job, planned = book.add(msgspec.convert(wanted, Draft))
+            job, planned = book.add(msgspec.convert(wanted, JobDraft))
             _tell(app, args, job, planned, "is made")
             if first and not args.json:
                 print(_WHO_RUNS)

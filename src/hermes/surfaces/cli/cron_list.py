@@ -18,7 +18,7 @@ from hermes.schedules.tokens import length
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import find_home, load
 from hermes.surfaces.terminal.text import (
-    Screen,
+    TextScreen,
     clean,
     cut,
     one_line,
@@ -117,7 +117,7 @@ def _list(app: App, book: JobBook, args: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(rows: list[tuple[str, str, str, str]], screen: Screen) -> Iterable[str]:
+def _lines(rows: list[tuple[str, str, str, str]], screen: TextScreen) -> Iterable[str]:
     if not screen.is_narrow:
         return (cut(line, screen.columns) for line in table(rows))
     return (

@@ -290,7 +290,7 @@ def try_once(
     """Asks the model that the settings name for one word. Returns the seconds it took; ModelError if it can't."""
     from hermes.providers.build import build_model
     from hermes.schema.messages import UserMessage
-    from hermes.schema.model import Finished, ModelRequest
+    from hermes.schema.model import ModelRequest, ReplyFinished
 
     model = build_model(settings, secrets)
     request = ModelRequest(
@@ -302,7 +302,7 @@ def try_once(
     async def call() -> None:
         async with asyncio.timeout(timeout_s):
             async for event in model.stream(request):
-                if isinstance(event, Finished):
+                if isinstance(event, ReplyFinished):
                     return
         raise ModelError("the stream ended without an end", reason="malformed")
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from hermes.core.gitfolder import find_git
-from hermes.learning.learning_service import Learning
+from hermes.learning.learning_service import LearningService
 from hermes.learning.skill_install import InstallPlan, plan
 from hermes.learning.skill_install import install as put
 from hermes.learning.skill_source import open_parcel
@@ -16,7 +16,7 @@ from hermes.surfaces.terminal.text import count, one_line, stdout_screen
 _REFUSED = 3
 
 
-def install(learning: Learning, args: argparse.Namespace) -> int:
+def install(learning: LearningService, args: argparse.Namespace) -> int:
     """Plans, shows, asks, does. Nothing of the skill is run."""
     environ = environment()
     parcel = open_parcel(args.source, git=find_git(environ), environment=environ)

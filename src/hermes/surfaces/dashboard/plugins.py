@@ -28,7 +28,7 @@ from hermes.surfaces.dashboard.gate.access import AccessTable
 
 log = logging.getLogger("hermes.dashboard")
 
-_running: ContextVar["Running | None"] = ContextVar(
+_running: ContextVar["RunningPlugin | None"] = ContextVar(
     "hermes_dashboard_plugin", default=None
 )
 _PREFIX = "hermes_plugin_"
@@ -36,7 +36,7 @@ _PATIENCE = 10.0  # seconds for a plugin to start
 _GOODBYE = 3.0  # seconds for it to end
 
 
-class Running:
+class RunningPlugin:
     """A plugin at work."""
 
     def __init__(self, plugin: Plugin) -> None:
@@ -166,7 +166,7 @@ class Plugins:
     def __init__(self, catalogue: Catalogue, table: AccessTable) -> None:
         self._catalogue = catalogue
         self._table = table
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningPlugin] = {}
         self._changing = asyncio.Lock()
         self.patience = (_PATIENCE, _GOODBYE)
         """Seconds for a plugin to start, and to end."""
@@ -219,7 +219,7 @@ class Plugins:
     async def _start(self, plugin: Plugin) -> None:
         _track_tasks()
         try:
-            running = await Running.start(plugin, self.patience[0])
+            running = await RunningPlugin.start(plugin, self.patience[0])
         except BaseException as error:
             if not isinstance(error, Exception | SystemExit):
                 raise

@@ -21,7 +21,7 @@ _TEXT, _BINARY = 0x81, 0x82  # first bytes of a frame that is a message of its o
 _KIND = "hermes.kind"  # in a message to be sent: which of these its bytes are
 
 
-class Watch:
+class WriteWatchdog:
     """uvicorn waits for ever for a peer to take what was sent. This looks after a while whether it took anything, and
     lets go of it otherwise; the hub says how long, and counts."""
 
@@ -60,13 +60,13 @@ class Requests(HastyRequests):
     """Requests and their answers; a stream of events is one that does not end by itself."""
 
     hub: ClassVar[Hub]
-    _watch: Watch
+    _watch: WriteWatchdog
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:
         self.haste = (self.hub.haste, min(self.hub.haste * 3, BODY_SECONDS))
         super().connection_made(transport)
-        self._watch = Watch(self.hub, transport, transport.abort)
+        self._watch = WriteWatchdog(self.hub, transport, transport.abort)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:
@@ -88,13 +88,13 @@ class Sockets(WebSocketsSansIOProtocol):
     """WebSockets."""
 
     hub: ClassVar[Hub]
-    _watch: Watch
+    _watch: WriteWatchdog
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(_BUFFER)
-        self._watch = Watch(self.hub, self.transport, self._drop)
+        self._watch = WriteWatchdog(self.hub, self.transport, self._drop)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:

@@ -27,9 +27,9 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.store.chats import Binding, Piece
+from hermes.store.chats import Binding, DeliveredMessage
 from hermes.store.log_row import Row
-from hermes.surfaces.gateway.activity import Activity
+from hermes.surfaces.gateway.activity import ChatActivity
 from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.file_transfer import outgoing_files
 from hermes.surfaces.gateway.message_split import split
@@ -100,7 +100,9 @@ class Delivery:
         self._rows = True
         self._newest = 0  # row that was heard of
         self._asides: list[tuple[str, int]] = []
-        self._begun: list[Piece] = office.ledger.pieces(binding.key, binding.session, 0)
+        self._begun: list[DeliveredMessage] = office.ledger.pieces(
+            binding.key, binding.session, 0
+        )
         self._shown: dict[int, str] = {}  # what was begun, as it reads now
         self._text = ""
         self._said = ""  # the last reply, where a turn is one message
@@ -109,7 +111,9 @@ class Delivery:
         self._edit_at = 0.0
         self._working = False
         self._heard = office.time()
-        self._activity = Activity(self._post, self.chat, office.settings, office.time)
+        self._activity = ChatActivity(
+            self._post, self.chat, office.settings, office.time
+        )
 
     @property
     def chat(self) -> Chat:

@@ -18,8 +18,8 @@ from hermes.store.lock import FileLock
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access
 from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
 from hermes.surfaces.gateway.status import (
+    GatewayStatus,
     PartStatus,
-    Status,
     lock_path,
     read_status,
     withdraw,
@@ -187,7 +187,7 @@ def _status(home: Home, *, as_json: bool) -> int:
     return 0 if _is_well(found) else 1
 
 
-def _is_well(found: tuple[str, Status] | None) -> bool:
+def _is_well(found: tuple[str, GatewayStatus] | None) -> bool:
     if found is None or found[0] != "running" or found[1].state != "running":
         return False
     return bool(found[1].parts) and all(

@@ -16,7 +16,7 @@ from hermes.schema.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from hermes.store.chats import Binding, Chats, Piece
+from hermes.store.chats import Binding, Chats, DeliveredMessage
 from hermes.store.log_row import Row
 from hermes.store.session_log import SessionLog
 from hermes.surfaces.gateway.access import Access, Role
@@ -232,7 +232,7 @@ class Office:
                 found += [(other.seq, asked)] if asked.call_id == call_id else []
         return found
 
-    async def settle(self, key: str, piece: Piece, text: str) -> None:
+    async def settle(self, key: str, piece: DeliveredMessage, text: str) -> None:
         """Puts the answer into a message that asked."""
         binding, post = self.ledger.find(key), self.posts.get(key.partition("/")[0])
         if binding is None or post is None:

@@ -16,7 +16,7 @@ from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
 from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewaySettings
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Access, Role
 from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Receipt

@@ -18,7 +18,7 @@ from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.weights_download import have_weights
 
 
-class Place(NamedTuple):
+class SessionPlace(NamedTuple):
     """Where a conversation goes on or begins: a session of before, or a folder for a new one."""
 
     before: SessionInfo | None
@@ -58,10 +58,10 @@ def chosen(settings: Settings, question: Question) -> Settings:
     return msgspec.structs.replace(settings, model=model)
 
 
-def find_place(app: App, question: Question) -> Place:
+def find_place(app: App, question: Question) -> SessionPlace:
     """Which session and which folder are meant. Touches nothing."""
     if not question.resume:
-        return Place(None, _asked_folder(question))
+        return SessionPlace(None, _asked_folder(question))
     if not app.has_log:
         raise HermesError(
             "There are no sessions yet.", hint='Begin one: hermes "hello"'
@@ -78,7 +78,7 @@ def find_place(app: App, question: Question) -> Place:
             f"Session {info.id} works in {folder}.",
             hint="Leave out --cwd to go on there, or begin a new session.",
         )
-    return Place(info, folder)
+    return SessionPlace(info, folder)
 
 
 def _asked_folder(question: Question) -> Path:
@@ -92,7 +92,7 @@ def _asked_folder(question: Question) -> Path:
     return folder
 
 
-def begin(app: App, place: Place, surface: str) -> str:
+def begin(app: App, place: SessionPlace, surface: str) -> str:
     """The id of the session: that of before, or a new one. From here on others can see what happens."""
     app.go_live(load_secrets(home=app.home))
     if place.before is not None:

@@ -15,7 +15,15 @@ from hermes.commands.views import (
     Table,
 )
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import Screen, clean, cut, one_line, pad, width, wrap
+from hermes.surfaces.terminal.text import (
+    TextScreen,
+    clean,
+    cut,
+    one_line,
+    pad,
+    width,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from hermes.commands.sessions import SearchResults, SessionTranscript
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 _LEAST_COLUMN = 12  # cells of a column that gives way
 
 
-def draw(result: Result, screen: Screen, now: float) -> Iterable[str]:
+def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
     """The lines of a result."""
     match type(result).__name__:  # by name, so that nothing is loaded that is not drawn
         case "SessionTranscript":
@@ -34,7 +42,7 @@ def draw(result: Result, screen: Screen, now: float) -> Iterable[str]:
             return draw_blocks(result.view(now), screen)
 
 
-def draw_blocks(blocks: Iterable[Block], screen: Screen) -> Iterator[str]:
+def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
     """The lines of some blocks."""
     for block in blocks:
         match block:
@@ -48,7 +56,7 @@ def draw_blocks(blocks: Iterable[Block], screen: Screen) -> Iterator[str]:
                 yield from draw_diff(block.text, screen.style)
 
 
-def _transcript(result: "SessionTranscript", screen: Screen) -> Iterator[str]:
+def _transcript(result: "SessionTranscript", screen: TextScreen) -> Iterator[str]:
     from hermes.surfaces.terminal.transcript import heading, listing, transcript
 
     if result.as_events:
@@ -68,7 +76,7 @@ def _transcript(result: "SessionTranscript", screen: Screen) -> Iterator[str]:
 
 
 def _search_results(
-    result: "SearchResults", screen: Screen, now: float
+    result: "SearchResults", screen: TextScreen, now: float
 ) -> Iterable[str]:
     from hermes.surfaces.terminal.search_results import hit_lines
 
@@ -103,7 +111,7 @@ def draw_diff(text: str, style: Style) -> Iterator[str]:
             yield line
 
 
-def _line(line: Line, screen: Screen) -> Iterator[str]:
+def _line(line: Line, screen: TextScreen) -> Iterator[str]:
     if line.fit == "leave":
         yield "".join(_painted(span, screen.style) for span in line.spans)
         return
@@ -121,19 +129,19 @@ def _painted(span: Span, style: Style) -> str:
     return "\n" * (len(text) - len(plain)) + paint(style, span.look, plain)
 
 
-def _record(record: Record, screen: Screen) -> Iterator[str]:
+def _record(record: Record, screen: TextScreen) -> Iterator[str]:
     rows = [(name, one_line(value)) for name, value in record.rows if value]
     size = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
         yield cut_to(f"{' ' * record.indent}{name:<{size}}{value}", screen)
 
 
-def cut_to(text: str, screen: Screen) -> str:
+def cut_to(text: str, screen: TextScreen) -> str:
     """A line that fits a terminal; into a file it goes whole."""
     return cut(text, screen.columns) if screen.style.enabled else text
 
 
-def _table(table: Table, screen: Screen) -> Iterator[str]:
+def _table(table: Table, screen: TextScreen) -> Iterator[str]:
     if screen.is_narrow and table.narrow:
         yield from _stacked(table, screen)
         return
@@ -163,7 +171,7 @@ def _limited(row: list[str], columns: tuple[Column, ...]) -> list[str]:
     ]
 
 
-def _widths(cells: list[list[str]], table: Table, screen: Screen) -> list[int]:
+def _widths(cells: list[list[str]], table: Table, screen: TextScreen) -> list[int]:
     """The cells of each column; one that gives way gets what the others leave."""
     widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     excess = sum(widths) + 2 * (len(widths) - 1) - screen.columns
@@ -178,7 +186,7 @@ def _aligned(cell: str, size: int, column: Column) -> str:
     return " " * (size - width(text)) + text if column.right else pad(text, size)
 
 
-def _stacked(table: Table, screen: Screen) -> Iterator[str]:
+def _stacked(table: Table, screen: TextScreen) -> Iterator[str]:
     """Each row as some lines, the first in bold."""
     for row in table.rows:
         for number, columns in enumerate(table.narrow):

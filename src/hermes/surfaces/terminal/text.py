@@ -17,7 +17,7 @@ from hermes.surfaces.terminal.style import (
 )
 
 __all__ = [
-    "Screen",
+    "TextScreen",
     "ago",
     "cells",
     "clean",
@@ -38,7 +38,7 @@ _JOINERS = re.compile(
 )  # invisible, harmless, and part of many words and emoji
 
 
-class Screen(NamedTuple):
+class TextScreen(NamedTuple):
     """Where text goes: how wide, in which style."""
 
     columns: int
@@ -50,9 +50,9 @@ class Screen(NamedTuple):
         return self.columns < 60
 
 
-def stdout_screen() -> Screen:
+def stdout_screen() -> TextScreen:
     """The screen that stdout is, or would be."""
-    return Screen(max(20, terminal_width()), stdout_style())
+    return TextScreen(max(20, terminal_width()), stdout_style())
 
 
 def clean(text: str) -> str:

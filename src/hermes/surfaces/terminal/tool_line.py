@@ -58,7 +58,7 @@ def marks_for(encoding: str | None) -> Marks:
     )
 
 
-class Calls:
+class RunningCalls:
     """The calls that run, and since when."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import Context, Part
+from hermes.core.context_usage import Context, ContextPart
 from hermes.surfaces.terminal.text import count, wrap
 from hermes.surfaces.tui.styled_text import (
     BOLD,
@@ -63,7 +63,7 @@ def window_rows(
 
 
 def _bar(
-    parts: Sequence[Part], context: Context, size: int, *, ascii_only: bool
+    parts: Sequence[ContextPart], context: Context, size: int, *, ascii_only: bool
 ) -> Iterator[Run]:
     """Each part's share of the window; what there is at all can be seen."""
     full, hole, edge = ("#", ".", "|") if ascii_only else ("█", "·", "╎")

@@ -24,7 +24,7 @@ from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.tui.double_press import Presses
 from hermes.surfaces.tui.input_router import Taking
-from hermes.surfaces.tui.plain_screen import Screen
+from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.resume_summary import follow_elsewhere, in_order, recall
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash.table import RESERVED
@@ -46,11 +46,16 @@ def folder_of(app: App, session: str) -> Path:
     return Path(app.store.sessions.find(session).cwd or ".")
 
 
-class Chat:
+class ChatConversation:
     """A conversation: one person, one session at a time."""
 
     def __init__(
-        self, app: App, agent: Agent, screen: Screen, session: str, question: Question
+        self,
+        app: App,
+        agent: Agent,
+        screen: ChatScreen,
+        session: str,
+        question: Question,
     ) -> None:
         self.app = app
         self.agent = agent

@@ -11,7 +11,7 @@ _SECONDS = 1.0  # of looking
 _FRESH = 5.0  # seconds a list is good for
 
 
-class Files:
+class FileList:
     """The list for one folder. Safe to use from one other thread."""
 
     def __init__(self, folder: Path) -> None:

@@ -17,7 +17,7 @@ from hermes.settings.home import Home
 from hermes.surfaces.tui.clipboard import picture
 from hermes.surfaces.tui.completion import InputCompleter, Skills
 from hermes.surfaces.tui.drafts import Drafts
-from hermes.surfaces.tui.file_list import Files
+from hermes.surfaces.tui.file_list import FileList
 from hermes.surfaces.tui.input_history import InputHistory
 from hermes.surfaces.tui.pastes import Pastes
 from hermes.surfaces.tui.typed_input import Typed
@@ -26,7 +26,7 @@ _SURPRISE = 1.5  # seconds that it takes to notice a question while typing
 _PAUSE = 0.2  # seconds of no typing before a draft is written
 
 
-class Entry:
+class InputBox:
     """What is being typed. `send` gets it; `interrupt`, `stop` and `leave` are Ctrl-C, Esc and Ctrl-D on an empty
     input; `touched` is told of every change."""
 
@@ -59,7 +59,7 @@ class Entry:
         self.buffer = Buffer(
             multiline=True,
             history=InputHistory(home.root / "input_history.jsonl"),
-            completer=ThreadedCompleter(InputCompleter(Files(folder), self._skills)),
+            completer=ThreadedCompleter(InputCompleter(FileList(folder), self._skills)),
             complete_while_typing=Condition(self._completes),
             on_text_changed=lambda _: self._changed(),
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.app.attachments import Shelf, attach
+from hermes.app.attachments import AttachmentFolder, attach
 from hermes.app.session_service import Delivery
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
@@ -26,7 +26,7 @@ from hermes.surfaces.tui.typed_input import Typed
 from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 _TRIES = 50  # to hand over an answer
 _TICK = 0.1  # seconds between them
@@ -35,7 +35,7 @@ _TICK = 0.1  # seconds between them
 class Taking:
     """Takes the lines of one chat."""
 
-    def __init__(self, chat: "Chat") -> None:
+    def __init__(self, chat: "ChatConversation") -> None:
         self._chat = chat
         self._deciding: Deciding | None = None
 
@@ -102,7 +102,7 @@ class Taking:
 
     async def _send(self, typed: Typed) -> None:
         chat = self._chat
-        shelf = Shelf(chat.folder, Guard(chat.app.home.root, Path.home()))
+        shelf = AttachmentFolder(chat.folder, Guard(chat.app.home.root, Path.home()))
         attached = await asyncio.to_thread(attach, typed.text, shelf)
         for remark in attached.left:
             chat.view.say(remark)

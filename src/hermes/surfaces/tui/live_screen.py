@@ -29,9 +29,9 @@ from hermes.surfaces.terminal.style import Style, stdout_style
 from hermes.surfaces.terminal.text import cut, width
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
-from hermes.surfaces.tui.frame_output import Frames, terminal_size
-from hermes.surfaces.tui.input_box import Entry
-from hermes.surfaces.tui.redraw_throttle import Pace
+from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
+from hermes.surfaces.tui.input_box import InputBox
+from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted, plain
 from hermes.surfaces.tui.typed_input import Typed
 
@@ -76,21 +76,21 @@ class LiveScreen:
     echoes = False
     animates = True
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: InputBox) -> None:
         self.style: Style = stdout_style()
         self.marks: Marks = marks_for(sys.stdout.encoding)
         self.on_gone: Callable[[], object] = lambda: None
         self._entry = entry
         self._markdown: Markdown | None = None
         self._tail: Sequence[Row] = ()
-        self._pace = Pace()
+        self._pace = RedrawThrottle()
         self._later: asyncio.Handle | None = None
         self._framed: list[Row] = []  # of the tail, as they are on the screen
         self._rows: Sequence[Row] = ()
         self._foot = ""
         self._label = ""
         self._typed: asyncio.Queue[Typed | None] = asyncio.Queue()
-        self._output = Frames(sys.stdout, self._gone)
+        self._output = FrameOutput(sys.stdout, self._gone)
         self._app = self._build()
         self._app.erase = self._erase
         self._app.before_render += self._adapt

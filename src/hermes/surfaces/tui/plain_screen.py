@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from hermes.surfaces.terminal.line_input import Lines
+from hermes.surfaces.terminal.line_input import LineReader
 from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import clean
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
@@ -15,7 +15,7 @@ from hermes.surfaces.tui.styled_text import Row
 from hermes.surfaces.tui.typed_input import Typed
 
 
-class Screen(Protocol):
+class ChatScreen(Protocol):
     """Where a chat takes place."""
 
     style: Style
@@ -85,7 +85,7 @@ class PlainScreen:
         self._label = ""
         self._at_start = True
         self._prompted = False
-        self._lines = Lines()
+        self._lines = LineReader()
 
     async def __aenter__(self) -> Self:
         self._lines.__enter__()

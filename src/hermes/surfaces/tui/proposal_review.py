@@ -9,7 +9,7 @@ from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.approval import GRACE
 from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, wrap
-from hermes.surfaces.tui.plain_screen import Screen
+from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, YELLOW, Row, painted
 
 _LINES = 30  # of a difference
@@ -33,7 +33,7 @@ class Deciding:
     def __init__(
         self,
         learner: Learner,
-        screen: Screen,
+        screen: ChatScreen,
         proposals: Sequence[Proposal],
         *,
         clock: Callable[[], float] = time.monotonic,

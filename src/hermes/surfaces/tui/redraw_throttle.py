@@ -8,7 +8,7 @@ _PAUSE = 8.0  # times as long as the drawing took
 _LONGEST = 0.5  # seconds without a new picture
 
 
-class Pace:
+class RedrawThrottle:
     """Says when the next drawing is due. As a context manager it takes the time of one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

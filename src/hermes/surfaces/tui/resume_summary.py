@@ -18,7 +18,7 @@ from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
-from hermes.surfaces.tui.plain_screen import Screen
+from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.row_order import InOrder
 from hermes.surfaces.tui.session_view import ChatView, end_words
 from hermes.surfaces.tui.styled_text import painted
@@ -55,7 +55,7 @@ def in_order(app: App, session: str) -> InOrder:
     return InOrder(session, app.store.sessions.find(session).head, read)
 
 
-def recall(app: App, view: ChatView, screen: Screen) -> bool:
+def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
     """Shows it. Returns whether something is unfinished: a turn without an end, or words that were not answered."""
     settled, open_rows = _divided(_last_rows(app, view.session))
     _show_last_words(settled, screen)
@@ -116,7 +116,7 @@ def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
     return (rows[:start], rows[start:]) if wants else (rows, ())
 
 
-def _show_last_words(rows: Sequence[Row], screen: Screen) -> None:
+def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
     for message in _spoken(rows)[-_MESSAGES:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
         is_drawn = isinstance(message, AssistantMessage) and screen.animates
@@ -139,7 +139,7 @@ def _show_last_words(rows: Sequence[Row], screen: Screen) -> None:
     screen.line()
 
 
-def _drawn(text: str, screen: Screen) -> list[str]:
+def _drawn(text: str, screen: ChatScreen) -> list[str]:
     """An answer as it looked when it was written."""
     from hermes.surfaces.tui.markdown.render import Markdown
 

@@ -17,7 +17,7 @@ from hermes.surfaces.terminal.approval import (
 from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
-from hermes.surfaces.tui.plain_screen import Screen
+from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.status_line import Foot
 from hermes.surfaces.tui.styled_text import CYAN, DIM, Row, painted
 from hermes.surfaces.tui.tool_cards import Cards
@@ -75,7 +75,7 @@ class ChatView:
 
     def __init__(
         self,
-        screen: Screen,
+        screen: ChatScreen,
         session: str,
         *,
         foot: Foot | None = None,

@@ -8,7 +8,7 @@ import msgspec
 from hermes.surfaces.terminal.text import cut, money, width
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 
 class Foot(msgspec.Struct):
@@ -73,7 +73,7 @@ def short(number: int) -> str:
     )
 
 
-def foot_of(chat: "Chat", before: Foot) -> Foot:
+def foot_of(chat: "ChatConversation", before: Foot) -> Foot:
     """The status line of the session and model of now."""
     from hermes.providers.catalogue import UNKNOWN, facts_of
 

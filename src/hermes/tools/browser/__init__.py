@@ -24,7 +24,7 @@ from hermes.tools.tool import tool
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
 
-    from hermes.tools.browser.session import BrowserSession, Sight
+    from hermes.tools.browser.session import BrowserSession, PageView
     from hermes.tools.web.address_check import Resolver
 
 __all__ = ["BrowserTools"]
@@ -61,7 +61,7 @@ class BrowserTools:
         self._folder = folder
         self._environment = environment
         self._resolver = resolver
-        self._shown: Sight | None = None
+        self._shown: PageView | None = None
 
     @property
     def tools(self) -> list[Tool]:

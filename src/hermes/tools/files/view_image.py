@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from hermes.core.image_info import Size, media_type, pixel_size
-from hermes.core.image_resize import Limits, NotShrunk, fits, shrunk
+from hermes.core.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.messages import Image
@@ -21,7 +21,7 @@ from hermes.tools.tool import judged, tool
 
 MAX_BYTES = 50_000_000
 """The largest picture that is read."""
-KEPT = Limits(5_000_000, 8_000)
+KEPT = ImageLimits(5_000_000, 8_000)
 """The largest picture that is kept as it is; larger ones are made smaller."""
 _SHRINK = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
 _ENDINGS = {

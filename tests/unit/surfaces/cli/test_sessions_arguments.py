@@ -10,7 +10,7 @@ from hermes.errors import UsageError
 from hermes.surfaces.cli.shell import topic_parser
 from hermes.surfaces.terminal.search_results import highlight
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import Screen
+from hermes.surfaces.terminal.text import TextScreen
 
 
 def parse(*arguments: str) -> argparse.Namespace:
@@ -49,7 +49,7 @@ def test_wrong_usage_is_refused(arguments: tuple[str, ...]) -> None:
 
 
 def test_found_words_are_marked_whatever_their_case_and_the_longest_first() -> None:
-    screen = Screen(80, Style(enabled=True))
+    screen = TextScreen(80, Style(enabled=True))
     assert (
         highlight("The Parser.", "parse parser", screen) == "The \x1b[33mParser\x1b[0m."
     )
@@ -57,5 +57,5 @@ def test_found_words_are_marked_whatever_their_case_and_the_longest_first() -> N
 
 
 def test_words_that_must_not_occur_are_not_marked() -> None:
-    screen = Screen(80, Style(enabled=True))
+    screen = TextScreen(80, Style(enabled=True))
     assert highlight("a b c", 'a -b -"c d"', screen) == "\x1b[33ma\x1b[0m b c"

@@ -5,17 +5,20 @@ from hermes.commands.models import UsageReport
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.terminal.render import draw
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import Screen
+from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.terminal.weights_download import bar_text
 
 PRICED = UsageRow(
     "2026-11-14", "anthropic", "claude-opus-5", 3, 12_000, 800, 9_000, 0, 100, 1.25, 0
 )
 UNPRICED = UsageRow("2026-11-15", "lab", "mystery-1", 2, 500, 50, 0, 0, 0, 0.0, 2)
-WIDE, NARROW = Screen(100, Style(enabled=False)), Screen(40, Style(enabled=False))
+WIDE, NARROW = (
+    TextScreen(100, Style(enabled=False)),
+    TextScreen(40, Style(enabled=False)),
+)
 
 
-def lines_of(rows: list[UsageRow], screen: Screen) -> list[str]:
+def lines_of(rows: list[UsageRow], screen: TextScreen) -> list[str]:
     return list(draw(UsageReport(days=tuple(rows)), screen, 0.0))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes.settings.home import Home
-from hermes.surfaces.tui.input_box import Entry
+from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.typed_input import Typed
 from hermes.testing.clock import FakeClock
 
@@ -15,7 +15,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock = FakeClock(100.0)
-        self.entry = Entry(
+        self.entry = InputBox(
             Home(Path("/dev/null/home")), Path("/dev/null"), clock=self.clock.now
         )
         self.sent: list[Typed] = []

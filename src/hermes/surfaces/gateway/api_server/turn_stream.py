@@ -19,7 +19,7 @@ _ANEW = "\n\n[The answer was cut off and begins anew.]\n\n"
 _SHOWN = 120
 
 
-class Piece(msgspec.Struct, frozen=True):
+class TextPiece(msgspec.Struct, frozen=True):
     """More of the answer; empty: nothing yet, but it is being worked on."""
 
     text: str = ""
@@ -53,11 +53,11 @@ class Listening:
 
     async def submit(
         self, text: str, images: tuple[Image, ...]
-    ) -> AsyncGenerator[Piece | End]:
+    ) -> AsyncGenerator[TextPiece | End]:
         """Hands the words over and follows what becomes of them; `seq` is set before the first piece."""
         async with self._app.bus.stream("agent.**", _BUFFER) as live:
             _, self.seq = await self._service.submit(self._session, text, images=images)
-            yield Piece()
+            yield TextPiece()
             idle = asyncio.ensure_future(self._service.idle(self._session))
             coming: asyncio.Future[Mapping[str, Any]] | None = None
             try:
@@ -82,13 +82,13 @@ class Listening:
                         yield await asyncio.to_thread(self._looked_up)
                         return
                     elif not done:
-                        yield Piece()
+                        yield TextPiece()
             finally:
                 for task in (coming, idle):
                     if task is not None:
                         task.cancel()
 
-    def _take(self, event: Mapping[str, Any]) -> list[Piece | End]:
+    def _take(self, event: Mapping[str, Any]) -> list[TextPiece | End]:
         """What an event means for the client."""
         kind, turn = event["type"], event.get("turn_id")
         if event.get("session_id") != self._session:
@@ -97,8 +97,8 @@ class Listening:
             self._turn = str(turn)
         return self._of_turn(kind, event) if self._turn and turn == self._turn else []
 
-    def _of_turn(self, kind: str, event: Mapping[str, Any]) -> list[Piece | End]:
-        found: list[Piece | End] = []
+    def _of_turn(self, kind: str, event: Mapping[str, Any]) -> list[TextPiece | End]:
+        found: list[TextPiece | End] = []
         match kind:
             case "agent.message.delta":
                 found = [self._more(str(event["text"]))]
@@ -107,13 +107,13 @@ class Listening:
                 self._cut = event.get("finish") == "length"
             case "agent.model.retried" if self._message:
                 self._message = ""
-                found = [Piece(_ANEW)]
+                found = [TextPiece(_ANEW)]
             case "agent.picture.reduced" | "agent.picture.withheld":
-                found = [Piece(_remark(str(event["detail"])))]
+                found = [TextPiece(_remark(str(event["detail"])))]
             case "agent.tool.started" if self._show_tools:
                 self._said = True
                 found = [
-                    Piece(
+                    TextPiece(
                         f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n"
                     )
                 ]
@@ -131,18 +131,18 @@ class Listening:
                 pass
         return found
 
-    def _more(self, text: str) -> Piece:
+    def _more(self, text: str) -> TextPiece:
         """A further message of the same turn is a paragraph of its own."""
         gap = "\n\n" if self._said and not self._message else ""
         self._message += text
-        return Piece(gap + text)
+        return TextPiece(gap + text)
 
-    def _whole(self, text: str) -> list[Piece | End]:
+    def _whole(self, text: str) -> list[TextPiece | End]:
         """A message is complete: what was not streamed of it, as by another process, comes now."""
         missing = (
             text.removeprefix(self._message) if text.startswith(self._message) else ""
         )
-        found: list[Piece | End] = [self._more(missing)] if missing else []
+        found: list[TextPiece | End] = [self._more(missing)] if missing else []
         self._said = self._said or bool(self._message)
         self._message = ""
         return found
