@@ -4,7 +4,6 @@ Its work tree is the home, of which it sees `memories/` and `skills/` alone. One
 """
 
 import contextlib
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from hermes.core import gitfolder
 from hermes.learning.change import LearningError
-from hermes.learning.folders import make_private
+from hermes.primitives.file_lock import FileLock
 
 KEPT = ("memories", "skills")
 _PATIENCE = 20.0  # seconds for another process to let go
@@ -84,7 +83,7 @@ class HistoryRepository:
                 self._root, gitfolder.GitRunner(self._git, self._folder, lock, _SLOW)
             )
         finally:
-            os.close(lock)
+            lock.close()
 
     def _prepare(self) -> None:
         try:
@@ -93,8 +92,7 @@ class HistoryRepository:
         except OSError as error:
             raise _unusable(self._folder, error) from error
 
-    def _lock(self) -> int:
-        make_private(self._folder)
+    def _lock(self) -> FileLock:
         try:
             return gitfolder.take_lock(self._folder, _PATIENCE)
         except gitfolder.Busy as error:

@@ -22,10 +22,10 @@ from hermes.learning.change import (
     text_diff,
 )
 from hermes.learning.external_memory import MemoryProvider, carry_over
-from hermes.learning.folders import make_private
 from hermes.learning.history import LearningHistory
 from hermes.learning.memory_entries import SEPARATOR, Note, Notes
 from hermes.learning.scan import scan
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 log = logging.getLogger("hermes.learning")
@@ -292,7 +292,7 @@ class MemoryFiles:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """The folder, for this caller alone."""
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "memories"):
                 yield

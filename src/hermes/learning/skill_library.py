@@ -20,8 +20,7 @@ from hermes.learning.change import (
     SkillChange,
     SkillFileChange,
 )
-from hermes.learning.folders import make_private
-from hermes.learning.history import LearningHistory, put
+from hermes.learning.history import LearningHistory
 from hermes.learning.scan import scan, scan_files
 from hermes.learning.skill import (
     MAIN,
@@ -41,6 +40,7 @@ from hermes.learning.skill_folders import (
     read_head,
 )
 from hermes.learning.skill_records import Records, SkillRecord
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -371,7 +371,7 @@ class Library:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """The folder, for this caller alone."""
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "skills"):
                 yield
@@ -382,8 +382,8 @@ class Library:
 def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for path in sorted(files, key=lambda path: path == MAIN):
         target = folder / path
-        make_private(target.parent)
-        put(target, files[path])
+        make_private_folder(target.parent)
+        atomic.replace(target, files[path])
 
 
 def _require_fit(name: str, files: Mapping[str, bytes]) -> None:

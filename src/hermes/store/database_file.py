@@ -13,10 +13,10 @@ from typing import NamedTuple
 import apsw
 
 from hermes.errors import StoreDamaged, StoreError, StoreTooNew
+from hermes.primitives.files import open_private, sync_folder
 from hermes.store.connection import connect, glance, has_wal, in_our_words, suspicion
 from hermes.store.integrity_check import check, check_pages
 from hermes.store.lock import last_row_noted
-from hermes.store.private import open_private
 from hermes.store.schema import APPLICATION_ID, LAST_ROW
 from hermes.store.write_ahead_log import commits_after, content
 
@@ -275,12 +275,3 @@ def _run_steps(
             connection.execute(step).fetchall()
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}").fetchall()
         connection.execute(f"PRAGMA user_version={len(migrations)}").fetchall()
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes renames in a folder survive a power cut."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

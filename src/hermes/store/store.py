@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
+from hermes.primitives.files import make_private
 from hermes.store.budget_claims import Claims
 from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
@@ -23,8 +24,7 @@ from hermes.store.database_file import (
 )
 from hermes.store.integrity_check import Report, check
 from hermes.store.leases import Leases
-from hermes.store.lock import DatabaseLock, FileLock
-from hermes.store.private import make_private
+from hermes.store.lock import DatabaseLock
 from hermes.store.readonly import ReadableCopy, needs_copy
 from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
@@ -48,7 +48,7 @@ class Store:
     def __init__(
         self,
         database: Database,
-        held: FileLock | ReadableCopy | None,
+        held: DatabaseLock | ReadableCopy | None,
         clock: Clock,
         recovery: Recovery | None = None,
         incomplete: Incomplete | None = None,
@@ -232,7 +232,7 @@ class _Opening:
             self._lock.share(timeout=self._busy_timeout)
             if not unfinished(self._path) and (database := self._opened()):
                 suspicion(self._path).unlink(missing_ok=True)
-                make_private(companions(self._path))
+                make_private(*companions(self._path))
                 if recovery is not None:
                     log.warning("%s", recovery)
                 return Store(database, self._lock, self._clock, recovery)

@@ -67,8 +67,7 @@ class Bench:
             while True:
                 await self.loop.step()
                 if not self.loop.running:
-                    if self.loop._deliveries._task:
-                        await self.loop._deliveries._task
+                    await self.loop._deliveries._tasks.join()
                     return
                 while self.loop.running:
                     await asyncio.wait({*self.loop._runs.values()})

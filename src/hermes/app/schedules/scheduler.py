@@ -2,6 +2,7 @@
 by one of them."""
 
 import asyncio
+import contextlib
 import logging
 
 import msgspec
@@ -12,6 +13,7 @@ from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
 from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
+from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
 from hermes.schedules.due import GRACE, backlog, following, restarted_interval
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
@@ -53,30 +55,20 @@ class ScheduleLoop:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set; what runs then is stopped, and says so."""
-        stopping = asyncio.ensure_future(stop.wait())
         try:
             with on_watch(self._app.home):
                 while not stop.is_set():
                     pause = await self._looked_after()
-                    ringing = asyncio.ensure_future(self._bell.wait())
-                    await asyncio.wait(
-                        {stopping, ringing},
-                        timeout=pause,
-                        return_when=asyncio.FIRST_COMPLETED,
-                    )
-                    ringing.cancel()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(pause):
+                            await run_until_first(stop.wait(), self._bell.wait())
                     self._bell.clear()
         finally:
-            stopping.cancel()
             await self.close()
 
     async def close(self) -> None:
         """Stops what runs here."""
-        runs = list(self._runs.values())
-        for task in runs:
-            task.cancel()
-        if runs:
-            await asyncio.wait(runs)
+        await cancel_and_wait(*self._runs.values())
         await self._deliveries.close()
 
     async def _looked_after(self) -> float:
@@ -270,19 +262,18 @@ class ScheduleLoop:
                 )
             )
 
-        working = asyncio.ensure_future(run.run(began))
-        beating = asyncio.ensure_future(self._beat(instant, working))
-        try:
-            outcome = await working
-        except asyncio.CancelledError:
-            working.cancel()
-            await asyncio.wait({working})
-            outcome = JobOutcome("failed", _STOPPED)
-        except Exception as error:  # the boundary of a run
-            log.exception("job %s failed", job.id)
-            outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
-        finally:
-            beating.cancel()
+        async with (
+            running(run.run(began)) as working,
+            running(self._beat(instant, working)),
+        ):
+            try:
+                outcome = await working
+            except asyncio.CancelledError:
+                await cancel_and_wait(working)
+                outcome = JobOutcome("failed", _STOPPED)
+            except Exception as error:  # the boundary of a run
+                log.exception("job %s failed", job.id)
+                outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
         delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
         ended = msgspec.structs.replace(
             instant,
