@@ -4,20 +4,20 @@ Every row of this process is written here, whether the writer blocks or awaits. 
 published here too, when they are found in the log.
 """
 
-import asyncio
 import heapq
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
+from hermes.primitives.recent import RecentDict
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 from hermes.store.session_log import SessionLog
 
-MAX_RECENT_SESSIONS = 1_024
+_MAX_RECENT_SESSIONS = 1_024
 _MAX_PUBLISHED_SESSIONS = 4_096
 
 
@@ -34,7 +34,7 @@ class LogWriter:
         self._publish = publish
         self._published = PublishedRows()
         self._lock = threading.Lock()
-        self._recent: dict[str, _SessionOrder] = {}
+        self._recent: RecentDict[str, _SessionOrder] = RecentDict(_MAX_RECENT_SESSIONS)
         # Also sessions that are no longer recent but have a write under way.
         self._orders: WeakValueDictionary[str, _SessionOrder] = WeakValueDictionary()
 
@@ -66,6 +66,8 @@ class LogWriter:
         self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
     ) -> tuple[Row, ...]:
         """As `append`, without blocking the event loop. A caller that may be cancelled shields it."""
+        import asyncio  # here, as a command that only reads the log never needs it
+
         order = self._order(session)
         ticket = order.begin()
         rows: tuple[Row, ...] = ()
@@ -96,12 +98,10 @@ class LogWriter:
 
     def _order(self, session: str) -> "_SessionOrder":
         with self._lock:
-            order = self._recent.pop(session, None) or self._orders.get(session)
+            order = self._orders.get(session)
             if order is None:
                 order = self._orders[session] = _SessionOrder(self._published)
             self._recent[session] = order
-            if len(self._recent) > MAX_RECENT_SESSIONS:
-                del self._recent[next(iter(self._recent))]
         return order
 
     def _finish(
@@ -187,16 +187,14 @@ class PublishedRows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[tuple[str, int], list[list[int]]] = {}
+        self._sessions: RecentDict[tuple[str, int], list[list[int]]] = RecentDict(
+            _MAX_PUBLISHED_SESSIONS
+        )
 
     def claim(self, session: str, epoch: int, seq: int) -> bool:
         """Returns True the first time; the caller then publishes the row."""
         with self._lock:
-            ranges = self._sessions.pop((session, epoch), [])
-            self._sessions[session, epoch] = ranges  # as the newest
-            if len(self._sessions) > _MAX_PUBLISHED_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
-            return _add(ranges, seq)
+            return _add(self._sessions.get_or_make((session, epoch), list), seq)
 
     def has(self, session: str, epoch: int, seq: int) -> bool:
         """Reports whether a row was claimed."""
