@@ -15,7 +15,7 @@ from hermes.settings import atomic
 log = logging.getLogger("hermes.learning")
 
 _BY: tuple[By, ...] = ("user", "model", "review", "hermes", "import")
-_LONGEST_DIFF = 200_000
+_MAX_DIFF_CHARS = 200_000
 _TRAILERS = "%x1f".join(
     f"%(trailers:key={key},valueonly,separator=%x2c)"
     for key in ("By", "Session", "Turn")
@@ -98,7 +98,7 @@ class LearningHistory:
             out = git.text(
                 "diff-tree", "-p", "--root", "--no-commit-id", "-r", commit, *paths
             )
-        return out[:_LONGEST_DIFF]
+        return out[:_MAX_DIFF_CHARS]
 
     def revert(self, change: str, under: str, origin: Provenance) -> Reverted:
         """Takes one change back, leaving what came later. Raises when later changes touched the same lines."""

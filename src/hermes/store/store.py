@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from hermes.store.people import People
     from hermes.store.schedules import ScheduleStore
 
-_ALONE = 10.0  # seconds to wait for other processes to close the database
-_ATTEMPTS = 5
+_EXCLUSIVE_LOCK_TIMEOUT_S = (
+    10.0  # seconds to wait for other processes to close the database
+)
+_MAX_OPEN_ATTEMPTS = 5
 
 
 class Store:
@@ -228,7 +230,7 @@ class _Opening:
         Everything is checked again once the lock is shared: other processes may have come in between.
         """
         recovery = None
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_OPEN_ATTEMPTS):
             self._lock.share(timeout=self._busy_timeout)
             if not unfinished(self._path) and (database := self._opened()):
                 suspicion(self._path).unlink(missing_ok=True)
@@ -236,7 +238,7 @@ class _Opening:
                 if recovery is not None:
                     log.warning("%s", recovery)
                 return Store(database, self._lock, self._clock, recovery)
-            self._lock.own(timeout=min(self._busy_timeout, _ALONE))
+            self._lock.own(timeout=min(self._busy_timeout, _EXCLUSIVE_LOCK_TIMEOUT_S))
             recovery = self._repaired() or recovery
         raise StoreBusy(
             f"{self._path} is being changed by other processes",
