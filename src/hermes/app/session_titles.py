@@ -3,7 +3,6 @@
 Nobody waits for it, and what it cost is in the log.
 """
 
-
 from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError

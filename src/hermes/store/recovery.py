@@ -19,7 +19,6 @@ from hermes.store.database_file import (
     companions,
     create,
     settle,
-    sync_folder,
 )
 from hermes.store.log_row import COLUMNS, Row
 from hermes.store.log_row import draft as draft_of
