@@ -18,7 +18,7 @@ _MAX_SCANNED_CHARS = 40_000  # characters of one result
 _MAX_CACHED_RESULTS = 4_096  # results
 
 
-class Taint:
+class UntrustedText:
     """Looks through conversations, at each result once."""
 
     def __init__(self) -> None:

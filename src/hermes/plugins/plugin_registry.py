@@ -33,7 +33,7 @@ class Plugin(msgspec.Struct, frozen=True):
     bundled: bool = False
 
 
-class Catalogue:
+class PluginRegistry:
     """Finds plugins in the home, those that came with Hermes, and those that packages bring (entry point
     `hermes.plugins`). What the user put into the home goes first. What came with Hermes is trusted as Hermes is: once
     enabled, it stays so when an update changes it."""

@@ -19,18 +19,18 @@ from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.run_options import Approvals, Question
+from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
-from hermes.surfaces.tui.double_press import Presses
-from hermes.surfaces.tui.input_router import Taking
+from hermes.surfaces.tui.double_press import DoublePress
+from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.resume_summary import follow_elsewhere, in_order, recall
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash.table import RESERVED
-from hermes.surfaces.tui.status_line import Foot, foot_of
-from hermes.surfaces.tui.tui_events import Relay
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.status_line import StatusLine, foot_of
+from hermes.surfaces.tui.tui_events import TuiEventRelay
+from hermes.surfaces.tui.typed_input import TypedInput
 
 _REDRAW_INTERVAL_S = 0.1  # seconds between two pictures of what goes on
 EXIT_HUNG_UP = 128 + signal.SIGHUP
@@ -55,7 +55,7 @@ class ChatConversation:
         agent: Agent,
         screen: ChatScreen,
         session: str,
-        question: Question,
+        question: RunOptions,
     ) -> None:
         self.app = app
         self.agent = agent
@@ -65,12 +65,12 @@ class ChatConversation:
         self.view = ChatView(screen, session)
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
-        self._relay = Relay(app.bus.publish, session)
+        self._relay = TuiEventRelay(app.bus.publish, session)
         self._order = in_order(self.app, session)
         self._following: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
-        self.presses = Presses()
-        self._taking = Taking(self)
+        self.presses = DoublePress()
+        self._taking = InputRouter(self)
         self._left = False
         self._gone = False
         self._elsewhere = False
@@ -101,7 +101,7 @@ class ChatConversation:
 
     async def talk(self) -> None:
         """Until the person leaves; a turn that runs when the terminal is gone is finished first."""
-        reading: asyncio.Task[Typed | None] | None = None
+        reading: asyncio.Task[TypedInput | None] | None = None
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
             following = {self._following} if self._following is not None else set()
@@ -209,10 +209,10 @@ class ChatConversation:
     def enter(self, session: str) -> None:
         """Talks in another session from now on."""
         self.view = ChatView(
-            self.screen, session, foot=Foot(sandbox=self.view.foot.sandbox)
+            self.screen, session, foot=StatusLine(sandbox=self.view.foot.sandbox)
         )
         self._interrupts = Interrupts(self.agent.service, session)
-        self._relay = Relay(self.app.bus.publish, session)
+        self._relay = TuiEventRelay(self.app.bus.publish, session)
         self._order = in_order(self.app, session)
         self.refresh()
 

@@ -20,9 +20,9 @@ from hermes.surfaces.terminal.approval import (
     wants_all,
 )
 from hermes.surfaces.terminal.run_options import nearest
-from hermes.surfaces.tui.proposal_review import Deciding
+from hermes.surfaces.tui.proposal_review import ProposalReview
 from hermes.surfaces.tui.slash.table import RESERVED, SLASHES, find_skill, find_slash
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ _MAX_ANSWER_ATTEMPTS = 50  # to hand over an answer
 _ANSWER_RETRY_S = 0.1  # seconds between them
 
 
-class Taking:
+class InputRouter:
     """Takes the lines of one chat."""
 
     def __init__(self, chat: "ChatConversation") -> None:
         self._chat = chat
-        self._deciding: Deciding | None = None
+        self._deciding: ProposalReview | None = None
 
-    async def take(self, typed: Typed) -> None:
+    async def take(self, typed: TypedInput) -> None:
         """Does what a line asks for."""
         chat, text = self._chat, typed.text
         asked = chat.view.questions.current
@@ -74,7 +74,7 @@ class Taking:
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Puts proposals to the person, one after the other."""
-        self._deciding = Deciding(
+        self._deciding = ProposalReview(
             self._chat.agent.learner, self._chat.screen, proposals
         )
         self._deciding.begin()
@@ -94,13 +94,13 @@ class Taking:
         if self._deciding is not None and self._chat.view.questions.current is None:
             self._deciding.ask()
 
-    async def _decides(self, typed: Typed) -> bool:
+    async def _decides(self, typed: TypedInput) -> bool:
         """Whether a line was a word on a proposal. After anything else the proposals wait on."""
         return self._deciding is not None and await self._deciding.take(
             typed.text, typed.at
         )
 
-    async def _send(self, typed: Typed) -> None:
+    async def _send(self, typed: TypedInput) -> None:
         chat = self._chat
         shelf = AttachmentFolder(chat.folder, Guard(chat.app.home.root, Path.home()))
         attached = await asyncio.to_thread(attach, typed.text, shelf)
@@ -116,7 +116,7 @@ class Taking:
             delivery=delivery,
         )
 
-    async def _command(self, typed: Typed) -> None:
+    async def _command(self, typed: TypedInput) -> None:
         chat, name = self._chat, _name(typed.text)
         rest = typed.text[1 + len(name) :]
         try:
