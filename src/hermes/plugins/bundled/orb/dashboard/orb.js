@@ -2,24 +2,29 @@
 // what is drawn glides from one to the next.
 const LOOKS = {
   //          hue  colour light  size  wobble  speed pulse rings orbit
-  idle:      [246, 0.34, 0.62, 0.60, 0.012, 0.25, 0.020, 0.0, 0.0],
-  listening: [190, 0.62, 0.60, 0.64, 0.020, 0.60, 0.030, 0.6, 0.0],
-  thinking:  [252, 0.78, 0.64, 0.64, 0.060, 1.10, 0.018, 0.0, 0.0],
-  speaking:  [268, 0.82, 0.66, 0.67, 0.034, 1.60, 0.055, 1.0, 0.0],
-  tool:      [206, 0.80, 0.58, 0.58, 0.022, 0.90, 0.012, 0.0, 1.0],
-  waiting:   [ 40, 0.88, 0.58, 0.64, 0.010, 0.45, 0.050, 0.8, 0.0],
-  error:     [  2, 0.78, 0.58, 0.60, 0.075, 1.40, 0.020, 0.0, 0.0],
+  idle: [246, 0.34, 0.62, 0.6, 0.012, 0.25, 0.02, 0.0, 0.0],
+  listening: [190, 0.62, 0.6, 0.64, 0.02, 0.6, 0.03, 0.6, 0.0],
+  thinking: [252, 0.78, 0.64, 0.64, 0.06, 1.1, 0.018, 0.0, 0.0],
+  speaking: [268, 0.82, 0.66, 0.67, 0.034, 1.6, 0.055, 1.0, 0.0],
+  tool: [206, 0.8, 0.58, 0.58, 0.022, 0.9, 0.012, 0.0, 1.0],
+  waiting: [40, 0.88, 0.58, 0.64, 0.01, 0.45, 0.05, 0.8, 0.0],
+  error: [2, 0.78, 0.58, 0.6, 0.075, 1.4, 0.02, 0.0, 0.0],
 };
 const WORDS = {
-  idle: "Idle", listening: "Listening", thinking: "Thinking", speaking: "Speaking", tool: "Using a tool",
-  waiting: "Waiting for you", error: "Something went wrong",
+  idle: "Idle",
+  listening: "Listening",
+  thinking: "Thinking",
+  speaking: "Speaking",
+  tool: "Using a tool",
+  waiting: "Waiting for you",
+  error: "Something went wrong",
 };
 const GLIDE = 0.075; // how much of the way to a new look is gone with each picture
 const POINTS = 72;
 
 /** What a person reads: two short lines. */
 export function wordsOf({ state, tool, where, busy }) {
-  const first = state === "tool" && tool ? `Using ${tool}` : WORDS[state] ?? state;
+  const first = state === "tool" && tool ? `Using ${tool}` : (WORDS[state] ?? state);
   const more = [where && `on ${where}`, busy > 1 && `${busy} sessions at work`].filter(Boolean);
   return [first, more.join(" · ")];
 }
@@ -120,8 +125,10 @@ class Picture {
     const pen = this.#canvas.getContext("2d");
     const [hue, colour, light, size, wobble, , pulse, rings, orbit] = this.#look;
     const middle = side / 2;
-    const radius = middle * size * (this.#small ? 1.25 : 1) * (1 + pulse * Math.sin(this.#phase * 3.1));
-    const tint = (more = 0, alpha = 1) => `hsl(${hue} ${colour * 100}% ${(light + more) * 100}% / ${alpha})`;
+    const radius =
+      middle * size * (this.#small ? 1.25 : 1) * (1 + pulse * Math.sin(this.#phase * 3.1));
+    const tint = (more = 0, alpha = 1) =>
+      `hsl(${hue} ${colour * 100}% ${(light + more) * 100}% / ${alpha})`;
     pen.clearRect(0, 0, side, side);
     if (!this.#small) glow(pen, middle, radius, tint);
     if (rings > 0.02) waves(pen, middle, radius, this.#phase, rings, tint);
@@ -161,7 +168,10 @@ function body(pen, middle, radius, wobble, phase, tint) {
   }
   pen.closePath();
   const turn = phase * 0.4;
-  const [x, y] = [middle - radius * 0.35 * Math.cos(turn), middle - radius * 0.4 * Math.sin(turn + 1.1)];
+  const [x, y] = [
+    middle - radius * 0.35 * Math.cos(turn),
+    middle - radius * 0.4 * Math.sin(turn + 1.1),
+  ];
   const skin = pen.createRadialGradient(x, y, radius * 0.05, middle, middle, radius * 1.15);
   skin.addColorStop(0, tint(0.27));
   skin.addColorStop(0.5, tint(0));
@@ -176,7 +186,13 @@ function moons(pen, middle, radius, phase, strength, tint) {
     const way = radius * 1.32;
     pen.fillStyle = tint(0.1, strength);
     pen.beginPath();
-    pen.arc(middle + Math.cos(angle) * way, middle + Math.sin(angle) * way, middle * 0.055 * strength, 0, Math.PI * 2);
+    pen.arc(
+      middle + Math.cos(angle) * way,
+      middle + Math.sin(angle) * way,
+      middle * 0.055 * strength,
+      0,
+      Math.PI * 2,
+    );
     pen.fill();
   }
 }

@@ -39,7 +39,9 @@ export const api = {
 
 /** A path with its parameters; those that are undefined, null or empty are left out. */
 export function address(path, params = {}) {
-  const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const given = Object.entries(params).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
@@ -56,7 +58,11 @@ async function call(method, path, body) {
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   } catch {
     throw new ApiError(0, "The dashboard can't be reached.", "Is it still running?");
   }
@@ -64,7 +70,11 @@ async function call(method, path, body) {
   const content = parsed(text);
   if (answer.ok) return content;
   if (answer.status === 401) signedOut.set(true);
-  throw new ApiError(answer.status, content?.error ?? `The dashboard answered ${answer.status}.`, content?.hint ?? "");
+  throw new ApiError(
+    answer.status,
+    content?.error ?? `The dashboard answered ${answer.status}.`,
+    content?.hint ?? "",
+  );
 }
 
 function parsed(text) {

@@ -1,6 +1,17 @@
 // The hash of a request for approval as it is shown: an answer that allows something carries it, and counts for that
 // request alone. The server computes the same (`core/answers.py`).
-const FIELDS = ["call_id", "name", "arguments", "summary", "reason", "reach", "shape", "scope", "binding", "memorable"];
+const FIELDS = [
+  "call_id",
+  "name",
+  "arguments",
+  "summary",
+  "reason",
+  "reach",
+  "shape",
+  "scope",
+  "binding",
+  "memorable",
+];
 
 /** SHA-256, in hexadecimal digits. */
 export async function approvalHash(request) {
@@ -34,13 +45,19 @@ function addBlock(state, data, at, constants) {
     if (i < 16) w[i] = data.getInt32(at + 4 * i);
     else {
       const [x, y] = [w[i - 15], w[i - 2]];
-      const [s0, s1] = [turned(x, 7) ^ turned(x, 18) ^ (x >>> 3), turned(y, 17) ^ turned(y, 19) ^ (y >>> 10)];
+      const [s0, s1] = [
+        turned(x, 7) ^ turned(x, 18) ^ (x >>> 3),
+        turned(y, 17) ^ turned(y, 19) ^ (y >>> 10),
+      ];
       w[i] = (w[i - 16] + s0 + w[i - 7] + s1) | 0;
     }
     const chosen = (e & f) ^ (~e & g);
-    const t1 = (h + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) + chosen + constants[i] + w[i]) | 0;
+    const t1 =
+      (h + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) + chosen + constants[i] + w[i]) | 0;
     const t2 = ((turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     [a, b, c, d, e, f, g, h] = [(t1 + t2) | 0, a, b, c, (d + t1) | 0, e, f, g];
   }
-  [a, b, c, d, e, f, g, h].forEach((word, i) => { state[i] = (state[i] + word) | 0; });
+  [a, b, c, d, e, f, g, h].forEach((word, i) => {
+    state[i] = (state[i] + word) | 0;
+  });
 }

@@ -111,7 +111,10 @@ class Feed {
   #seen = () => {
     if (document.hidden) {
       this.#hiddenAt = Date.now();
-    } else if (this.state === "waiting" || (this.#hiddenAt && Date.now() - this.#hiddenAt > LONG_AWAY)) {
+    } else if (
+      this.state === "waiting" ||
+      (this.#hiddenAt && Date.now() - this.#hiddenAt > LONG_AWAY)
+    ) {
       this.#now();
     }
   };
@@ -145,7 +148,8 @@ export class SessionFeed extends Feed {
   sift(events) {
     return events.filter((event) => {
       if (event.type === "feed.epoch_changed") this.cursor = { epoch: event.epoch, seq: 0 };
-      else if (event.type === "feed.truncated") this.cursor.seq = Math.max(this.cursor.seq, event.last);
+      else if (event.type === "feed.truncated")
+        this.cursor.seq = Math.max(this.cursor.seq, event.last);
       if (event.seq === undefined || event.session_id !== this.session) return true;
       if (event.epoch === this.cursor.epoch && event.seq <= this.cursor.seq) return false;
       this.cursor = { epoch: event.epoch, seq: event.seq };

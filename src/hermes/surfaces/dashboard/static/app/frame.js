@@ -1,4 +1,6 @@
 // The frame around every view: navigation, theme, connection, palette, key help, and the signed-out screen.
+
+import { usePluginTabs } from "../views/plugins/tabs.js";
 import { may, scopes, signedOut } from "./api.js";
 import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./keys.js";
 import { overlay, showKeys, showMore, showPalette } from "./overlay.js";
@@ -9,9 +11,8 @@ import { Toasts } from "./parts/toast.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, theme } from "./theme.js";
 import { html, useEffect, useState, useStore } from "./ui.js";
-import { VIEWS, findView } from "./views.js";
+import { findView, VIEWS } from "./views.js";
 import { connection, waiting } from "./waiting.js";
-import { usePluginTabs } from "../views/plugins/tabs.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
 
@@ -62,7 +63,15 @@ function useFrameKeys(views) {
     run: () => navigate(`/${view.name}`),
   });
   useKeys([
-    { keys: "Mod+k", label: "Open the palette", group, typing: true, icon: "palette", hidden: true, run: showPalette },
+    {
+      keys: "Mod+k",
+      label: "Open the palette",
+      group,
+      typing: true,
+      icon: "palette",
+      hidden: true,
+      run: showPalette,
+    },
     { keys: "Mod+/", label: "Show the keys", group, typing: true, icon: "keys", run: showKeys },
     { keys: "?", label: "Show the keys", group, hidden: true, run: showKeys },
     {
@@ -133,13 +142,15 @@ function More({ views, onClose }) {
   return html`
     <${Dialog} title="More" class="sheet" onClose=${onClose}>
       <ul class="more">
-        ${views.map((view) => html`
+        ${views.map(
+          (view) => html`
           <li key=${view.name}>
             <a class="more-row" href=${`#/${view.name}`} onClick=${close()}>
               ${view.draw?.() ?? html`<${Icon} name=${view.icon} />`}${view.label}
             </a>
           </li>
-        `)}
+        `,
+        )}
         ${action(look, `Theme: ${look}`, nextTheme)}
         ${action("palette", "Commands", close(showPalette))}
         ${action("keys", "Keys", close(showKeys))}
@@ -148,7 +159,12 @@ function More({ views, onClose }) {
   `;
 }
 
-const STATES = { connecting: "Connecting", live: "Connected", waiting: "Connecting again", closed: "Not connected" };
+const STATES = {
+  connecting: "Connecting",
+  live: "Connected",
+  waiting: "Connecting again",
+  closed: "Not connected",
+};
 
 function Connection() {
   const state = useStore(connection);
@@ -169,11 +185,14 @@ function Offline() {
     const timer = setTimeout(() => setLate(true), 1500);
     return () => clearTimeout(timer);
   }, [away]);
-  return late && html`
+  return (
+    late &&
+    html`
     <div class="offline" role="status">
       <${Icon} name="warn" size=${16} /> The dashboard can't be reached. What you see is kept, and it is tried again.
     </div>
-  `;
+  `
+  );
 }
 
 const loaded = new Map();
@@ -233,12 +252,14 @@ function KeyGroup({ name, list }) {
   return html`
     <h3>${name}</h3>
     <dl class="key-list">
-      ${list.map((one) => html`
+      ${list.map(
+        (one) => html`
         <div key=${one.keys}>
           <dt>${one.label}</dt>
           <dd class="keys">${shown(one.keys).map((key) => html`<kbd>${key}</kbd>`)}</dd>
         </div>
-      `)}
+      `,
+      )}
     </dl>
   `;
 }

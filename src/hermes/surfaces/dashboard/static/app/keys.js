@@ -2,7 +2,7 @@
 //
 // A key without a modifier may move or open something, and nothing else: what allows, denies, takes back, runs or
 // removes has a modifier, or a button that has the focus. Where there is a message to write, such keys are part of it.
-import { Store, kept, useLayoutEffect, useRef, useStore } from "./ui.js";
+import { kept, Store, useLayoutEffect, useRef, useStore } from "./ui.js";
 
 const SECOND_KEY = 1500; // milliseconds
 
@@ -55,7 +55,10 @@ export function useKeys(list) {
   const shape = list.map((one) => `${one.keys}|${one.label}`).join("\n");
   // Before the browser paints: a key that is shown works.
   useLayoutEffect(() => {
-    const mine = current.current.map((one, index) => ({ ...one, run: (event) => current.current[index]?.run(event) }));
+    const mine = current.current.map((one, index) => ({
+      ...one,
+      run: (event) => current.current[index]?.run(event),
+    }));
     bindings.set([...mine, ...bindings.value]);
     return () => bindings.set(bindings.value.filter((one) => !mine.includes(one)));
   }, [shape]);
@@ -74,10 +77,14 @@ export function listen() {
     if (composer.value?.current && !open && isText(event) && !takesText(event.target)) {
       return void continueIn(composer.value.current);
     }
-    const find = (keys) => bindings.value.find(
-      (one) => one.keys === keys && holds(one) && (!typing || one.typing || name.startsWith("Mod+")) &&
-        (!open || one.inDialogs),
-    );
+    const find = (keys) =>
+      bindings.value.find(
+        (one) =>
+          one.keys === keys &&
+          holds(one) &&
+          (!typing || one.typing || name.startsWith("Mod+")) &&
+          (!open || one.inDialogs),
+      );
     // "g c" goes before a "c" of the view.
     const found = (sequence && find(sequence)) || find(name);
     pending = { key: name, at: typing ? 0 : Date.now() };
@@ -91,24 +98,31 @@ function nameOf(event) {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (event.ctrlKey || event.metaKey) return `Mod+${event.shiftKey ? "Shift+" : ""}${key}`;
   // With Alt, some keyboards give another sign; the place of the key is meant.
-  if (event.altKey) return `Alt+${event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : key}`;
+  if (event.altKey)
+    return `Alt+${event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : key}`;
   return event.key.length > 1 && event.shiftKey ? `Shift+${key}` : key;
 }
 
 function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable ||
-    /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
 /** Whether a key writes a sign. A space does so only in a field; elsewhere it presses buttons and scrolls. */
 function isText(event) {
-  const modified = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
+  const modified =
+    (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
   return event.key.length === 1 && event.key !== " " && !modified;
 }
 
 /** Whether an element does something with letters itself: fields, and lists that are chosen from by typing. */
 function takesText(target) {
-  return isTyping(target) && !/^(checkbox|radio|button|submit|reset|range|color|file)$/.test(target.type ?? "");
+  return (
+    isTyping(target) &&
+    !/^(checkbox|radio|button|submit|reset|range|color|file)$/.test(target.type ?? "")
+  );
 }
 
 /** Puts the cursor at the end of a field; the browser writes the sign there. */
@@ -125,6 +139,9 @@ export function shown(keys) {
   return keys
     .split(" ")
     .flatMap((part) => part.split("+"))
-    .map((key) => ({ Mod: isMac ? "⌘" : "Ctrl", Escape: "Esc", ArrowUp: "↑",
-      ArrowDown: "↓" })[key] ?? (key.length === 1 ? key.toUpperCase() : key));
+    .map(
+      (key) =>
+        ({ Mod: isMac ? "⌘" : "Ctrl", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓" })[key] ??
+        (key.length === 1 ? key.toUpperCase() : key),
+    );
 }

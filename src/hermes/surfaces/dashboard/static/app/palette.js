@@ -1,8 +1,8 @@
 // The palette: every command that holds here and every recent session, found by typing.
 import { api } from "./api.js";
 import { shown, useBindings } from "./keys.js";
-import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/basics.js";
+import { Dialog } from "./parts/dialog.js";
 import { ago } from "./parts/format.js";
 import { navigate, pathTo } from "./router.js";
 import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
@@ -16,7 +16,10 @@ export function Palette({ onClose }) {
   const list = useRef();
   const commands = useBindings();
   useEffect(() => {
-    api.get("/api/sessions", { limit: 50 }).then((answer) => setSessions(answer.sessions), () => {});
+    api.get("/api/sessions", { limit: 50 }).then(
+      (answer) => setSessions(answer.sessions),
+      () => {},
+    );
   }, []);
   const rows = useMemo(() => fitting(words, commands, sessions), [words, commands, sessions]);
   const choose = (row) => {

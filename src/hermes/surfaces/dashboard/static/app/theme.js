@@ -1,5 +1,5 @@
 // Light, dark, or as the system has it. `early.js` applies a choice before the first paint.
-import { Store, kept } from "./ui.js";
+import { kept, Store } from "./ui.js";
 
 const ORDER = ["auto", "light", "dark"];
 

@@ -1,5 +1,6 @@
 // What every view draws with: preact, its hooks, htm; and stores, which are values that views can watch.
-import { Fragment, createContext, h, render } from "../vendor/preact-11.2.0/preact.js";
+
+import htm from "/static/vendor/htm-3.1.1/htm.js";
 import {
   useCallback,
   useContext,
@@ -9,12 +10,22 @@ import {
   useReducer,
   useRef,
   useState,
-} from "../vendor/preact-11.2.0/hooks.js";
-import htm from "../vendor/htm-3.1.1/htm.js";
+} from "/static/vendor/preact-11.2.0/hooks.js";
+import { createContext, Fragment, h, render } from "/static/vendor/preact-11.2.0/preact.js";
 
 export const html = htm.bind(h);
 export {
-  Fragment, createContext, h, render, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef,
+  createContext,
+  Fragment,
+  h,
+  render,
+  useCallback,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
   useState,
 };
 

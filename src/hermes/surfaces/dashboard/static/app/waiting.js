@@ -1,5 +1,5 @@
 // What waits for a person, in any session: asked anew whenever the bus says that something changed.
-import { Latest, api } from "./api.js";
+import { api, Latest } from "./api.js";
 import { BusFeed } from "./feed.js";
 import { Store } from "./ui.js";
 

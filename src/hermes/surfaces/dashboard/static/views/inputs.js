@@ -39,7 +39,8 @@ export function Chips({ label, choices, value, onPick }) {
 /** The options of a select. `choices` is [[name, label]]. */
 export function Options({ choices, value }) {
   return choices.map(
-    ([name, text]) => html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`,
+    ([name, text]) =>
+      html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`,
   );
 }
 

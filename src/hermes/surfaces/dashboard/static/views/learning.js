@@ -12,26 +12,34 @@ import { Tabs } from "./tabs.js";
 
 export default function Learning({ route }) {
   const ready = useStyle("views/learning.css");
-  const proposals = useLoaded(async () => (await api.get("/api/proposals", { all: true })).proposals, []);
+  const proposals = useLoaded(
+    async () => (await api.get("/api/proposals", { all: true })).proposals,
+    [],
+  );
   useEffect(() => {
-    const look = (events) => events.some((event) => event.type !== "feed.hello") && proposals.again();
+    const look = (events) =>
+      events.some((event) => event.type !== "feed.hello") && proposals.again();
     const feed = new BusFeed("agent.learning.*", { onEvents: look });
     return () => feed.close();
   }, []);
   const open = proposals.value?.filter((one) => one.status === "pending").length ?? 0;
   const [part = "proposals", detail = ""] = route.parts;
   const go = (name) => navigate(`/learning/${name}`, { replace: true });
-  const badge = open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`;
+  const badge =
+    open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`;
   const parts = [
     ["proposals", html`Proposals${badge}`, () => html`<${Proposals} proposals=${proposals} />`],
     ["memory", "Memory", () => html`<${Memory} />`],
     ["skills", "Skills", () => html`<${Skills} open=${detail} />`],
     ["history", "History", () => html`<${History} />`],
   ];
-  return ready && html`
+  return (
+    ready &&
+    html`
     <div class="page learning">
       <header class="page-head"><h1>Learning</h1></header>
       <${Tabs} label="Parts of what was learned" tabs=${parts} current=${part} onPick=${go} />
     </div>
-  `;
+  `
+  );
 }

@@ -8,7 +8,7 @@ import { Chips } from "./inputs.js";
 import { EventDetails, EventRow, textOf } from "./live/event.js";
 import { useInspector, useSeconds } from "./live/inspector.js";
 import { matcher, parsePatterns } from "./live/pattern.js";
-import { Sources, Topics, rate } from "./live/tables.js";
+import { rate, Sources, Topics } from "./live/tables.js";
 import { Rows } from "./rows.js";
 import { Tabs } from "./tabs.js";
 
@@ -62,7 +62,11 @@ function Inspector({ text }) {
   useLiveKeys({ input, shown, chosen, pick, toggle, clear });
   const isFiltered = Boolean(words) || patterns.join(" ") !== EVERYTHING;
   const tabs = [
-    ["details", "Event", () => html`<${EventDetails} kept=${chosen} onClose=${() => setChosen(null)} />`],
+    [
+      "details",
+      "Event",
+      () => html`<${EventDetails} kept=${chosen} onClose=${() => setChosen(null)} />`,
+    ],
     ["topics", "Topics", () => html`<${Topics} counters=${counters} onPick=${goTo} />`],
     ["sources", "Sources", () => html`<${Sources} />`],
   ];
@@ -226,7 +230,9 @@ function sifted(events, patterns, words) {
   const fits = matcher(patterns);
   const wanted = words.trim().toLowerCase();
   return events.filter(
-    (kept) => (fits(kept.event.type) || kept.event.type === "gap") && (!wanted || textOf(kept).includes(wanted)),
+    (kept) =>
+      (fits(kept.event.type) || kept.event.type === "gap") &&
+      (!wanted || textOf(kept).includes(wanted)),
   );
 }
 
@@ -235,7 +241,10 @@ function useRested(parsed, problem) {
   const [patterns, setPatterns] = useState(problem ? [EVERYTHING] : parsed);
   useEffect(() => {
     if (problem) return undefined;
-    const timer = setTimeout(() => setPatterns((was) => (was.join(" ") === parsed.join(" ") ? was : parsed)), REST);
+    const timer = setTimeout(
+      () => setPatterns((was) => (was.join(" ") === parsed.join(" ") ? was : parsed)),
+      REST,
+    );
     return () => clearTimeout(timer);
   }, [parsed, problem]);
   return patterns;

@@ -1,7 +1,7 @@
 // Loading what a view shows: the value, what went wrong, and doing it again without losing what is on the screen.
 import { Latest } from "../app/api.js";
-import { html, useCallback, useEffect, useRef, useState } from "../app/ui.js";
 import { Loading, Problem } from "../app/parts/basics.js";
+import { html, useCallback, useEffect, useRef, useState } from "../app/ui.js";
 
 /** What `load` gives, again whenever `inputs` change. An answer that comes too late is not taken. */
 export function useLoaded(load, inputs) {

@@ -1,8 +1,8 @@
 // Plugins: what was found, enabling and disabling it, and the pages of those that run.
-import { html, useEffect, useStyle, useStore } from "../app/ui.js";
+import { html, useEffect, useStore, useStyle } from "../app/ui.js";
+import { plugins, refreshPlugins } from "./plugins/known.js";
 import { PluginList } from "./plugins/list.js";
 import { PluginPage } from "./plugins/page.js";
-import { plugins, refreshPlugins } from "./plugins/known.js";
 
 export default function Plugins({ route }) {
   const ready = useStyle("views/plugins.css");

@@ -8,7 +8,17 @@ const SPARE = 8; // rows drawn beyond either edge
  * rows were let go at the front so far, so that what is being read stays where it is. `reveal` is the index to bring
  * into sight, once for each `mark`.
  */
-export function Rows({ items, row, height, stick = false, shifted = 0, reveal = -1, mark = reveal, label, ...rest }) {
+export function Rows({
+  items,
+  row,
+  height,
+  stick = false,
+  shifted = 0,
+  reveal = -1,
+  mark = reveal,
+  label,
+  ...rest
+}) {
   const { class: more = "", ...others } = rest;
   const box = useRef();
   const [view, setView] = useState({ top: 0, room: 600 });

@@ -8,6 +8,7 @@ export default function Schedules({ route }) {
   const ready = useStyle("views/schedules.css");
   if (!ready) return null;
   const [id, part] = route.parts;
-  if (id === "new" || part === "edit") return html`<${JobForm} key=${route.path} id=${id === "new" ? "" : id} />`;
+  if (id === "new" || part === "edit")
+    return html`<${JobForm} key=${route.path} id=${id === "new" ? "" : id} />`;
   return id ? html`<${Job} key=${id} id=${id} />` : html`<${JobList} />`;
 }

@@ -7,5 +7,7 @@ export default function Sessions({ route }) {
   const ready = useStyle("views/sessions.css");
   if (!ready) return null;
   const [id] = route.parts;
-  return id ? html`<${Timeline} key=${id} id=${id} route=${route} />` : html`<${SessionList} route=${route} />`;
+  return id
+    ? html`<${Timeline} key=${id} id=${id} route=${route} />`
+    : html`<${SessionList} route=${route} />`;
 }

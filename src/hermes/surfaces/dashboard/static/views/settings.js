@@ -22,10 +22,13 @@ export default function Settings({ route }) {
   const ready = useStyle("views/settings.css");
   const part = route.parts[0] ?? "general";
   const go = (name) => navigate(`/settings/${name}`, { replace: true });
-  return ready && html`
+  return (
+    ready &&
+    html`
     <div class="page settings">
       <header class="page-head"><h1>Settings</h1></header>
       <${Tabs} label="Parts of the settings" tabs=${PARTS} current=${part} onPick=${go} />
     </div>
-  `;
+  `
+  );
 }

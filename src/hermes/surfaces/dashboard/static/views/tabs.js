@@ -4,7 +4,10 @@ import { html, useEffect, useRef } from "../app/ui.js";
 /** `tabs` is [[name, label, draw]]; only the current panel is drawn. */
 export function Tabs({ label, tabs, current, onPick, class: more = "" }) {
   const list = useRef();
-  const at = Math.max(tabs.findIndex(([name]) => name === current), 0);
+  const at = Math.max(
+    tabs.findIndex(([name]) => name === current),
+    0,
+  );
   const onKeyDown = (event) => {
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
     if (to === undefined) return;
@@ -14,7 +17,10 @@ export function Tabs({ label, tabs, current, onPick, class: more = "" }) {
     list.current.children[next].focus();
   };
   const [name, , draw] = tabs[at];
-  useEffect(() => list.current.children[at].scrollIntoView({ block: "nearest", inline: "nearest" }), [at]);
+  useEffect(
+    () => list.current.children[at].scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [at],
+  );
   const tab = ([one, text]) => html`
     <button
       key=${one}

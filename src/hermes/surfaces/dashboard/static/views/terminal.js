@@ -13,7 +13,9 @@ export default function TerminalView({ route }) {
   const own = useStyle("views/terminal.css");
   const base = useStyle("/static/vendor/xterm-xterm-6.0.0/xterm.css");
   if (!may("terminal")) return html`<${NotAllowed} />`;
-  return own && base ? html`<${Terminals} route=${route} />` : html`<${Loading} label="Terminal" />`;
+  return own && base
+    ? html`<${Terminals} route=${route} />`
+    : html`<${Loading} label="Terminal" />`;
 }
 
 function Terminals({ route }) {
@@ -49,7 +51,8 @@ function Terminals({ route }) {
     try {
       await api.delete(`/api/terminals/${info.id}`);
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 404) return toast(error.words ?? error.message, "bad");
+      if (!(error instanceof ApiError) || error.status !== 404)
+        return toast(error.words ?? error.message, "bad");
     }
     forget(info.id);
     const left = list.terminals.filter((one) => one.id !== info.id);

@@ -66,7 +66,13 @@ function styled(style, parameters) {
 }
 
 function className({ bold, dim, italic, underline, colour }) {
-  return [bold && "a-bold", dim && "a-dim", italic && "a-italic", underline && "a-underline", colour && `a-${colour}`]
+  return [
+    bold && "a-bold",
+    dim && "a-dim",
+    italic && "a-italic",
+    underline && "a-underline",
+    colour && `a-${colour}`,
+  ]
     .filter(Boolean)
     .join(" ");
 }
@@ -74,5 +80,7 @@ function className({ bold, dim, italic, underline, colour }) {
 /** Output as a terminal would have shown it. */
 export function Ansi({ text }) {
   const runs = useMemo(() => readAnsi(text), [text]);
-  return runs.map((run) => (run.style ? html`<span class=${run.style}>${run.text}</span>` : run.text));
+  return runs.map((run) =>
+    run.style ? html`<span class=${run.style}>${run.text}</span>` : run.text,
+  );
 }

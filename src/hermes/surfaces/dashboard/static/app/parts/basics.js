@@ -15,7 +15,16 @@ export function Icon({ name, label, size = 20 }) {
 }
 
 /** A button. `kind`: "" | "primary" | "quiet" | "danger". With an icon and no children, `label` is its name. */
-export function Button({ kind = "", icon, label, children, class: more = "", busy = false, disabled, ...rest }) {
+export function Button({
+  kind = "",
+  icon,
+  label,
+  children,
+  class: more = "",
+  busy = false,
+  disabled,
+  ...rest
+}) {
   const bare = !children || (Array.isArray(children) && !children.length);
   const name = bare ? { "aria-label": label, title: rest.title ?? label } : {};
   return html`

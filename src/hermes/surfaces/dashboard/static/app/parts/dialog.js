@@ -1,5 +1,5 @@
 // Dialogs: the browser's own, so focus stays inside, Esc closes, and what is behind is out of reach.
-import { html, useLayoutEffect, useRef, useState, Store, useStore } from "../ui.js";
+import { html, Store, useLayoutEffect, useRef, useState, useStore } from "../ui.js";
 import { Button } from "./basics.js";
 
 /** A dialog while it is drawn. `onClose` is called when the user leaves it. */
@@ -40,7 +40,9 @@ export function confirm({ title, text = "", action = "Yes", danger = false }) {
 
 /** Asks for a line of text. Resolves to it, or to null. */
 export function ask({ title, label = title, value = "", action = "Save", text = "" }) {
-  return new Promise((resolve) => asked.set({ title, label, value, action, text, input: true, resolve }));
+  return new Promise((resolve) =>
+    asked.set({ title, label, value, action, text, input: true, resolve }),
+  );
 }
 
 /** Where `confirm` and `ask` appear; the frame draws it once. */

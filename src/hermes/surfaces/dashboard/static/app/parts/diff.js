@@ -56,11 +56,14 @@ export function Diff({ text, label = "Changes" }) {
           <tbody>${shown.map(diffRow)}</tbody>
         </table>
       </div>
-      ${shown.length < rows.length && html`
+      ${
+        shown.length < rows.length &&
+        html`
         <${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>
           Show all ${rows.length} lines
         <//>
-      `}
+      `
+      }
     </figure>
   `;
 }

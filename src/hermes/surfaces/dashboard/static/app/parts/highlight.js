@@ -4,15 +4,48 @@ import { html, useEffect, useMemo, useState } from "../ui.js";
 const HOME = "../../vendor/highlightjs-cdn-assets-11.12.0";
 const LONGEST = 60_000; // characters that are highlighted
 const LANGUAGES = new Set(
-  ("bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php " +
-    "powershell python ruby rust shell sql swift typescript xml yaml").split(" "),
+  (
+    "bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php " +
+    "powershell python ruby rust shell sql swift typescript xml yaml"
+  ).split(" "),
 );
 const ALIASES = {
-  sh: "bash", zsh: "bash", "c++": "cpp", cc: "cpp", h: "c", hpp: "cpp", cs: "csharp", patch: "diff",
-  docker: "dockerfile", golang: "go", toml: "ini", cfg: "ini", conf: "ini", env: "ini", js: "javascript",
-  mjs: "javascript", jsx: "javascript", kt: "kotlin", make: "makefile", md: "markdown", ps1: "powershell", py: "python",
-  python3: "python", pycon: "python", rb: "ruby", rs: "rust", console: "shell", ts: "typescript", tsx: "typescript",
-  html: "xml", svg: "xml", vue: "xml", yml: "yaml", jsonc: "json", json5: "json", jsonl: "json",
+  sh: "bash",
+  zsh: "bash",
+  "c++": "cpp",
+  cc: "cpp",
+  h: "c",
+  hpp: "cpp",
+  cs: "csharp",
+  patch: "diff",
+  docker: "dockerfile",
+  golang: "go",
+  toml: "ini",
+  cfg: "ini",
+  conf: "ini",
+  env: "ini",
+  js: "javascript",
+  mjs: "javascript",
+  jsx: "javascript",
+  kt: "kotlin",
+  make: "makefile",
+  md: "markdown",
+  ps1: "powershell",
+  py: "python",
+  python3: "python",
+  pycon: "python",
+  rb: "ruby",
+  rs: "rust",
+  console: "shell",
+  ts: "typescript",
+  tsx: "typescript",
+  html: "xml",
+  svg: "xml",
+  vue: "xml",
+  yml: "yaml",
+  jsonc: "json",
+  json5: "json",
+  jsonl: "json",
 };
 
 class Tree {
@@ -56,7 +89,10 @@ const loaded = new Map();
 
 /** The name under which a language is known here, or "". */
 export function languageOf(name = "") {
-  const lower = name.trim().toLowerCase().split(/[\s,{:]/)[0];
+  const lower = name
+    .trim()
+    .toLowerCase()
+    .split(/[\s,{:]/)[0];
   const found = ALIASES[lower] ?? lower;
   return LANGUAGES.has(found) ? found : "";
 }
@@ -98,7 +134,11 @@ export function Highlighted({ text, language }) {
   useEffect(() => {
     let wanted = true;
     setCore(() => loaded.get(name));
-    if (name && !loaded.has(name)) load(name).then((one) => wanted && setCore(() => one), () => {});
+    if (name && !loaded.has(name))
+      load(name).then(
+        (one) => wanted && setCore(() => one),
+        () => {},
+      );
     return () => {
       wanted = false;
     };

@@ -17,7 +17,11 @@ export class LongText {
     const text = this.tail + piece;
     if (text.length < BLOCK) return new LongText(text, this.blocks, this.origin);
     const start = this.length - this.tail.length;
-    return new LongText("", [...this.blocks, { text, start, end: start + text.length }], this.origin);
+    return new LongText(
+      "",
+      [...this.blocks, { text, start, end: start + text.length }],
+      this.origin,
+    );
   }
 
   /** What stands behind a place. */

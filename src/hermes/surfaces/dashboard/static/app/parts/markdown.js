@@ -1,12 +1,30 @@
 // Markdown as nodes. marked only cuts the text into tokens; no HTML is made of it, and HTML in it is shown as text.
+
+import { Lexer } from "/static/vendor/marked-18.2.0/marked.js";
 import { html, useMemo, useRef } from "../ui.js";
-import { Lexer } from "../../vendor/marked-18.2.0/marked.js";
 import { Code } from "./code.js";
 
 const SAFE = /^(https?:|mailto:)/i;
 const ENTITIES = {
-  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", hellip: "…", mdash: "—", ndash: "–", copy: "©",
-  reg: "®", times: "×", rarr: "→", larr: "←", middot: "·", bull: "•", deg: "°", euro: "€", trade: "™",
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: "\u00a0",
+  hellip: "…",
+  mdash: "—",
+  ndash: "–",
+  copy: "©",
+  reg: "®",
+  times: "×",
+  rarr: "→",
+  larr: "←",
+  middot: "·",
+  bull: "•",
+  deg: "°",
+  euro: "€",
+  trade: "™",
 };
 const OPTIONS = { gfm: true, breaks: false };
 const GROUP = 32; // blocks that are drawn together
@@ -14,11 +32,15 @@ const OPEN = 2; // blocks at the end that may still change while they are writte
 
 /** Text of a token: character references become characters. */
 export function plain(text = "") {
-  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));/gi, (whole, decimal, hex, name) => {
-    const code = decimal ? Number(decimal) : hex ? parseInt(hex, 16) : 0;
-    if (code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)) return String.fromCodePoint(code);
-    return (name && ENTITIES[name]) ?? whole;
-  });
+  return text.replace(
+    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));/gi,
+    (whole, decimal, hex, name) => {
+      const code = decimal ? Number(decimal) : hex ? parseInt(hex, 16) : 0;
+      if (code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff))
+        return String.fromCodePoint(code);
+      return (name && ENTITIES[name]) ?? whole;
+    },
+  );
 }
 
 /** An address that may be followed, or "". */
@@ -103,7 +125,9 @@ function block(token, key, open) {
     case "html":
       return html`<p key=${key} class="md-raw">${token.raw.trimEnd()}</p>`;
     default:
-      return token.tokens ? inline(token.tokens) : html`<p key=${key}>${plain(token.text ?? token.raw)}</p>`;
+      return token.tokens
+        ? inline(token.tokens)
+        : html`<p key=${key}>${plain(token.text ?? token.raw)}</p>`;
   }
 }
 
@@ -112,18 +136,22 @@ function blocks(tokens = [], open = false) {
 }
 
 function list(token, key, open) {
-  const items = token.items.map((item, index) => html`
+  const items = token.items.map(
+    (item, index) => html`
     <li key=${index} class=${item.task ? "task" : ""}>
       ${item.task && !hasCheckbox(item) ? html`${checkbox(item.checked)} ` : null}
       ${item.tokens.map((one, at) => listPart(one, at, open))}
     </li>
-  `);
+  `,
+  );
   if (token.ordered) return html`<ol key=${key} start=${token.start || 1}>${items}</ol>`;
   return html`<ul key=${key}>${items}</ul>`;
 }
 
 function hasCheckbox(item) {
-  return item.tokens?.some((one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox");
+  return item.tokens?.some(
+    (one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox",
+  );
 }
 
 function listPart(token, key, open) {
@@ -178,8 +206,10 @@ function Block({ token, open }) {
 }
 
 function Blocks({ tokens, open = false }) {
-  return tokens.map((token, index) => html`<${Block} key=${index} token=${token}
-    open=${open && index === tokens.length - 1} />`);
+  return tokens.map(
+    (token, index) => html`<${Block} key=${index} token=${token}
+    open=${open && index === tokens.length - 1} />`,
+  );
 }
 
 /** Markdown. With `open`, `text` is a LongText and more of it is still to come. */
@@ -202,7 +232,8 @@ function Written({ text }) {
     return found;
   }, [text]);
   const { settled } = growing.current;
-  const group = (tokens, index, isLast) => html`<${Blocks} key=${index} tokens=${tokens} open=${isLast} />`;
+  const group = (tokens, index, isLast) =>
+    html`<${Blocks} key=${index} tokens=${tokens} open=${isLast} />`;
   while ((drawn.current.length + 1) * GROUP <= settled.length) {
     const at = drawn.current.length;
     drawn.current.push(group(settled.slice(at * GROUP, (at + 1) * GROUP), at, false));

@@ -3,21 +3,40 @@ import { html, useEffect, useRef, useState } from "../ui.js";
 import { Ansi } from "./ansi.js";
 import { Icon } from "./basics.js";
 import { Code } from "./code.js";
+import { Copy } from "./copy.js";
 import { Diff } from "./diff.js";
 import { duration } from "./format.js";
 import { languageOfFile } from "./highlight.js";
-import { Copy } from "./copy.js";
 
 const ICON = {
-  terminal: "terminal", exec_command: "terminal", run_python: "terminal", process: "terminal", read_file: "file",
-  write_file: "edit", edit_file: "edit", apply_patch: "edit", list_files: "folder", search_files: "search",
-  web_search: "globe", web_fetch: "globe", ask_user: "question", delegate: "people", delegate_task: "people",
-  memory: "learning", skill: "learning", todo: "check", view_image: "image",
+  terminal: "terminal",
+  exec_command: "terminal",
+  run_python: "terminal",
+  process: "terminal",
+  read_file: "file",
+  write_file: "edit",
+  edit_file: "edit",
+  apply_patch: "edit",
+  list_files: "folder",
+  search_files: "search",
+  web_search: "globe",
+  web_fetch: "globe",
+  ask_user: "question",
+  delegate: "people",
+  delegate_task: "people",
+  memory: "learning",
+  skill: "learning",
+  todo: "check",
+  view_image: "image",
 };
 const BULKY = new Set(["content", "old_text", "new_text", "items", "patch", "code"]);
 const STATE = {
-  planned: ["clock", "planned"], waiting: ["bell", "waits for you"], running: ["", "running"], done: ["check", "done"],
-  failed: ["warn", "failed"], unknown: ["question", "outcome unknown"],
+  planned: ["clock", "planned"],
+  waiting: ["bell", "waits for you"],
+  running: ["", "running"],
+  done: ["check", "done"],
+  failed: ["warn", "failed"],
+  unknown: ["question", "outcome unknown"],
 };
 const TAIL = 20_000; // characters of output that are shown
 const LINES = 12;
@@ -58,7 +77,11 @@ function inOneLine(value) {
 
 /** Lines with a sign before each. */
 function signed(sign, text) {
-  return String(text).replace(/\n$/, "").split("\n").map((line) => `${sign}${line}\n`).join("");
+  return String(text)
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => `${sign}${line}\n`)
+    .join("");
 }
 
 /** What a change to a file would look like, from the arguments of the call; "" for other calls. */
@@ -79,7 +102,8 @@ export function diffOf(name, text) {
 export function CallInput({ name, text }) {
   const values = argumentsOf(text);
   const diff = diffOf(name, text);
-  if (!values) return html`<${Code} text=${text ?? ""} name="arguments, as the model wrote them" />`;
+  if (!values)
+    return html`<${Code} text=${text ?? ""} name="arguments, as the model wrote them" />`;
   if (diff) return html`<${Diff} text=${diff} label=${values.path ?? "Patch"} />`;
   const rest = Object.entries(values).filter(([key]) => !["command", "code", "cmd"].includes(key));
   const command = values.command ?? values.cmd;
@@ -108,17 +132,25 @@ export function ToolCard({ call, children, open = false, pictures = null }) {
   return html`
     <section class=${`tool ${call.status}`} aria-label=${`Tool ${call.name}: ${words}`}>
       <${Head} call=${call} shown=${shown} onClick=${() => setShown(!shown)} />
-      ${shown && html`
+      ${
+        shown &&
+        html`
         <div class="tool-body">
           <${CallInput} name=${call.name} text=${call.arguments} />
           ${output && html`<${Output} text=${output} name=${call.name} call=${call} />`}
         </div>
-      `}
-      ${!shown && isUnfinished && call.output && html`
+      `
+      }
+      ${
+        !shown &&
+        isUnfinished &&
+        call.output &&
+        html`
         <div class="tool-body">
           <${Output} text=${lastLines(call.output)} name=${call.name} call=${call} live />
         </div>
-      `}
+      `
+      }
       ${pictures}
       ${children}
     </section>
@@ -162,7 +194,8 @@ function Output({ text, name, call, live = false }) {
   }, [text, live]);
   const path = argumentsOf(call.arguments)?.path;
   const language = name === "read_file" && path && !live && languageOfFile(path);
-  if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text)) return html`<${Mixed} text=${text} />`;
+  if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text))
+    return html`<${Mixed} text=${text} />`;
   if (language) return html`<${Code} text=${text} language=${language} name=${path} />`;
   const cut = text.length > TAIL;
   return html`
@@ -171,9 +204,12 @@ function Output({ text, name, call, live = false }) {
         <span>output</span>
         <${Copy} text=${text} label="Copy output" />
       </figcaption>
-      ${cut && html`
+      ${
+        cut &&
+        html`
         <p class="muted">The last ${TAIL.toLocaleString()} characters are shown; copying gives all of it.</p>
-      `}
+      `
+      }
       <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}>
         <${Ansi} text=${cut ? text.slice(-TAIL) : text} />
       </pre>

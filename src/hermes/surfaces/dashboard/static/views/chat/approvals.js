@@ -1,24 +1,47 @@
 // What Hermes does without asking, in one session: the choice, and its name above the conversation.
 import { may } from "../../app/api.js";
-import { Dialog, Icon } from "../../app/parts.js";
 import { confirm } from "../../app/parts/dialog.js";
+import { Dialog, Icon } from "../../app/parts.js";
 import { html } from "../../app/ui.js";
 
 export const MODES = [
-  { name: "ask", label: "Ask", icon: "lock", tone: "",
-    note: "You are asked about every change to a file, and about commands that do more than work in the folder." },
-  { name: "auto-edit", label: "Auto-edit", icon: "edit", tone: "warn",
-    note: "Files of the folder are changed without asking; commands as with Ask." },
-  { name: "full", label: "Full", icon: "bolt", tone: "bad",
-    note: "Nothing is asked about but what can't be understood. Commands reach everything that you can." },
+  {
+    name: "ask",
+    label: "Ask",
+    icon: "lock",
+    tone: "",
+    note: "You are asked about every change to a file, and about commands that do more than work in the folder.",
+  },
+  {
+    name: "auto-edit",
+    label: "Auto-edit",
+    icon: "edit",
+    tone: "warn",
+    note: "Files of the folder are changed without asking; commands as with Ask.",
+  },
+  {
+    name: "full",
+    label: "Full",
+    icon: "bolt",
+    tone: "bad",
+    note: "Nothing is asked about but what can't be understood. Commands reach everything that you can.",
+  },
 ];
-const WARNING = "Commands and changes will not wait for you, anywhere on that machine, until you choose another way " +
+const WARNING =
+  "Commands and changes will not wait for you, anywhere on that machine, until you choose another way " +
   "or the dashboard is started again. What Hermes reads, such as a web page, can try to lead it astray.";
 
 /** Whether that may be chosen here; asks once more before Hermes is let loose. */
 export async function mayChoose(name) {
-  return name !== "full" || confirm({ title: "Let Hermes work without asking?", text: WARNING, action: "Do not ask me",
-    danger: true });
+  return (
+    name !== "full" ||
+    confirm({
+      title: "Let Hermes work without asking?",
+      text: WARNING,
+      action: "Do not ask me",
+      danger: true,
+    })
+  );
 }
 
 /** The button above the conversation; what is not asked about is said there in words. */
@@ -33,10 +56,15 @@ export function ApprovalPicker({ current, onChoose, onClose }) {
   const allowed = may("approve");
   const choose = async (name) => (await mayChoose(name)) && onChoose(name);
   return html`<${Dialog} title="What Hermes asks about" onClose=${onClose}><div class="stack"><ul class="choices">
-    ${MODES.map((mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
+    ${MODES.map(
+      (mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
       aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
-          <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`)}</ul>
-    <p class="muted">This takes effect at once for the whole session, also for a request that is waiting.${allowed ?
-      "" : " This browser may not answer requests for approval, so it can only choose Ask."}</p></div><//>`;
+          <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`,
+    )}</ul>
+    <p class="muted">This takes effect at once for the whole session, also for a request that is waiting.${
+      allowed
+        ? ""
+        : " This browser may not answer requests for approval, so it can only choose Ask."
+    }</p></div><//>`;
 }

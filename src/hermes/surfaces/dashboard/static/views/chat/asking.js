@@ -2,9 +2,9 @@
 import { api, may } from "../../app/api.js";
 import { approvalHash } from "../../app/approvalhash.js";
 import { useKeys } from "../../app/keys.js";
-import { Button, Diff, Code, Icon, Keys, ago, toast } from "../../app/parts.js";
 import { revealed, revealedJson } from "../../app/parts/exact.js";
 import { CallInput, diffOf } from "../../app/parts/toolcard.js";
+import { ago, Button, Code, Diff, Icon, Keys, toast } from "../../app/parts.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
 
@@ -55,7 +55,9 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   const [why, setWhy] = useState("");
   const since = useRef(performance.now());
   const allowed = may("approve");
-  const offered = ANSWERS.filter((one) => (!one.memorable || request.memorable !== false) && may(one.scope));
+  const offered = ANSWERS.filter(
+    (one) => (!one.memorable || request.memorable !== false) && may(one.scope),
+  );
   const answer = async (word) => {
     if (state || !allowed) return;
     const body = word === "deny" ? denial(why.trim()) : permission(word, request);
@@ -68,8 +70,13 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   };
   useKeys(
     first && allowed
-      ? offered.map((one) => ({ keys: `Alt+${one.key}`, label: one.label, group: "Waiting for you", typing: true,
-          run: byKey(one.answer) }))
+      ? offered.map((one) => ({
+          keys: `Alt+${one.key}`,
+          label: one.label,
+          group: "Waiting for you",
+          typing: true,
+          run: byKey(one.answer),
+        }))
       : [],
   );
   return html`<div class="asking" role="group" aria-label=${`Hermes wants to use ${request.name}`}>
@@ -82,22 +89,32 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
       <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
         ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
       ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
-      ${request.memorable !== false &&
-        html`<dt>“This session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`}
-      ${request.shape && request.memorable !== false &&
-        html`<dt>“Always” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`}
+      ${
+        request.memorable !== false &&
+        html`<dt>“This session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`
+      }
+      ${
+        request.shape &&
+        request.memorable !== false &&
+        html`<dt>“Always” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`
+      }
       ${request.expires > 0 && html`<dt>Counts as denied</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
-    ${allowed ? html`<div class="asking-row">
-        ${offered.map((one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon}
+    ${
+      allowed
+        ? html`<div class="asking-row">
+        ${offered.map(
+          (one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon}
           busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>
-            ${one.label}${first && html`<${Keys} of=${`Alt+${one.key}`} />`}<//>`)}
+            ${one.label}${first && html`<${Keys} of=${`Alt+${one.key}`} />`}<//>`,
+        )}
       </div>
       <input class="input asking-why" aria-label="Tell the model why not (optional)"
         placeholder="If you deny it: tell the model why (optional)" value=${why} disabled=${Boolean(state)}
           onInput=${(event) => setWhy(event.target.value)}
-        onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />` :
-          html`<p class="muted">This browser may not answer requests for approval.</p>`}
+        onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />`
+        : html`<p class="muted">This browser may not answer requests for approval.</p>`
+    }
   </div>`;
 }
 
@@ -110,14 +127,20 @@ function Orphan() {
 /** Exactly what will run: the policy's words, and the change to a file as a diff. */
 function WhatHappens({ request }) {
   const { name } = request;
-  const [summary, text] = [revealed(request.summary ?? ""), revealedJson(request.arguments ?? "{}")];
+  const [summary, text] = [
+    revealed(request.summary ?? ""),
+    revealedJson(request.arguments ?? "{}"),
+  ];
   const diff = diffOf(name, text);
   const [words, change] = parted(summary);
-  if (change) return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
+  if (change)
+    return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
     label="What will change" /><//>`;
   if (diff) return html`<${CallInput} name=${name} text=${text} />`;
-  return summary ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
-    name="exactly this" />` : html`<${CallInput} name=${name} text=${text} />`;
+  return summary
+    ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
+    name="exactly this" />`
+    : html`<${CallInput} name=${name} text=${text} />`;
 }
 
 /** A text and the diff at its end, if there is one. */
@@ -136,8 +159,8 @@ export function Question({ question, session, first = false, from = "", orphan =
   const [text, setText] = useState("");
   const [state, setState] = useState("");
   const allowed = may("chat");
-  const answer = (words) => !state && words.trim() && answerQuestion({ session, call: question.call_id }, words,
-    setState);
+  const answer = (words) =>
+    !state && words.trim() && answerQuestion({ session, call: question.call_id }, words, setState);
   const [words, diff] = parted(question.text);
   return html`<form class="asking" aria-label="A question to you"
     onSubmit=${(event) => (event.preventDefault(), answer(text))}>
@@ -145,14 +168,27 @@ export function Question({ question, session, first = false, from = "", orphan =
       ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
     ${diff && html`<${Diff} text=${diff} label="What would change" />`}
     ${orphan && html`<${Orphan} />`}
-    ${question.options?.length > 0 && html`<div class="asking-row">
-      ${question.options.map((one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
-        onClick=${() => answer(one)}>${one}<//>`)}</div>`}
-    ${allowed && first && html`<p class="asking-note">
-      ${question.options?.length ? "Choose one, or write" : "Write"} your answer below.</p>`}
-    ${allowed && !first && html`<div class="row"><input class="input" aria-label="Your answer"
+    ${
+      question.options?.length > 0 &&
+      html`<div class="asking-row">
+      ${question.options.map(
+        (one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
+        onClick=${() => answer(one)}>${one}<//>`,
+      )}</div>`
+    }
+    ${
+      allowed &&
+      first &&
+      html`<p class="asking-note">
+      ${question.options?.length ? "Choose one, or write" : "Write"} your answer below.</p>`
+    }
+    ${
+      allowed &&
+      !first &&
+      html`<div class="row"><input class="input" aria-label="Your answer"
       placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text}
         disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
-      <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`}
+      <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`
+    }
   </form>`;
 }

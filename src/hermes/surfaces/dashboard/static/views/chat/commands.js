@@ -1,7 +1,7 @@
 // Slash commands of the page, and what they do. Skills are commands too; the server knows what they say.
 import { api } from "../../app/api.js";
-import { plural, toast, trying } from "../../app/parts.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
+import { plural, toast, trying } from "../../app/parts.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { kept } from "../../app/ui.js";
 
@@ -16,31 +16,52 @@ function told(report, done, insist) {
   const { files, note } = report;
   const parts = [done];
   if (files.restored?.length) parts.push(`${plural(files.restored.length, "file")} brought back.`);
-  if (files.conflicts?.length) parts.push(`Left alone, as they were changed since: ${files.conflicts.map(([name]) =>
-    name).join(", ")}.`);
-  if (files.unkept?.length) parts.push(`Not kept: ${files.unkept.map(([name]) => name).join(", ")}.`);
+  if (files.conflicts?.length)
+    parts.push(
+      `Left alone, as they were changed since: ${files.conflicts
+        .map(([name]) => name)
+        .join(", ")}.`,
+    );
+  if (files.unkept?.length)
+    parts.push(`Not kept: ${files.unkept.map(([name]) => name).join(", ")}.`);
   if (note) parts.push(note);
-  toast(parts.join(" "), files.conflicts?.length ? "bad" : "good", files.conflicts?.length && insist ?
-    { label: "Overwrite", run: insist } : null);
+  toast(
+    parts.join(" "),
+    files.conflicts?.length ? "bad" : "good",
+    files.conflicts?.length && insist ? { label: "Overwrite", run: insist } : null,
+  );
 }
 
 /** Whether turns may be taken back: asks when that deletes files. */
 async function mayTakeBack(id, turns, force, title, action) {
   const found = await trying(() => api.get(at(id, "undo"), { turns, force }));
   if (!found?.deletes.length) return Boolean(found);
-  const names = found.deletes.slice(0, NAMED).join(", ") + (found.deletes.length > NAMED ?
-    ` and ${found.deletes.length - NAMED} more` : "");
-  return confirm({ title, action, danger: true, text: `This deletes ${plural(found.deletes.length,
-    "file")} that Hermes made: ${names}. Right after an undo, redo brings ${found.deletes.length === 1 ? "it" :
-    "them"} back.` });
+  const names =
+    found.deletes.slice(0, NAMED).join(", ") +
+    (found.deletes.length > NAMED ? ` and ${found.deletes.length - NAMED} more` : "");
+  return confirm({
+    title,
+    action,
+    danger: true,
+    text: `This deletes ${plural(
+      found.deletes.length,
+      "file",
+    )} that Hermes made: ${names}. Right after an undo, redo brings ${
+      found.deletes.length === 1 ? "it" : "them"
+    } back.`,
+  });
 }
 
 export async function undo(id, turns = 1, force = false) {
   const title = turns === 1 ? "Undo the last turn?" : `Undo the last ${turns} turns?`;
   if (!(await mayTakeBack(id, turns, force, title, "Undo and delete"))) return undefined;
   const report = await trying(() => api.post(at(id, "undo"), { turns, force }));
-  if (report) told(report, `${plural(report.turns.length, "turn")} taken back.`, force ? null : () =>
-    redo(id).then(() => undo(id, turns, true)));
+  if (report)
+    told(
+      report,
+      `${plural(report.turns.length, "turn")} taken back.`,
+      force ? null : () => redo(id).then(() => undo(id, turns, true)),
+    );
   return report;
 }
 
@@ -51,7 +72,16 @@ export async function redo(id, force = false) {
 }
 
 export async function retry(id) {
-  if (!(await mayTakeBack(id, 1, false, "Undo the last turn and try it again?", "Undo, delete and try again"))) return;
+  if (
+    !(await mayTakeBack(
+      id,
+      1,
+      false,
+      "Undo the last turn and try it again?",
+      "Undo, delete and try again",
+    ))
+  )
+    return;
   const report = await trying(() => api.post(at(id, "retry"), {}));
   if (report) told(report, "It is tried again.");
 }
@@ -65,8 +95,10 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
   const body = {};
   if (row !== undefined) body.at = row;
   if (back) body.back = back;
-  const made = await trying(() => api.post(at(id, "branch"), body),
-    "This is a branch; the other session stays as it is.");
+  const made = await trying(
+    () => api.post(at(id, "branch"), body),
+    "This is a branch; the other session stays as it is.",
+  );
   if (!made) return;
   kept.set(`draft.${made.id}`, text);
   navigate(pathTo("chat", made.id));
@@ -80,8 +112,11 @@ export async function rename(id, words, before = "") {
 }
 
 export async function compress(id) {
-  const fine = await confirm({ title: "Make room?",
-    text: "The model will see a summary in place of the older part. The log keeps everything.", action: "Sum up" });
+  const fine = await confirm({
+    title: "Make room?",
+    text: "The model will see a summary in place of the older part. The log keeps everything.",
+    action: "Sum up",
+  });
   if (!fine) return;
   toast("Summing up …");
   await trying(() => api.post(at(id, "compress"), {}), "Room was made.");
@@ -103,40 +138,133 @@ export function terminalOf(id) {
 export const COMMANDS = [
   { name: "new", summary: "begin a new chat", alone: true, run: () => navigate("/chat") },
   { name: "stop", summary: "stop the running turn", run: (chat) => stop(chat.id) },
-  { name: "steer", value: "TEXT", summary: "tell the model something while it works", run: (chat, words) => words &&
-    chat.send(words, "steer") },
-  { name: "queue", value: "TEXT", summary: "let a message wait for its turn", run: (chat, words) => words &&
-    chat.send(words, "queue") },
-  { name: "undo", value: "N", summary: "take back the last turn, or N of them, with their files", run: (chat, words) =>
-    undo(chat.id, Number(words) || 1) },
+  {
+    name: "steer",
+    value: "TEXT",
+    summary: "tell the model something while it works",
+    run: (chat, words) => words && chat.send(words, "steer"),
+  },
+  {
+    name: "queue",
+    value: "TEXT",
+    summary: "let a message wait for its turn",
+    run: (chat, words) => words && chat.send(words, "queue"),
+  },
+  {
+    name: "undo",
+    value: "N",
+    summary: "take back the last turn, or N of them, with their files",
+    run: (chat, words) => undo(chat.id, Number(words) || 1),
+  },
   { name: "redo", summary: "bring back what the last undo took", run: (chat) => redo(chat.id) },
-  { name: "retry", summary: "take back the last turn and ask the same again", run: (chat) => retry(chat.id) },
-  { name: "branch", value: "N", summary: "go on in a copy, without the last N turns", run: (chat, words) =>
-    branch(chat.id, { back: Number(words) || 0 }) },
+  {
+    name: "retry",
+    summary: "take back the last turn and ask the same again",
+    run: (chat) => retry(chat.id),
+  },
+  {
+    name: "branch",
+    value: "N",
+    summary: "go on in a copy, without the last N turns",
+    run: (chat, words) => branch(chat.id, { back: Number(words) || 0 }),
+  },
   { name: "diff", summary: "what the last turn changed in files", run: (chat) => chat.diff("") },
-  { name: "model", value: "NAME", summary: "which model answers", alone: true, run: (chat, words) =>
-    chat.model(words) },
-  { name: "approvals", value: "MODE", summary: "what is not asked: ask, auto-edit or full", alone: true,
-    run: (chat, words) => chat.approvals(words) },
-  { name: "context", summary: "how full the model's window is, and with what", run: (chat) => chat.context() },
-  { name: "title", value: "TEXT", summary: "name this session", run: (chat, words) => rename(chat.id, words) },
-  { name: "compress", summary: "make room: sum up the older part", run: (chat) => compress(chat.id) },
-  { name: "export", summary: "download this session as JSON lines", run: (chat) => exportSession(chat.id) },
-  { name: "timeline", summary: "look back at this session, step by step", run: (chat) =>
-    navigate(pathTo("sessions", chat.id)) },
-  { name: "terminal", summary: "go on with this session in a terminal", run: (chat) => navigate(terminalOf(chat.id)) },
+  {
+    name: "model",
+    value: "NAME",
+    summary: "which model answers",
+    alone: true,
+    run: (chat, words) => chat.model(words),
+  },
+  {
+    name: "approvals",
+    value: "MODE",
+    summary: "what is not asked: ask, auto-edit or full",
+    alone: true,
+    run: (chat, words) => chat.approvals(words),
+  },
+  {
+    name: "context",
+    summary: "how full the model's window is, and with what",
+    run: (chat) => chat.context(),
+  },
+  {
+    name: "title",
+    value: "TEXT",
+    summary: "name this session",
+    run: (chat, words) => rename(chat.id, words),
+  },
+  {
+    name: "compress",
+    summary: "make room: sum up the older part",
+    run: (chat) => compress(chat.id),
+  },
+  {
+    name: "export",
+    summary: "download this session as JSON lines",
+    run: (chat) => exportSession(chat.id),
+  },
+  {
+    name: "timeline",
+    summary: "look back at this session, step by step",
+    run: (chat) => navigate(pathTo("sessions", chat.id)),
+  },
+  {
+    name: "terminal",
+    summary: "go on with this session in a terminal",
+    run: (chat) => navigate(terminalOf(chat.id)),
+  },
   { name: "sessions", summary: "all sessions", alone: true, run: () => navigate("/sessions") },
-  { name: "search", value: "WORDS", summary: "find messages in all sessions", alone: true, run: (chat, words) =>
-    chat.search(words) },
-  { name: "learn", summary: "decide on what Hermes wants to keep", alone: true, run: () => navigate("/learning") },
-  { name: "skills", summary: "what Hermes can do well; each skill is a command", alone: true, run: () =>
-    navigate("/learning/skills") },
-  { name: "memory", summary: "what Hermes remembers", alone: true, run: () => navigate("/learning/memory") },
-  { name: "tools", summary: "what the model can do", alone: true, run: () => navigate("/settings/tools") },
-  { name: "mcp", summary: "the MCP servers and how they are", alone: true, run: () => navigate("/settings/mcp") },
+  {
+    name: "search",
+    value: "WORDS",
+    summary: "find messages in all sessions",
+    alone: true,
+    run: (chat, words) => chat.search(words),
+  },
+  {
+    name: "learn",
+    summary: "decide on what Hermes wants to keep",
+    alone: true,
+    run: () => navigate("/learning"),
+  },
+  {
+    name: "skills",
+    summary: "what Hermes can do well; each skill is a command",
+    alone: true,
+    run: () => navigate("/learning/skills"),
+  },
+  {
+    name: "memory",
+    summary: "what Hermes remembers",
+    alone: true,
+    run: () => navigate("/learning/memory"),
+  },
+  {
+    name: "tools",
+    summary: "what the model can do",
+    alone: true,
+    run: () => navigate("/settings/tools"),
+  },
+  {
+    name: "mcp",
+    summary: "the MCP servers and how they are",
+    alone: true,
+    run: () => navigate("/settings/mcp"),
+  },
   { name: "cost", summary: "what was spent", alone: true, run: () => navigate("/settings/usage") },
-  { name: "config", summary: "the settings in force", alone: true, run: () => navigate("/settings") },
-  { name: "doctor", summary: "check this installation", alone: true, run: () => navigate("/settings/doctor") },
+  {
+    name: "config",
+    summary: "the settings in force",
+    alone: true,
+    run: () => navigate("/settings"),
+  },
+  {
+    name: "doctor",
+    summary: "check this installation",
+    alone: true,
+    run: () => navigate("/settings/doctor"),
+  },
   { name: "help", summary: "all commands and keys", alone: true, run: (chat) => chat.help() },
 ];
 
@@ -161,14 +289,19 @@ export function called(line, skills) {
   if (!found) return null;
   const [, name, words = ""] = found;
   const meant = (one) => ({ command: one, words: words.trim() });
-  const own = COMMANDS.find((one) => one.name === (Object.hasOwn(ALIASES, name) ? ALIASES[name] : name));
+  const own = COMMANDS.find(
+    (one) => one.name === (Object.hasOwn(ALIASES, name) ? ALIASES[name] : name),
+  );
   if (own) return meant(own);
   if (skills.includes(name.replace(PREFIX, ""))) return { line: line.trim() };
   const commands = COMMANDS.filter((one) => one.name.startsWith(name));
   if (commands.length === 1) return meant(commands[0]);
   const begun = skills.map(commandOf).filter((one) => one.startsWith(name));
   if (!commands.length && begun.length === 1) return { line: `/${begun[0]} ${words}`.trim() };
-  const near = [...COMMANDS.map((one) => one.name), ...skills.map(commandOf)].find((one) =>
-    one.slice(0, 3) === name.slice(0, 3));
-  return { unknown: `There is no command /${name}. ${near ? `Did you mean /${near}?` : "See /help."}` };
+  const near = [...COMMANDS.map((one) => one.name), ...skills.map(commandOf)].find(
+    (one) => one.slice(0, 3) === name.slice(0, 3),
+  );
+  return {
+    unknown: `There is no command /${name}. ${near ? `Did you mean /${near}?` : "See /help."}`,
+  };
 }

@@ -12,7 +12,13 @@ export function wordAt(text, cursor) {
   const slash = /^\/([\w:-]*)$/.exec(before);
   if (slash) return { kind: "command", word: slash[1].toLowerCase(), start: 0, end: cursor };
   const file = /(?:^|\s)@("?)([^\s"]*)$/.exec(before);
-  if (file) return { kind: "file", word: file[2], start: cursor - file[2].length - file[1].length - 1, end: cursor };
+  if (file)
+    return {
+      kind: "file",
+      word: file[2],
+      start: cursor - file[2].length - file[1].length - 1,
+      end: cursor,
+    };
   return null;
 }
 
@@ -21,7 +27,9 @@ let known = { at: -FRESH, skills: [] };
 /** The skills that can be called; a list that was asked for a moment ago is good enough. */
 export async function knownSkills() {
   if (performance.now() - known.at < FRESH) return known.skills;
-  const skills = api.get("/api/skills").then((answer) => answer.skills.filter((one) => one.enabled && !one.problem));
+  const skills = api
+    .get("/api/skills")
+    .then((answer) => answer.skills.filter((one) => one.enabled && !one.problem));
   known = { at: performance.now(), skills: skills.catch(() => []) };
   return known.skills;
 }
@@ -37,20 +45,31 @@ export class Completer {
   /** Resolves to [{label, note, insert}], or to null when a newer question was put meanwhile. */
   async find(place) {
     const number = ++this.#number;
-    const rows = place.kind === "command" ? await this.#commands(place.word) : await this.#files(place.word, number);
+    const rows =
+      place.kind === "command"
+        ? await this.#commands(place.word)
+        : await this.#files(place.word, number);
     return number === this.#number ? rows : null;
   }
 
   async #commands(word) {
     const own = COMMANDS.filter((one) => this.session || one.alone).map((one) => ({
-      label: `/${one.name}`, value: one.value ?? "", note: one.summary, insert: `/${one.name}${one.value ? " " : ""}`,
+      label: `/${one.name}`,
+      value: one.value ?? "",
+      note: one.summary,
+      insert: `/${one.name}${one.value ? " " : ""}`,
     }));
     const learned = (await knownSkills()).map((one) => ({
-      label: `/${commandOf(one.name)}`, value: "WORDS", note: one.description, insert: `/${commandOf(one.name)} `,
+      label: `/${commandOf(one.name)}`,
+      value: "WORDS",
+      note: one.description,
+      insert: `/${commandOf(one.name)} `,
     }));
     const all = [...own, ...learned];
     const begins = all.filter((one) => one.label.slice(1).startsWith(word));
-    const holds = all.filter((one) => !begins.includes(one) && word.length > 1 && one.label.includes(word));
+    const holds = all.filter(
+      (one) => !begins.includes(one) && word.length > 1 && one.label.includes(word),
+    );
     return [...begins, ...holds].slice(0, 40);
   }
 
@@ -59,10 +78,16 @@ export class Completer {
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
     if (number !== this.#number) return null;
     try {
-      const { files } = await api.get(`/api/sessions/${encodeURIComponent(this.session)}/files`,
-        { prefix: word, limit: MOST });
-      return files.map((name) => ({ label: name, note: "", insert: `@${/\s/.test(name) ? `"${name}"` :
-        name}${name.endsWith("/") ? "" : " "}`, again: name.endsWith("/") }));
+      const { files } = await api.get(`/api/sessions/${encodeURIComponent(this.session)}/files`, {
+        prefix: word,
+        limit: MOST,
+      });
+      return files.map((name) => ({
+        label: name,
+        note: "",
+        insert: `@${/\s/.test(name) ? `"${name}"` : name}${name.endsWith("/") ? "" : " "}`,
+        again: name.endsWith("/"),
+      }));
     } catch {
       return [];
     }

@@ -10,7 +10,11 @@ import { MOST, picturesIn, readPicture } from "./pictures.js";
 const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
 const DELIVERIES = [
   { name: "queue", label: "After this turn", title: "It waits until Hermes is done" },
-  { name: "steer", label: "Into this turn", title: "The model hears it while it works (Ctrl Enter)" },
+  {
+    name: "steer",
+    label: "Into this turn",
+    title: "The model hears it while it works (Ctrl Enter)",
+  },
   { name: "interrupt", label: "Instead", title: "Stops the turn and is answered next" },
 ];
 
@@ -39,7 +43,8 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     area.current.focus();
   }, [filled]);
   useEffect(() => {
-    if (matchMedia("(hover: hover)").matches && document.activeElement === document.body) area.current.focus();
+    if (matchMedia("(hover: hover)").matches && document.activeElement === document.body)
+      area.current.focus();
   }, [chat.id]);
   useLayoutEffect(() => {
     area.current.style.height = "auto";
@@ -65,7 +70,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   const way = answers ? "answer" : running ? delivery : "queue";
   const ways = [...(question ? [ANSWER] : []), ...(running ? DELIVERIES : [])];
   const choose = (name) => {
-    setAside(name === "answer" ? "" : question?.call ?? "");
+    setAside(name === "answer" ? "" : (question?.call ?? ""));
     if (name !== "answer") setDelivery(name);
   };
   const send = async (how = way) => {
@@ -83,7 +88,9 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   };
   const answer = async (words) => {
     if (images.length) {
-      return void toast("An answer can't contain pictures. Remove them, or send them after this turn.");
+      return void toast(
+        "An answer can't contain pictures. Remove them, or send them after this turn.",
+      );
     }
     clear();
     if (!(await answerQuestion(question, words))) setText((now) => now || words);
@@ -91,7 +98,10 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   const meant = async (words) => {
     looking.current = true; // a second Enter must not say it twice
     try {
-      return called(words, (await knownSkills()).map((one) => one.name));
+      return called(
+        words,
+        (await knownSkills()).map((one) => one.name),
+      );
     } finally {
       looking.current = false;
     }
@@ -127,21 +137,37 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${(event) => (event.preventDefault(), send())}
     onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
     <${Completions} completion=${completion} />
-    ${ways.length > 1 && html`<div class="deliveries" role="radiogroup" aria-label="How to send it">
-      ${ways.map((one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
+    ${
+      ways.length > 1 &&
+      html`<div class="deliveries" role="radiogroup" aria-label="How to send it">
+      ${ways.map(
+        (one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
         value=${one.name} checked=${way === one.name} onChange=${() => choose(one.name)} /><span>
-          ${one.label}</span></label>`)}</div>`}
-    ${images.length > 0 && html`<ul class="attached">${images.map((image, index) =>
-      html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button}
+          ${one.label}</span></label>`,
+      )}</div>`
+    }
+    ${
+      images.length > 0 &&
+      html`<ul class="attached">${images.map(
+        (image, index) =>
+          html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button}
         kind="quiet" icon="close" label=${`Remove picture ${index + 1}`}
-          onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`)}</ul>`}
+          onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`,
+      )}</ul>`
+    }
     <textarea ref=${area} rows="1" dir="auto" aria-label="Message"
-      placeholder=${answers ? "Your answer" : running ? "Say something while Hermes works" :
-        "Ask Hermes anything. / for commands, @ for files"}
+      placeholder=${
+        answers
+          ? "Your answer"
+          : running
+            ? "Say something while Hermes works"
+            : "Ask Hermes anything. / for commands, @ for files"
+      }
         value=${text}
       role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions"
-        aria-autocomplete="list" aria-activedescendant=${completion.rows.length ? `completion-${completion.at}` :
-          undefined}
+        aria-autocomplete="list" aria-activedescendant=${
+          completion.rows.length ? `completion-${completion.at}` : undefined
+        }
       onInput=${(event) => (setText(event.target.value), completion.look(event.target))} onKeyDown=${press}
         onPaste=${paste} onClick=${(event) => completion.look(event.target)} onBlur=${completion.close} />
     <div class="composer-row">
@@ -150,8 +176,11 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       <${Button} kind="quiet" icon="attach" label="Add pictures" onClick=${() => files.current.click()} />
       ${chat.extras}
       <span class="spring" />
-      ${running && html`<${Button} icon="stop" class="stop" disabled=${stopping} onClick=${chat.stop}>
-        ${stopping ? "Stopping" : "Stop"}<kbd aria-hidden="true">Esc</kbd><//>`}
+      ${
+        running &&
+        html`<${Button} icon="stop" class="stop" disabled=${stopping} onClick=${chat.stop}>
+        ${stopping ? "Stopping" : "Stop"}<kbd aria-hidden="true">Esc</kbd><//>`
+      }
       <button type="submit" class="button primary send" aria-label="Send" title="Send (Enter)" disabled=${!can}>
         <${Icon} name="send" /></button>
     </div>
@@ -160,16 +189,18 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
 
 function Completions({ completion }) {
   const list = useRef();
-  useEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }),
-    [completion.at, completion.rows]);
+  useEffect(
+    () => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }),
+    [completion.at, completion.rows],
+  );
   return html`<ul id="completions" class="completions" role="listbox" aria-label="Completions"
     hidden=${!completion.rows.length} ref=${list}>${completion.rows.map(
-    (row, index) => html`<li key=${row.label} id=${`completion-${index}`} role="option"
+      (row, index) => html`<li key=${row.label} id=${`completion-${index}`} role="option"
       aria-selected=${index === completion.at ? "true" : "false"}
         onMouseDown=${(event) => (event.preventDefault(), completion.take(index))}>
       <span class="mono">${row.label}</span>${row.value && html`<span class="muted mono">${row.value}</span>`}<span
         class="muted completion-note">${row.note}</span></li>`,
-  )}</ul>`;
+    )}</ul>`;
 }
 
 /** The list below the cursor: what is in it, which row is chosen, and the keys that drive it. */

@@ -29,11 +29,15 @@ export class Conversation {
 
   /** Follows the session from where it was left; at first, from its end on. */
   open() {
-    this.#feed = new SessionFeed(this.id, {
-      begin: () => this.#begin(),
-      onEvents: (events) => this.#take(events),
-      onState: (state) => this.state.set(state),
-    }, this.#cursor());
+    this.#feed = new SessionFeed(
+      this.id,
+      {
+        begin: () => this.#begin(),
+        onEvents: (events) => this.#take(events),
+        onState: (state) => this.state.set(state),
+      },
+      this.#cursor(),
+    );
   }
 
   /** Stops following; what is known is kept. */
@@ -57,7 +61,8 @@ export class Conversation {
     const found = await this.#past.before(this.transcript.value, seq);
     this.#flush();
     const now = this.transcript.value;
-    if (found && now.epoch === epoch && now.first === first) this.transcript.set(this.#past.extend(now, found));
+    if (found && now.epoch === epoch && now.first === first)
+      this.transcript.set(this.#past.extend(now, found));
   }
 
   #cursor() {
@@ -86,8 +91,9 @@ export class Conversation {
     if (events.some((event) => event.type === "feed.partial")) refreshWaiting();
     if (this.#waiting) return;
     // Once per picture, however many pieces come; a page that is not seen has no pictures.
-    this.#waiting = document.hidden ? setTimeout(() => this.#flush(), HIDDEN) :
-      requestAnimationFrame(() => this.#flush());
+    this.#waiting = document.hidden
+      ? setTimeout(() => this.#flush(), HIDDEN)
+      : requestAnimationFrame(() => this.#flush());
     if (!document.hidden) setTimeout(() => this.#waiting && this.#flush(), HIDDEN);
   }
 

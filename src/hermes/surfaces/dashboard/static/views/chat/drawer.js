@@ -17,7 +17,9 @@ export function Drawer({ current, open, onClose, words, setWords }) {
   const load = useCallback(async (before) => {
     try {
       const answer = await api.get("/api/sessions", { limit: PAGE, before });
-      setSessions((now) => (before ? [...(now ?? []), ...answer.sessions] : merged(answer.sessions, now)));
+      setSessions((now) =>
+        before ? [...(now ?? []), ...answer.sessions] : merged(answer.sessions, now),
+      );
       setMore(answer.more);
     } catch {
       setSessions((now) => now ?? []);
@@ -31,8 +33,11 @@ export function Drawer({ current, open, onClose, words, setWords }) {
     if (words.trim().length < 2) return setHits(null);
     let wanted = true; // until other words are typed
     const show = (found) => wanted && setHits(found);
-    const search = () => api.get("/api/search", { q: words, limit: 30 }).then(
-      (answer) => show(answer.hits), () => show([]));
+    const search = () =>
+      api.get("/api/search", { q: words, limit: 30 }).then(
+        (answer) => show(answer.hits),
+        () => show([]),
+      );
     const timer = setTimeout(search, PAUSE);
     return () => {
       wanted = false;
@@ -40,8 +45,11 @@ export function Drawer({ current, open, onClose, words, setWords }) {
     };
   }, [words]);
   const wanted = words.trim().toLowerCase();
-  const shown = (sessions ?? []).filter((one) => (one.kind !== "child" || one.id === current) &&
-    (!wanted || `${one.title} ${one.cwd}`.toLowerCase().includes(wanted)));
+  const shown = (sessions ?? []).filter(
+    (one) =>
+      (one.kind !== "child" || one.id === current) &&
+      (!wanted || `${one.title} ${one.cwd}`.toLowerCase().includes(wanted)),
+  );
   return html`<aside class=${`drawer ${open ? "open" : ""}`} aria-label="Sessions">
     <div class="drawer-head"><a class="button primary" href="#/chat" onClick=${onClose}><${Icon}
       name="plus" />New chat</a><${Button} kind="quiet" class="drawer-close" icon="close" label="Close the list"
@@ -49,19 +57,37 @@ export function Drawer({ current, open, onClose, words, setWords }) {
     <input class="input" type="search" placeholder="Search" aria-label="Search sessions" value=${words}
       onInput=${(event) => setWords(event.target.value)} />
     <nav class="drawer-list" aria-label="Recent sessions">
-      ${sessions === null ? html`<${Loading} />` :
-        shown.map((one) => html`<${Row} key=${one.id} session=${one} current=${current}
+      ${
+        sessions === null
+          ? html`<${Loading} />`
+          : shown.map(
+              (one) => html`<${Row} key=${one.id} session=${one} current=${current}
           asks=${asking.some((ask) => ask.session_id === one.id || ask.root_session_id === one.id)}
-            onClick=${onClose} />`)}
-      ${hits && html`<h3 class="drawer-part">In what was said</h3>
-        ${hits.map((hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
+            onClick=${onClose} />`,
+            )
+      }
+      ${
+        hits &&
+        html`<h3 class="drawer-part">In what was said</h3>
+        ${hits.map(
+          (hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
           href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">
-            <span>${hit.title || "Untitled"}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`)}
-              ${!hits.length && html`<p class="muted">Nothing was found.</p>`}`}
-      ${sessions && !shown.length && !hits &&
-        html`<p class="muted drawer-none">${wanted ? "No title is like that." : "No sessions yet."}</p>`}
-      ${more && !wanted && html`<${Button} kind="quiet" onClick=${() =>
-        load(sessions[sessions.length - 1].updated)}>Older<//>`}
+            <span>${hit.title || "Untitled"}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`,
+        )}
+              ${!hits.length && html`<p class="muted">Nothing was found.</p>`}`
+      }
+      ${
+        sessions &&
+        !shown.length &&
+        !hits &&
+        html`<p class="muted drawer-none">${wanted ? "No title is like that." : "No sessions yet."}</p>`
+      }
+      ${
+        more &&
+        !wanted &&
+        html`<${Button} kind="quiet" onClick=${() =>
+          load(sessions[sessions.length - 1].updated)}>Older<//>`
+      }
     </nav>
   </aside>`;
 }
@@ -70,8 +96,11 @@ function Row({ session, current, asks, onClick }) {
   const here = session.id === current;
   return html`<a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`}
     aria-current=${here ? "page" : undefined} onClick=${onClick}>
-    <span class="drawer-title">${asks && html`<span class="dot warn" role="img"
-      aria-label="waits for you" />`}<span>${session.title || "Untitled"}</span></span>
+    <span class="drawer-title">${
+      asks &&
+      html`<span class="dot warn" role="img"
+      aria-label="waits for you" />`
+    }<span>${session.title || "Untitled"}</span></span>
     <span class="drawer-note"><${Time} at=${session.updated} />
       ${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}</span></a>`;
 }

@@ -1,6 +1,6 @@
 // What fills the model's window: by kind, with what is free and what making room would do.
 import { api, may } from "../../app/api.js";
-import { Button, Dialog, Icon, Loading, Problem, count, plural } from "../../app/parts.js";
+import { Button, count, Dialog, Icon, Loading, Problem, plural } from "../../app/parts.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { compress } from "./commands.js";
 
@@ -19,17 +19,27 @@ export function Fill({ state, window, onOpen }) {
 export function Filling({ session, running, onClose }) {
   const [found, setFound] = useState(null);
   useEffect(() => {
-    api.get(`/api/sessions/${encodeURIComponent(session)}/context`).then(setFound, (error) => setFound({ error }));
+    api
+      .get(`/api/sessions/${encodeURIComponent(session)}/context`)
+      .then(setFound, (error) => setFound({ error }));
   }, [session]);
   const room = () => {
     onClose();
     compress(session);
   };
   return html`<${Dialog} title="What fills the window" onClose=${onClose}>
-    ${!found ? html`<${Loading} />` : found.error ? html`<${Problem} error=${found.error} />` :
-      html`<div class="stack"><${Parts} filling=${found} />
-        ${may("chat") && html`<div class="row end"><${Button} icon="minus" disabled=${running || !found.next.summarised}
-          onClick=${room}>Make room now<//></div>`}</div>`}<//>`;
+    ${
+      !found
+        ? html`<${Loading} />`
+        : found.error
+          ? html`<${Problem} error=${found.error} />`
+          : html`<div class="stack"><${Parts} filling=${found} />
+        ${
+          may("chat") &&
+          html`<div class="row end"><${Button} icon="minus" disabled=${running || !found.next.summarised}
+          onClick=${room}>Make room now<//></div>`
+        }</div>`
+    }<//>`;
 }
 
 function Parts({ filling }) {
@@ -38,14 +48,22 @@ function Parts({ filling }) {
   const free = Math.max(0, window - used);
   return html`<div class="stack filling">
     <p><strong>${used.toLocaleString()}</strong> of ${window.toLocaleString()} tokens (${percent(share(used))}${
-      counted ? "" : ", estimated"})</p>
-    <div class="filling-bar" aria-hidden="true">${parts.map((part, index) => html`<i key=${part.name}
-      class=${`fills-${index % 8}`} style=${{ width: `${share(part.tokens)}%` }} />`)}
+      counted ? "" : ", estimated"
+    })</p>
+    <div class="filling-bar" aria-hidden="true">${parts.map(
+      (part, index) => html`<i key=${part.name}
+      class=${`fills-${index % 8}`} style=${{ width: `${share(part.tokens)}%` }} />`,
+    )}
       ${full > 0 && full < window && html`<b style=${{ left: `${share(full)}%` }} />`}</div>
     <table><thead class="unseen"><tr><th>What</th><th>Tokens</th><th>Share</th><th>How many</th></tr></thead><tbody>
-      ${parts.map((part, index) => html`<tr key=${part.name}><td><i class=${`swatch fills-${index % 8}`} />${part.name}
+      ${parts.map(
+        (
+          part,
+          index,
+        ) => html`<tr key=${part.name}><td><i class=${`swatch fills-${index % 8}`} />${part.name}
         </td><td>${part.tokens.toLocaleString()}</td><td>${percent(share(part.tokens))}</td><td class="muted">
-          ${part.count > 1 ? `× ${part.count}` : ""}</td></tr>`)}
+          ${part.count > 1 ? `× ${part.count}` : ""}</td></tr>`,
+      )}
       <tr><td><i class="swatch" />free</td><td>${free.toLocaleString()}</td><td>${percent(share(free))}</td><td /></tr>
     </tbody></table>
     <p class="muted"><${Icon} name="info" size=${15} /> ${ahead(filling)}</p></div>`;
@@ -58,12 +76,23 @@ function percent(share) {
 /** What making room does, and when. */
 function ahead({ full, used, next }) {
   const left = full - used;
-  const when = `Room is made at ${full.toLocaleString()} tokens, ${left > 0 ? `after ${left.toLocaleString()} more` :
-    "before the next reply"}`;
+  const when = `Room is made at ${full.toLocaleString()} tokens, ${
+    left > 0 ? `after ${left.toLocaleString()} more` : "before the next reply"
+  }`;
   const steps = [];
-  if (next.pointers) steps.push(`${plural(next.pointers,
-    "old result")} (about ${next.freed.toLocaleString()} tokens) would become pointers`);
-  if (next.summarised) steps.push(`a summary would take the place of ${plural(next.summarised,
-    "message")} (about ${next.replaced.toLocaleString()} tokens)`);
+  if (next.pointers)
+    steps.push(
+      `${plural(
+        next.pointers,
+        "old result",
+      )} (about ${next.freed.toLocaleString()} tokens) would become pointers`,
+    );
+  if (next.summarised)
+    steps.push(
+      `a summary would take the place of ${plural(
+        next.summarised,
+        "message",
+      )} (about ${next.replaced.toLocaleString()} tokens)`,
+    );
   return `${when}: ${steps.join(", then ") || "there is nothing to take out yet"}. The log keeps everything.`;
 }

@@ -11,7 +11,11 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   const state = useStore(conversation.transcript);
   const unsent = useStore(conversation.outbox.messages);
   const rows = useMemo(() => folded(state.items.filter((item) => !waits(item))), [state.items]);
-  const reading = useReading(rows, { first: state.first, read: (seq) => conversation.earlier(seq), goal });
+  const reading = useReading(rows, {
+    first: state.first,
+    read: (seq) => conversation.earlier(seq),
+    goal,
+  });
   const { away, busy, jump } = reading;
   useGrown(unsent.length, jump); // who says something wants to see it
   const open = openAsks(state);
@@ -20,40 +24,67 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
   const last = state.turn ? null : lastReply;
   const { drawn } = reading;
-  const list = useMemo(() => drawn.map((row) => html`<div class="item" key=${row.key} data-key=${row.key}>
-    ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
-      html`<${Item} item=${row} context=${context} first=${row === asks[0] || row.call === question?.call}
-        last=${row === last} />`}</div>`),
-  [rows, drawn[0], drawn.length, context, asks[0], question?.call, last]);
+  const list = useMemo(
+    () =>
+      drawn.map(
+        (row) => html`<div class="item" key=${row.key} data-key=${row.key}>
+    ${
+      row.group
+        ? html`<${TakenBack} items=${row.group} context=${context} />`
+        : html`<${Item} item=${row} context=${context} first=${row === asks[0] || row.call === question?.call}
+        last=${row === last} />`
+    }</div>`,
+      ),
+    [rows, drawn[0], drawn.length, context, asks[0], question?.call, last],
+  );
   return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label="Conversation"
     aria-live=${away ? "off" : "polite"} aria-relevant="additions">
     <div class="transcript" ref=${reading.inner}>
-      ${!reading.isBegin && html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
-        onClick=${reading.earlier}>Show earlier<//></div>`}
+      ${
+        !reading.isBegin &&
+        html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
+        onClick=${reading.earlier}>Show earlier<//></div>`
+      }
       ${list}
-      ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
-        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` :
-          html`<div ref=${reading.bottom} />`}
+      ${
+        reading.isEnd
+          ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
+        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />`
+          : html`<div ref=${reading.bottom} />`
+      }
     </div>
-    ${away ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>` : busy &&
-      html`<${Button} class="jump" busy>Reading the earlier part<//>`}
+    ${
+      away
+        ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>`
+        : busy && html`<${Button} class="jump" busy>Reading the earlier part<//>`
+    }
   </div>`;
 }
 
 /** Below the rows: what is being written, what waits, what other sessions ask, what is on its way. */
 function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdit }) {
-  const elsewhere = useStore(waiting).filter((one) => one.session_id !== state.session &&
-    one.root_session_id === state.session);
+  const elsewhere = useStore(waiting).filter(
+    (one) => one.session_id !== state.session && one.root_session_id === state.session,
+  );
   return html`${state.turn && !isAsked && html`<${Live} live=${state.live} since=${state.since} />`}
-    ${state.items.filter(waits).map((item) => html`<div class="item" key=${item.key}><${Item} item=${item}
-      context=${context} /></div>`)}
-    ${elsewhere.map((one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
-      ${one.kind === "approval" ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
-        first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />` :
-          html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
-            from=${one.title || "a session that works for this one"} />`}</div>`)}
-    ${unsent.map((message) => html`<${Unsent} key=${message.key} message=${message} outbox=${outbox}
-      onEdit=${onEdit} />`)}`;
+    ${state.items.filter(waits).map(
+      (item) => html`<div class="item" key=${item.key}><${Item} item=${item}
+      context=${context} /></div>`,
+    )}
+    ${elsewhere.map(
+      (one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
+      ${
+        one.kind === "approval"
+          ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
+        first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />`
+          : html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
+            from=${one.title || "a session that works for this one"} />`
+      }</div>`,
+    )}
+    ${unsent.map(
+      (message) => html`<${Unsent} key=${message.key} message=${message} outbox=${outbox}
+      onEdit=${onEdit} />`,
+    )}`;
 }
 
 /** Does something whenever a number has become larger. */
@@ -86,6 +117,8 @@ function TakenBack({ items, context }) {
   const words = items.filter((item) => item.kind === "user" || item.kind === "assistant").length;
   return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />
     ${plural(words, "message")} taken back; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
-    ${items.map((item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} />
-      </div>`)}</details>`;
+    ${items.map(
+      (item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} />
+      </div>`,
+    )}</details>`;
 }

@@ -1,7 +1,7 @@
 // Messages on their way. Nothing typed is lost: what could not be sent stays here, also over a reload, and says why.
 import { ApiError, api } from "../../app/api.js";
 import { toast } from "../../app/parts.js";
-import { Store, kept } from "../../app/ui.js";
+import { kept, Store } from "../../app/ui.js";
 import { typed } from "./transcript.js";
 
 export class Outbox {
@@ -12,14 +12,34 @@ export class Outbox {
     this.#transcript = transcript;
     /** [{key, text, images, delivery, model, approvals, since, state: "sending" | "accepted" | "failed", error, seq}].
      * `since` is the last row that was known when it was sent: it can only stand behind that one. Null: not known. */
-    this.messages = new Store(read(session).map((one) => ({ ...one, images: [], state: "failed" })));
+    this.messages = new Store(
+      read(session).map((one) => ({ ...one, images: [], state: "failed" })),
+    );
     transcript.watch(() => this.#settle());
   }
 
   /** Sends a message. Resolves to whether it was accepted. */
-  async send({ text, images = [], delivery = "queue", model = null, approvals = null, since = this.#known() }) {
+  async send({
+    text,
+    images = [],
+    delivery = "queue",
+    model = null,
+    approvals = null,
+    since = this.#known(),
+  }) {
     const key = `${Date.now()}-${Math.random().toString(36).slice(2, 8)}`;
-    const message = { key, text, images, delivery, model, approvals, since, state: "sending", error: "", seq: 0 };
+    const message = {
+      key,
+      text,
+      images,
+      delivery,
+      model,
+      approvals,
+      since,
+      state: "sending",
+      error: "",
+      seq: 0,
+    };
     this.#set([...this.messages.value, message]);
     return this.#try(message);
   }
@@ -40,7 +60,8 @@ export class Outbox {
   async #try(message) {
     this.#change(message.key, { state: "sending", error: "" });
     const body = { text: message.text, delivery: message.delivery };
-    if (message.images.length) body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
+    if (message.images.length)
+      body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
     if (message.model !== null) body.model = message.model;
     if (message.approvals) body.approvals = message.approvals;
     try {
@@ -60,7 +81,9 @@ export class Outbox {
 
   /** The row behind which messages may stand of which nobody knows whether they were taken. */
   unsure() {
-    const rows = this.messages.value.filter((one) => one.state === "failed" && one.unsure).map((one) => one.since);
+    const rows = this.messages.value
+      .filter((one) => one.state === "failed" && one.unsure)
+      .map((one) => one.since);
     return Math.min(...rows.filter((since) => since !== null));
   }
 
@@ -77,8 +100,10 @@ export class Outbox {
     const left = this.messages.value.filter((one) => {
       if (one.state === "accepted") return !(one.epoch === epoch && one.seq <= head);
       if (one.state !== "failed" || !one.unsure) return true;
-      const row = items.find((item) => item.kind === "user" && item.seq > after(one) &&
-        typed(item.text).text === one.text);
+      const row = items.find(
+        (item) =>
+          item.kind === "user" && item.seq > after(one) && typed(item.text).text === one.text,
+      );
       if (row) rows.set(one.text, row.seq);
       return !row;
     });
@@ -92,8 +117,13 @@ export class Outbox {
 
   #set(messages) {
     this.messages.set(messages);
-    const unsent = messages.filter((one) => one.state !== "accepted").map(({ images, approvals, ...rest }) =>
-      ({ ...rest, pictures: images.length, unsure: true }));
+    const unsent = messages
+      .filter((one) => one.state !== "accepted")
+      .map(({ images, approvals, ...rest }) => ({
+        ...rest,
+        pictures: images.length,
+        unsure: true,
+      }));
     kept.set(`outbox.${this.session}`, unsent.length ? JSON.stringify(unsent) : null);
   }
 }
@@ -101,8 +131,12 @@ export class Outbox {
 function read(session) {
   try {
     const found = JSON.parse(kept.get(`outbox.${session}`) ?? "[]");
-    return Array.isArray(found) ? found.map((one) => ({ ...one, error: one.error ||
-      "The page was closed before it was sent." })) : [];
+    return Array.isArray(found)
+      ? found.map((one) => ({
+          ...one,
+          error: one.error || "The page was closed before it was sent.",
+        }))
+      : [];
   } catch {
     return [];
   }

@@ -18,9 +18,15 @@ export class Past {
 
   /** The transcript of the end of the log. */
   async end() {
-    const { session, epoch, head, events } = await api.get(this.#path, { after: -PAGE, limit: PAGE });
+    const { session, epoch, head, events } = await api.get(this.#path, {
+      after: -PAGE,
+      limit: PAGE,
+    });
     const before = Math.max(0, head - PAGE);
-    const { first, rows } = this.#cut(events.filter((event) => event.seq <= head), before);
+    const { first, rows } = this.#cut(
+      events.filter((event) => event.seq <= head),
+      before,
+    );
     const { title, cwd, surface, kind, parent, model, cost_usd: cost } = session;
     const known = first > 1 ? { title, cwd, surface, kind, parent, model, cost } : {};
     this.#rows = rows;
@@ -29,9 +35,16 @@ export class Past {
 
   /** Notes what came since; `state` is the transcript with it. */
   add(state, events) {
-    if (state.first === 1) this.#rows = []; // they are not needed any more
-    else this.#rows.push(...events.filter((event) => event.type === "feed.truncated" ||
-      (event.seq !== undefined && event.session_id === this.#session)));
+    if (state.first === 1)
+      this.#rows = []; // they are not needed any more
+    else
+      this.#rows.push(
+        ...events.filter(
+          (event) =>
+            event.type === "feed.truncated" ||
+            (event.seq !== undefined && event.session_id === this.#session),
+        ),
+      );
   }
 
   /** Rows before a transcript, back to `seq` and some more: {first, rows}. Null when it is another log by now. */
@@ -65,8 +78,13 @@ export class Past {
     const rows = [];
     let last = first - 1;
     for (const event of events.slice(at)) {
-      if (event.seq > last + 1) rows.push({ type: "feed.truncated", session_id: this.#session, first: last + 1,
-        last: event.seq - 1 });
+      if (event.seq > last + 1)
+        rows.push({
+          type: "feed.truncated",
+          session_id: this.#session,
+          first: last + 1,
+          last: event.seq - 1,
+        });
       rows.push(event);
       last = event.seq;
     }
@@ -78,12 +96,16 @@ export class Past {
 function beginning(events) {
   const end = events.findIndex((event) => event.type === "agent.turn.ended");
   if (end >= 0 && end < events.length / 2) return end + 1;
-  return Math.max(0, events.findIndex((event) => event.type === "agent.message.assistant"));
+  return Math.max(
+    0,
+    events.findIndex((event) => event.type === "agent.message.assistant"),
+  );
 }
 
 /** What rows come to. Those that begin with a reply are of a turn that has begun before. */
 function told(session, first, rows) {
-  const turn = first > 1 && rows[0]?.type === "agent.message.assistant" ? rows[0].turn_id ?? "" : "";
+  const turn =
+    first > 1 && rows[0]?.type === "agent.message.assistant" ? (rows[0].turn_id ?? "") : "";
   return reduce({ ...fresh(session), first, head: first - 1, turn }, rows);
 }
 

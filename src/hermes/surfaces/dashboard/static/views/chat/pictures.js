@@ -14,8 +14,13 @@ export function picturesIn(transfer) {
 /** A file as {media_type, data, url, name}. Raises an Error in words for a person. */
 export async function readPicture(file) {
   const blob = KINDS.has(file.type) && file.size <= LARGE ? file : await smaller(file);
-  return { media_type: blob.type, data: await base64(blob), url: URL.createObjectURL(blob), source: "",
-    name: file.name };
+  return {
+    media_type: blob.type,
+    data: await base64(blob),
+    url: URL.createObjectURL(blob),
+    source: "",
+    name: file.name,
+  };
 }
 
 async function smaller(file) {
@@ -23,11 +28,16 @@ async function smaller(file) {
   try {
     bitmap = await createImageBitmap(file);
   } catch {
-    throw new Error(`${file.name || "That"} can't be read as a picture. PNG, JPEG, GIF and WebP can be.`);
+    throw new Error(
+      `${file.name || "That"} can't be read as a picture. PNG, JPEG, GIF and WebP can be.`,
+    );
   }
   const scale = Math.min(1, LONGEST / Math.max(bitmap.width, bitmap.height));
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [Math.round(bitmap.width * scale), Math.round(bitmap.height * scale)];
+  [canvas.width, canvas.height] = [
+    Math.round(bitmap.width * scale),
+    Math.round(bitmap.height * scale),
+  ];
   canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.88));
 }

@@ -60,8 +60,14 @@ export function useReading(rows, { first: known, read, goal }) {
     else if (last < rows.length) move(rows[first + STEP]);
   });
   return {
-    ...refs, drawn: rows.slice(first, last), isBegin: first === 0 && known === 1, isEnd: last === rows.length, away,
-    busy, jump, earlier: () => (held.current && leave(), earlier()),
+    ...refs,
+    drawn: rows.slice(first, last),
+    isBegin: first === 0 && known === 1,
+    isEnd: last === rows.length,
+    away,
+    busy,
+    jump,
+    earlier: () => (held.current && leave(), earlier()),
   };
 }
 
@@ -136,9 +142,12 @@ function indexOf(rows, seq) {
 /** Says when the first or the last drawn row comes near. */
 function useEdges({ box, top, bottom }, changes, reached) {
   useEffect(() => {
-    const near = new IntersectionObserver((entries) => {
-      for (const entry of entries) if (entry.isIntersecting) reached(entry.target);
-    }, { root: box.current, rootMargin: `${AHEAD}px 0px` });
+    const near = new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) if (entry.isIntersecting) reached(entry.target);
+      },
+      { root: box.current, rootMargin: `${AHEAD}px 0px` },
+    );
     for (const mark of [top.current, bottom.current]) if (mark) near.observe(mark);
     return () => near.disconnect();
   }, changes);
@@ -151,8 +160,9 @@ function toEnd(box) {
 /** The first row in sight, and where it is. */
 function placeOf({ box, inner }) {
   const edge = box.current.getBoundingClientRect().top;
-  const row = [...inner.current.querySelectorAll(":scope > .item")].find((one) =>
-    one.getBoundingClientRect().bottom > edge);
+  const row = [...inner.current.querySelectorAll(":scope > .item")].find(
+    (one) => one.getBoundingClientRect().bottom > edge,
+  );
   return row && { row, top: row.getBoundingClientRect().top };
 }
 

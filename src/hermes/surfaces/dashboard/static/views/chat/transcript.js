@@ -39,10 +39,9 @@ export function reduce(state, events) {
 }
 
 function apply(state, event) {
-  if (event.type === "feed.epoch_changed") return void Object.assign(state, fresh(state.session),
-    { epoch: event.epoch });
-  if (event.session_id !== undefined &&
-    event.session_id !== state.session) return undefined; // of a session that works for this one
+  if (event.type === "feed.epoch_changed")
+    return void Object.assign(state, fresh(state.session), { epoch: event.epoch });
+  if (event.session_id !== undefined && event.session_id !== state.session) return undefined; // of a session that works for this one
   if (event.seq !== undefined) {
     if (event.epoch === state.epoch && event.seq <= state.head) return undefined;
     [state.epoch, state.head] = [event.epoch, event.seq];
@@ -61,8 +60,13 @@ const HANDLERS = {
   },
   "feed.truncated": (state, event) => {
     const rows = event.last - event.first + 1;
-    note(state, { ...event, seq: event.first }, "warn", "warn",
-      `${rows} ${rows === 1 ? "row is" : "rows are"} gone for good here.`);
+    note(
+      state,
+      { ...event, seq: event.first },
+      "warn",
+      "warn",
+      `${rows} ${rows === 1 ? "row is" : "rows are"} gone for good here.`,
+    );
     state.head = Math.max(state.head, event.last);
   },
   "feed.partial": (state, event) => {
@@ -72,7 +76,9 @@ const HANDLERS = {
     state.live = text || reasoning ? live : null;
     state.items = state.items.map((item) => {
       const output = event.tools?.[item.call] ?? "";
-      return item.kind === "tool" && !item.ended && item.output !== output ? { ...item, output } : item;
+      return item.kind === "tool" && !item.ended && item.output !== output
+        ? { ...item, output }
+        : item;
     });
   },
   "feed.deleted": (state) => {
@@ -82,7 +88,8 @@ const HANDLERS = {
   "session.created": (state, event) => {
     const { cwd = "", surface = "", kind = "root", parent = "" } = event;
     Object.assign(state, { cwd, surface, kind, parent });
-    if (kind === "branch") note(state, event, "info", "branch", "This is a branch of another session.", "", parent);
+    if (kind === "branch")
+      note(state, event, "info", "branch", "This is a branch of another session.", "", parent);
   },
   "session.titled": (state, event) => {
     state.title = event.title;
@@ -92,30 +99,68 @@ const HANDLERS = {
     const { before = 0, after = 0 } = event;
     state.context = after || state.context;
     const sizes = `about ${before.toLocaleString()} tokens became ${after.toLocaleString()}`;
-    note(state, event, "info", "info", `${shortened(event, "so its middle was summarized")}: ${sizes}.`, event.summary);
+    note(
+      state,
+      event,
+      "info",
+      "info",
+      `${shortened(event, "so its middle was summarized")}: ${sizes}.`,
+      event.summary,
+    );
   },
   "session.compaction_failed": (state, event) => {
     const why = event.detail.trim().replace(/\.$/, "");
-    note(state, event, "warn", "warn",
-      `The conversation could not be shortened: ${why}. Nothing was removed; Hermes will try again later.`);
+    note(
+      state,
+      event,
+      "warn",
+      "warn",
+      `The conversation could not be shortened: ${why}. Nothing was removed; Hermes will try again later.`,
+    );
   },
   "session.trimmed": (state, event) => {
-    const what = event.call_ids.length ? plural(event.call_ids.length, "old result") : "old pictures";
+    const what = event.call_ids.length
+      ? plural(event.call_ids.length, "old result")
+      : "old pictures";
     note(state, event, "info", "info", `${shortened(event, `so it no longer sees ${what}`)}.`);
   },
   "session.imported": (state, event) => {
-    note(state, event, "info", "download", `Everything above was imported (${plural(event.rows, "row")}).`);
+    note(
+      state,
+      event,
+      "info",
+      "download",
+      `Everything above was imported (${plural(event.rows, "row")}).`,
+    );
   },
   "session.recovered": (state, event) => {
-    note(state, event, "warn", "warn", `A damaged database was rebuilt: ${plural(event.kept,
-      "row")} kept, ${event.lost} known to be lost.`, event.file);
+    note(
+      state,
+      event,
+      "warn",
+      "warn",
+      `A damaged database was rebuilt: ${plural(
+        event.kept,
+        "row",
+      )} kept, ${event.lost} known to be lost.`,
+      event.file,
+    );
   },
   "session.undone": (state, event) => {
     const taken = new Set(event.turns);
     change(state, (item) => taken.has(item.turn) && !item.undone, { undone: event.seq });
     state.redoable = event.seq;
-    note(state, event, "info", "undo", `${plural(taken.size || 1, "turn")} taken back${event.restored ?
-      `, and ${plural(event.restored, "file")} with ${taken.size > 1 ? "them" : "it"}` : ""}.`);
+    note(
+      state,
+      event,
+      "info",
+      "undo",
+      `${plural(taken.size || 1, "turn")} taken back${
+        event.restored
+          ? `, and ${plural(event.restored, "file")} with ${taken.size > 1 ? "them" : "it"}`
+          : ""
+      }.`,
+    );
   },
   "session.redone": (state, event) => {
     change(state, (item) => item.undone === event.undone, { undone: 0 });
@@ -125,10 +170,26 @@ const HANDLERS = {
   "agent.message.user": (state, event) => {
     state.redoable = 0;
     const { text, images = NONE, delivery = "queue", origin = "user", seq, ts } = event;
-    push(state, { kind: "user", key: `r${seq}`, seq, ts, text, images, delivery, origin, taken: false, turn: "" });
+    push(state, {
+      kind: "user",
+      key: `r${seq}`,
+      seq,
+      ts,
+      text,
+      images,
+      delivery,
+      origin,
+      taken: false,
+      turn: "",
+    });
   },
   "agent.turn.started": (state, event) => {
-    Object.assign(state, { turn: event.turn_id ?? `seq ${event.seq}`, since: event.ts, live: null, stopping: false });
+    Object.assign(state, {
+      turn: event.turn_id ?? `seq ${event.seq}`,
+      since: event.ts,
+      live: null,
+      stopping: false,
+    });
     take(state, event.inputs);
   },
   "agent.turn.steered": (state, event) => take(state, event.inputs),
@@ -142,9 +203,18 @@ const HANDLERS = {
       const waits = reason === "crashed" && status === "waiting" && planned;
       replace(state, at, waits ? { orphan: true } : { status: "unknown", ended: ts });
     }
-    push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ?
-      ts - state.since : 0, turn: event.turn_id ?? "", acted: state.items.slice(begun).some((item) =>
-        item.kind === "tool") });
+    push(state, {
+      kind: "end",
+      key: `r${seq}`,
+      seq,
+      ts,
+      reason,
+      detail,
+      usage,
+      seconds: state.since ? ts - state.since : 0,
+      turn: event.turn_id ?? "",
+      acted: state.items.slice(begun).some((item) => item.kind === "tool"),
+    });
     Object.assign(state, { turn: "", since: 0, live: null, stopping: false });
   },
   "agent.interrupt.requested": (state) => {
@@ -156,23 +226,54 @@ const HANDLERS = {
     state.live = { ...(state.live ?? nothing(event.turn_id)), tool: event.name };
   },
   "agent.message.assistant": (state, event) => {
-    const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts,
-      turn_id: turn = "" } = event;
+    const {
+      text = "",
+      reasoning = "",
+      finish = "stop",
+      model = "",
+      provider = "",
+      usage = null,
+      seq,
+      ts,
+      turn_id: turn = "",
+    } = event;
     state.live = null;
     const answers = provider === "codex" ? `codex ${model}`.trim() : model; // an engine that is not ours is named
     state.model = answers || state.model;
     spend(state, usage);
     state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
-    if (text || reasoning || !event.tool_calls?.length) push(state,
-      { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model: answers, provider, usage, turn });
-    for (const call of event.tool_calls ?? []) push(state, { ...toolItem(event, call.id, call.name, call.arguments),
-      planned: true });
+    if (text || reasoning || !event.tool_calls?.length)
+      push(state, {
+        kind: "assistant",
+        key: `r${seq}`,
+        seq,
+        ts,
+        text,
+        reasoning,
+        finish,
+        model: answers,
+        provider,
+        usage,
+        turn,
+      });
+    for (const call of event.tool_calls ?? [])
+      push(state, { ...toolItem(event, call.id, call.name, call.arguments), planned: true });
   },
   "agent.tool.started": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0) push(state, { ...toolItem(event, event.call_id, event.name, event.arguments), status: "running",
-      started: event.ts });
-    else replace(state, at, { status: "running", started: event.ts, name: event.name, arguments: event.arguments });
+    if (at < 0)
+      push(state, {
+        ...toolItem(event, event.call_id, event.name, event.arguments),
+        status: "running",
+        started: event.ts,
+      });
+    else
+      replace(state, at, {
+        status: "running",
+        started: event.ts,
+        name: event.name,
+        arguments: event.arguments,
+      });
   },
   "agent.tool.progress": (state, event) => {
     const at = findCall(state, event.call_id);
@@ -184,74 +285,154 @@ const HANDLERS = {
     let at = findCall(state, event.call_id);
     if (at < 0) at = push(state, toolItem(event, event.call_id, event.name, ""));
     const { text = "", ok = true, images = NONE, seq, ts } = event;
-    replace(state, at, { status: ok ? "done" : "failed", text, images, result: seq, ended: ts, output: "" });
+    replace(state, at, {
+      status: ok ? "done" : "failed",
+      text,
+      images,
+      result: seq,
+      ended: ts,
+      output: "",
+    });
   },
-  "agent.approval.requested": (state, event) => ask(state, event, { approval: { ...event, answer: "" } }),
+  "agent.approval.requested": (state, event) =>
+    ask(state, event, { approval: { ...event, answer: "" } }),
   "agent.approval.answered": (state, event) => {
     const at = findCall(state, event.call_id);
     if (at < 0 || !state.items[at].approval || state.items[at].approval.answer) return; // the first one counts
     const allowed = event.answer !== "deny";
-    replace(state, at, { status: allowed ? "running" : "planned",
-      approval: { ...state.items[at].approval, answer: event.answer, by: event.by,
-        reason: event.reason ?? "" }, started: event.ts });
+    replace(state, at, {
+      status: allowed ? "running" : "planned",
+      approval: {
+        ...state.items[at].approval,
+        answer: event.answer,
+        by: event.by,
+        reason: event.reason ?? "",
+      },
+      started: event.ts,
+    });
   },
-  "agent.question.asked": (state, event) => ask(state, event, { question: { ...event, answered: false } }),
+  "agent.question.asked": (state, event) =>
+    ask(state, event, { question: { ...event, answered: false } }),
   "agent.question.answered": (state, event) => {
     const at = findCall(state, event.call_id);
     if (at < 0 || !state.items[at].question || state.items[at].question.answered) return;
-    replace(state, at, { status: "running", question: { ...state.items[at].question, answered: true, reply: event.text,
-      by: event.by } });
+    replace(state, at, {
+      status: "running",
+      question: { ...state.items[at].question, answered: true, reply: event.text, by: event.by },
+    });
   },
   "agent.model.retried": (state, event) => {
     state.live = null;
-    note(state, event, "warn", "retry", `The model did not answer (${event.reason}). It is asked again${event.model ?
-      `: ${event.model}` : ""}.`, event.detail);
+    note(
+      state,
+      event,
+      "warn",
+      "retry",
+      `The model did not answer (${event.reason}). It is asked again${
+        event.model ? `: ${event.model}` : ""
+      }.`,
+      event.detail,
+    );
   },
   "agent.picture.reduced": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.picture.withheld": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.reply.rejected": (state, event) => {
     state.live = null;
-    note(state, event, "warn", "warn", `A reply could not be used (${event.reason.replaceAll("_", " ")}).`,
-      event.detail);
+    note(
+      state,
+      event,
+      "warn",
+      "warn",
+      `A reply could not be used (${event.reason.replaceAll("_", " ")}).`,
+      event.detail,
+    );
   },
   "agent.auxiliary.called": (state, event) => spend(state, event.usage),
   "agent.learning.proposed": (state, event) => {
-    note(state, event, "accent", "learning", `Hermes would like to keep something: ${event.title}`, event.diff, "",
-      "learning");
+    note(
+      state,
+      event,
+      "accent",
+      "learning",
+      `Hermes would like to keep something: ${event.title}`,
+      event.diff,
+      "",
+      "learning",
+    );
   },
   "agent.learning.changed": (state, event) => {
     note(state, event, "accent", "learning", `Learned: ${event.title}`, "", "", "learning");
   },
   "agent.learning.reviewed": (state, event) => {
-    if (event.failure) note(state, event, "warn", "learning", "Looking back did not work. Nothing was changed.",
-      event.failure);
-    else if (event.summary) note(state, event, "accent", "learning", event.summary, "", "", "learning");
+    if (event.failure)
+      note(
+        state,
+        event,
+        "warn",
+        "learning",
+        "Looking back did not work. Nothing was changed.",
+        event.failure,
+      );
+    else if (event.summary)
+      note(state, event, "accent", "learning", event.summary, "", "", "learning");
   },
 };
 
 /** Why the model sees less than was said: by itself in a turn, else because somebody asked for it. */
 function shortened(event, how) {
-  return event.turn_id ? `The conversation got too long for the model, ${how}` :
-    `The conversation was shortened for the model, ${how}`;
+  return event.turn_id
+    ? `The conversation got too long for the model, ${how}`
+    : `The conversation was shortened for the model, ${how}`;
 }
 
 function toolItem(event, call, name, text) {
   const { seq, ts, turn_id: turn = "" } = event;
   return {
-    kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "",
-      text: "", images: NONE,
-    result: 0, started: 0, ended: 0, approval: null, question: null, turn, planned: false, orphan: false,
+    kind: "tool",
+    key: `c${seq} ${call}`,
+    seq,
+    ts,
+    call,
+    name,
+    arguments: text,
+    status: "planned",
+    output: "",
+    text: "",
+    images: NONE,
+    result: 0,
+    started: 0,
+    ended: 0,
+    approval: null,
+    question: null,
+    turn,
+    planned: false,
+    orphan: false,
   };
 }
 
 function note(state, event, tone, icon, text, detail = "", link = "", place = "") {
-  push(state, { kind: "note", key: `r${event.seq}`, seq: event.seq, ts: event.ts, tone, icon, text, detail, link,
-    place, turn: event.turn_id ?? "" });
+  push(state, {
+    kind: "note",
+    key: `r${event.seq}`,
+    seq: event.seq,
+    ts: event.ts,
+    tone,
+    icon,
+    text,
+    detail,
+    link,
+    place,
+    turn: event.turn_id ?? "",
+  });
 }
 
 function ask(state, event, more) {
   let at = findCall(state, event.call_id);
-  if (at < 0) at = push(state, toolItem(event, event.call_id, event.name ?? "ask_user", event.arguments ?? ""));
+  if (at < 0)
+    at = push(
+      state,
+      toolItem(event, event.call_id, event.name ?? "ask_user", event.arguments ?? ""),
+    );
   replace(state, at, { status: "waiting", orphan: false, ...more });
 }
 
@@ -272,7 +453,8 @@ function take(state, inputs = []) {
   const heard = [];
   const others = [];
   for (const item of state.items.splice(behindEnd(state, Math.min(...inputs)))) {
-    if (item.kind === "user" && wanted.has(item.seq)) heard.push({ ...item, taken: true, turn: state.turn });
+    if (item.kind === "user" && wanted.has(item.seq))
+      heard.push({ ...item, taken: true, turn: state.turn });
     else others.push(item);
   }
   state.items.push(...others, ...heard);
@@ -316,15 +498,20 @@ const BLOCK = /\n\n<(attached path|skill name)="([^\n]*)">\n([\s\S]*?)\n<\/(?:at
 
 /** What a person typed, and what went along with it. */
 export function typed(text) {
-  const along = [...text.matchAll(BLOCK)].map(([, head, name, content]) => ({ kind: head.split(" ")[0], name,
-    content }));
+  const along = [...text.matchAll(BLOCK)].map(([, head, name, content]) => ({
+    kind: head.split(" ")[0],
+    name,
+    content,
+  }));
   return { text: text.replace(BLOCK, ""), along };
 }
 
 /** How many of the last turns a branch leaves out, so that it ends before a person's words. */
 export function turnsSince(state, item) {
   if (!item.taken || item.turn === state.turn) return 0; // what runs or waits is not taken along anyway
-  const ended = state.items.filter((one) => one.kind === "end" && !one.undone).map((one) => one.turn);
+  const ended = state.items
+    .filter((one) => one.kind === "end" && !one.undone)
+    .map((one) => one.turn);
   return ended.length - ended.indexOf(item.turn);
 }
 
@@ -332,11 +519,15 @@ export function turnsSince(state, item) {
 export function openQuestion(state, elsewhere) {
   const own = openAsks(state).find((item) => item.question && !item.question.answered);
   if (own) return { session: state.session, call: own.call, text: own.question.text };
-  const other = elsewhere.find((one) => one.kind === "question" && one.root_session_id === state.session);
+  const other = elsewhere.find(
+    (one) => one.kind === "question" && one.root_session_id === state.session,
+  );
   return other ? { session: other.session_id, call: other.call_id, text: other.text } : null;
 }
 
 /** The calls that wait for a person here. */
 export function openAsks(state) {
-  return state.items.filter((item) => item.kind === "tool" && item.status === "waiting" && !item.undone);
+  return state.items.filter(
+    (item) => item.kind === "tool" && item.status === "waiting" && !item.undone,
+  );
 }

@@ -11,13 +11,19 @@ import { Chips } from "../inputs.js";
 import { Loaded, useLoaded } from "../loading.js";
 import { Whose } from "./whose.js";
 
-const UNDER = [["skills", "Skills"], ["memories", "Memory"]];
+const UNDER = [
+  ["skills", "Skills"],
+  ["memories", "Memory"],
+];
 const MOST = 200; // changes that are shown
 
 export function History() {
   const [under, setUnder] = useState("skills");
   const [open, setOpen] = useState("");
-  const history = useLoaded(() => api.get("/api/learning/history", { under, limit: MOST }), [under]);
+  const history = useLoaded(
+    () => api.get("/api/learning/history", { under, limit: MOST }),
+    [under],
+  );
   const entries = history.value?.entries ?? [];
   const takeBack = (entry, whole) => revert(entry, under, whole, history.again);
   useHistoryKeys({ entries, open, setOpen, takeBack });
@@ -39,9 +45,10 @@ export function History() {
     <div class="stack">
       <${Chips} label="Of what" choices=${UNDER} value=${under} onPick=${pick} />
       <${Loaded} of=${history}>
-        ${({ missing }) => (missing || !entries.length
-          ? html`<${Nothing} missing=${missing} under=${under} />`
-          : html`<ol class="plain history">${entries.map(entry)}</ol>`)}
+        ${({ missing }) =>
+          missing || !entries.length
+            ? html`<${Nothing} missing=${missing} under=${under} />`
+            : html`<ol class="plain history">${entries.map(entry)}</ol>`}
       <//>
     </div>
   `;
@@ -63,7 +70,8 @@ function Nothing({ missing, under }) {
 function useHistoryKeys({ entries, open, setOpen, takeBack }) {
   const group = "History";
   const at = entries.findIndex((one) => one.hash === open);
-  const move = (step) => () => setOpen(entries[Math.min(Math.max(at + step, 0), entries.length - 1)]?.hash ?? "");
+  const move = (step) => () =>
+    setOpen(entries[Math.min(Math.max(at + step, 0), entries.length - 1)]?.hash ?? "");
   const undo = () => (at >= 0 && may("approve") ? void takeBack(entries[at], false) : false);
   useKeys([
     { keys: "j", label: "Next change", group, run: move(1) },
@@ -82,12 +90,15 @@ function Entry({ one, under, open, onToggle, takeBack }) {
         <span class="spring" />
         <span class="muted small"><${Whose} origin=${one.origin} /> · <${Time} at=${one.when} /></span>
       </div>
-      ${open && html`
+      ${
+        open &&
+        html`
         <div id=${id} class="stack tight">
           <${Change} hash=${one.hash} under=${under} />
           ${may("approve") && html`<${WaysBack} takeBack=${(whole) => takeBack(one, whole)} />`}
         </div>
-      `}
+      `
+      }
     </li>
   `;
 }
@@ -108,9 +119,10 @@ function Change({ hash, under }) {
   }, [hash, under]);
   return html`
     <${Loaded} of=${change}>
-      ${(diff) => (diff
-        ? html`<${Diff} text=${diff} label="What it did" />`
-        : html`<p class="muted">It changed nothing that can be shown.</p>`)}
+      ${(diff) =>
+        diff
+          ? html`<${Diff} text=${diff} label="What it did" />`
+          : html`<p class="muted">It changed nothing that can be shown.</p>`}
     <//>
   `;
 }
@@ -120,18 +132,22 @@ async function revert(entry, under, whole, again) {
   const question = whole
     ? {
         title: "Go back to here?",
-        text: `Everything under ${under} becomes as it was after “${entry.title}”. `
-          + "Later changes are undone, and stay in the history.",
+        text:
+          `Everything under ${under} becomes as it was after “${entry.title}”. ` +
+          "Later changes are undone, and stay in the history.",
         action: "Go back",
       }
     : {
         title: "Take this change back?",
-        text: `“${entry.title}” is undone; what came later stays. `
-          + "That is a change of its own, which can be taken back too.",
+        text:
+          `“${entry.title}” is undone; what came later stays. ` +
+          "That is a change of its own, which can be taken back too.",
         action: "Take it back",
       };
   if (!(await confirm(question))) return;
-  const answer = await trying(() => api.post("/api/learning/revert", { change: entry.hash, under, whole }));
+  const answer = await trying(() =>
+    api.post("/api/learning/revert", { change: entry.hash, under, whole }),
+  );
   if (answer) toast(`Done: ${plural(answer.files.length, "file")} changed.`, "good");
   again();
 }

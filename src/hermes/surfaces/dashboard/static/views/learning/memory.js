@@ -32,16 +32,21 @@ export function Memory() {
 }
 
 function Flagged({ notes }) {
-  return notes.length > 0 && html`
+  return (
+    notes.length > 0 &&
+    html`
     <div class="card warned" role="alert">
       <h2><${Icon} name="warn" /> ${plural(notes.length, "note")} kept out of the prompt</h2>
       <ul class="plain">
-        ${notes.map((one, index) => html`
+        ${notes.map(
+          (one, index) => html`
           <li key=${index}><q>${one.note ?? one.text}</q> <span class="muted">${one.why}</span></li>
-        `)}
+        `,
+        )}
       </ul>
     </div>
-  `;
+  `
+  );
 }
 
 function File({ file, put }) {
@@ -67,9 +72,11 @@ function File({ file, put }) {
         </div>
         <${Fill} file=${file} />
       </header>
-      ${file.notes.length
-        ? html`<${Notes} notes=${file.notes} edit=${edit} />`
-        : html`<${Empty} icon="thought" title="Empty">Nothing is remembered here yet.<//>`}
+      ${
+        file.notes.length
+          ? html`<${Notes} notes=${file.notes} edit=${edit} />`
+          : html`<${Empty} icon="thought" title="Empty">Nothing is remembered here yet.<//>`
+      }
       ${may("admin") && html`<${NewNote} label=${`New note in ${file.name}`} edit=${edit} />`}
       ${error && html`<${FieldError} error=${error} />`}
     </section>
@@ -106,7 +113,12 @@ function Notes({ notes, edit }) {
 
 function NoteActions({ number, text, edit }) {
   const replace = async () => {
-    const answer = await ask({ title: "Change the note", label: "Note", value: text, action: "Save" });
+    const answer = await ask({
+      title: "Change the note",
+      label: "Note",
+      value: text,
+      action: "Save",
+    });
     const next = answer?.trim();
     if (next && next !== text) await edit({ action: "replace", old: text, text: next });
   };

@@ -29,13 +29,21 @@ function Decisions({ all, again }) {
     if (answer) tell(answer.proposals[0], again);
     again();
   };
-  useEffect(() => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [current?.id]);
+  useEffect(
+    () => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }),
+    [current?.id],
+  );
   const group = "Proposals";
   const decideCurrent = (decision) => () => (current ? void decide(current, decision) : false);
   useKeys([
     { keys: "Alt+a", label: "Approve the proposal", group, run: decideCurrent("approve") },
     { keys: "Alt+r", label: "Reject the proposal", group, run: decideCurrent("reject") },
-    { keys: "j", label: "Next proposal", group, run: () => setAt(Math.min(at + 1, pending.length - 1)) },
+    {
+      keys: "j",
+      label: "Next proposal",
+      group,
+      run: () => setAt(Math.min(at + 1, pending.length - 1)),
+    },
     { keys: "k", label: "Proposal before", group, run: () => setAt(Math.max(at - 1, 0)) },
   ]);
   const proposal = (one, index) => html`
@@ -70,13 +78,15 @@ function Decided({ list }) {
     <details class="fold">
       <summary>${list.length} decided earlier</summary>
       <ul class="plain lined card">
-        ${list.map((one) => html`
+        ${list.map(
+          (one) => html`
           <li key=${one.id} class="row decided">
             <${Tag} kind=${STATUS[one.status]}>${one.status}<//>
             <span class="grow">${titleOf(one.change)}</span>
             <${Time} at=${one.created} />
           </li>
-        `)}
+        `,
+        )}
       </ul>
     </details>
   `;
@@ -84,7 +94,8 @@ function Decided({ list }) {
 
 function Proposal({ one, current, busy, onFocus, decide }) {
   const id = `proposal-${one.id}`;
-  const label = one.change.type === "memory" ? "What would be remembered" : "What would change in the skill";
+  const label =
+    one.change.type === "memory" ? "What would be remembered" : "What would change in the skill";
   return html`
     <article
       class=${`card proposal ${current ? "current" : ""}`}
@@ -100,7 +111,9 @@ function Proposal({ one, current, busy, onFocus, decide }) {
       </header>
       ${one.why && html`<p>${one.why}</p>`}
       <${Diff} text=${one.diff} label=${label} />
-      ${may("approve") && html`
+      ${
+        may("approve") &&
+        html`
         <footer class="row">
           <${Button} kind="primary" icon="check" busy=${busy} onClick=${() => decide(one, "approve")}>
             Approve${current && html`<${Keys} of="Alt+a" />`}
@@ -109,27 +122,43 @@ function Proposal({ one, current, busy, onFocus, decide }) {
             Reject${current && html`<${Keys} of="Alt+r" />`}
           <//>
         </footer>
-      `}
+      `
+      }
     </article>
   `;
 }
 
 /** Says what came of it; an approved change can be taken back at once. */
 function tell(proposal, again) {
-  if (proposal.status === "rejected") return toast("Put aside for good. It is not proposed again.", "info");
+  if (proposal.status === "rejected")
+    return toast("Put aside for good. It is not proposed again.", "info");
   const under = proposal.change.type === "memory" ? "memories" : "skills";
   const back = async () => {
-    if (await trying(() => api.post("/api/learning/revert", { change: proposal.hash, under }), "Taken back.")) again();
+    if (
+      await trying(
+        () => api.post("/api/learning/revert", { change: proposal.hash, under }),
+        "Taken back.",
+      )
+    )
+      again();
   };
-  return toast("Approved. The change is made.", "good", proposal.hash ? { label: "Take back", run: back } : null);
+  return toast(
+    "Approved. The change is made.",
+    "good",
+    proposal.hash ? { label: "Take back", run: back } : null,
+  );
 }
 
 function titleOf(change) {
   if (change.type === "memory") {
-    const edits = change.edits.map((edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`);
+    const edits = change.edits.map(
+      (edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`,
+    );
     return `Memory: ${[...new Set(edits)].join(", ")}`;
   }
   if (change.retire) return `Skill ${change.name}: retire it`;
-  const isNew = change.files.some((file) => file.path === "SKILL.md" && (file.before ?? null) === null);
+  const isNew = change.files.some(
+    (file) => file.path === "SKILL.md" && (file.before ?? null) === null,
+  );
   return `Skill ${change.name}: ${isNew ? "a new one" : "a change"}`;
 }

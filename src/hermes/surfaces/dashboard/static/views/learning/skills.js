@@ -25,7 +25,8 @@ export function Skills({ open }) {
     const answer = await trying(() => api.patch(addressOf(skill.name), body));
     if (answer) skills.put(answer);
   };
-  const isWanted = (one) => `${one.name} ${one.description}`.toLowerCase().includes(words.toLowerCase());
+  const isWanted = (one) =>
+    `${one.name} ${one.description}`.toLowerCase().includes(words.toLowerCase());
   return html`
     <div class="stack">
       <${SearchBox} label="Search the skills" value=${words} onInput=${setWords} />
@@ -38,7 +39,8 @@ export function Skills({ open }) {
 }
 
 function SkillList({ list, change }) {
-  if (!list.length) return html`<${Empty} icon="learning" title="No skill">Nothing fits what you typed.<//>`;
+  if (!list.length)
+    return html`<${Empty} icon="learning" title="No skill">Nothing fits what you typed.<//>`;
   return html`
     <ul class="plain skill-list">
       ${list.map((one) => html`<${Skill} key=${one.name} one=${one} change=${change} />`)}
@@ -51,7 +53,9 @@ function Skill({ one, change }) {
   const uses = [
     one.views && `read ${plural(one.views, "time")}`,
     one.commands && `called ${plural(one.commands, "time")}`,
-  ].filter(Boolean).join(", ");
+  ]
+    .filter(Boolean)
+    .join(", ");
   return html`
     <li class="card skill" data-skill=${one.name}>
       <div class="grow">

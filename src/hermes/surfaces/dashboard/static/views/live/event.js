@@ -5,8 +5,28 @@ import { absolute, clock } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 
-const ENVELOPE = new Set(["type", "ts", "src", "session_id", "root_session_id", "turn_id", "epoch", "seq"]);
-const TELLING = ["text", "summary", "message", "title", "preview", "command", "reason", "detail", "name", "answer"];
+const ENVELOPE = new Set([
+  "type",
+  "ts",
+  "src",
+  "session_id",
+  "root_session_id",
+  "turn_id",
+  "epoch",
+  "seq",
+]);
+const TELLING = [
+  "text",
+  "summary",
+  "message",
+  "title",
+  "preview",
+  "command",
+  "reason",
+  "detail",
+  "name",
+  "answer",
+];
 const COLOURS = {
   agent: "accent",
   session: "blue",
@@ -22,7 +42,9 @@ function previewOf(kept) {
   if (kept.preview === undefined) {
     const { event } = kept;
     const name = typeof event.name === "string" && event.name ? `${event.name}  ` : "";
-    const telling = TELLING.find((field) => field !== "name" && typeof event[field] === "string" && event[field]);
+    const telling = TELLING.find(
+      (field) => field !== "name" && typeof event[field] === "string" && event[field],
+    );
     kept.preview = (name + (telling ? event[telling] : rest(event))).slice(0, 240);
   }
   return kept.preview;
@@ -30,7 +52,9 @@ function previewOf(kept) {
 
 function rest(event) {
   return Object.entries(event)
-    .filter(([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "")
+    .filter(
+      ([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "",
+    )
     .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join("  ");
 }

@@ -37,7 +37,8 @@ export class Ring {
     let gone = Math.max(this.events.length - this.most, 0);
     let size = this.#size;
     for (let index = 0; index < gone; index++) size -= this.events[index].size;
-    while (size > this.mostSize * 0.8 && gone < this.events.length - 1) size -= this.events[gone++].size;
+    while (size > this.mostSize * 0.8 && gone < this.events.length - 1)
+      size -= this.events[gone++].size;
     this.events = this.events.slice(gone); // a new list: a paused view keeps the one it has
     this.evicted += gone;
     this.#size = size;
@@ -56,7 +57,9 @@ function lightened(value, kept, depth) {
   if (depth > 6 || kept.size > 20 * LONGEST) return "… (not kept)";
   kept.size += 50;
   if (Array.isArray(value)) return value.map((one) => lightened(one, kept, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, lightened(one, kept, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, lightened(one, kept, depth + 1)]),
+  );
 }
 
 /** How often each topic came, and how often lately. */
@@ -78,7 +81,12 @@ export class Counters {
   rows(now) {
     this.#turn(Math.floor(now / 1000));
     return [...this.topics]
-      .map(([topic, one]) => ({ topic, count: one.count, rate: rateOf(one), slots: this.#ordered(one) }))
+      .map(([topic, one]) => ({
+        topic,
+        count: one.count,
+        rate: rateOf(one),
+        slots: this.#ordered(one),
+      }))
       .sort((a, b) => b.rate - a.rate || b.count - a.count);
   }
 
@@ -98,7 +106,10 @@ export class Counters {
   }
 
   #ordered(one) {
-    return Array.from({ length: SECONDS }, (_, index) => one.slots[(this.#second + 1 + index) % SECONDS]);
+    return Array.from(
+      { length: SECONDS },
+      (_, index) => one.slots[(this.#second + 1 + index) % SECONDS],
+    );
   }
 
   /** Time went on: the seconds since then are empty. */

@@ -99,9 +99,11 @@ function Publishers({ ingest }) {
     <section>
       <h3>Publishers</h3>
       <p class="muted small">Other processes that send their events here.</p>
-      ${publishers.length
-        ? html`<ul class="plain">${publishers.map(publisher)}</ul>`
-        : html`<p>None right now.</p>`}
+      ${
+        publishers.length
+          ? html`<ul class="plain">${publishers.map(publisher)}</ul>`
+          : html`<p>None right now.</p>`
+      }
       <${Numbers} of=${numbers} />
     </section>
   `;
@@ -142,12 +144,14 @@ function BusCounts({ bus }) {
 function Numbers({ of }) {
   return html`
     <dl class="counts">
-      ${of.map(([label, value, kind]) => html`
+      ${of.map(
+        ([label, value, kind]) => html`
         <div key=${label} class=${value && kind ? kind : ""}>
           <dt>${label}</dt>
           <dd title=${String(value)}>${count(value)}</dd>
         </div>
-      `)}
+      `,
+      )}
     </dl>
   `;
 }
@@ -158,7 +162,8 @@ function Subscriptions({ list }) {
       <table class="numbers">
         <${Columns} titles=${SUBSCRIPTION_COLUMNS} />
         <tbody>
-          ${list.map((one, index) => html`
+          ${list.map(
+            (one, index) => html`
             <tr key=${index}>
               <td class="mono" title=${one.callback}>${one.pattern}</td>
               <td>${one.owner ?? "Hermes"}</td>
@@ -167,7 +172,8 @@ function Subscriptions({ list }) {
               <td>${one.dropped}</td>
               <td>${one.slowest ? duration(one.slowest) : ""}</td>
             </tr>
-          `)}
+          `,
+          )}
         </tbody>
       </table>
     </div>

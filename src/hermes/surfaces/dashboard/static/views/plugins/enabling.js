@@ -17,7 +17,10 @@ export function Enabling({ name, onClose }) {
   const enable = async () => {
     setState({ busy: true, error: null });
     try {
-      const answer = await api.put(`/api/plugins/${name}`, { enabled: true, hash: content.value.plugin.hash });
+      const answer = await api.put(`/api/plugins/${name}`, {
+        enabled: true,
+        hash: content.value.plugin.hash,
+      });
       await refreshPlugins(answer);
       const found = answer.plugins.find((one) => one.name === name);
       if (found?.state === "enabled") toast(`${labelOf(found)} is enabled.`, "good");
@@ -63,8 +66,8 @@ export function Enabling({ name, onClose }) {
 
 function Warning({ plugin }) {
   const reach = plugin.api
-    ? "Its Python code runs as you, inside the dashboard: "
-      + "it can do whatever you can, see every event, and read every session."
+    ? "Its Python code runs as you, inside the dashboard: " +
+      "it can do whatever you can, see every event, and read every session."
     : "Its page runs in this browser as you: it can do whatever this page can.";
   return html`
     <p class="row top">
@@ -96,6 +99,7 @@ function File({ file, open }) {
 }
 
 function Text({ file: { path, text } }) {
-  if (text !== null) return html`<${Code} name=${path} language=${languageOfFile(path)} text=${text} />`;
+  if (text !== null)
+    return html`<${Code} name=${path} language=${languageOfFile(path)} text=${text} />`;
   return html`<p class="muted">Not text, or too long to be shown here. Its bytes are part of the hash.</p>`;
 }

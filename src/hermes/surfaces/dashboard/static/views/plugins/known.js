@@ -1,5 +1,5 @@
 // The plugins the page knows of, for the view and for the tabs in the navigation.
-import { Latest, api } from "../../app/api.js";
+import { api, Latest } from "../../app/api.js";
 import { Store } from "../../app/ui.js";
 
 /** {list, error}; `list` is null until it was asked for. */

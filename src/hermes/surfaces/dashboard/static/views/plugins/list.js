@@ -30,9 +30,12 @@ export function PluginList({ known }) {
 }
 
 function Widgets({ plugins }) {
-  return plugins.length > 0 && html`
+  return (
+    plugins.length > 0 &&
+    html`
     <section aria-label="Widgets" class="widgets">
-      ${plugins.map((one) => html`
+      ${plugins.map(
+        (one) => html`
         <article key=${one.name} class="card widget">
           <header class="row">
             <${PluginIcon} plugin=${one} />
@@ -40,9 +43,11 @@ function Widgets({ plugins }) {
           </header>
           <${Mounted} plugin=${one} kind="widget" />
         </article>
-      `)}
+      `,
+      )}
     </section>
-  `;
+  `
+  );
 }
 
 function Found({ list, onEnable }) {

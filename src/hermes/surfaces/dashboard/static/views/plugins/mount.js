@@ -54,11 +54,18 @@ class Stage {
       const { entry } = this.plugin;
       const module = await import(fileOf(this.plugin, entry));
       if (this.#ended) return;
-      if (typeof module.default !== "function") throw new Error(`${entry} has no default export that is a function.`);
+      if (typeof module.default !== "function")
+        throw new Error(`${entry} has no default export that is a function.`);
       // An element of its own: what a plugin leaves behind goes with it, and the page never looks inside.
       this.#root = document.createElement("div");
       place.replaceChildren(this.#root);
-      const unmount = await module.default(this.#root, { api, events: this.#events(), html, ui, kind: this.kind });
+      const unmount = await module.default(this.#root, {
+        api,
+        events: this.#events(),
+        html,
+        ui,
+        kind: this.kind,
+      });
       this.#unmount = typeof unmount === "function" ? unmount : null;
       if (this.#ended) this.#leave();
     } catch (error) {

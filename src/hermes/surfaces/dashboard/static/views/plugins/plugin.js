@@ -30,14 +30,22 @@ export function Plugin({ one, onEnable }) {
       ${one.description && html`<p>${one.description}</p>`}
       <${Wants} one=${one} />
       ${one.error && html`<p class="field-error plugin-error" role="alert">${one.error}</p>`}
-      ${one.state === "changed" && html`
+      ${
+        one.state === "changed" &&
+        html`
         <p class="small">Its files are no longer what you enabled, so it does not run.</p>
-      `}
+      `
+      }
       ${one.hash && html`<p class="muted small mono" title=${one.hash}>sha256 ${one.hash.slice(0, 16)}…</p>`}
       <footer class="row wrap">
-        ${one.state === "enabled" && one.entry && one.tab && html`
+        ${
+          one.state === "enabled" &&
+          one.entry &&
+          one.tab &&
+          html`
           <a class="button primary" href=${linkTo("plugins", one.name)}>Open</a>
-        `}
+        `
+        }
         ${may("admin") && html`<${Switches} one=${one} onEnable=${onEnable} />`}
       </footer>
     </li>
@@ -55,37 +63,59 @@ function Switches({ one, onEnable }) {
   };
   const enable = () => put({ enabled: true, hash: one.hash }, `${labelOf(one)} is enabled.`);
   const tryAgain = () => put({ enabled: true, hash: one.hash });
-  const disable = () => put({ enabled: false }, `${labelOf(one)} is off. What it had started has ended.`);
+  const disable = () =>
+    put({ enabled: false }, `${labelOf(one)} is off. What it had started has ended.`);
   const { state, bundled } = one;
   const mustLook = !bundled && (state === "off" || state === "changed");
   return html`
-    ${bundled && state === "off" && html`
+    ${
+      bundled &&
+      state === "off" &&
+      html`
       <${Button} kind="primary" icon="check" busy=${busy} onClick=${enable}>Enable<//>
-    `}
-    ${mustLook && html`
+    `
+    }
+    ${
+      mustLook &&
+      html`
       <${Button} kind="primary" icon="eye" onClick=${onEnable}>
         ${state === "changed" ? "Look at it again" : "Look at it and enable"}
       <//>
-    `}
+    `
+    }
     ${state === "failed" && html`<${Button} icon="retry" busy=${busy} onClick=${tryAgain}>Try again<//>`}
-    ${["enabled", "failed", "changed"].includes(state) && html`
+    ${
+      ["enabled", "failed", "changed"].includes(state) &&
+      html`
       <${Button} icon="stop" busy=${busy} onClick=${disable}>Disable<//>
-    `}
+    `
+    }
   `;
 }
 
 /** What a plugin asks for, by its manifest. */
 function Wants({ one }) {
   const wants = [
-    one.api && ["tool", html`Runs Python in the dashboard and has routes of its own: <code>${one.api}</code>`],
-    one.entry && ["chat", html`Shows ${one.tab ? "a page" : "a widget"}: <code>${one.entry}</code>`],
+    one.api && [
+      "tool",
+      html`Runs Python in the dashboard and has routes of its own: <code>${one.api}</code>`,
+    ],
+    one.entry && [
+      "chat",
+      html`Shows ${one.tab ? "a page" : "a widget"}: <code>${one.entry}</code>`,
+    ],
     one.css && ["palette", html`Brings a style sheet: <code>${one.css}</code>`],
   ].filter(Boolean);
-  return wants.length > 0 && html`
+  return (
+    wants.length > 0 &&
+    html`
     <ul class="plain small wants">
-      ${wants.map(([icon, words]) => html`
+      ${wants.map(
+        ([icon, words]) => html`
         <li key=${icon} class="row"><${Icon} name=${icon} size=${16} /><span>${words}</span></li>
-      `)}
+      `,
+      )}
     </ul>
-  `;
+  `
+  );
 }

@@ -6,12 +6,23 @@ import { toast } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html, useEffect, useRef, useState } from "../../app/ui.js";
 import { Loaded, useLoaded } from "../loading.js";
-import { CATCH_UP } from "./words.js";
 import { Meaning, useMeaning } from "./preview.js";
+import { CATCH_UP } from "./words.js";
 
 const NEW = {
-  schedule: "", prompt: "", name: "", zone: "", deliver: "none", catch_up: "", jitter: "", timeout: "", budget: "",
-  tools: "", model: "", cwd: "", times: "",
+  schedule: "",
+  prompt: "",
+  name: "",
+  zone: "",
+  deliver: "none",
+  catch_up: "",
+  jitter: "",
+  timeout: "",
+  budget: "",
+  tools: "",
+  model: "",
+  cwd: "",
+  times: "",
 };
 const KINDS = [
   ["none", "Nowhere: it is kept in its session", ""],
@@ -25,7 +36,8 @@ export function JobForm({ id }) {
   const back = id ? pathTo("schedules", id) : "/schedules";
   const found = useLoaded(async () => {
     const [list, view] = await Promise.all([
-      api.get("/api/schedules"), id ? api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 1 }) : null,
+      api.get("/api/schedules"),
+      id ? api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 1 }) : null,
     ]);
     return { job: view?.job ?? null, zone: list.zone, folder: list.folder };
   }, [id]);
@@ -54,7 +66,9 @@ function Fields({ job, zone, folder, back }) {
     if (!Object.keys(wanted).length) return navigate(back);
     setBusy(true);
     try {
-      const made = await (job ? api.patch(`/api/schedules/${job.id}`, wanted) : api.post("/api/schedules", wanted));
+      const made = await (job
+        ? api.patch(`/api/schedules/${job.id}`, wanted)
+        : api.post("/api/schedules", wanted));
       toast(job ? `${made.name} is changed.` : `${made.name} is made.`, "good");
       navigate(pathTo("schedules", made.id), { replace: true });
     } catch (wrong) {
@@ -62,16 +76,28 @@ function Fields({ job, zone, folder, back }) {
       setBusy(false);
     }
   };
-  useKeys([{ keys: "Mod+Enter", label: "Save the job", group: "Schedules", typing: true,
-    run: () => form.current.requestSubmit() }]);
+  useKeys([
+    {
+      keys: "Mod+Enter",
+      label: "Save the job",
+      group: "Schedules",
+      typing: true,
+      run: () => form.current.requestSubmit(),
+    },
+  ]);
   const field = (name, label, more = {}) => html`<label class="field"><span>${label}</span>
     <input class="input" name=${name} value=${now[name]} onInput=${set(name)} autocomplete="off" ...${more} /></label>`;
   return html`<form class="stack job-form" ref=${form} onSubmit=${save}>
     <div class="card stack">
       <div class="job-columns">
         <div class="stack">
-          ${field("schedule", "When", { required: true, placeholder: "every weekday at 9", ref: first,
-            "aria-invalid": meaning?.problem ? "true" : undefined, "aria-describedby": "meaning" })}
+          ${field("schedule", "When", {
+            required: true,
+            placeholder: "every weekday at 9",
+            ref: first,
+            "aria-invalid": meaning?.problem ? "true" : undefined,
+            "aria-describedby": "meaning",
+          })}
           ${field("zone", "Time zone", { placeholder: zone, list: "zones" })}<${Zones} />
         </div>
         <div id="meaning"><${Meaning} meaning=${meaning} /></div>
@@ -91,8 +117,10 @@ function Fields({ job, zone, folder, back }) {
       ${field("times", "End after so many runs", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "no end" })}
       <label class="field"><span>Runs that were missed</span><select class="input" name="catch_up" value=${now.catch_up}
         onChange=${set("catch_up")}>${!job && html`<option value="">as in the settings</option>`}
-        ${Object.entries(CATCH_UP).map(([value, text]) => html`<option key=${value} value=${value}
-          selected=${value === now.catch_up}>${text}</option>`)}</select></label>
+        ${Object.entries(CATCH_UP).map(
+          ([value, text]) => html`<option key=${value} value=${value}
+          selected=${value === now.catch_up}>${text}</option>`,
+        )}</select></label>
       ${field("tools", "Only these toolsets", { placeholder: "such as files, web; the usual ones otherwise" })}
       ${field("model", "Model", { placeholder: "the usual one" })}
       ${field("cwd", "Folder it works in", { placeholder: folder })}
@@ -111,15 +139,24 @@ function Deliver({ value, onChange }) {
   const tell = (nextKind, nextPlace) => {
     setKind(nextKind);
     setPlace(nextPlace);
-    onChange(nextKind === "none" ? "none" : nextKind === "chat" ? nextPlace.trim() : `${nextKind}:${nextPlace.trim()}`);
+    onChange(
+      nextKind === "none"
+        ? "none"
+        : nextKind === "chat"
+          ? nextPlace.trim()
+          : `${nextKind}:${nextPlace.trim()}`,
+    );
   };
   const [, , example] = KINDS.find(([name]) => name === kind);
   return html`<fieldset class="deliver"><legend>Where the result goes</legend>
     <select class="input" aria-label="Kind of place" value=${kind} onChange=${(event) => tell(event.target.value, "")}>
       ${KINDS.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === kind}>${text}</option>`)}
     </select>
-    ${kind !== "none" && html`<input class="input" aria-label="Place" required placeholder=${example} value=${place}
-      onInput=${(event) => tell(kind, event.target.value)} />`}</fieldset>`;
+    ${
+      kind !== "none" &&
+      html`<input class="input" aria-label="Place" required placeholder=${example} value=${place}
+      onInput=${(event) => tell(kind, event.target.value)} />`
+    }</fieldset>`;
 }
 
 function Zones() {
@@ -155,6 +192,7 @@ function changes(was, now, zone) {
   if ("zone" in wanted) wanted.zone = wanted.zone.trim() || zone;
   if ("times" in wanted) wanted.times = Number(wanted.times) || 0;
   if ("jitter" in wanted) wanted.jitter = wanted.jitter.trim() || "0";
-  for (const name of ["name", "timeout", "cwd", "catch_up"]) if (!wanted[name]?.trim()) delete wanted[name];
+  for (const name of ["name", "timeout", "cwd", "catch_up"])
+    if (!wanted[name]?.trim()) delete wanted[name];
   return wanted;
 }

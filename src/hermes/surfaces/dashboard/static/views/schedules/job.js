@@ -10,18 +10,27 @@ import { Actions, keysOf } from "./actions.js";
 import { useFresh } from "./fresh.js";
 import { State, Watch } from "./list.js";
 import { Coming } from "./preview.js";
-import { CATCH_UP, KINDS, OUTCOMES, deliveryOf, onTheWall, placeOf, tookOf } from "./words.js";
+import { CATCH_UP, deliveryOf, KINDS, OUTCOMES, onTheWall, placeOf, tookOf } from "./words.js";
 
 const MADE_BY = { user: "you", import: "an import" };
 const CAUSES = { hand: "by hand", "catch-up": "made up for", schedule: "" };
 
 export function Job({ id }) {
-  const found = useLoaded(() => api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 200 }), [id]);
+  const found = useLoaded(
+    () => api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 200 }),
+    [id],
+  );
   useFresh(found.again);
   const gone = () => navigate("/schedules", { replace: true });
   useKeys([
     ...keysOf(() => found.value?.job, found.again, gone),
-    { keys: "Escape", label: "Back to the jobs", group: "Schedules", icon: "left", run: () => navigate("/schedules") },
+    {
+      keys: "Escape",
+      label: "Back to the jobs",
+      group: "Schedules",
+      icon: "left",
+      run: () => navigate("/schedules"),
+    },
   ]);
   return html`<div class="page schedules">
     <nav aria-label="Back"><a class="back" href="#/schedules"><${Icon} name="left" size=${18} />Schedules</a></nav>
@@ -34,8 +43,11 @@ export function Job({ id }) {
           <p class="pre job-prompt">${job.prompt}</p><${Facts} job=${job} /></section>
         <section class="card stack tight" aria-labelledby="job-next"><h2 id="job-next">When</h2>
           <p class="job-when">${job.schedule}</p>
-          ${next.length ? html`<${Coming} next=${next} zone=${job.zone} />`
-            : html`<p class="muted">${NEVER[job.state]}</p>`}
+          ${
+            next.length
+              ? html`<${Coming} next=${next} zone=${job.zone} />`
+              : html`<p class="muted">${NEVER[job.state]}</p>`
+          }
         </section>
       </div>
       <${Past} history=${history} job=${job} />`}<//>
@@ -49,7 +61,8 @@ const NEVER = {
 };
 
 function Facts({ job }) {
-  const by = MADE_BY[job.by] ?? html`<a href=${`#${pathTo("sessions", job.by)}`}>Hermes in a session</a>`;
+  const by =
+    MADE_BY[job.by] ?? html`<a href=${`#${pathTo("sessions", job.by)}`}>Hermes in a session</a>`;
   const facts = [
     ["Result", placeOf(job.deliver)],
     ["At most", [job.budget, job.timeout].filter(Boolean).join(", ")],
@@ -61,8 +74,10 @@ function Facts({ job }) {
     ["Folder", job.cwd || "your home folder"],
     ["Made by", by],
   ];
-  return html`<dl class="facts">${facts.filter(Boolean).map(([name, value]) => html`<dt key=${name}>${name}</dt>
-    <dd>${value}</dd>`)}</dl>`;
+  return html`<dl class="facts">${facts.filter(Boolean).map(
+    ([name, value]) => html`<dt key=${name}>${name}</dt>
+    <dd>${value}</dd>`,
+  )}</dl>`;
 }
 
 const HEADS = ["Planned for", "Outcome", "Why, and where to", "Session"];
@@ -75,8 +90,10 @@ function Past({ history, job }) {
   }
   return html`<section class="stack tight" aria-labelledby="job-past"><h2 id="job-past">What became of it</h2>
     <div class="card past-box"><table class="past" role="table" aria-labelledby="job-past">
-      <thead role="rowgroup"><tr role="row">${HEADS.map((text) => html`<th key=${text} scope="col"
-        role="columnheader">${text}</th>`)}</tr></thead>
+      <thead role="rowgroup"><tr role="row">${HEADS.map(
+        (text) => html`<th key=${text} scope="col"
+        role="columnheader">${text}</th>`,
+      )}</tr></thead>
       <tbody role="rowgroup">${history.map((run) => html`<${Run} key=${run.due} run=${run} job=${job} />`)}</tbody>
     </table></div></section>`;
 }
@@ -90,6 +107,9 @@ function Run({ run, job }) {
     <td role="cell"><${Tag} kind=${KINDS[run.state]} title=${OUTCOMES[run.state]}>${run.state}${times}<//>
       ${spent && html` <span class="muted small">${spent}</span>`}</td>
     <td role="cell" class="why">${words}</td>
-    <td role="cell">${run.session && html`<a href=${`#${pathTo("sessions", run.session)}`}>Look at it<span
-      class="unseen"> (${when})</span></a>`}</td></tr>`;
+    <td role="cell">${
+      run.session &&
+      html`<a href=${`#${pathTo("sessions", run.session)}`}>Look at it<span
+      class="unseen"> (${when})</span></a>`
+    }</td></tr>`;
 }

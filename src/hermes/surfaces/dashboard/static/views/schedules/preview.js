@@ -12,10 +12,12 @@ export function useMeaning(schedule, zone) {
   useEffect(() => {
     let wanted = true;
     if (!schedule.trim()) return setMeaning(null);
-    const look = () => api.post("/api/schedules/preview", { schedule, zone }).then(
-      (answer) => wanted && setMeaning(answer),
-      (error) => wanted && setMeaning({ zone, next: [], problem: error.message, hint: error.hint }),
-    );
+    const look = () =>
+      api.post("/api/schedules/preview", { schedule, zone }).then(
+        (answer) => wanted && setMeaning(answer),
+        (error) =>
+          wanted && setMeaning({ zone, next: [], problem: error.message, hint: error.hint }),
+      );
     const timer = setTimeout(look, PAUSE);
     return () => {
       wanted = false;
@@ -27,16 +29,25 @@ export function useMeaning(schedule, zone) {
 
 /** Instants in a list. */
 export function Coming({ next, zone }) {
-  return html`<ol class="plain coming">${next.map((at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
-    <span class="muted small"><${Time} at=${at} /></span></li>`)}</ol><p class="muted small">Times of ${zone}</p>`;
+  return html`<ol class="plain coming">${next.map(
+    (at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
+    <span class="muted small"><${Time} at=${at} /></span></li>`,
+  )}</ol><p class="muted small">Times of ${zone}</p>`;
 }
 
 export function Meaning({ meaning }) {
   return html`<div class="meaning" role="status" aria-label="What the schedule means">
     ${!meaning && html`<p class="muted small">Write when it should run; the next times appear here.</p>`}
-    ${meaning?.problem && html`<p class="field-error"><${Icon} name="info" size=${16} /> ${meaning.problem}</p>
-      <p class="muted small">${meaning.hint}</p>`}
-    ${meaning && !meaning.problem && html`<h3 class="section-title">It would run</h3>
-      <${Coming} next=${meaning.next} zone=${meaning.zone} />`}
+    ${
+      meaning?.problem &&
+      html`<p class="field-error"><${Icon} name="info" size=${16} /> ${meaning.problem}</p>
+      <p class="muted small">${meaning.hint}</p>`
+    }
+    ${
+      meaning &&
+      !meaning.problem &&
+      html`<h3 class="section-title">It would run</h3>
+      <${Coming} next=${meaning.next} zone=${meaning.zone} />`
+    }
   </div>`;
 }

@@ -1,11 +1,24 @@
 // Instants and outcomes in words.
 import { duration } from "../../app/parts/format.js";
 
-export const KINDS = { done: "good", failed: "bad", missed: "warn", skipped: "warn", running: "accent" };
-export const CATCH_UP = { once: "the last one is made up for", all: "up to ten are made up for", skip: "are left out" };
+export const KINDS = {
+  done: "good",
+  failed: "bad",
+  missed: "warn",
+  skipped: "warn",
+  running: "accent",
+};
+export const CATCH_UP = {
+  once: "the last one is made up for",
+  all: "up to ten are made up for",
+  skip: "are left out",
+};
 export const OUTCOMES = {
-  done: "it ran", failed: "it went wrong or was stopped", missed: "nothing ran the schedules then",
-  skipped: "it was not due any more, or the one before still ran", running: "it runs now",
+  done: "it ran",
+  failed: "it went wrong or was stopped",
+  missed: "nothing ran the schedules then",
+  skipped: "it was not due any more, or the one before still ran",
+  running: "it runs now",
 };
 
 /** An instant as the clock on the wall there shows it. */
@@ -13,7 +26,12 @@ export function onTheWall(at, zone) {
   const day = new Date(at * 1000);
   const near = Math.abs(at * 1000 - Date.now()) < 180 * 86_400_000;
   const options = {
-    weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23",
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
     ...(near ? {} : { year: "numeric" }),
   };
   try {
@@ -33,7 +51,9 @@ export function placeOf(deliver) {
 /** What became of a result. */
 export function deliveryOf(run) {
   if (run.delivery === "waiting") return "the result waits for a gateway to deliver it";
-  return !run.delivery || run.delivery.startsWith("not ") ? run.delivery : `sent to ${placeOf(run.delivery)}`;
+  return !run.delivery || run.delivery.startsWith("not ")
+    ? run.delivery
+    : `sent to ${placeOf(run.delivery)}`;
 }
 
 /** How long a run took. */

@@ -14,19 +14,27 @@ export function addressOf(session, ...rest) {
 
 /** Asks for a name. Resolves to the session as it is then, or to undefined. */
 export async function rename(session) {
-  const title = await ask({ title: "Rename the session", label: "Name", value: session.title, action: "Rename" });
+  const title = await ask({
+    title: "Rename the session",
+    label: "Name",
+    value: session.title,
+    action: "Rename",
+  });
   if (title === null || title.trim() === session.title) return undefined;
   return trying(() => api.patch(addressOf(session), { title }));
 }
 
 /** Asks, then deletes. Resolves to whether it is gone. */
 export async function remove(session) {
-  const spent = session.cost_usd ? ` Its ${money(session.cost_usd)} leave the usage figures too.` : "";
+  const spent = session.cost_usd
+    ? ` Its ${money(session.cost_usd)} leave the usage figures too.`
+    : "";
   const sure = await confirm({
     title: `Delete “${titleOf(session)}”?`,
-    text: `${plural(session.messages, "message")} in ${plural(session.turns, "turn")} go for good, here, in search and `
-      + `in every other Hermes on this home.${spent} Files it changed stay as they are; undoing its changes is `
-      + "no longer possible. Export it first to keep a copy.",
+    text:
+      `${plural(session.messages, "message")} in ${plural(session.turns, "turn")} go for good, here, in search and ` +
+      `in every other Hermes on this home.${spent} Files it changed stay as they are; undoing its changes is ` +
+      "no longer possible. Export it first to keep a copy.",
     action: "Delete it",
     danger: true,
   });

@@ -59,7 +59,8 @@ export function Kinds({ story: { numbers }, hidden, toggle }) {
   const present = Object.entries(KINDS).filter(([kind]) => numbers[kind]);
   return html`
     <div class="kinds" role="group" aria-label="What is shown">
-      ${present.map(([kind, { label }]) => html`
+      ${present.map(
+        ([kind, { label }]) => html`
         <button
           key=${kind}
           type="button"
@@ -69,7 +70,8 @@ export function Kinds({ story: { numbers }, hidden, toggle }) {
         >
           <i aria-hidden="true" />${label}<span class="number">${numbers[kind]}</span>
         </button>
-      `)}
+      `,
+      )}
     </div>
   `;
 }

@@ -1,6 +1,7 @@
 // One step of a session, whole: what was said or done, why, and what it cost.
-import { Tag } from "../../app/parts/basics.js";
+
 import { Ansi } from "../../app/parts/ansi.js";
+import { Tag } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { Copy } from "../../app/parts/copy.js";
 import { Diff } from "../../app/parts/diff.js";
@@ -78,9 +79,12 @@ function Result({ event, step, pattern }) {
       ${event.ok === false ? html`<${Tag} kind="bad">failed<//>` : html`<${Tag} kind="good">done<//>`}
       ${took > 0 && html` <span class="muted">after ${duration(took)}</span>`}
     </p>
-    ${step.from && html`
+    ${
+      step.from &&
+      html`
       <${Fold} label="What was asked"><${Json} name="arguments" text=${step.from.event.arguments} /><//>
-    `}
+    `
+    }
     <figure class="output">
       <figcaption><span>result</span><${Copy} text=${text} label="Copy the result" /></figcaption>
       <pre tabindex="0" aria-label="Result">
@@ -125,9 +129,11 @@ function Prompt({ event }) {
   const { tools = [], system = [] } = event;
   return html`
     <p>${plural(tools.length, "tool")}: ${tools.map((tool) => tool.name).join(", ")}</p>
-    ${system.map((text, index) => html`
+    ${system.map(
+      (text, index) => html`
       <${Fold} key=${index} label=${`Part ${index + 1} of the instructions`}><p class="pre">${text}</p><//>
-    `)}
+    `,
+    )}
   `;
 }
 

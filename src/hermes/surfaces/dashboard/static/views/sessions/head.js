@@ -45,14 +45,19 @@ function Family({ session, children }) {
   const relation = session.kind === "branch" ? "Branched from" : "Works for";
   return html`
     <nav class="family" aria-label="Related sessions">
-      ${session.parent && html`
+      ${
+        session.parent &&
+        html`
         <a href=${linkTo("sessions", session.parent)}><${Icon} name="up" size=${14} />${relation} this session</a>
-      `}
-      ${children.map((child) => html`
+      `
+      }
+      ${children.map(
+        (child) => html`
         <a key=${child.id} href=${linkTo("sessions", child.id)}>
           <${Icon} name="branch" size=${14} />${titleOf(child)}
         </a>
-      `)}
+      `,
+      )}
     </nav>
   `;
 }

@@ -15,7 +15,9 @@ const NAMED = 5; // sessions that are shown for their name
 export function Hits({ query, found, filters, shelf }) {
   const pattern = useMemo(() => wordsOf(query), [query]);
   const known = useKnown(found.value?.hits ?? [], shelf.sessions);
-  const named = shelf.matching.filter((one) => one.title && pattern && one.title.search(pattern) >= 0);
+  const named = shelf.matching.filter(
+    (one) => one.title && pattern && one.title.search(pattern) >= 0,
+  );
   if (found.error) return html`<${Problem} error=${found.error} retry=${found.again} />`;
   if (!found.value) return html`<${Loading} label="Searching" />`;
   const isWanted = (session) => !session || passes(session, filters, shelf.now);
@@ -25,12 +27,15 @@ export function Hits({ query, found, filters, shelf }) {
   const sessions = groups.length === 1 ? "one session" : `${groups.length} sessions`;
   return html`
     <p class="unseen" role="status">${plural(hits, "place")} in ${plural(groups.length, "session")}</p>
-    ${named.length > 0 && html`
+    ${
+      named.length > 0 &&
+      html`
       <h2 class="section-title">Named so</h2>
       <ul class="session-list">
         ${named.slice(0, NAMED).map((one) => html`<${Row} key=${one.id} session=${one} shelf=${shelf} />`)}
       </ul>
-    `}
+    `
+    }
     ${groups.length > 0 && html`<h2 class="section-title">Said in ${sessions}</h2>`}
     <ul class="hit-groups" aria-busy=${found.busy}>
       ${groups.map(([id, list]) => {
@@ -75,13 +80,19 @@ function Hit({ hit, query, pattern }) {
 /** Sessions by id: those of the list, and those that only the search knows of. */
 function useKnown(hits, sessions) {
   const [fetched, setFetched] = useState(new Map());
-  const known = useMemo(() => new Map([...fetched, ...sessions.map((one) => [one.id, one])]), [fetched, sessions]);
-  const missing = [...new Set(hits.map((hit) => hit.session))].filter((id) => !known.has(id)).join("\n");
+  const known = useMemo(
+    () => new Map([...fetched, ...sessions.map((one) => [one.id, one])]),
+    [fetched, sessions],
+  );
+  const missing = [...new Set(hits.map((hit) => hit.session))]
+    .filter((id) => !known.has(id))
+    .join("\n");
   useEffect(() => {
     if (!missing) return undefined;
     let wanted = true;
     Promise.all(missing.split("\n").map(sessionOf)).then((list) => {
-      if (wanted) setFetched((was) => new Map([...was, ...list.filter(Boolean).map((one) => [one.id, one])]));
+      if (wanted)
+        setFetched((was) => new Map([...was, ...list.filter(Boolean).map((one) => [one.id, one])]));
     });
     return () => {
       wanted = false;
@@ -92,7 +103,10 @@ function useKnown(hits, sessions) {
 
 /** A session, or null where it can't be had. */
 function sessionOf(id) {
-  return api.get(addressOf({ id })).then((answer) => answer.session, () => null);
+  return api.get(addressOf({ id })).then(
+    (answer) => answer.session,
+    () => null,
+  );
 }
 
 function grouped(hits) {

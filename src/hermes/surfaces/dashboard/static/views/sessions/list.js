@@ -8,7 +8,7 @@ import { Options, SearchBox } from "../inputs.js";
 import { useLoaded } from "../loading.js";
 import { addressOf } from "./actions.js";
 import { Hits } from "./hits.js";
-import { removeRow, renameRow, Row } from "./row.js";
+import { Row, removeRow, renameRow } from "./row.js";
 import { COSTS, DATES, STATES, useShelf } from "./shelf.js";
 
 const PAUSE = 200; // milliseconds without a key before a search begins
@@ -18,7 +18,10 @@ const NO_FILTERS = Object.fromEntries(FILTERS.map((name) => [name, ""]));
 
 export function SessionList({ route }) {
   const given = useMemo(() => readQuery(route.query), [route.query]);
-  const filters = useMemo(() => given, FILTERS.map((name) => given[name]));
+  const filters = useMemo(
+    () => given,
+    FILTERS.map((name) => given[name]),
+  );
   const shelf = useShelf(filters);
   const found = useSearch(given.q);
   const search = useRef();
@@ -40,15 +43,20 @@ export function SessionList({ route }) {
           onInput=${(q) => change({ q })}
         />
         <${Filters} given=${given} change=${change} sessions=${shelf.sessions} />
-        ${isNarrowed && html`
+        ${
+          isNarrowed &&
+          html`
           <${Button} kind="quiet" icon="close" onClick=${() => change(NO_FILTERS)}>Clear filters<//>
-        `}
+        `
+        }
       </div>
       ${shelf.error && html`<${Problem} error=${shelf.error} retry=${shelf.refresh} />`}
       <div ref=${list}>
-        ${given.q.trim()
-          ? html`<${Hits} query=${given.q} found=${found} filters=${filters} shelf=${shelf} />`
-          : html`<${All} shelf=${shelf} isNarrowed=${isNarrowed} />`}
+        ${
+          given.q.trim()
+            ? html`<${Hits} query=${given.q} found=${found} filters=${filters} shelf=${shelf} />`
+            : html`<${All} shelf=${shelf} isNarrowed=${isNarrowed} />`
+        }
       </div>
     </div>
   `;
@@ -77,19 +85,24 @@ function Filters({ given, change, sessions }) {
 }
 
 function All({ shelf, isNarrowed }) {
-  if (!shelf.shown.length && !shelf.busy && !shelf.error) return html`<${Nothing} isNarrowed=${isNarrowed} />`;
+  if (!shelf.shown.length && !shelf.busy && !shelf.error)
+    return html`<${Nothing} isNarrowed=${isNarrowed} />`;
   return html`
     <ul class="session-list" aria-busy=${shelf.busy}>
       ${shelf.shown.map((session) => html`<${Row} key=${session.id} session=${session} shelf=${shelf} />`)}
     </ul>
-    ${shelf.hasMore && html`
+    ${
+      shelf.hasMore &&
+      html`
       <div class="row center"><${Button} busy=${shelf.busy} onClick=${shelf.loadMore}>Show more<//></div>
-    `}
+    `
+    }
   `;
 }
 
 function Nothing({ isNarrowed }) {
-  if (isNarrowed) return html`<${Empty} icon="filter" title="Nothing fits">No session passes these filters.<//>`;
+  if (isNarrowed)
+    return html`<${Empty} icon="filter" title="Nothing fits">No session passes these filters.<//>`;
   return html`
     <${Empty} icon="sessions" title="No sessions yet">
       What you say to Hermes, here, in the terminal or in a chat app, appears here.

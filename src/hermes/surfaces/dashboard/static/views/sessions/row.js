@@ -48,9 +48,12 @@ function RowActions({ session, shelf }) {
         title="Open in chat (o)"
         href=${linkTo("chat", session.id)}
       />
-      ${may("chat") && html`
+      ${
+        may("chat") &&
+        html`
         <${Button} kind="quiet" icon="edit" label=${`Rename ${name}`} title="Rename (r)" onClick=${onRename} />
-      `}
+      `
+      }
       <${IconLink}
         icon="download"
         label=${`Export ${name}`}
@@ -58,9 +61,12 @@ function RowActions({ session, shelf }) {
         href=${addressOf(session, "export")}
         download
       />
-      ${may("admin") && html`
+      ${
+        may("admin") &&
+        html`
         <${Button} kind="quiet" icon="trash" label=${`Delete ${name}`} title="Delete (Del)" onClick=${onDelete} />
-      `}
+      `
+      }
     </span>
   `;
 }

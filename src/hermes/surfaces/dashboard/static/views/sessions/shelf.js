@@ -22,13 +22,18 @@ export const DATES = [
   ["30", "Last 30 days"],
   ["365", "Last year"],
 ];
-export const STATES = [["", "Any state"], ["running", "At work"], ["waiting", "Waiting for you"]];
+export const STATES = [
+  ["", "Any state"],
+  ["running", "At work"],
+  ["waiting", "Waiting for you"],
+];
 
 /** Whether a session passes the filters. `now` holds who is at work and who waits. */
 export function passes(session, filters, now) {
   if (filters.surface && session.surface !== filters.surface) return false;
   if (filters.cost && session.cost_usd <= Number(filters.cost)) return false;
-  if (filters.date && session.updated < Date.now() / 1000 - Number(filters.date) * DAY) return false;
+  if (filters.date && session.updated < Date.now() / 1000 - Number(filters.date) * DAY)
+    return false;
   if (filters.state === "running" && !now.running.has(session.id)) return false;
   if (filters.state === "waiting" && !now.waiting.has(session.id)) return false;
   return true;
@@ -36,7 +41,13 @@ export function passes(session, filters, now) {
 
 /** Everything the list shows: {sessions, matching, more, busy, error, now, loadMore, refresh, replace, drop}. */
 export function useShelf(filters) {
-  const [shelf, setShelf] = useState({ sessions: [], more: true, busy: false, error: null, wanted: ENOUGH });
+  const [shelf, setShelf] = useState({
+    sessions: [],
+    more: true,
+    busy: false,
+    error: null,
+    wanted: ENOUGH,
+  });
   const [running, setRunning] = useState(() => new Set());
   const open = useStore(waiting);
   const now = useMemo(() => {
@@ -88,7 +99,8 @@ export function useShelf(filters) {
     shown: matching.slice(0, shelf.wanted),
     hasMore: matching.length > shelf.wanted || shelf.more,
     loadMore: () => change({ wanted: shelf.wanted + ENOUGH }),
-    replace: (session) => edit((list) => list.map((one) => (one.id === session.id ? session : one))),
+    replace: (session) =>
+      edit((list) => list.map((one) => (one.id === session.id ? session : one))),
     drop: (session) => edit((list) => list.filter((one) => one.id !== session.id)),
   };
 }

@@ -23,21 +23,46 @@ const ENDS = {
   refused: "The model refused",
   budget: "A spending cap ended the turn",
 };
-const ANSWERS = { once: "Allowed once", session: "Allowed for this session", always: "Allowed always", deny: "Denied" };
+const ANSWERS = {
+  once: "Allowed once",
+  session: "Allowed for this session",
+  always: "Allowed always",
+  deny: "Denied",
+};
 
 /** How each type of row is told: [kind, title, text]. */
 const TOLD = {
-  "session.created": (e) => ["note", "The session began", joined(e.surface && `in ${e.surface}`, e.cwd)],
-  "session.titled": (e) => ["note", e.title ? `Named “${e.title}”` : "The name was removed", `by ${e.by}`],
-  "session.prompted": (e) => ["note", "The instructions were fixed", `${e.tools?.length ?? 0} tools`],
+  "session.created": (e) => [
+    "note",
+    "The session began",
+    joined(e.surface && `in ${e.surface}`, e.cwd),
+  ],
+  "session.titled": (e) => [
+    "note",
+    e.title ? `Named “${e.title}”` : "The name was removed",
+    `by ${e.by}`,
+  ],
+  "session.prompted": (e) => [
+    "note",
+    "The instructions were fixed",
+    `${e.tools?.length ?? 0} tools`,
+  ],
   "session.imported": (e) => ["note", "Imported", `${e.rows} rows`],
-  "session.recovered": (e) => ["fault", "Recovered from a damaged file", `${e.kept} rows kept, ${e.lost} lost`],
+  "session.recovered": (e) => [
+    "fault",
+    "Recovered from a damaged file",
+    `${e.kept} rows kept, ${e.lost} lost`,
+  ],
   "session.compacted": (e) => [
     "room",
     "The conversation was summarised",
     `about ${count(e.before)} → ${count(e.after)} tokens`,
   ],
-  "session.trimmed": (e) => ["room", "Old results became pointers", `${count(e.freed)} characters freed`],
+  "session.trimmed": (e) => [
+    "room",
+    "Old results became pointers",
+    `${count(e.freed)} characters freed`,
+  ],
   "session.compaction_failed": (e) => ["fault", "Room could not be made", e.detail],
   "session.undone": (e) => [
     "note",
@@ -47,7 +72,11 @@ const TOLD = {
   "session.redone": () => ["note", "Brought back what was undone", ""],
   "agent.message.user": (e) => [
     "user",
-    e.origin === "hermes" ? "A nudge by Hermes" : e.delivery === "steer" ? "You, while it worked" : "You",
+    e.origin === "hermes"
+      ? "A nudge by Hermes"
+      : e.delivery === "steer"
+        ? "You, while it worked"
+        : "You",
     e.text,
   ],
   "agent.message.assistant": (e) => ["reply", "Hermes", e.text || asks(e.tool_calls)],
@@ -64,7 +93,11 @@ const TOLD = {
   "agent.approval.requested": (e) => ["ask", "May it?", e.summary],
   "agent.approval.answered": (e) => ["ask", ANSWERS[e.answer] ?? e.answer, e.by && `by ${e.by}`],
   "agent.question.asked": (e) => ["ask", "A question", e.text],
-  "agent.question.answered": (e) => ["ask", e.text == null ? "Nobody answered" : "Answered", e.text ?? ""],
+  "agent.question.answered": (e) => [
+    "ask",
+    e.text == null ? "Nobody answered" : "Answered",
+    e.text ?? "",
+  ],
   "agent.interrupt.requested": (e) => ["user", "Stop was asked for", e.by && `by ${e.by}`],
   "agent.model.retried": (e) => ["fault", "The model is asked again", e.detail || e.reason],
   "agent.reply.rejected": (e) => ["fault", "A reply could not be used", e.detail || e.reason],

@@ -12,7 +12,9 @@ export function Strip({ steps, story, at, onMove }) {
   const box = useRef();
   const [width, setWidth] = useState(800);
   useLayoutEffect(() => {
-    const watcher = new ResizeObserver(([entry]) => setWidth(Math.max(entry.contentRect.width, 100)));
+    const watcher = new ResizeObserver(([entry]) =>
+      setWidth(Math.max(entry.contentRect.width, 100)),
+    );
     watcher.observe(box.current);
     return () => watcher.disconnect();
   }, []);
@@ -65,7 +67,9 @@ function marksOf(steps, unit) {
   steps.forEach((step, index) => {
     const y = KINDS[step.kind].lane * LANE + 3;
     const x = (index * unit + (unit - wide) / 2).toFixed(1);
-    (paths[step.kind] ??= []).push(`M${x} ${y}h${wide.toFixed(1)}v${LANE - 6}h-${wide.toFixed(1)}z`);
+    (paths[step.kind] ??= []).push(
+      `M${x} ${y}h${wide.toFixed(1)}v${LANE - 6}h-${wide.toFixed(1)}z`,
+    );
   });
   return Object.fromEntries(Object.entries(paths).map(([kind, parts]) => [kind, parts.join("")]));
 }
@@ -84,10 +88,12 @@ function curveOf(steps, unit) {
 /** Where each turn begins and ends among the steps that are shown. Both go forward only, so one walk is enough. */
 function bandsOf(steps, turns, unit) {
   let next = 0;
-  return turns.map((turn) => {
-    while (next < steps.length && steps[next].index < turn.from) next += 1;
-    const from = next;
-    while (next < steps.length && (turn.to === null || steps[next].index <= turn.to)) next += 1;
-    return { x: from * unit, width: (next - from) * unit, reason: turn.reason };
-  }).filter((band) => band.width > 0);
+  return turns
+    .map((turn) => {
+      while (next < steps.length && steps[next].index < turn.from) next += 1;
+      const from = next;
+      while (next < steps.length && (turn.to === null || steps[next].index <= turn.to)) next += 1;
+      return { x: from * unit, width: (next - from) * unit, reason: turn.reason };
+    })
+    .filter((band) => band.width > 0);
 }

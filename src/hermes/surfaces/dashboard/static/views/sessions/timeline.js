@@ -5,8 +5,8 @@ import { Empty, Loading, Problem } from "../../app/parts/basics.js";
 import { clock } from "../../app/parts/format.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../app/ui.js";
-import { Rows } from "../rows.js";
 import { useLoaded } from "../loading.js";
+import { Rows } from "../rows.js";
 import { addressOf } from "./actions.js";
 import { Controls, Kinds } from "./controls.js";
 import { Details } from "./details.js";
@@ -24,10 +24,19 @@ export function Timeline({ id, route }) {
   const { story, version, state, gone } = useStory(id);
   const turns = state === "replaying" ? "" : `${story.turns.length} ${story.turns.at(-1)?.reason}`;
   const about = useLoaded(() => api.get(addressOf({ id })), [id, turns]);
-  const children = useLoaded(async () => (await api.get(addressOf({ id }, "children"))).sessions, [id, turns]);
+  const children = useLoaded(
+    async () => (await api.get(addressOf({ id }, "children"))).sessions,
+    [id, turns],
+  );
   const [hidden, setHidden] = useState(() => new Set());
-  const steps = useMemo(() => story.steps.filter((step) => !hidden.has(step.kind)), [version, hidden]);
-  const player = usePlayer(steps, { ready: state !== "replaying", seq: Number(route.query.get("at")) || 0 });
+  const steps = useMemo(
+    () => story.steps.filter((step) => !hidden.has(step.kind)),
+    [version, hidden],
+  );
+  const player = usePlayer(steps, {
+    ready: state !== "replaying",
+    seq: Number(route.query.get("at")) || 0,
+  });
   const step = steps[player.at];
   usePlace(id, route, step, player.moved);
   useTimelineKeys(player, story, steps);
@@ -41,9 +50,11 @@ export function Timeline({ id, route }) {
   return html`
     <div class="page timeline">
       <${Head} id=${id} about=${about} story=${story} children=${children.value ?? []} />
-      ${step
-        ? html`<${Steps} ...${parts} />`
-        : html`<${NoSteps} isLoading=${state === "replaying"} kinds=${kinds} />`}
+      ${
+        step
+          ? html`<${Steps} ...${parts} />`
+          : html`<${NoSteps} isLoading=${state === "replaying"} kinds=${kinds} />`
+      }
     </div>
   `;
 }
@@ -132,8 +143,16 @@ function useTimelineKeys(player, story, steps) {
   const step = (by) => () => player.go(player.at + by);
   const toStart = (from, otherwise) =>
     player.go(from === undefined ? otherwise : steps.findIndex((one) => one.index >= from));
-  const before = () => toStart(starts.findLast((from) => from < here), 0);
-  const after = () => toStart(starts.find((from) => from > here), last);
+  const before = () =>
+    toStart(
+      starts.findLast((from) => from < here),
+      0,
+    );
+  const after = () =>
+    toStart(
+      starts.find((from) => from > here),
+      last,
+    );
   const play = (event) => (event.target.closest?.("button, a") ? false : player.toggle());
   useKeys([
     { keys: " ", label: "Play or pause", group, run: play },

@@ -57,12 +57,14 @@ function Choices({ list }) {
   }
   return html`
     <ul class="plain lined">
-      ${list.map((one) => html`
+      ${list.map(
+        (one) => html`
         <li key=${one.name} class="row">
           <code class="grow">${one.name}</code>
           <span class="muted small">${SOURCES[one.source] ?? one.source}</span>
         </li>
-      `)}
+      `,
+      )}
     </ul>
   `;
 }
@@ -70,7 +72,8 @@ function Choices({ list }) {
 export function Tools() {
   const tools = useLoaded(() => api.get("/api/tools"), []);
   const [words, setWords] = useState("");
-  const isWanted = (one) => `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase());
+  const isWanted = (one) =>
+    `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase());
   return html`
     <div class="stack">
       <input
@@ -90,7 +93,8 @@ export function Tools() {
 }
 
 function ToolList({ list }) {
-  if (!list.length) return html`<${Empty} icon="tool" title="No such tool">Nothing fits what you typed.<//>`;
+  if (!list.length)
+    return html`<${Empty} icon="tool" title="No such tool">Nothing fits what you typed.<//>`;
   return html`<ul class="plain lined card">${list.map((one) => html`<${Tool} key=${one.name} one=${one} />`)}</ul>`;
 }
 
@@ -137,12 +141,15 @@ function Server({ one }) {
         <span class="muted small">${plural(one.tools, "tool")}</span>
       </div>
       ${one.detail && html`<p class="small">${one.detail} ${one.hint}</p>`}
-      ${one.changed.length > 0 && html`
+      ${
+        one.changed.length > 0 &&
+        html`
         <p class="small">
           <${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: no longer what was accepted.
           See <code>hermes mcp</code>.
         </p>
-      `}
+      `
+      }
     </li>
   `;
 }

@@ -20,13 +20,15 @@ export function seriesClass(index) {
 export function Bars({ days, names, format, label }) {
   const most = niceTop(Math.max(...days.map((one) => sum(one.parts)), 0));
   const draw = (scale) =>
-    days.map((one, index) => html`
+    days.map(
+      (one, index) => html`
       <g key=${one.day} class="bar-day">
         <title>${tell(one, names, format)}</title>
         <rect class="bar-hit" ...${scale.column(index)} />
         <${Bar} parts=${one.parts} index=${index} scale=${scale} />
       </g>
-    `);
+    `,
+    );
   return html`<${Chart} days=${days} most=${most} format=${format} label=${label} draw=${draw} />`;
 }
 
@@ -36,9 +38,12 @@ function Bar({ parts, index, scale: { step, y } }) {
   const round = Math.min(2, width / 3);
   return stacked(parts).map(([from, to], part) => {
     const height = Math.max(y(from) - y(to), 0.5);
-    return to > from && html`
+    return (
+      to > from &&
+      html`
       <rect key=${part} class=${seriesClass(part)} x=${x} y=${y(to)} width=${width} height=${height} rx=${round} />
-    `;
+    `
+    );
   });
 }
 
@@ -50,11 +55,13 @@ export function Area({ days, format, label }) {
   }, [days]);
   const draw = (scale) => html`
     ${totals.length > 0 && html`<${Hill} totals=${totals} scale=${scale} />`}
-    ${days.map((one, index) => html`
+    ${days.map(
+      (one, index) => html`
       <rect key=${one.day} class="bar-hit" ...${scale.column(index)}>
         <title>${one.day}: ${format(totals[index])} so far</title>
       </rect>
-    `)}
+    `,
+    )}
   `;
   return html`
     <${Chart} days=${days} most=${niceTop(totals.at(-1) ?? 0)} format=${format} label=${label} draw=${draw} />
@@ -120,7 +127,9 @@ function useWidth() {
   const box = useRef();
   const [width, setWidth] = useState(640);
   useLayoutEffect(() => {
-    const watcher = new ResizeObserver(([entry]) => setWidth(Math.max(entry.contentRect.width, 200)));
+    const watcher = new ResizeObserver(([entry]) =>
+      setWidth(Math.max(entry.contentRect.width, 200)),
+    );
     watcher.observe(box.current);
     return () => watcher.disconnect();
   }, []);
@@ -136,7 +145,9 @@ function stacked(parts) {
 
 function tell(one, names, format) {
   const total = `${one.day}: ${format(sum(one.parts))}`;
-  const parts = one.parts.map((value, index) => [value, names[index]]).filter(([value]) => value > 0);
+  const parts = one.parts
+    .map((value, index) => [value, names[index]])
+    .filter(([value]) => value > 0);
   if (parts.length <= 1) return total;
   return [total, ...parts.map(([value, name]) => `${name}: ${format(value)}`)].join("\n");
 }

@@ -17,11 +17,14 @@ export function Doctor() {
       </div>
       ${error && html`<${Problem} error=${error} retry=${again} />`}
       ${!value && busy && html`<${Loading} label="Looking at everything" />`}
-      ${value && html`
+      ${
+        value &&
+        html`
         <ul class="plain lined card findings" aria-busy=${busy}>
           ${value.findings.map((one, index) => html`<${Finding} key=${index} one=${one} />`)}
         </ul>
-      `}
+      `
+      }
     </div>
   `;
 }

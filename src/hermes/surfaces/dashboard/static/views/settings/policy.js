@@ -53,17 +53,22 @@ function Remembered({ shapes, again }) {
   const row = (shape) => html`
     <li key=${shape} class="row">
       <code class="grow">${shape}</code>
-      ${may("admin") && html`
+      ${
+        may("admin") &&
+        html`
         <${Button} kind="quiet" icon="trash" label=${`Forget ${shape}`} onClick=${() => forget(shape)} />
-      `}
+      `
+      }
     </li>
   `;
   return html`
     <section class="card stack tight">
       <h2>Remembered answers</h2>
-      ${shapes.length
-        ? html`<ul class="plain lined">${shapes.map(row)}</ul>`
-        : html`<p class="muted">None. When you answer “always”, it is kept here.</p>`}
+      ${
+        shapes.length
+          ? html`<ul class="plain lined">${shapes.map(row)}</ul>`
+          : html`<p class="muted">None. When you answer “always”, it is kept here.</p>`
+      }
     </section>
   `;
 }
@@ -73,14 +78,22 @@ function Rules({ rules, problem, file }) {
   return html`
     <section class="card stack tight">
       <h2>Your rules</h2>
-      ${problem && html`
+      ${
+        problem &&
+        html`
         <p class="field-error" role="alert">
           ${sentence(problem)} Until that is corrected, no rule allows anything and every effect is asked about.
         </p>
-      `}
-      ${lists.length
-        ? lists.map(([name, label]) => html`<${RuleList} key=${name} label=${label} rules=${rules[name]} />`)
-        : html`<p class="muted">None: the built-in policy decides.</p>`}
+      `
+      }
+      ${
+        lists.length
+          ? lists.map(
+              ([name, label]) =>
+                html`<${RuleList} key=${name} label=${label} rules=${rules[name]} />`,
+            )
+          : html`<p class="muted">None: the built-in policy decides.</p>`
+      }
       <p class="muted small">
         They are in <code>${file}</code>, apart from the settings. Only you write there; nothing on this page can loosen
         them.

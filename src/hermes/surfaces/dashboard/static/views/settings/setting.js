@@ -7,7 +7,8 @@ import { FieldError, Options } from "../inputs.js";
 
 const WHEN = {
   now: "Saved. It holds from now on.",
-  restart: "Saved. This dashboard takes it up when it is started again; other Hermes processes at their next start.",
+  restart:
+    "Saved. This dashboard takes it up when it is started again; other Hermes processes at their next start.",
 };
 const TALLEST = 14; // lines of a field
 
@@ -58,11 +59,14 @@ function Origin({ one, busy, restore }) {
     <p class="setting-origin">
       <${Source} one=${one} />
       ${one.masked && html`<span>Holds something secret: change it in the file.</span>`}
-      ${canRestore && html`
+      ${
+        canRestore &&
+        html`
         <${Button} kind="quiet" icon="undo" class="slim" disabled=${busy} onClick=${restore}>
           <span class="unseen">Restore the default of ${one.key}, </span>default: ${asTyped(one.default) || "empty"}
         <//>
-      `}
+      `
+      }
     </p>
   `;
 }
@@ -100,7 +104,8 @@ function Control({ one, text, setText, save, reset, fixed, typed, busy, error })
 function Field({ one, shared, text, setText, save, reset, typed, busy }) {
   const isChanged = text !== typed;
   const onKeyDown = (event) => {
-    const saves = event.key === "Enter" && (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey);
+    const saves =
+      event.key === "Enter" && (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey);
     if (event.key === "Escape") reset();
     else if (saves && isChanged) save(text);
     else return;
@@ -120,15 +125,20 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
   const lines = Math.min(text.split("\n").length, TALLEST);
   return html`
     <div class="setting-edit">
-      ${isTable
-        ? html`<textarea ...${field} class="input mono" rows=${lines} />`
-        : html`<input ...${field} class="input" />`}
-      ${isChanged && html`
+      ${
+        isTable
+          ? html`<textarea ...${field} class="input mono" rows=${lines} />`
+          : html`<input ...${field} class="input" />`
+      }
+      ${
+        isChanged &&
+        html`
         <span class="row">
           <${Button} kind="primary" busy=${busy} onClick=${() => save(text)}>Save<//>
           <${Button} kind="quiet" onClick=${reset}>Cancel<//>
         </span>
-      `}
+      `
+      }
     </div>
   `;
 }

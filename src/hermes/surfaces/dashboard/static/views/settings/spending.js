@@ -41,7 +41,8 @@ function daysOf(rows, range) {
   const earliest = Math.max(Date.parse(rows[0].day), daysBack(MOST_DAYS));
   const last = Math.max(Date.now(), Date.parse(rows.at(-1).day));
   const days = [];
-  for (let at = Date.parse(dayOf(range ? daysBack(range) : earliest)); at <= last; at += DAY) days.push(dayOf(at));
+  for (let at = Date.parse(dayOf(range ? daysBack(range) : earliest)); at <= last; at += DAY)
+    days.push(dayOf(at));
   return days;
 }
 
@@ -60,7 +61,9 @@ function dayOf(at) {
 }
 
 export function sumOf(rows) {
-  return Object.fromEntries(NUMBERS.map((name) => [name, rows.reduce((so, row) => so + row[name], 0)]));
+  return Object.fromEntries(
+    NUMBERS.map((name) => [name, rows.reduce((so, row) => so + row[name], 0)]),
+  );
 }
 
 /** [[name, sum]] for each name that `name(row)` gives. */

@@ -5,14 +5,21 @@ import { Empty } from "../../app/parts/basics.js";
 import { html, useMemo, useRef, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
 import { Loaded, useLoaded } from "../loading.js";
-import { Setting, asTyped } from "./setting.js";
+import { asTyped, Setting } from "./setting.js";
 
 export function Typed() {
   const settings = useLoaded(() => api.get("/api/settings"), []);
   const [words, setWords] = useState("");
   const [changedOnly, setChangedOnly] = useState(false);
   const search = useRef();
-  useKeys([{ keys: "/", label: "Search the settings", group: "Settings", run: () => search.current.select() }]);
+  useKeys([
+    {
+      keys: "/",
+      label: "Search the settings",
+      group: "Settings",
+      run: () => search.current.select(),
+    },
+  ]);
   return html`
     <div class="stack">
       <div class="toolbar" role="search">
@@ -41,7 +48,9 @@ function Sections({ value, words, changedOnly, again }) {
   const sections = useMemo(() => {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = value.settings.filter(
-      (one) => (!changedOnly || one.origin !== "default") && wanted.every((word) => textOf(one).includes(word)),
+      (one) =>
+        (!changedOnly || one.origin !== "default") &&
+        wanted.every((word) => textOf(one).includes(word)),
     );
     return [...grouped(shown)];
   }, [words, changedOnly, value]);
@@ -54,9 +63,11 @@ function Sections({ value, words, changedOnly, again }) {
     <div class="with-toc">
       <${Contents} names=${sections.map(([name]) => name)} />
       <div class="stack">
-        ${sections.map(([name, list]) => html`
+        ${sections.map(
+          ([name, list]) => html`
           <${Section} key=${name} name=${name} about=${value.sections[name]} list=${list} again=${again} />
-        `)}
+        `,
+        )}
       </div>
     </div>
   `;
@@ -64,12 +75,16 @@ function Sections({ value, words, changedOnly, again }) {
 
 function Contents({ names }) {
   const go = (name) =>
-    document.getElementById(`section-${name}`)?.scrollIntoView({ block: "start", behavior: "smooth" });
+    document
+      .getElementById(`section-${name}`)
+      ?.scrollIntoView({ block: "start", behavior: "smooth" });
   return html`
     <nav class="toc" aria-label="Sections">
-      ${names.map((name) => html`
+      ${names.map(
+        (name) => html`
         <button key=${name} type="button" class="link" onClick=${() => go(name)}>${name}</button>
-      `)}
+      `,
+      )}
     </nav>
   `;
 }

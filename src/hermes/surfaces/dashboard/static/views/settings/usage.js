@@ -9,7 +9,12 @@ import { Loaded, useLoaded } from "../loading.js";
 import { Area, Bars, seriesClass } from "./chart.js";
 import { arranged, byName, firstDay, nameOf, sumOf } from "./spending.js";
 
-const RANGES = [[7, "7 days"], [30, "30 days"], [90, "90 days"], [0, "Everything"]];
+const RANGES = [
+  [7, "7 days"],
+  [30, "30 days"],
+  [90, "90 days"],
+  [0, "Everything"],
+];
 const AMOUNTS = {
   cost: { label: "Cost", of: (row) => row.cost_usd, format: money },
   tokens: {
@@ -30,7 +35,10 @@ const COLUMNS = [
 export function Usage() {
   const [range, setRange] = useState(30);
   const [chosen, setChosen] = useState("cost");
-  const usage = useLoaded(() => api.get("/api/usage", { since: range ? firstDay(range) : "" }), [range]);
+  const usage = useLoaded(
+    () => api.get("/api/usage", { since: range ? firstDay(range) : "" }),
+    [range],
+  );
   return html`
     <div class="stack">
       <div class="toolbar">
@@ -38,9 +46,10 @@ export function Usage() {
         <${Chips} label="What is counted" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
       </div>
       <${Loaded} of=${usage}>
-        ${({ usage: rows }) => (rows.length
-          ? html`<${Report} rows=${rows} range=${range} amount=${AMOUNTS[chosen]} />`
-          : html`<${Empty} icon="clock" title="Nothing was spent">No model was asked in this time.<//>`)}
+        ${({ usage: rows }) =>
+          rows.length
+            ? html`<${Report} rows=${rows} range=${range} amount=${AMOUNTS[chosen]} />`
+            : html`<${Empty} icon="clock" title="Nothing was spent">No model was asked in this time.<//>`}
       <//>
     </div>
   `;
@@ -76,9 +85,15 @@ function Report({ rows, range, amount }) {
 }
 
 function Tiles({ total }) {
-  const cached = total.input_tokens ? Math.round((total.cache_read_tokens / total.input_tokens) * 100) : 0;
-  const unpriced = total.unpriced_calls ? `${plural(total.unpriced_calls, "call")} of unknown price` : "";
-  const thinking = total.reasoning_tokens ? `${count(total.reasoning_tokens)} of them thinking` : "";
+  const cached = total.input_tokens
+    ? Math.round((total.cache_read_tokens / total.input_tokens) * 100)
+    : 0;
+  const unpriced = total.unpriced_calls
+    ? `${plural(total.unpriced_calls, "call")} of unknown price`
+    : "";
+  const thinking = total.reasoning_tokens
+    ? `${count(total.reasoning_tokens)} of them thinking`
+    : "";
   const tiles = [
     ["Cost", money(total.cost_usd), unpriced],
     ["Model calls", inFull(total.calls), ""],
@@ -87,13 +102,15 @@ function Tiles({ total }) {
   ];
   return html`
     <dl class="tiles">
-      ${tiles.map(([label, value, note]) => html`
+      ${tiles.map(
+        ([label, value, note]) => html`
         <div key=${label} class="card">
           <dt>${label}</dt>
           <dd>${value}</dd>
           ${note && html`<dd class="muted small">${note}</dd>`}
         </div>
-      `)}
+      `,
+      )}
     </dl>
   `;
 }
@@ -101,12 +118,14 @@ function Tiles({ total }) {
 function Legend({ models, format }) {
   return html`
     <ul class="legend">
-      ${models.map((one, index) => html`
+      ${models.map(
+        (one, index) => html`
         <li key=${one.name}>
           <i class=${seriesClass(index)} aria-hidden="true" />
           ${one.name} <span class="muted">${format(one.value)}</span>
         </li>
-      `)}
+      `,
+      )}
     </ul>
   `;
 }
@@ -118,12 +137,14 @@ function Table({ caption, head, rows }) {
         <caption class="unseen">${caption}</caption>
         <${Columns} titles=${[head, ...COLUMNS.map(([title]) => title)]} />
         <tbody>
-          ${rows.map(([name, row]) => html`
+          ${rows.map(
+            ([name, row]) => html`
             <tr key=${name}>
               <th scope="row">${name}</th>
               ${COLUMNS.map(([title, tell]) => html`<td key=${title}>${tell(row)}</td>`)}
             </tr>
-          `)}
+          `,
+          )}
         </tbody>
       </table>
     </div>

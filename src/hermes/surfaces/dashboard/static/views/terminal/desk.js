@@ -38,7 +38,9 @@ export function Desk({ list, current, open, end }) {
 
 function useDeskKeys({ openHermes, openShell, endCurrent }) {
   const aloud = useStore(spoken);
-  const speaking = aloud ? "Stop speaking what terminals write" : "Let a screen reader speak what terminals write";
+  const speaking = aloud
+    ? "Stop speaking what terminals write"
+    : "Let a screen reader speak what terminals write";
   const group = "Terminal";
   useKeys([
     { label: "New Hermes terminal", group, icon: "plus", run: openHermes },
@@ -64,9 +66,11 @@ function TabList({ list, current, end }) {
   };
   return html`
     <div ref=${box} class="terminal-tabs" role="tablist" aria-label="Open terminals" onKeyDown=${press}>
-      ${list.map((info, index) => html`
+      ${list.map(
+        (info, index) => html`
         <${Tab} key=${info.id} info=${info} number=${index + 1} chosen=${info === current} />
-      `)}
+      `,
+      )}
     </div>
   `;
 }

@@ -1,7 +1,8 @@
 // Keys that phones don't have. They leave the focus where it is, so that the keyboard stays.
-import { html, useStore } from "../../app/ui.js";
+
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
+import { html, useStore } from "../../app/ui.js";
 
 // What is on the key, what it types, and its name where the face doesn't say it. Ctrl types nothing by itself.
 const KEYS = [

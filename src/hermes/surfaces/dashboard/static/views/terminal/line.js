@@ -42,7 +42,8 @@ export class Line {
   send(bytes) {
     if (this.#position === null) return void this.#early.push(bytes);
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    for (let at = 0; at < bytes.length; at += PIECE) this.#socket.send(bytes.subarray(at, at + PIECE));
+    for (let at = 0; at < bytes.length; at += PIECE)
+      this.#socket.send(bytes.subarray(at, at + PIECE));
   }
 
   resize(cols, rows) {
@@ -65,7 +66,11 @@ export class Line {
     const attempt = ++this.#attempt;
     let socket;
     try {
-      socket = await openSocket("/api/pty", { id: this.#id, after: this.#position, window: WINDOW });
+      socket = await openSocket("/api/pty", {
+        id: this.#id,
+        after: this.#position,
+        window: WINDOW,
+      });
     } catch (error) {
       if (attempt !== this.#attempt || this.#closed) return;
       if (error.status === 401 || error.status === 403) this.#end("gone");
@@ -84,7 +89,10 @@ export class Line {
     if (typeof data === "string") return this.#note(JSON.parse(data));
     this.#position += data.byteLength;
     this.#pending += data.byteLength;
-    this.#handlers.onData(new Uint8Array(data), () => this.#socket === socket && this.#show(data.byteLength));
+    this.#handlers.onData(
+      new Uint8Array(data),
+      () => this.#socket === socket && this.#show(data.byteLength),
+    );
   }
 
   #note(note) {

@@ -1,9 +1,10 @@
 // One terminal as it is shown: xterm on a line. It lives as long as its tab, also while another view is on the page.
-import { Store, kept } from "../../app/ui.js";
+
+import { FitAddon } from "/static/vendor/xterm-addon-fit-0.11.0/addon-fit.js";
+import { UnicodeGraphemesAddon } from "/static/vendor/xterm-addon-unicode-graphemes-0.4.0/addon-unicode-graphemes.js";
+import { Terminal } from "/static/vendor/xterm-xterm-6.0.0/xterm.js";
 import { copy } from "../../app/parts/copy.js";
-import { FitAddon } from "../../vendor/xterm-addon-fit-0.11.0/addon-fit.js";
-import { UnicodeGraphemesAddon } from "../../vendor/xterm-addon-unicode-graphemes-0.4.0/addon-unicode-graphemes.js";
-import { Terminal } from "../../vendor/xterm-xterm-6.0.0/xterm.js";
+import { kept, Store } from "../../app/ui.js";
 import { colours } from "./colours.js";
 import { Line } from "./line.js";
 
@@ -40,7 +41,10 @@ export function roomFor(place) {
   probe.remove();
   if (!width || !height) return {};
   const fits = (room, one) => Math.min(500, Math.max(10, Math.floor(room / one)));
-  return { cols: fits(place.clientWidth - 32, width / 50), rows: fits(place.clientHeight - 80, height * LINE) };
+  return {
+    cols: fits(place.clientWidth - 32, width / 50),
+    rows: fits(place.clientHeight - 80, height * LINE),
+  };
 }
 
 export class Screen {
@@ -80,7 +84,9 @@ export class Screen {
     this.#term.attachCustomKeyEventHandler((event) => this.#press(event));
     this.#term.onTitleChange((title) => this.title.set(title.slice(0, 80)));
     this.#term.onData((text) => this.#typed(text));
-    this.#term.onBinary((text) => this.#line.send(Uint8Array.from(text, (letter) => letter.charCodeAt(0))));
+    this.#term.onBinary((text) =>
+      this.#line.send(Uint8Array.from(text, (letter) => letter.charCodeAt(0))),
+    );
     this.#unwatch = [
       colours.watch((theme) => (this.#term.options.theme = theme)),
       spoken.watch((on) => (this.#term.options.screenReaderMode = on)),
@@ -138,7 +144,10 @@ export class Screen {
   get text() {
     const buffer = this.#term.buffer.active;
     const lines = Array.from({ length: buffer.length }, (_, at) => buffer.getLine(at));
-    return lines.map((line) => (line.isWrapped ? "" : "\n") + line.translateToString(true)).join("").trim();
+    return lines
+      .map((line) => (line.isWrapped ? "" : "\n") + line.translateToString(true))
+      .join("")
+      .trim();
   }
 
   close() {
@@ -191,7 +200,13 @@ export class Screen {
 
   /** Fits the letters into the place. Not while the past is shown: it was written for another size. */
   #resize(tell = false) {
-    if (this.#replayTo || !this.#leads || this.state.value === "ended" || !this.#term.element?.isConnected) return;
+    if (
+      this.#replayTo ||
+      !this.#leads ||
+      this.state.value === "ended" ||
+      !this.#term.element?.isConnected
+    )
+      return;
     const size = this.#fit.proposeDimensions();
     if (!size?.cols || !size.rows) return;
     const { cols, rows } = size;
@@ -222,7 +237,8 @@ export class Screen {
       return false;
     }
     if (mod && name === "x") {
-      if (event.type === "keydown") document.querySelector(".terminal-tabs [aria-selected=true]")?.focus();
+      if (event.type === "keydown")
+        document.querySelector(".terminal-tabs [aria-selected=true]")?.focus();
       event.preventDefault();
       return false;
     }
