@@ -53,7 +53,9 @@ def _program(folder: Path, pattern: str) -> str:
 def main() -> int:
     """Run both programs; the exit code is 0 when neither complains."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fix", action="store_true", help="format, and fix what can be fixed")
+    parser.add_argument(
+        "--fix", action="store_true", help="format, and fix what can be fixed"
+    )
     fix = parser.parse_args().fix
     try:
         tools = fetch_tools()

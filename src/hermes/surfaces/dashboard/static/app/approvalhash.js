@@ -1,5 +1,7 @@
 // The hash of a request for approval as it is shown: an answer that allows something carries it, and counts for that
 // request alone. The server computes the same (`core/answers.py`).
+/** @import { ApprovalRequest } from "../types/page.d.ts" */
+/** @type {(keyof ApprovalRequest)[]} */
 const FIELDS = [
   "call_id",
   "name",
@@ -13,7 +15,10 @@ const FIELDS = [
   "memorable",
 ];
 
-/** SHA-256, in hexadecimal digits. */
+/**
+ * SHA-256, in hexadecimal digits.
+ * @param {ApprovalRequest} request
+ */
 export async function approvalHash(request) {
   const bytes = new TextEncoder().encode(JSON.stringify(FIELDS.map((name) => request[name])));
   // Browsers offer theirs over https and on this machine only; a proxy may serve the page over http.
@@ -22,10 +27,15 @@ export async function approvalHash(request) {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The SHA-256 of FIPS 180-4, in hexadecimal digits. */
+/**
+ * The SHA-256 of FIPS 180-4, in hexadecimal digits.
+ * @param {Uint8Array} bytes
+ */
 function sha256(bytes) {
+  /** @type {number[]} */
   const primes = [];
   for (let n = 2; primes.length < 64; n++) if (primes.every((prime) => n % prime)) primes.push(n);
+  /** @param {number} root */
   const fraction = (root) => ((root % 1) * 2 ** 32) | 0;
   const constants = primes.map((prime) => fraction(Math.cbrt(prime)));
   const state = primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)));
@@ -37,8 +47,19 @@ function sha256(bytes) {
   return state.map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
+/**
+ * @param {number[]} state
+ * @param {DataView} data
+ * @param {number} at
+ * @param {number[]} constants
+ */
 function addBlock(state, data, at, constants) {
+  /**
+   * @param {number} word
+   * @param {number} bits
+   */
   const turned = (word, bits) => (word >>> bits) | (word << (32 - bits));
+  /** @type {number[]} */
   const w = [];
   let [a, b, c, d, e, f, g, h] = state;
   for (let i = 0; i < 64; i++) {

@@ -1,4 +1,5 @@
 // The frame around every view: navigation, theme, connection, palette, key help, and the signed-out screen.
+/** @import { Binding, Route, View as ViewEntry, ViewModule } from "../types/page.d.ts" */
 
 import { usePluginTabs } from "../views/plugins/tabs.js";
 import { may, scopes, signedOut } from "./api.js";
@@ -30,9 +31,10 @@ function Inside() {
   const current = views.some((view) => view.name === place) ? place : route.view;
   useFrameKeys(views);
   const close = () => overlay.set(null);
+  /** @param {Event} event */
   const skip = (event) => {
     event.preventDefault();
-    document.getElementById("main").focus();
+    document.getElementById("main")?.focus();
   };
   return html`
     <div class="frame">
@@ -52,9 +54,14 @@ function Inside() {
   `;
 }
 
+/** @param {ViewEntry[]} views */
 function useFrameKeys(views) {
   const group = "Everywhere";
   const single = useStore(singleKeys);
+  /**
+   * @param {ViewEntry} view
+   * @returns {Binding}
+   */
   const goTo = (view) => ({
     keys: view.key && `g ${view.key}`,
     label: `Go to ${view.label}`,
@@ -85,6 +92,7 @@ function useFrameKeys(views) {
   ]);
 }
 
+/** @param {{ views: ViewEntry[], current: string }} props */
 function Rail({ views, current }) {
   const look = useStore(theme);
   return html`
@@ -102,6 +110,7 @@ function Rail({ views, current }) {
   `;
 }
 
+/** @param {{ views: ViewEntry[], current: string }} props */
 function Bar({ views, current }) {
   const isBehind = views.slice(ON_BAR).some((view) => view.name === current);
   return html`
@@ -115,6 +124,7 @@ function Bar({ views, current }) {
   `;
 }
 
+/** @param {{ view: ViewEntry, current: string }} props */
 function Place({ view, current }) {
   const open = useStore(waiting).length;
   const badge = view.name === "chat" && open > 0;
@@ -128,12 +138,19 @@ function Place({ view, current }) {
   `;
 }
 
+/** @param {{ views: ViewEntry[], onClose: () => void }} props */
 function More({ views, onClose }) {
   const look = useStore(theme);
+  /** @param {() => void} [run] */
   const close = (run) => () => {
     onClose();
     run?.();
   };
+  /**
+   * @param {string} icon
+   * @param {string} label
+   * @param {() => void} onClick
+   */
   const action = (icon, label, onClick) => html`
     <li>
       <button type="button" class="more-row" onClick=${onClick}><${Icon} name=${icon} />${label}</button>
@@ -195,16 +212,21 @@ function Offline() {
   );
 }
 
+/** @type {Map<string, ViewModule>} */
 const loaded = new Map();
 
+/** @param {{ route: Route }} props */
 function View({ route }) {
   const view = findView(route.view);
   const [module, setModule] = useState(() => loaded.get(route.view) ?? null);
   useEffect(() => {
     if (!view) return;
     setModule(loaded.get(view.name) ?? null);
-    view.load().then(
-      (one) => (loaded.set(view.name, one), setModule(one)),
+    view.load?.().then(
+      (one) => {
+        loaded.set(view.name, one);
+        setModule(one);
+      },
       (error) => setModule({ error }),
     );
   }, [view]);
@@ -216,7 +238,7 @@ function View({ route }) {
     return html`<${Problem} error=${error} />`;
   }
   if (module?.error) {
-    const hint = String(module.error.message ?? module.error);
+    const hint = module.error.message;
     return html`<${Problem} error=${{ message: `${view.label} could not be shown.`, hint }} retry=${reload} />`;
   }
   const Shown = module?.default;
@@ -229,10 +251,12 @@ function reload() {
   location.reload();
 }
 
+/** @param {{ onClose: () => void }} props */
 function KeyHelp({ onClose }) {
   const list = useBindings().filter((one) => one.keys);
   const single = useStore(singleKeys);
   const groups = [...new Set(list.map((one) => one.group ?? "Here"))];
+  /** @param {string} group */
   const inGroup = (group) => list.filter((one) => (one.group ?? "Here") === group);
   return html`
     <${Dialog} title="Keys" onClose=${onClose}>
@@ -248,6 +272,7 @@ function KeyHelp({ onClose }) {
   `;
 }
 
+/** @param {{ name: string, list: Binding[] }} props */
 function KeyGroup({ name, list }) {
   return html`
     <h3>${name}</h3>
@@ -256,7 +281,7 @@ function KeyGroup({ name, list }) {
         (one) => html`
         <div key=${one.keys}>
           <dt>${one.label}</dt>
-          <dd class="keys">${shown(one.keys).map((key) => html`<kbd>${key}</kbd>`)}</dd>
+          <dd class="keys">${shown(one.keys ?? "").map((key) => html`<kbd>${key}</kbd>`)}</dd>
         </div>
       `,
       )}

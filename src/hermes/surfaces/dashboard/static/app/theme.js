@@ -5,6 +5,7 @@ const ORDER = ["auto", "light", "dark"];
 
 export const theme = new Store(kept.get("theme") ?? "auto");
 
+/** @param {string} name */
 export function chooseTheme(name) {
   kept.set("theme", name === "auto" ? null : name);
   if (name === "auto") delete document.documentElement.dataset.theme;

@@ -1,4 +1,6 @@
 // The table of views. `key` follows `g` on the keyboard; `scope` is what a browser needs to see it.
+/** @import { View } from "../types/page.d.ts" */
+/** @type {View[]} */
 export const VIEWS = [
   {
     name: "chat",
@@ -66,6 +68,7 @@ export const VIEWS = [
   },
 ];
 
+/** @param {string} name */
 export function findView(name) {
   return VIEWS.find((view) => view.name === name);
 }

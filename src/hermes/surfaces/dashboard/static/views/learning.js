@@ -1,4 +1,5 @@
 // Learning: what Hermes proposes to learn, what it remembers, its skills, and how all of that changed.
+/** @import { HermesEvent, ProposalRow, Route } from "../types/page.d.ts" */
 import { api } from "../app/api.js";
 import { BusFeed } from "../app/feed.js";
 import { navigate } from "../app/router.js";
@@ -10,20 +11,23 @@ import { Skills } from "./learning/skills.js";
 import { useLoaded } from "./loading.js";
 import { Tabs } from "./tabs.js";
 
+/** @param {{ route: Route }} props */
 export default function Learning({ route }) {
   const ready = useStyle("views/learning.css");
   const proposals = useLoaded(
-    async () => (await api.get("/api/proposals", { all: true })).proposals,
+    async () =>
+      /** @type {ProposalRow[]} */ ((await api.get("/api/proposals", { all: true })).proposals),
     [],
   );
   useEffect(() => {
-    const look = (events) =>
+    const look = (/** @type {HermesEvent[]} */ events) =>
       events.some((event) => event.type !== "feed.hello") && proposals.again();
     const feed = new BusFeed("agent.learning.*", { onEvents: look });
     return () => feed.close();
   }, []);
   const open = proposals.value?.filter((one) => one.status === "pending").length ?? 0;
   const [part = "proposals", detail = ""] = route.parts;
+  /** @param {string} name */
   const go = (name) => navigate(`/learning/${name}`, { replace: true });
   const badge =
     open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`;

@@ -1,9 +1,11 @@
 // Live: the event inspector. The stream with a pattern, a pause and details; counters; publishers and drops.
-import { useKeys } from "../app/keys.js";
+/** @import { useInspector as UseInspector } from "./live/inspector.js" */
+/** @import { BufferedEvent, FeedState, Ref, Route } from "../types/page.d.ts" */
+import { isWithin, useKeys } from "../app/keys.js";
 import { Button, Empty, Tag } from "../app/parts/basics.js";
 import { inFull } from "../app/parts/format.js";
 import { navigate } from "../app/router.js";
-import { html, useEffect, useMemo, useRef, useState, useStyle } from "../app/ui.js";
+import { html, useEffect, useElement, useMemo, useState, useStyle } from "../app/ui.js";
 import { Chips } from "./inputs.js";
 import { EventDetails, EventRow, textOf } from "./live/event.js";
 import { useInspector, useSeconds } from "./live/inspector.js";
@@ -11,6 +13,38 @@ import { matcher, parsePatterns } from "./live/pattern.js";
 import { rate, Sources, Topics } from "./live/tables.js";
 import { Rows } from "./rows.js";
 import { Tabs } from "./tabs.js";
+
+/** @typedef {ReturnType<typeof UseInspector>} InspectorState */
+
+/** @typedef {{ events: BufferedEvent[], received: number, shifted: number }} Paused */
+
+/**
+ * @typedef {object} FiltersProps
+ * @property {Ref<HTMLInputElement>} input
+ * @property {string} text
+ * @property {string} problem
+ * @property {string} words
+ * @property {(words: string) => void} setWords
+ */
+
+/**
+ * @typedef {object} StreamProps
+ * @property {BufferedEvent[]} shown
+ * @property {number} shifted
+ * @property {boolean} stick
+ * @property {BufferedEvent | null} chosen
+ * @property {(event: BufferedEvent) => void} pick
+ */
+
+/**
+ * @typedef {object} LiveKeys
+ * @property {Ref<HTMLInputElement>} input
+ * @property {BufferedEvent[]} shown
+ * @property {BufferedEvent | null} chosen
+ * @property {(event: BufferedEvent) => void} pick
+ * @property {() => void} toggle
+ * @property {() => void} clear
+ */
 
 const EVERYTHING = "**";
 const PRESETS = [
@@ -21,6 +55,7 @@ const PRESETS = [
   ["gateway.**", "Gateway"],
   ["session.*", "Sessions"],
 ];
+/** @type {Record<FeedState, [string, string]>} */
 const STATES = {
   connecting: ["warn", "connecting"],
   live: ["good", "live"],
@@ -31,25 +66,28 @@ const ROW = 30; // pixels
 const TALL_ROW = 50; // on narrow screens, where it has two lines
 const REST = 250; // milliseconds without a key before a pattern counts
 
+/** @param {{ route: Route }} props */
 export default function Live({ route }) {
   const ready = useStyle("views/live.css");
   return ready && html`<${Inspector} text=${route.query.get("pattern") ?? ""} />`;
 }
 
+/** @param {{ text: string }} props */
 function Inspector({ text }) {
   const [words, setWords] = useState("");
   const [parsed, problem] = useMemo(() => parsePatterns(text), [text]);
   const patterns = useRested(parsed, problem);
   const inspector = useInspector(patterns);
   const { ring, counters, version } = inspector;
-  const [paused, setPaused] = useState(null); // {events, received, shifted}
-  const [chosen, setChosen] = useState(null);
+  const [paused, setPaused] = useState(/** @type {Paused | null} */ (null));
+  const [chosen, setChosen] = useState(/** @type {BufferedEvent | null} */ (null));
   const [tab, setTab] = useState("details");
   const source = paused?.events ?? ring.events;
   const shown = useMemo(() => sifted(source, patterns, words), [source, version, patterns, words]);
-  const input = useRef();
+  const input = /** @type {Ref<HTMLInputElement>} */ (useElement());
   const held = () => ({ events: [...ring.events], received: ring.received, shifted: ring.evicted });
   const toggle = () => setPaused(paused ? null : held());
+  /** @param {BufferedEvent} kept */
   const pick = (kept) => {
     setChosen(kept);
     setTab("details");
@@ -96,6 +134,9 @@ function Inspector({ text }) {
   `;
 }
 
+/**
+ * @param {{ inspector: InspectorState, paused: Paused | null, toggle: () => void, clear: () => void }} props
+ */
 function Bar({ inspector, paused, toggle, clear }) {
   const [kind, state] = STATES[inspector.state];
   return html`
@@ -117,6 +158,7 @@ function Bar({ inspector, paused, toggle, clear }) {
   `;
 }
 
+/** @param {{ inspector: InspectorState, paused: Paused | null }} props */
 function Sum({ inspector: { ring, counters }, paused }) {
   useSeconds();
   return html`
@@ -130,7 +172,9 @@ function Sum({ inspector: { ring, counters }, paused }) {
   `;
 }
 
+/** @param {FiltersProps} props */
 function Filters({ input, text, problem, words, setWords }) {
+  /** @param {string} pattern */
   const pick = (pattern) => goTo(pattern === EVERYTHING ? "" : pattern);
   return html`
     <div class="live-filters">
@@ -164,6 +208,7 @@ function Filters({ input, text, problem, words, setWords }) {
   `;
 }
 
+/** @param {{ problem: string }} props */
 function PatternHelp({ problem }) {
   if (problem) return html`<p id="pattern-help" class="field-error" role="alert">${problem}</p>`;
   return html`
@@ -171,6 +216,7 @@ function PatternHelp({ problem }) {
   `;
 }
 
+/** @param {{ isFiltered: boolean }} props */
 function Nothing({ isFiltered }) {
   if (isFiltered) {
     return html`
@@ -184,8 +230,10 @@ function Nothing({ isFiltered }) {
   `;
 }
 
+/** @param {StreamProps} props */
 function Stream({ shown, shifted, stick, chosen, pick }) {
   const isNarrow = useNarrow();
+  /** @param {BufferedEvent} kept */
   const row = (kept) => html`
     <${EventRow} key=${kept.number} kept=${kept} current=${kept === chosen} onPick=${() => pick(kept)} />
   `;
@@ -196,18 +244,21 @@ function Stream({ shown, shifted, stick, chosen, pick }) {
       height=${isNarrow ? TALL_ROW : ROW}
       stick=${stick}
       shifted=${shifted}
-      reveal=${shown.indexOf(chosen)}
+      reveal=${chosen ? shown.indexOf(chosen) : -1}
       mark=${chosen?.number}
       label="Stream of events"
     />
   `;
 }
 
+/** @param {LiveKeys} view */
 function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
   const group = "Live";
-  const pause = (event) => (event.target.closest?.("button:not(.event-row), a") ? false : toggle());
+  /** @param {Event} event */
+  const pause = (event) => (isWithin(event, "button:not(.event-row), a") ? false : toggle());
+  /** @param {number} step */
   const move = (step) => () => {
-    const at = shown.indexOf(chosen);
+    const at = chosen ? shown.indexOf(chosen) : -1;
     const last = shown.length - 1;
     const next = shown[at < 0 ? last : Math.min(Math.max(at + step, 0), last)];
     if (next) pick(next);
@@ -221,11 +272,19 @@ function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
   ]);
 }
 
-/** Puts a pattern into the address, from where the view takes it. */
+/**
+ * Puts a pattern into the address, from where the view takes it.
+ * @param {string} pattern
+ */
 function goTo(pattern) {
   navigate(pattern ? `/live?${new URLSearchParams({ pattern })}` : "/live", { replace: true });
 }
 
+/**
+ * @param {BufferedEvent[]} events
+ * @param {string[]} patterns
+ * @param {string} words
+ */
 function sifted(events, patterns, words) {
   const fits = matcher(patterns);
   const wanted = words.trim().toLowerCase();
@@ -236,7 +295,11 @@ function sifted(events, patterns, words) {
   );
 }
 
-/** The patterns once the user rests, so that each key does not make a new connection; the last good ones meanwhile. */
+/**
+ * The patterns once the user rests, so that each key does not make a new connection; the last good ones meanwhile.
+ * @param {string[]} parsed
+ * @param {string} problem
+ */
 function useRested(parsed, problem) {
   const [patterns, setPatterns] = useState(problem ? [EVERYTHING] : parsed);
   useEffect(() => {

@@ -1,9 +1,11 @@
 // Schedules: the jobs, one of them with its past, and the form in which they are made and changed.
+/** @import { Route } from "../types/page.d.ts" */
 import { html, useStyle } from "../app/ui.js";
 import { JobForm } from "./schedules/form.js";
 import { Job } from "./schedules/job.js";
 import { JobList } from "./schedules/list.js";
 
+/** @param {{ route: Route }} props */
 export default function Schedules({ route }) {
   const ready = useStyle("views/schedules.css");
   if (!ready) return null;

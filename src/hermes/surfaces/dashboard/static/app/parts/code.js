@@ -8,7 +8,10 @@ import { Highlighted, languageOf } from "./highlight.js";
 const FOLD = 60; // lines from which a block is folded
 const SHOWN = 40;
 
-/** Code. With `open`, it is still being written and is never folded. */
+/**
+ * Code. With `open`, it is still being written and is never folded.
+ * @param {{ text: string, language?: string, name?: string, open?: boolean }} props
+ */
 export function Code({ text, language = "", name = "", open = false }) {
   const [whole, setWhole] = useState(false);
   const lines = useMemo(() => text.split("\n"), [text]);

@@ -1,4 +1,5 @@
 // Icons, drawn on a 24 by 24 grid with strokes.
+/** @type {Record<string, string>} */
 export const ICONS = {
   chat: "M4 6.5A2.5 2.5 0 0 1 6.5 4h11A2.5 2.5 0 0 1 20 6.5v7a2.5 2.5 0 0 1-2.5 2.5H11l-4.5 4v-4A2.5 2.5 0 0 1 4 13.5z",
   sessions: "M4 6h16M4 12h16M4 18h10",

@@ -1,10 +1,15 @@
 // Markdown as nodes. marked only cuts the text into tokens; no HTML is made of it, and HTML in it is shown as text.
+/** @import { Child } from "../../types/page.d.ts" */
 
 import { Lexer } from "/static/vendor/marked-18.2.0/marked.js";
-import { html, useMemo, useRef } from "../ui.js";
+import { html, useMemo, useRef, useState } from "../ui.js";
 import { Code } from "./code.js";
 
+/** @import { Token, Tokens } from "/static/vendor/marked-18.2.0/marked.js" */
+/** @import { LongText } from "./longtext.js" */
+
 const SAFE = /^(https?:|mailto:)/i;
+/** @type {Record<string, string>} */
 const ENTITIES = {
   amp: "&",
   lt: "<",
@@ -43,16 +48,38 @@ export function plain(text = "") {
   );
 }
 
+/**
+ * @param {Token} token
+ * @returns {token is Token & { tokens: Token[] }}
+ */
+function hasTokens(token) {
+  return "tokens" in token && Array.isArray(token.tokens);
+}
+
+/** @param {Token} token */
+function textOf(token) {
+  return "text" in token && typeof token.text === "string" ? token.text : token.raw;
+}
+
 /** An address that may be followed, or "". */
 export function safeLink(href = "") {
   const clean = plain(href).replace(/[\u0000-\u0020\u007f]/g, "");
   return SAFE.test(clean) ? plain(href) : "";
 }
 
+/**
+ * @param {Token[]} [tokens]
+ * @returns {Child[]}
+ */
 function inline(tokens = []) {
   return tokens.map((token, index) => inlineOne(token, index));
 }
 
+/**
+ * @param {Token} token
+ * @param {number} key
+ * @returns {Child}
+ */
 function inlineOne(token, key) {
   switch (token.type) {
     case "strong":
@@ -66,9 +93,9 @@ function inlineOne(token, key) {
     case "br":
       return html`<br key=${key} />`;
     case "link":
-      return link(token, key);
+      return link(/** @type {Tokens.Link} */ (token), key);
     case "image":
-      return picture(token, key);
+      return picture(/** @type {Tokens.Image} */ (token), key);
     case "escape":
       return plain(token.text);
     case "html":
@@ -76,10 +103,14 @@ function inlineOne(token, key) {
     case "checkbox":
       return checkbox(token.checked, key);
     default:
-      return token.tokens ? inline(token.tokens) : plain(token.text ?? token.raw);
+      return hasTokens(token) ? inline(token.tokens) : plain(textOf(token));
   }
 }
 
+/**
+ * @param {Pick<Tokens.Link, "href" | "tokens"> & { title?: string | null }} token
+ * @param {number} key
+ */
 function link(token, key) {
   const href = safeLink(token.href);
   const words = inline(token.tokens);
@@ -90,18 +121,32 @@ function link(token, key) {
   `;
 }
 
-/** The way to a picture. It is not fetched: its address could carry what it should not. */
+/**
+ * The way to a picture. It is not fetched: its address could carry what it should not.
+ * @param {Tokens.Image} token
+ * @param {number} key
+ */
 function picture({ href, text }, key) {
-  const words = [{ type: "text", text: text || href }];
+  const words = [{ type: "text", raw: text || href, text: text || href }];
   const way = safeLink(href) ? link({ href, tokens: words }, 0) : plain(text);
   return html`<span key=${key} class="md-picture">${way}</span>`;
 }
 
+/**
+ * @param {boolean | undefined} checked
+ * @param {number} [key]
+ */
 function checkbox(checked, key) {
   const label = checked ? "done" : "to do";
   return html`<input key=${key} type="checkbox" disabled checked=${checked} aria-label=${label} />`;
 }
 
+/**
+ * @param {Token} token
+ * @param {number} key
+ * @param {boolean} open
+ * @returns {Child}
+ */
 function block(token, key, open) {
   switch (token.type) {
     case "space":
@@ -117,24 +162,33 @@ function block(token, key, open) {
     case "blockquote":
       return html`<blockquote key=${key}>${blocks(token.tokens, open)}</blockquote>`;
     case "list":
-      return list(token, key, open);
+      return list(/** @type {Tokens.List} */ (token), key, open);
     case "table":
-      return table(token, key);
+      return table(/** @type {Tokens.Table} */ (token), key);
     case "hr":
       return html`<hr key=${key} />`;
     case "html":
       return html`<p key=${key} class="md-raw">${token.raw.trimEnd()}</p>`;
     default:
-      return token.tokens
+      return hasTokens(token)
         ? inline(token.tokens)
-        : html`<p key=${key}>${plain(token.text ?? token.raw)}</p>`;
+        : html`<p key=${key}>${plain(textOf(token))}</p>`;
   }
 }
 
+/**
+ * @param {Token[]} [tokens]
+ * @param {boolean} [open]
+ */
 function blocks(tokens = [], open = false) {
   return tokens.map((token, index) => block(token, index, open));
 }
 
+/**
+ * @param {Tokens.List} token
+ * @param {number} key
+ * @param {boolean} open
+ */
 function list(token, key, open) {
   const items = token.items.map(
     (item, index) => html`
@@ -148,22 +202,34 @@ function list(token, key, open) {
   return html`<ul key=${key}>${items}</ul>`;
 }
 
+/** @param {Tokens.ListItem} item */
 function hasCheckbox(item) {
   return item.tokens?.some(
-    (one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox",
+    (one) => one.type === "checkbox" || (hasTokens(one) && one.tokens[0]?.type === "checkbox"),
   );
 }
 
+/**
+ * @param {Token} token
+ * @param {number} key
+ * @param {boolean} open
+ */
 function listPart(token, key, open) {
   if (token.type === "text" && token.tokens) return inline(token.tokens);
   return token.type === "checkbox" ? inlineOne(token, key) : block(token, key, open);
 }
 
+/**
+ * @param {Tokens.Table} token
+ * @param {number} key
+ */
 function table(token, key) {
-  const cell = (kind) => (one, index) => {
-    const align = token.align[index];
-    return html`<${kind} key=${index} class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
-  };
+  const cell =
+    (/** @type {string} */ kind) =>
+    (/** @type {Tokens.TableCell} */ one, /** @type {number} */ index) => {
+      const align = token.align[index];
+      return html`<${kind} key=${index} class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
+    };
   return html`
     <div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table">
       <table>
@@ -178,11 +244,15 @@ function table(token, key) {
 
 /** The tokens of a LongText that grows: what is settled is not cut again. */
 export class Growing {
+  /** @type {Token[]} */
   settled = [];
   #at = 0;
   #origin = 0;
 
-  /** Takes in how the text is now; the tokens at its end that may still change. */
+  /**
+   * Takes in how the text is now; the tokens at its end that may still change.
+   * @param {LongText} text
+   */
   grow(text) {
     if (text.origin !== this.#origin) {
       this.settled = [];
@@ -193,6 +263,7 @@ export class Growing {
     const solid = fresh.filter((token) => token.type !== "space").length - OPEN;
     for (let passed = 0; passed < solid && fresh.length > 1; ) {
       const token = fresh.shift();
+      if (!token) break;
       if (token.type !== "space") passed++;
       this.settled.push(token);
       this.#at += token.raw.length;
@@ -201,10 +272,12 @@ export class Growing {
   }
 }
 
+/** @param {{ token: Token, open: boolean }} props */
 function Block({ token, open }) {
   return useMemo(() => block(token, 0, open), [token, token.raw, open]);
 }
 
+/** @param {{ tokens: Token[], open?: boolean }} props */
 function Blocks({ tokens, open = false }) {
   return tokens.map(
     (token, index) => html`<${Block} key=${index} token=${token}
@@ -212,26 +285,37 @@ function Blocks({ tokens, open = false }) {
   );
 }
 
-/** Markdown. With `open`, `text` is a LongText and more of it is still to come. */
+/**
+ * Markdown. With `open`, `text` is a LongText and more of it is still to come.
+ * @param {{ text: string | LongText, open?: boolean }} props
+ */
 export function Markdown({ text, open = false }) {
   return html`<div class="markdown"><${open ? Written : Whole} text=${text} /></div>`;
 }
 
+/** @param {{ text: string }} props */
 function Whole({ text }) {
   return html`<${Blocks} tokens=${useMemo(() => Lexer.lex(text, OPTIONS), [text])} />`;
 }
 
-/** What is being written. Blocks are drawn in groups, so that a new piece costs the same however many there are. */
+/**
+ * What is being written. Blocks are drawn in groups, so that a new piece costs the same however many there are.
+ * @param {{ text: LongText }} props
+ */
 function Written({ text }) {
-  const growing = useRef(null);
-  const drawn = useRef([]); // the groups that are settled
+  const [growing] = useState(() => new Growing());
+  const drawn = useRef(/** @type {Child[]} */ ([])); // the groups that are settled
   const fresh = useMemo(() => {
-    growing.current ??= new Growing();
-    const found = growing.current.grow(text);
-    if (growing.current.settled.length < drawn.current.length * GROUP) drawn.current = [];
+    const found = growing.grow(text);
+    if (growing.settled.length < drawn.current.length * GROUP) drawn.current = [];
     return found;
   }, [text]);
-  const { settled } = growing.current;
+  const { settled } = growing;
+  /**
+   * @param {Token[]} tokens
+   * @param {number} index
+   * @param {boolean} isLast
+   */
   const group = (tokens, index, isLast) =>
     html`<${Blocks} key=${index} tokens=${tokens} open=${isLast} />`;
   while ((drawn.current.length + 1) * GROUP <= settled.length) {

@@ -1,5 +1,6 @@
 // A tool call as a card: what it does in one line, how it went, and inside what went in and came out.
-import { html, useEffect, useRef, useState } from "../ui.js";
+/** @import { Child, Ref, ToolCall } from "../../types/page.d.ts" */
+import { html, useEffect, useElement, useState } from "../ui.js";
 import { Ansi } from "./ansi.js";
 import { Icon } from "./basics.js";
 import { Code } from "./code.js";
@@ -8,6 +9,7 @@ import { Diff } from "./diff.js";
 import { duration } from "./format.js";
 import { languageOfFile } from "./highlight.js";
 
+/** @type {Record<string, string>} */
 const ICON = {
   terminal: "terminal",
   exec_command: "terminal",
@@ -30,6 +32,7 @@ const ICON = {
   view_image: "image",
 };
 const BULKY = new Set(["content", "old_text", "new_text", "items", "patch", "code"]);
+/** @type {Record<string, [string, string]>} */
 const STATE = {
   planned: ["clock", "planned"],
   waiting: ["bell", "waits for you"],
@@ -41,7 +44,11 @@ const STATE = {
 const TAIL = 20_000; // characters of output that are shown
 const LINES = 12;
 
-/** Arguments of a call: the object, or null when they are not JSON. */
+/**
+ * Arguments of a call: the object, or null when they are not JSON.
+ * @param {string} text
+ * @returns {Record<string, any> | null}
+ */
 export function argumentsOf(text) {
   try {
     const value = JSON.parse(text || "{}");
@@ -53,12 +60,19 @@ export function argumentsOf(text) {
 
 const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b\/)?)\s*(\S.*?)\s*$/gm;
 
-/** The files that a patch is about, each once. */
+/**
+ * The files that a patch is about, each once.
+ * @param {string} patch
+ */
 function patched(patch) {
   return [...new Set([...patch.matchAll(PATCHED)].map((found) => found[1]))];
 }
 
-/** A call in one line. */
+/**
+ * A call in one line.
+ * @param {string} name
+ * @param {string} text
+ */
 export function summaryOf(name, text) {
   const values = argumentsOf(text);
   if (!values) return text ?? "";
@@ -70,12 +84,17 @@ export function summaryOf(name, text) {
     .join(" ");
 }
 
+/** @param {unknown} value */
 function inOneLine(value) {
   if (typeof value !== "string") return value === null ? "" : JSON.stringify(value);
   return value.split("\n")[0] + (value.includes("\n") ? " …" : "");
 }
 
-/** Lines with a sign before each. */
+/**
+ * Lines with a sign before each.
+ * @param {string} sign
+ * @param {string} text
+ */
 function signed(sign, text) {
   return String(text)
     .replace(/\n$/, "")
@@ -84,7 +103,11 @@ function signed(sign, text) {
     .join("");
 }
 
-/** What a change to a file would look like, from the arguments of the call; "" for other calls. */
+/**
+ * What a change to a file would look like, from the arguments of the call; "" for other calls.
+ * @param {string} name
+ * @param {string} text
+ */
 export function diffOf(name, text) {
   const values = argumentsOf(text) ?? {};
   const { path, patch, old_text: before, new_text: after, content } = values;
@@ -98,7 +121,10 @@ export function diffOf(name, text) {
   return "";
 }
 
-/** What a call is given, in the form that shows it best. */
+/**
+ * What a call is given, in the form that shows it best.
+ * @param {{ name: string, text: string }} props
+ */
 export function CallInput({ name, text }) {
   const values = argumentsOf(text);
   const diff = diffOf(name, text);
@@ -107,6 +133,7 @@ export function CallInput({ name, text }) {
   if (diff) return html`<${Diff} text=${diff} label=${values.path ?? "Patch"} />`;
   const rest = Object.entries(values).filter(([key]) => !["command", "code", "cmd"].includes(key));
   const command = values.command ?? values.cmd;
+  /** @param {[string, unknown]} fact */
   const fact = ([key, value]) => html`
     <dt>${key}</dt>
     <dd>${typeof value === "string" ? value : JSON.stringify(value)}</dd>
@@ -123,6 +150,7 @@ export function CallInput({ name, text }) {
 /**
  * The card. `call`: {name, arguments, status, output, text, started, ended, images}. `children` come below, such as a
  * request for approval; `open` shows the inside from the start.
+ * @param {{ call: ToolCall, children?: Child, open?: boolean, pictures?: Child }} props
  */
 export function ToolCard({ call, children, open = false, pictures = null }) {
   const [shown, setShown] = useState(open);
@@ -157,6 +185,7 @@ export function ToolCard({ call, children, open = false, pictures = null }) {
   `;
 }
 
+/** @param {{ call: ToolCall, shown: boolean, onClick: () => void }} props */
 function Head({ call, shown, onClick }) {
   return html`
     <button type="button" class="tool-head" aria-expanded=${shown ? "true" : "false"} onClick=${onClick}>
@@ -169,7 +198,10 @@ function Head({ call, shown, onClick }) {
   `;
 }
 
-/** How it went. What an icon says well enough is only spoken. */
+/**
+ * How it went. What an icon says well enough is only spoken.
+ * @param {{ call: ToolCall }} props
+ */
 function State({ call: { status, started, ended } }) {
   const running = status === "running";
   const [icon, words] = STATE[status] ?? STATE.planned;
@@ -183,12 +215,14 @@ function State({ call: { status, started, ended } }) {
   `;
 }
 
+/** @param {string} text */
 function lastLines(text) {
   return text.slice(-4000).replace(/\n$/, "").split("\n").slice(-LINES).join("\n");
 }
 
+/** @param {{ text: string, name: string, call: ToolCall, live?: boolean }} props */
 function Output({ text, name, call, live = false }) {
-  const box = useRef();
+  const box = /** @type {Ref<HTMLElement>} */ (useElement());
   useEffect(() => {
     if (live && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text, live]);
@@ -217,7 +251,10 @@ function Output({ text, name, call, live = false }) {
   `;
 }
 
-/** A result with a diff in it: words before, then the rows. */
+/**
+ * A result with a diff in it: words before, then the rows.
+ * @param {{ text: string }} props
+ */
 function Mixed({ text }) {
   const at = text.search(/^(diff --git |--- )/m);
   const before = text.slice(0, at).trim();

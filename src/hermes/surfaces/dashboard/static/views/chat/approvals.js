@@ -1,9 +1,11 @@
 // What Hermes does without asking, in one session: the choice, and its name above the conversation.
+/** @import { Mode } from "../../types/page.d.ts" */
 import { may } from "../../app/api.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { Dialog, Icon } from "../../app/parts.js";
 import { html } from "../../app/ui.js";
 
+/** @type {{ name: Mode, label: string, icon: string, tone: string, note: string }[]} */
 export const MODES = [
   {
     name: "ask",
@@ -31,7 +33,10 @@ const WARNING =
   "Commands and changes will not wait for you, anywhere on that machine, until you choose another way " +
   "or the dashboard is started again. What Hermes reads, such as a web page, can try to lead it astray.";
 
-/** Whether that may be chosen here; asks once more before Hermes is let loose. */
+/**
+ * Whether that may be chosen here; asks once more before Hermes is let loose.
+ * @param {string} name
+ */
 export async function mayChoose(name) {
   return (
     name !== "full" ||
@@ -44,7 +49,10 @@ export async function mayChoose(name) {
   );
 }
 
-/** The button above the conversation; what is not asked about is said there in words. */
+/**
+ * The button above the conversation; what is not asked about is said there in words.
+ * @param {{ current: Mode, onOpen: () => void }} props
+ */
 export function ApprovalMode({ current, onOpen }) {
   const mode = MODES.find((one) => one.name === current) ?? MODES[0];
   return html`<button type="button" class=${`button quiet mode ${mode.tone}`} onClick=${onOpen}
@@ -52,8 +60,10 @@ export function ApprovalMode({ current, onOpen }) {
     <${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
 }
 
+/** @param {{ current: Mode, onChoose: (mode: Mode) => void, onClose: () => void }} props */
 export function ApprovalPicker({ current, onChoose, onClose }) {
   const allowed = may("approve");
+  /** @param {Mode} name */
   const choose = async (name) => (await mayChoose(name)) && onChoose(name);
   return html`<${Dialog} title="What Hermes asks about" onClose=${onClose}><div class="stack"><ul class="choices">
     ${MODES.map(

@@ -1,5 +1,6 @@
 // What waits for the user: requests for approval with exactly what will run, and questions of the model.
-import { api, may } from "../../app/api.js";
+/** @import { ApprovalRequest, QuestionAsked } from "../../types/page.d.ts" */
+import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { approvalHash } from "../../app/approvalhash.js";
 import { useKeys } from "../../app/keys.js";
 import { revealed, revealedJson } from "../../app/parts/exact.js";
@@ -9,11 +10,24 @@ import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
 
 const GRACE = 300; // milliseconds before a key can be meant for a question that has just appeared
+/** @type {Record<string, string>} */
 const REACH = {
   workspace: "It stays inside the workspace.",
   network: "It may use the network.",
   machine: "It runs outside the sandbox: it can reach your files and the network.",
 };
+/**
+ * @typedef {object} AnswerButton
+ * @property {Answer} answer
+ * @property {string} label
+ * @property {string} key
+ * @property {string} [kind]
+ * @property {string} [icon]
+ * @property {boolean} [memorable]
+ * @property {string} [scope]
+ */
+
+/** @type {AnswerButton[]} */
 const ANSWERS = [
   { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
   { answer: "session", label: "This session", key: "s", memorable: true },
@@ -21,35 +35,66 @@ const ANSWERS = [
   { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
 ];
 
-function place(session, kind, call) {
-  return `/api/sessions/${encodeURIComponent(session)}/${kind}/${encodeURIComponent(call)}`;
-}
+/** @typedef {"once" | "session" | "always" | "deny"} Answer */
 
-/** Sends an answer, or what a promise of one becomes; says so when another was first. */
+/**
+ * @typedef {object} ApprovalProps
+ * @property {ApprovalRequest} request
+ * @property {string} session
+ * @property {string} cwd
+ * @property {boolean} [first]
+ * @property {string} [from]
+ * @property {boolean} [orphan]
+ */
+
+/**
+ * @typedef {object} QuestionProps
+ * @property {QuestionAsked} question
+ * @property {string} session
+ * @property {boolean} [first]
+ * @property {string} [from]
+ * @property {boolean} [orphan]
+ */
+
+/**
+ * Sends an answer, or what a promise of one becomes; says so when another was first.
+ * @param {`/api/sessions/${string}/${"approvals" | "questions"}/${string}`} path
+ * @param {object | Promise<object>} body
+ * @param {(state: string) => void} set
+ * @returns {Promise<boolean>}
+ */
 async function give(path, body, set) {
   set("sending");
   try {
-    const { counted } = await api.post(path, await body);
+    const { counted } = await api.post(path, /** @type {any} */ (await body));
     if (!counted) toast("It was answered already, or nobody waits for it any more.");
     set("given");
     refreshWaiting();
     return counted;
   } catch (error) {
     set("");
-    toast(error.words ?? error.message, "bad");
+    toast(errorText(error), "bad");
     return false;
   }
 }
 
+/** @param {string} reason */
 function denial(reason) {
   return { answer: "deny", ...(reason && { reason }) };
 }
 
+/**
+ * @param {Answer} answer
+ * @param {ApprovalRequest} request
+ */
 async function permission(answer, request) {
   return { answer, shown: await approvalHash(request) };
 }
 
-/** A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in. */
+/**
+ * A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in.
+ * @param {ApprovalProps} props
+ */
 export function Approval({ request, session, cwd, first = false, from = "", orphan = false }) {
   const [state, setState] = useState("");
   const [why, setWhy] = useState("");
@@ -58,11 +103,13 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   const offered = ANSWERS.filter(
     (one) => (!one.memorable || request.memorable !== false) && may(one.scope),
   );
+  /** @param {Answer} word */
   const answer = async (word) => {
     if (state || !allowed) return;
     const body = word === "deny" ? denial(why.trim()) : permission(word, request);
-    await give(place(session, "approvals", request.call_id), body, setState);
+    await give(sessionPath(session, "approvals", request.call_id), body, setState);
   };
+  /** @param {Answer} word */
   const byKey = (word) => () => {
     if (performance.now() - since.current < GRACE) return false;
     answer(word);
@@ -124,7 +171,10 @@ function Orphan() {
     you answer, it continues from here.</span></p>`;
 }
 
-/** Exactly what will run: the policy's words, and the change to a file as a diff. */
+/**
+ * Exactly what will run: the policy's words, and the change to a file as a diff.
+ * @param {{ request: ApprovalRequest }} props
+ */
 function WhatHappens({ request }) {
   const { name } = request;
   const [summary, text] = [
@@ -143,27 +193,43 @@ function WhatHappens({ request }) {
     : html`<${CallInput} name=${name} text=${text} />`;
 }
 
-/** A text and the diff at its end, if there is one. */
+/**
+ * A text and the diff at its end, if there is one.
+ * @param {string} text
+ */
 export function parted(text) {
   const at = /^@@ -/m.test(text) ? text.search(/^(diff --git |--- |@@ -)/m) : -1;
   return at < 0 ? [text, ""] : [text.slice(0, at).trim(), text.slice(at)];
 }
 
-/** Answers a question in words. Resolves to whether the answer counted. */
+/**
+ * Answers a question in words. Resolves to whether the answer counted.
+ * @param {{ session: string, call: string }} question
+ * @param {string} text
+ * @param {(state: string) => void} [set]
+ */
 export function answerQuestion({ session, call }, text, set = () => {}) {
-  return give(place(session, "questions", call), { text }, set);
+  return give(sessionPath(session, "questions", call), { text }, set);
 }
 
-/** A question of the model. `first`: what is written as a message answers this one. */
+/**
+ * A question of the model. `first`: what is written as a message answers this one.
+ * @param {QuestionProps} props
+ */
 export function Question({ question, session, first = false, from = "", orphan = false }) {
   const [text, setText] = useState("");
   const [state, setState] = useState("");
   const allowed = may("chat");
+  /** @param {string} words */
   const answer = (words) =>
     !state && words.trim() && answerQuestion({ session, call: question.call_id }, words, setState);
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    answer(text);
+  };
   const [words, diff] = parted(question.text);
   return html`<form class="asking" aria-label="A question to you"
-    onSubmit=${(event) => (event.preventDefault(), answer(text))}>
+    onSubmit=${submit}>
     <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">
       ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
     ${diff && html`<${Diff} text=${diff} label="What would change" />`}

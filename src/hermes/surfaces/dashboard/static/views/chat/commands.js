@@ -1,5 +1,6 @@
 // Slash commands of the page, and what they do. Skills are commands too; the server knows what they say.
-import { api } from "../../app/api.js";
+/** @import { Answer, ChatActions } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
 import { plural, toast, trying } from "../../app/parts.js";
 import { navigate, pathTo } from "../../app/router.js";
@@ -7,11 +8,23 @@ import { kept } from "../../app/ui.js";
 
 const NAMED = 5; // files that are named before they are deleted
 
-function at(id, what) {
-  return `/api/sessions/${encodeURIComponent(id)}/${what}`;
-}
+/** @typedef {Answer<"POST", "/api/sessions/x/undo">} UndoReport */
 
-/** Says what came of going back, and offers to insist where files were left alone. */
+/**
+ * @typedef {object} Command
+ * @property {string} name
+ * @property {string} [value]
+ * @property {string} summary
+ * @property {boolean} [alone]
+ * @property {(chat: ChatActions, words: string) => unknown} run
+ */
+
+/**
+ * Says what came of going back, and offers to insist where files were left alone.
+ * @param {UndoReport} report
+ * @param {string} done
+ * @param {(() => void) | null} [insist]
+ */
 function told(report, done, insist) {
   const { files, note } = report;
   const parts = [done];
@@ -32,9 +45,16 @@ function told(report, done, insist) {
   );
 }
 
-/** Whether turns may be taken back: asks when that deletes files. */
+/**
+ * Whether turns may be taken back: asks when that deletes files.
+ * @param {string} id
+ * @param {number} turns
+ * @param {boolean} force
+ * @param {string} title
+ * @param {string} action
+ */
 async function mayTakeBack(id, turns, force, title, action) {
-  const found = await trying(() => api.get(at(id, "undo"), { turns, force }));
+  const found = await trying(() => api.get(sessionPath(id, "undo"), { turns, force }));
   if (!found?.deletes.length) return Boolean(found);
   const names =
     found.deletes.slice(0, NAMED).join(", ") +
@@ -52,10 +72,16 @@ async function mayTakeBack(id, turns, force, title, action) {
   });
 }
 
+/**
+ * @param {string} id
+ * @param {number} [turns]
+ * @param {boolean} [force]
+ * @returns {Promise<UndoReport | undefined>}
+ */
 export async function undo(id, turns = 1, force = false) {
   const title = turns === 1 ? "Undo the last turn?" : `Undo the last ${turns} turns?`;
   if (!(await mayTakeBack(id, turns, force, title, "Undo and delete"))) return undefined;
-  const report = await trying(() => api.post(at(id, "undo"), { turns, force }));
+  const report = await trying(() => api.post(sessionPath(id, "undo"), { turns, force }));
   if (report)
     told(
       report,
@@ -65,12 +91,17 @@ export async function undo(id, turns = 1, force = false) {
   return report;
 }
 
+/**
+ * @param {string} id
+ * @param {boolean} [force]
+ */
 export async function redo(id, force = false) {
-  const report = await trying(() => api.post(at(id, "redo"), { force }));
+  const report = await trying(() => api.post(sessionPath(id, "redo"), { force }));
   if (report) told(report, "The undo was taken back.");
   return report;
 }
 
+/** @param {string} id */
 export async function retry(id) {
   if (
     !(await mayTakeBack(
@@ -82,21 +113,27 @@ export async function retry(id) {
     ))
   )
     return;
-  const report = await trying(() => api.post(at(id, "retry"), {}));
+  const report = await trying(() => api.post(sessionPath(id, "retry"), {}));
   if (report) told(report, "It is tried again.");
 }
 
+/** @param {string} id */
 export function stop(id) {
-  return trying(() => api.post(at(id, "interrupt"), {}));
+  return trying(() => api.post(sessionPath(id, "interrupt"), {}));
 }
 
-/** Goes on in a copy of the session, up to a row; `text` waits in its input. */
+/**
+ * Goes on in a copy of the session, up to a row; `text` waits in its input.
+ * @param {string} id
+ * @param {{ at?: number, back?: number, text?: string }} [options]
+ */
 export async function branch(id, { at: row, back, text = "" } = {}) {
+  /** @type {{ at?: number, back?: number }} */
   const body = {};
   if (row !== undefined) body.at = row;
   if (back) body.back = back;
   const made = await trying(
-    () => api.post(at(id, "branch"), body),
+    () => api.post(sessionPath(id, "branch"), body),
     "This is a branch; the other session stays as it is.",
   );
   if (!made) return;
@@ -104,13 +141,19 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
   navigate(pathTo("chat", made.id));
 }
 
-/** Gives a session a title; asks for one if none is given. */
+/**
+ * Gives a session a title; asks for one if none is given.
+ * @param {string} id
+ * @param {string} words
+ * @param {string} [before]
+ */
 export async function rename(id, words, before = "") {
   const title = words || (await ask({ title: "Name this session", value: before }));
   if (title === null) return;
-  await trying(() => api.patch(`/api/sessions/${encodeURIComponent(id)}`, { title }));
+  await trying(() => api.patch(sessionPath(id), { title }));
 }
 
+/** @param {string} id */
 export async function compress(id) {
   const fine = await confirm({
     title: "Make room?",
@@ -119,22 +162,29 @@ export async function compress(id) {
   });
   if (!fine) return;
   toast("Summing up …");
-  await trying(() => api.post(at(id, "compress"), {}), "Room was made.");
+  await trying(() => api.post(sessionPath(id, "compress"), {}), "Room was made.");
 }
 
+/** @param {string} id */
 export function exportSession(id) {
   const link = document.createElement("a");
-  link.href = at(id, "export");
+  link.href = sessionPath(id, "export");
   link.download = "";
   link.click();
 }
 
-/** Where a terminal opens that goes on with a session. */
+/**
+ * Where a terminal opens that goes on with a session.
+ * @param {string} id
+ */
 export function terminalOf(id) {
   return `/terminal?session=${encodeURIComponent(id)}`;
 }
 
-/** The table. `run(chat, words)`; `alone`: also without a session. */
+/**
+ * The table. `run(chat, words)`; `alone`: also without a session.
+ * @type {Command[]}
+ */
 export const COMMANDS = [
   { name: "new", summary: "begin a new chat", alone: true, run: () => navigate("/chat") },
   { name: "stop", summary: "stop the running turn", run: (chat) => stop(chat.id) },
@@ -168,7 +218,7 @@ export const COMMANDS = [
     summary: "go on in a copy, without the last N turns",
     run: (chat, words) => branch(chat.id, { back: Number(words) || 0 }),
   },
-  { name: "diff", summary: "what the last turn changed in files", run: (chat) => chat.diff("") },
+  { name: "diff", summary: "what the last turn changed in files", run: (chat) => chat.diff?.("") },
   {
     name: "model",
     value: "NAME",
@@ -186,7 +236,7 @@ export const COMMANDS = [
   {
     name: "context",
     summary: "how full the model's window is, and with what",
-    run: (chat) => chat.context(),
+    run: (chat) => chat.context?.(),
   },
   {
     name: "title",
@@ -268,14 +318,19 @@ export const COMMANDS = [
   { name: "help", summary: "all commands and keys", alone: true, run: (chat) => chat.help() },
 ];
 
+/** @type {Record<string, string>} */
 const ALIASES = { clear: "new", compact: "compress" };
 const PREFIX = "skill:"; // every skill is found behind it, also one that a command is called like
 
-/** How a skill is called: by its name, unless that is a command's. */
+/**
+ * How a skill is called: by its name, unless that is a command's.
+ * @param {string} skill
+ */
 export function commandOf(skill) {
   return isReserved(skill) ? `${PREFIX}${skill}` : skill;
 }
 
+/** @param {string} name */
 function isReserved(name) {
   return Object.hasOwn(ALIASES, name) || COMMANDS.some((one) => one.name === name);
 }
@@ -283,11 +338,15 @@ function isReserved(name) {
 /**
  * What a line that begins with a slash means, by the names of the skills: {command, words}, {line} for the call of a
  * skill, {unknown}; null when it is no command at all. A beginning that fits one name alone is enough.
+ * @param {string} line
+ * @param {string[]} skills
+ * @returns {{ command?: Command, words?: string, line?: string, unknown?: string } | null}
  */
 export function called(line, skills) {
   const found = /^\/([a-z][\w:-]*)(?:\s+([\s\S]*))?$/i.exec(line.trim());
   if (!found) return null;
   const [, name, words = ""] = found;
+  /** @param {Command} one */
   const meant = (one) => ({ command: one, words: words.trim() });
   const own = COMMANDS.find(
     (one) => one.name === (Object.hasOwn(ALIASES, name) ? ALIASES[name] : name),

@@ -1,12 +1,24 @@
 // Completion in the input: commands and skills after a slash, files after an at sign.
-import { api } from "../../app/api.js";
+/** @import { Answer } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
 import { COMMANDS, commandOf } from "./commands.js";
 
 const MOST = 12;
 const FRESH = 3000; // milliseconds in which no skill is learned that somebody calls
 const PAUSE = 80; // milliseconds after the last key before files are looked for
 
-/** What the cursor stands in: {kind, word, start, end}, or null. */
+/** @typedef {{ kind: "command" | "file", word: string, start: number, end: number }} Place */
+
+/** @typedef {{ label: string, note: string, insert: string, value?: string, again?: boolean }} Completion */
+
+/** @typedef {Answer<"GET", "/api/skills">["skills"]} Skills */
+
+/**
+ * What the cursor stands in: {kind, word, start, end}, or null.
+ * @param {string} text
+ * @param {number} cursor
+ * @returns {Place | null}
+ */
 export function wordAt(text, cursor) {
   const before = text.slice(0, cursor);
   const slash = /^\/([\w:-]*)$/.exec(before);
@@ -22,7 +34,7 @@ export function wordAt(text, cursor) {
   return null;
 }
 
-let known = { at: -FRESH, skills: [] };
+let known = { at: -FRESH, skills: Promise.resolve(/** @type {Skills} */ ([])) };
 
 /** The skills that can be called; a list that was asked for a moment ago is good enough. */
 export async function knownSkills() {
@@ -30,7 +42,7 @@ export async function knownSkills() {
   const skills = api
     .get("/api/skills")
     .then((answer) => answer.skills.filter((one) => one.enabled && !one.problem));
-  known = { at: performance.now(), skills: skills.catch(() => []) };
+  known = { at: performance.now(), skills: skills.catch(() => /** @type {Skills} */ ([])) };
   return known.skills;
 }
 
@@ -38,11 +50,16 @@ export async function knownSkills() {
 export class Completer {
   #number = 0;
 
+  /** @param {string} session */
   constructor(session) {
     this.session = session;
   }
 
-  /** Resolves to [{label, note, insert}], or to null when a newer question was put meanwhile. */
+  /**
+   * Resolves to [{label, note, insert}], or to null when a newer question was put meanwhile.
+   * @param {Place} place
+   * @returns {Promise<Completion[] | null>}
+   */
   async find(place) {
     const number = ++this.#number;
     const rows =
@@ -52,6 +69,7 @@ export class Completer {
     return number === this.#number ? rows : null;
   }
 
+  /** @param {string} word */
   async #commands(word) {
     const own = COMMANDS.filter((one) => this.session || one.alone).map((one) => ({
       label: `/${one.name}`,
@@ -73,12 +91,16 @@ export class Completer {
     return [...begins, ...holds].slice(0, 40);
   }
 
+  /**
+   * @param {string} word
+   * @param {number} number
+   */
   async #files(word, number) {
     if (!this.session) return [];
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
     if (number !== this.#number) return null;
     try {
-      const { files } = await api.get(`/api/sessions/${encodeURIComponent(this.session)}/files`, {
+      const { files } = await api.get(sessionPath(this.session, "files"), {
         prefix: word,
         limit: MOST,
       });

@@ -1,13 +1,31 @@
 // Where the user writes: grows with the text, completes, takes pictures, and knows what to do while Hermes works.
+/**
+ * @import {
+ *   AttachedPicture, ChatActions, Delivery, FieldEvent, OpenQuestion, Ref,
+ * } from "../../types/page.d.ts"
+ */
+/** @import { Completion, Place } from "./completion.js" */
+import { errorText } from "../../app/api.js";
 import { useComposer } from "../../app/keys.js";
 import { Button, Icon, toast } from "../../app/parts.js";
-import { html, kept, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../app/ui.js";
+import {
+  html,
+  kept,
+  useEffect,
+  useElement,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "../../app/ui.js";
 import { answerQuestion } from "./asking.js";
 import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
 import { MOST, picturesIn, readPicture } from "./pictures.js";
 
+/** @type {Way} */
 const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
+/** @type {Way[]} */
 const DELIVERIES = [
   { name: "queue", label: "After this turn", title: "It waits until Hermes is done" },
   {
@@ -18,18 +36,30 @@ const DELIVERIES = [
   { name: "interrupt", label: "Instead", title: "Stops the turn and is answered next" },
 ];
 
+/** @typedef {{ name: Delivery | "answer", label: string, title: string }} Way */
+
+/**
+ * @typedef {object} ComposerProps
+ * @property {ChatActions} chat
+ * @property {boolean} [running]
+ * @property {boolean} [stopping]
+ * @property {OpenQuestion | null} [question]
+ * @property {{ text: string, images?: AttachedPicture[] } | null} filled
+ */
+
 /**
  * `chat`: {id, send, stop, ...}; `running`: a turn runs. `question`: {session, call} that waits for words of the user.
  * `filled`: {text, images} put into it from outside.
+ * @param {ComposerProps} props
  */
 export function Composer({ chat, running, stopping, question = null, filled }) {
   const [text, setText] = useState(() => kept.get(`draft.${chat.id || "new"}`) ?? "");
-  const [images, setImages] = useState([]);
-  const [delivery, setDelivery] = useState("queue");
+  const [images, setImages] = useState(/** @type {AttachedPicture[]} */ ([]));
+  const [delivery, setDelivery] = useState(/** @type {Delivery} */ ("queue"));
   const [aside, setAside] = useState(""); // the question that the user does not answer now
   const [over, setOver] = useState(false);
-  const area = useRef();
-  const files = useRef();
+  const area = /** @type {Ref<HTMLTextAreaElement>} */ (useElement());
+  const files = /** @type {Ref<HTMLInputElement>} */ (useElement());
   const looking = useRef(false);
   const completion = useCompletion(chat.id, area, text, setText);
   useComposer(area);
@@ -51,13 +81,14 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     area.current.style.height = `${Math.min(area.current.scrollHeight + 2, innerHeight * 0.4)}px`;
   }, [text]);
 
+  /** @param {Iterable<File>} list */
   const add = async (list) => {
     for (const file of list) {
       try {
         const picture = await readPicture(file);
         setImages((now) => (now.length < MOST ? [...now, picture] : now));
       } catch (error) {
-        toast(error.message, "bad");
+        toast(errorText(error), "bad");
       }
     }
   };
@@ -69,10 +100,12 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   const answers = question && aside !== question.call;
   const way = answers ? "answer" : running ? delivery : "queue";
   const ways = [...(question ? [ANSWER] : []), ...(running ? DELIVERIES : [])];
+  /** @param {Way["name"]} name */
   const choose = (name) => {
     setAside(name === "answer" ? "" : (question?.call ?? ""));
     if (name !== "answer") setDelivery(name);
   };
+  /** @param {Way["name"]} [how] */
   const send = async (how = way) => {
     const words = text.trim();
     if ((!words && !images.length) || looking.current) return;
@@ -83,9 +116,10 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     }
     if (how === "answer" && !call?.command) return answer(words);
     clear();
-    if (call?.command) return void call.command.run(chat, call.words);
-    chat.send(call?.line ?? words, how, images);
+    if (call?.command) return void call.command.run(chat, call.words ?? "");
+    chat.send(call?.line ?? words, how === "answer" ? "queue" : how, images);
   };
+  /** @param {string} words */
   const answer = async (words) => {
     if (images.length) {
       return void toast(
@@ -93,8 +127,9 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       );
     }
     clear();
-    if (!(await answerQuestion(question, words))) setText((now) => now || words);
+    if (question && !(await answerQuestion(question, words))) setText((now) => now || words);
   };
+  /** @param {string} words */
   const meant = async (words) => {
     looking.current = true; // a second Enter must not say it twice
     try {
@@ -106,6 +141,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       looking.current = false;
     }
   };
+  /** @param {KeyboardEvent} event */
   const press = (event) => {
     if (event.isComposing || completion.press(event)) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -122,20 +158,38 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       }
     }
   };
+  /** @param {DragEvent} event */
   const drop = (event) => {
     event.preventDefault();
     setOver(false);
     add(picturesIn(event.dataTransfer));
   };
+  /** @param {ClipboardEvent} event */
   const paste = (event) => {
     const found = picturesIn(event.clipboardData);
     if (!found.length) return;
     event.preventDefault();
     add(found);
   };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    send();
+  };
+  const dragOver = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setOver(true);
+  };
+  const choosePictures = (/** @type {FieldEvent} */ event) => {
+    add([...(event.target.files ?? [])]);
+    event.target.value = "";
+  };
+  const type = (/** @type {FieldEvent} */ event) => {
+    setText(event.target.value);
+    completion.look(event.target);
+  };
   const can = text.trim() || images.length;
-  return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${(event) => (event.preventDefault(), send())}
-    onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+  return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${submit}
+    onDragOver=${dragOver} onDragLeave=${() => setOver(false)} onDrop=${drop}>
     <${Completions} completion=${completion} />
     ${
       ways.length > 1 &&
@@ -168,13 +222,12 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
         aria-autocomplete="list" aria-activedescendant=${
           completion.rows.length ? `completion-${completion.at}` : undefined
         }
-      onInput=${(event) => (setText(event.target.value), completion.look(event.target))} onKeyDown=${press}
+      onInput=${type} onKeyDown=${press}
         onPaste=${paste} onClick=${(event) => completion.look(event.target)} onBlur=${completion.close} />
     <div class="composer-row">
       <input ref=${files} type="file" accept="image/*" multiple hidden
-        onChange=${(event) => (add(event.target.files), (event.target.value = ""))} />
+        onChange=${choosePictures} />
       <${Button} kind="quiet" icon="attach" label="Add pictures" onClick=${() => files.current.click()} />
-      ${chat.extras}
       <span class="spring" />
       ${
         running &&
@@ -187,42 +240,56 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   </form>`;
 }
 
+/** @param {{ completion: ReturnType<typeof useCompletion> }} props */
 function Completions({ completion }) {
-  const list = useRef();
+  const list = /** @type {Ref<HTMLElement>} */ (useElement());
   useEffect(
     () => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }),
     [completion.at, completion.rows],
   );
+  const take = (/** @type {number} */ index) => (/** @type {Event} */ event) => {
+    event.preventDefault();
+    completion.take(index);
+  };
   return html`<ul id="completions" class="completions" role="listbox" aria-label="Completions"
     hidden=${!completion.rows.length} ref=${list}>${completion.rows.map(
       (row, index) => html`<li key=${row.label} id=${`completion-${index}`} role="option"
       aria-selected=${index === completion.at ? "true" : "false"}
-        onMouseDown=${(event) => (event.preventDefault(), completion.take(index))}>
+        onMouseDown=${take(index)}>
       <span class="mono">${row.label}</span>${row.value && html`<span class="muted mono">${row.value}</span>`}<span
         class="muted completion-note">${row.note}</span></li>`,
     )}</ul>`;
 }
 
-/** The list below the cursor: what is in it, which row is chosen, and the keys that drive it. */
+/**
+ * The list below the cursor: what is in it, which row is chosen, and the keys that drive it.
+ * @param {string} session
+ * @param {Ref<HTMLTextAreaElement>} area
+ * @param {string} text
+ * @param {(text: string) => void} setText
+ */
 function useCompletion(session, area, text, setText) {
   const completer = useMemo(() => new Completer(session), [session]);
-  const [rows, setRows] = useState([]);
+  const [rows, setRows] = useState(/** @type {Completion[]} */ ([]));
   const [at, setAt] = useState(0);
-  const place = useRef(null);
+  const place = useRef(/** @type {Place | null} */ (null));
   const close = () => {
     place.current = null;
     setRows([]);
   };
+  /** @param {HTMLTextAreaElement | HTMLInputElement} element */
   const look = async (element) => {
-    place.current = wordAt(element.value, element.selectionStart);
+    place.current = wordAt(element.value, element.selectionStart ?? 0);
     if (!place.current) return close();
     const found = await completer.find(place.current);
     if (found === null || !place.current) return undefined;
     setAt(0);
     return setRows(found);
   };
+  /** @param {number} index */
   const take = (index) => {
     const row = rows[index];
+    if (!place.current) return;
     const { start, end } = place.current;
     const next = text.slice(0, start) + row.insert + text.slice(end);
     close();
@@ -233,6 +300,7 @@ function useCompletion(session, area, text, setText) {
       if (row.again) look(area.current);
     });
   };
+  /** @param {KeyboardEvent} event */
   const press = (event) => {
     if (!rows.length || !place.current) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

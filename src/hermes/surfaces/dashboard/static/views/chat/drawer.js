@@ -1,4 +1,5 @@
 // The list of sessions beside the chat: the newest first, found by title or by what was said.
+/** @import { SearchHit, SessionRow } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Button, Icon, Loading, Time } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
@@ -8,13 +9,23 @@ import { changes, waiting } from "../../app/waiting.js";
 const PAGE = 40;
 const PAUSE = 200; // milliseconds
 
+/**
+ * @typedef {object} DrawerProps
+ * @property {string} current
+ * @property {boolean} open
+ * @property {() => void} onClose
+ * @property {string} words
+ * @property {(words: string) => void} setWords
+ */
+
+/** @param {DrawerProps} props */
 export function Drawer({ current, open, onClose, words, setWords }) {
-  const [sessions, setSessions] = useState(null);
+  const [sessions, setSessions] = useState(/** @type {SessionRow[] | null} */ (null));
   const [more, setMore] = useState(false);
-  const [hits, setHits] = useState(null);
+  const [hits, setHits] = useState(/** @type {SearchHit[] | null} */ (null));
   const changed = useStore(changes);
   const asking = useStore(waiting);
-  const load = useCallback(async (before) => {
+  const load = useCallback(async (/** @type {number | undefined} */ before = undefined) => {
     try {
       const answer = await api.get("/api/sessions", { limit: PAGE, before });
       setSessions((now) =>
@@ -32,6 +43,7 @@ export function Drawer({ current, open, onClose, words, setWords }) {
   useEffect(() => {
     if (words.trim().length < 2) return setHits(null);
     let wanted = true; // until other words are typed
+    /** @param {SearchHit[]} found */
     const show = (found) => wanted && setHits(found);
     const search = () =>
       api.get("/api/search", { q: words, limit: 30 }).then(
@@ -85,13 +97,13 @@ export function Drawer({ current, open, onClose, words, setWords }) {
       ${
         more &&
         !wanted &&
-        html`<${Button} kind="quiet" onClick=${() =>
-          load(sessions[sessions.length - 1].updated)}>Older<//>`
+        html`<${Button} kind="quiet" onClick=${() => load(sessions?.at(-1)?.updated)}>Older<//>`
       }
     </nav>
   </aside>`;
 }
 
+/** @param {{ session: SessionRow, current: string, asks: boolean, onClick: () => void }} props */
 function Row({ session, current, asks, onClick }) {
   const here = session.id === current;
   return html`<a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`}
@@ -105,7 +117,11 @@ function Row({ session, current, asks, onClick }) {
       ${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}</span></a>`;
 }
 
-/** A newer first page over what was listed before. */
+/**
+ * A newer first page over what was listed before.
+ * @param {SessionRow[]} first
+ * @param {SessionRow[] | null} before
+ */
 function merged(first, before) {
   const known = new Set(first.map((one) => one.id));
   const oldest = first[first.length - 1]?.updated ?? 0;

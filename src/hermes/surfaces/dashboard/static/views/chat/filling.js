@@ -1,10 +1,16 @@
 // What fills the model's window: by kind, with what is free and what making room would do.
-import { api, may } from "../../app/api.js";
+/** @import { Answer, Failure, Transcript } from "../../types/page.d.ts" */
+import { api, asFailure, may, sessionPath } from "../../app/api.js";
 import { Button, count, Dialog, Icon, Loading, Problem, plural } from "../../app/parts.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { compress } from "./commands.js";
 
-/** How full it is; opens what it is full of. */
+/** @typedef {Answer<"GET", "/api/sessions/x/context">} ContextUse */
+
+/**
+ * How full it is; opens what it is full of.
+ * @param {{ state: Transcript, window: number, onOpen: () => void }} props
+ */
 export function Fill({ state, window, onOpen }) {
   if (!state.context) return null;
   const share = window ? Math.min(100, Math.round((100 * state.context) / window)) : 0;
@@ -16,12 +22,13 @@ export function Fill({ state, window, onOpen }) {
         of the window, what fills it</span></button>`;
 }
 
+/** @param {{ session: string, running: boolean, onClose: () => void }} props */
 export function Filling({ session, running, onClose }) {
-  const [found, setFound] = useState(null);
+  const [found, setFound] = useState(/** @type {ContextUse | { error: Failure } | null} */ (null));
   useEffect(() => {
     api
-      .get(`/api/sessions/${encodeURIComponent(session)}/context`)
-      .then(setFound, (error) => setFound({ error }));
+      .get(sessionPath(session, "context"))
+      .then(setFound, (error) => setFound({ error: asFailure(error) }));
   }, [session]);
   const room = () => {
     onClose();
@@ -31,7 +38,7 @@ export function Filling({ session, running, onClose }) {
     ${
       !found
         ? html`<${Loading} />`
-        : found.error
+        : "error" in found
           ? html`<${Problem} error=${found.error} />`
           : html`<div class="stack"><${Parts} filling=${found} />
         ${
@@ -42,8 +49,10 @@ export function Filling({ session, running, onClose }) {
     }<//>`;
 }
 
+/** @param {{ filling: ContextUse }} props */
 function Parts({ filling }) {
   const { parts, used, window, full, counted } = filling;
+  /** @param {number} tokens */
   const share = (tokens) => (window ? (100 * tokens) / window : 0);
   const free = Math.max(0, window - used);
   return html`<div class="stack filling">
@@ -69,11 +78,15 @@ function Parts({ filling }) {
     <p class="muted"><${Icon} name="info" size=${15} /> ${ahead(filling)}</p></div>`;
 }
 
+/** @param {number} share */
 function percent(share) {
   return `${share.toFixed(share < 10 ? 1 : 0)}%`;
 }
 
-/** What making room does, and when. */
+/**
+ * What making room does, and when.
+ * @param {ContextUse} use
+ */
 function ahead({ full, used, next }) {
   const left = full - used;
   const when = `Room is made at ${full.toLocaleString()} tokens, ${

@@ -1,5 +1,6 @@
 // Above the conversation: its name, its model, how full it is, what it cost, and what can be done with it.
-import { api, may } from "../../app/api.js";
+/** @import { Answer, ChatActions, Mode, SessionDetail, Transcript } from "../../types/page.d.ts" */
+import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { Button, Dialog, Diff, Icon, Loading, money } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
 import { html, useEffect, useState } from "../../app/ui.js";
@@ -16,16 +17,32 @@ import {
 } from "./commands.js";
 import { Fill } from "./filling.js";
 
-/** The title of a session; until it has one, how it began, if that is known. */
+/**
+ * The title of a session; until it has one, how it began, if that is known.
+ * @param {Transcript} state
+ */
 export function titleOf(state) {
   const first = (state.first === 1 && state.items.find((item) => item.kind === "user")?.text) || "";
   return state.title || first.split("\n")[0].slice(0, 80) || "Untitled";
 }
 
+/**
+ * @typedef {object} HeaderProps
+ * @property {Transcript} state
+ * @property {SessionDetail | null} detail
+ * @property {string | null} model
+ * @property {Mode} mode
+ * @property {() => void} onModel
+ * @property {() => void} onDrawer
+ * @property {ChatActions} chat
+ */
+
+/** @param {HeaderProps} props */
 export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) {
   const [menu, setMenu] = useState(false);
   const title = titleOf(state);
   const edit = () => rename(state.session, "", state.title);
+  /** @param {() => unknown} run */
   const act = (run) => () => {
     setMenu(false);
     run();
@@ -45,8 +62,8 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
       off: Boolean(state.turn),
     },
     { icon: "branch", label: "Go on in a branch", run: () => branch(state.session) },
-    { icon: "file", label: "What the last turn changed", run: () => chat.diff(""), open: true },
-    { icon: "info", label: "What fills the window", run: () => chat.context(), open: true },
+    { icon: "file", label: "What the last turn changed", run: () => chat.diff?.(""), open: true },
+    { icon: "info", label: "What fills the window", run: () => chat.context?.(), open: true },
     { icon: "lock", label: "What Hermes asks about", run: () => chat.approvals("") },
     {
       icon: "minus",
@@ -54,7 +71,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
       run: () => compress(state.session),
       off: Boolean(state.turn),
     },
-    { icon: "up", label: "To the beginning", run: () => chat.beginning(), open: true },
+    { icon: "up", label: "To the beginning", run: () => chat.beginning?.(), open: true },
     { icon: "download", label: "Export", run: () => exportSession(state.session), open: true },
     { icon: "edit", label: "Rename", run: edit },
   ].filter((row) => row.open || may("chat"));
@@ -66,7 +83,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
       ${title}</button>`
         : title
     }</h1>
-    <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${() => chat.context()} />
+    <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${chat.context} />
     <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "What this session cost"}>
       ${state.cost > 0 ? money(state.cost) : ""}</span>
     <button type="button" class="button quiet model" onClick=${onModel} title="Which model answers"><span>
@@ -101,19 +118,26 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
   </header>`;
 }
 
-/** Which model answers from the next message on. */
+/**
+ * Which model answers from the next message on.
+ * @param {{ current: string | null, onChoose: (name: string) => void, onClose: () => void }} props
+ */
 export function ModelPicker({ current, onChoose, onClose }) {
-  const [models, setModels] = useState(null);
+  const [models, setModels] = useState(/** @type {Answer<"GET", "/api/models"> | null} */ (null));
   const [name, setName] = useState("");
   useEffect(() => {
     api.get("/api/models").then(setModels, () => setModels({ current: "", choices: [] }));
   }, []);
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (name.trim()) onChoose(name.trim());
+  };
   const wanted = name.trim().toLowerCase();
   const shown = (models?.choices ?? []).filter(
-    (one) => one.name !== models.current && one.name.toLowerCase().includes(wanted),
+    (one) => one.name !== models?.current && one.name.toLowerCase().includes(wanted),
   );
   return html`<${Dialog} title="Which model answers" onClose=${onClose}><form class="stack"
-    onSubmit=${(event) => (event.preventDefault(), name.trim() && onChoose(name.trim()))}>
+    onSubmit=${submit}>
     <input class="input" aria-label="Model" placeholder="provider:model, or a part of a name below" autofocus
       value=${name} onInput=${(event) => setName(event.target.value)} />
     ${
@@ -134,20 +158,23 @@ export function ModelPicker({ current, onChoose, onClose }) {
     <p class="muted">It answers from your next message on, in this session.</p></form><//>`;
 }
 
-/** What a turn changed in files. */
+/**
+ * What a turn changed in files.
+ * @param {{ session: string, turn: string, onClose: () => void }} props
+ */
 export function Changes({ session, turn, onClose }) {
-  const [found, setFound] = useState(null);
+  const [found, setFound] = useState(
+    /** @type {{ diff?: string, error?: unknown } | null} */ (null),
+  );
   useEffect(() => {
-    api
-      .get(`/api/sessions/${encodeURIComponent(session)}/diff`, { turn })
-      .then(setFound, (error) => setFound({ error }));
+    api.get(sessionPath(session, "diff"), { turn }).then(setFound, (error) => setFound({ error }));
   }, [session, turn]);
   return html`<${Dialog} title="What the turn changed" class="wide" onClose=${onClose}>
     ${
       !found
         ? html`<${Loading} />`
         : found.error
-          ? html`<p>${found.error.words}</p>`
+          ? html`<p>${errorText(found.error)}</p>`
           : found.diff
             ? html`<${Diff} text=${found.diff} />`
             : html`<p class="muted">It changed no files that are kept for undo.</p>`

@@ -1,5 +1,13 @@
 // The items of a transcript. Each is drawn again only when it has changed itself.
-import { may } from "../../app/api.js";
+/**
+ * @import {
+ *   AssistantItem, EndItem, ItemContext, LiveReply, Message, NoteItem, Picture, ToolItem,
+ *   UserItem,
+ * } from "../../types/page.d.ts"
+ */
+/** @import { Outbox } from "./outbox.js" */
+/** @import { Attachment } from "./transcript.js" */
+import { may, sessionPath } from "../../app/api.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import {
   Ansi,
@@ -21,6 +29,7 @@ import { html, useMemo, useState } from "../../app/ui.js";
 import { Approval, parted, Question } from "./asking.js";
 import { typed } from "./transcript.js";
 
+/** @type {Record<string, [string, string]>} */
 const ENDS = {
   interrupted: ["Stopped.", "info"],
   failed: ["The turn failed.", "bad"],
@@ -29,7 +38,10 @@ const ENDS = {
   budget: ["A limit was reached.", "warn"],
 };
 
-/** One item. `first` is the call whose question the keys answer; `actions` has what can be done with messages. */
+/**
+ * One item. `first` is the call whose question the keys answer; `actions` has what can be done with messages.
+ * @param {{ item: import("../../types/page.d.ts").Item, context: ItemContext, first?: boolean, last?: boolean }} props
+ */
 export function Item({ item, context, first = false, last = false }) {
   return useMemo(() => {
     switch (item.kind) {
@@ -47,6 +59,7 @@ export function Item({ item, context, first = false, last = false }) {
   }, [item, context, first, last]);
 }
 
+/** @param {{ item: UserItem, context: ItemContext }} props */
 function User({ item, context }) {
   const { text, along } = useMemo(() => typed(item.text), [item.text]);
   if (item.origin === "hermes")
@@ -77,12 +90,16 @@ function User({ item, context }) {
   </article>`;
 }
 
-/** What went along with a message: a chip that can be opened. */
+/**
+ * What went along with a message: a chip that can be opened.
+ * @param {Attachment} props
+ */
 function Along({ kind, name, content }) {
   return html`<details class="along-one"><summary class="tag"><${Icon} name=${kind === "skill" ? "learning" : "file"}
     size=${14} /><span>${name}</span></summary><pre tabindex="0">${content}</pre></details>`;
 }
 
+/** @param {{ item: AssistantItem, context: ItemContext, last: boolean }} props */
 function Assistant({ item, context, last }) {
   return html`<article class="message assistant" aria-label="Hermes">
     ${item.reasoning && html`<${Reasoning} parts=${[item.reasoning]} />`}
@@ -108,18 +125,22 @@ function Assistant({ item, context, last }) {
   </article>`;
 }
 
-/** What is being written right now. */
+/**
+ * What is being written right now.
+ * @param {{ live: LiveReply | null, since: number }} props
+ */
 export function Live({ live, since }) {
-  const [isThinking, isWriting] = [live?.reasoning.length > 0, live?.text.length > 0];
+  const [isThinking, isWriting] = [Boolean(live?.reasoning.length), Boolean(live?.text.length)];
   return html`<article class="message assistant live" aria-label="Hermes is writing" aria-busy="true">
     ${
+      live &&
       isThinking &&
       html`<${Reasoning} parts=${[
         ...live.reasoning.blocks.map((block) => block.text),
         live.reasoning.tail,
       ]} open=${!isWriting} />`
     }
-    ${isWriting ? html`<${Markdown} text=${live.text} open />` : null}
+    ${live && isWriting ? html`<${Markdown} text=${live.text} open />` : null}
     <p class="working"><span class="dots" aria-hidden="true"><i /><i /><i /></span><span class="muted">
       ${
         live?.tool
@@ -133,15 +154,18 @@ export function Live({ live, since }) {
   </article>`;
 }
 
+/** @param {{ since: number }} props */
 function Running({ since }) {
   return html`<span class="muted running-since"><${Time} at=${since} /></span>`;
 }
 
+/** @param {{ parts: string[], open?: boolean }} props */
 function Reasoning({ parts, open = false }) {
   return html`<details class="reasoning" open=${open}><summary><${Icon} name="thought" size=${16} />
     ${open ? "Thinking" : "Thoughts"}</summary><div class="reasoning-text">${parts}</div></details>`;
 }
 
+/** @param {{ item: ToolItem, context: ItemContext, first: boolean }} props */
 function Tool({ item, context, first }) {
   const { approval, question } = item;
   const waits = item.status === "waiting";
@@ -177,6 +201,7 @@ function Tool({ item, context, first }) {
   <//>`;
 }
 
+/** @param {NonNullable<ToolItem["approval"]>} approval */
 function said({ answer, by, reason }) {
   const words =
     {
@@ -187,11 +212,14 @@ function said({ answer, by, reason }) {
     }[answer] ?? answer;
   const who =
     { nobody: "nobody could be asked", expired: "nobody answered in time", policy: "remembered" }[
-      by
+      by ?? ""
     ] ?? (by ? `by ${by}` : "");
   return `${words}${who ? ` (${who})` : ""}${reason ? `: ${reason}` : ""}`;
 }
 
+/**
+ * @param {{ item: Pick<NoteItem, "tone" | "icon" | "text" | "detail"> & Partial<NoteItem> }} props
+ */
 function Note({ item }) {
   return html`<div class=${`note ${item.tone}`}><${Icon} name=${item.icon} size=${16} /><div><span>${item.text}</span>
     ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>Open it</a>`}${
@@ -207,13 +235,14 @@ function Note({ item }) {
     }</div></div>`;
 }
 
+/** @param {{ item: EndItem, context: ItemContext }} props */
 function End({ item, context }) {
   const [words, tone] = ENDS[item.reason] ?? ["", ""];
   const usage = item.usage;
   const facts = [
     item.seconds > 0 && duration(item.seconds),
     usage && `${count((usage.input_tokens ?? 0) + (usage.output_tokens ?? 0))} tokens`,
-    usage?.cost_usd > 0 && money(usage.cost_usd),
+    usage?.cost_usd ? money(usage.cost_usd) : "",
   ].filter(Boolean);
   return html`<div class="end">
     ${
@@ -233,7 +262,10 @@ function End({ item, context }) {
   </div>`;
 }
 
-/** Pictures of a message. Those with an address elsewhere are not fetched, only named. */
+/**
+ * Pictures of a message. Those with an address elsewhere are not fetched, only named.
+ * @param {{ images: Picture[], seq?: number, session?: string }} props
+ */
 export function Pictures({ images, seq, session }) {
   const [large, setLarge] = useState("");
   if (!images?.length) return null;
@@ -241,8 +273,7 @@ export function Pictures({ images, seq, session }) {
     if (/^https?:/i.test(image.source))
       return html`<a key=${index} href=${image.source} target="_blank"
       rel="noopener noreferrer">${image.source}</a>`;
-    const address =
-      image.url ?? `/api/sessions/${encodeURIComponent(session)}/pictures/${seq}/${index}`;
+    const address = image.url ?? sessionPath(session ?? "", "pictures", `${seq}`, `${index}`);
     return html`<button key=${index} type="button" class="picture" aria-label="Show the picture large"
       onClick=${() => setLarge(address)}><img src=${address} alt=${`Picture ${index + 1}`} loading="lazy" /></button>`;
   })}${
@@ -252,9 +283,16 @@ export function Pictures({ images, seq, session }) {
   }</div>`;
 }
 
-/** A message on its way. */
+/**
+ * A message on its way.
+ * @param {{ message: Message, outbox: Outbox, onEdit: (message: Message) => void }} props
+ */
 export function Unsent({ message, outbox, onEdit }) {
   const failed = message.state === "failed";
+  const edit = () => {
+    outbox.remove(message.key);
+    onEdit(message);
+  };
   return html`<article class=${`message user unsent ${message.state}`} aria-label="You, not sent yet">
     <div class="bubble"><p class="said">${message.text}</p>
       ${message.images.length > 0 && html`<${Pictures} images=${message.images} />`}</div>
@@ -262,12 +300,10 @@ export function Unsent({ message, outbox, onEdit }) {
       failed
         ? html`<span class="unsent-why" role="alert"><${Icon} name="warn"
       size=${14} />Not sent. ${message.error}${
-        message.pictures > 0 && !message.images.length
-          ? " Its pictures have to be added again."
-          : ""
+        message.pictures && !message.images.length ? " Its pictures have to be added again." : ""
       }</span>
         <${Button} icon="retry" onClick=${() => outbox.again(message.key)}>Send again<//><${Button} kind="quiet"
-          icon="edit" onClick=${() => onEdit(outbox.remove(message.key))}>Edit<//><${Button} kind="quiet" icon="trash"
+          icon="edit" onClick=${() => edit()}>Edit<//><${Button} kind="quiet" icon="trash"
             label="Throw away" onClick=${() => outbox.remove(message.key)} />`
         : html`<span class="muted">${
             message.state === "accepted"

@@ -1,4 +1,11 @@
 // The list: the newest items are drawn, older ones when they are wanted, and it stays at the end while one is there.
+/**
+ * @import {
+ *   Goal, ItemContext, Message, OpenQuestion, ToolItem, Transcript, TranscriptRow, UndoneRow,
+ * } from "../../types/page.d.ts"
+ */
+/** @import { Conversation } from "./conversation.js" */
+/** @import { Outbox } from "./outbox.js" */
 import { Button, Icon, plural } from "../../app/parts.js";
 import { html, useEffect, useMemo, useRef, useStore } from "../../app/ui.js";
 import { waiting } from "../../app/waiting.js";
@@ -7,6 +14,27 @@ import { Item, Live, Unsent } from "./items.js";
 import { useReading } from "./reading.js";
 import { openAsks, openQuestion } from "./transcript.js";
 
+/**
+ * @typedef {object} MessagesProps
+ * @property {Conversation} conversation
+ * @property {ItemContext} context
+ * @property {(message: Message) => void} onEdit
+ * @property {Goal | null} [goal]
+ */
+
+/**
+ * @typedef {object} ComingProps
+ * @property {Transcript} state
+ * @property {ItemContext} context
+ * @property {ToolItem[]} asks
+ * @property {OpenQuestion | null} question
+ * @property {boolean} isAsked
+ * @property {Message[]} unsent
+ * @property {Outbox} outbox
+ * @property {(message: Message) => void} onEdit
+ */
+
+/** @param {MessagesProps} props */
 export function Messages({ conversation, context, onEdit, goal = null }) {
   const state = useStore(conversation.transcript);
   const unsent = useStore(conversation.outbox.messages);
@@ -29,9 +57,9 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
       drawn.map(
         (row) => html`<div class="item" key=${row.key} data-key=${row.key}>
     ${
-      row.group
+      "group" in row
         ? html`<${TakenBack} items=${row.group} context=${context} />`
-        : html`<${Item} item=${row} context=${context} first=${row === asks[0] || row.call === question?.call}
+        : html`<${Item} item=${row} context=${context} first=${row === asks[0] || isCall(row, question?.call)}
         last=${row === last} />`
     }</div>`,
       ),
@@ -61,7 +89,10 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   </div>`;
 }
 
-/** Below the rows: what is being written, what waits, what other sessions ask, what is on its way. */
+/**
+ * Below the rows: what is being written, what waits, what other sessions ask, what is on its way.
+ * @param {ComingProps} props
+ */
 function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdit }) {
   const elsewhere = useStore(waiting).filter(
     (one) => one.session_id !== state.session && one.root_session_id === state.session,
@@ -87,7 +118,19 @@ function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdi
     )}`;
 }
 
-/** Does something whenever a number has become larger. */
+/**
+ * @param {TranscriptRow} item
+ * @param {string | undefined} call
+ */
+function isCall(item, call) {
+  return item.kind === "tool" && item.call === call;
+}
+
+/**
+ * Does something whenever a number has become larger.
+ * @param {number} number
+ * @param {() => void} act
+ */
 function useGrown(number, act) {
   const before = useRef(number);
   useEffect(() => {
@@ -96,23 +139,31 @@ function useGrown(number, act) {
   }, [number]);
 }
 
-/** Words that nobody has heard yet stand below what is being written. */
+/**
+ * Words that nobody has heard yet stand below what is being written.
+ * @param {TranscriptRow} item
+ */
 function waits(item) {
   return item.kind === "user" && !item.taken && item.origin === "user";
 }
 
-/** Items with those that were taken back in one row each time. */
+/**
+ * Items with those that were taken back in one row each time.
+ * @param {TranscriptRow[]} items
+ */
 function folded(items) {
+  /** @type {(TranscriptRow | UndoneRow)[]} */
   const rows = [];
   for (const item of items) {
     const last = rows[rows.length - 1];
     if (!item.undone) rows.push(item);
-    else if (last?.group) last.group.push(item);
+    else if (last && "group" in last) last.group.push(item);
     else rows.push({ key: `taken ${item.key}`, seq: item.seq, group: [item] });
   }
   return rows;
 }
 
+/** @param {{ items: TranscriptRow[], context: ItemContext }} props */
 function TakenBack({ items, context }) {
   const words = items.filter((item) => item.kind === "user" || item.kind === "assistant").length;
   return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />

@@ -22,8 +22,15 @@ const IDEAS = [
   { icon: "thought", title: "Think along", text: "Help me plan this: " },
 ];
 
+/**
+ * @param {object} props
+ * @param {string} [props.problem]
+ * @param {(text: string) => void} props.onIdea
+ * @param {string} props.folder
+ * @param {(folder: string) => void} props.setFolder
+ */
 export function Welcome({ problem = "", onIdea, folder, setFolder }) {
-  const [folders, setFolders] = useState([]);
+  const [folders, setFolders] = useState(/** @type {string[]} */ ([]));
   useEffect(() => {
     api.get("/api/sessions", { limit: 50 }).then(
       (answer) =>

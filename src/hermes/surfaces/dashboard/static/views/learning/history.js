@@ -1,4 +1,5 @@
 // How memory and skills changed, newest first: what each change did, and taking it back.
+/** @import { HistoryEntry } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Keys, Time } from "../../app/parts/basics.js";
@@ -8,8 +9,27 @@ import { plural } from "../../app/parts/format.js";
 import { toast, trying } from "../../app/parts/toast.js";
 import { html, useState } from "../../app/ui.js";
 import { Chips } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Whose } from "./whose.js";
+
+/** @typedef {"skills" | "memories"} Under */
+
+/**
+ * @typedef {object} HistoryKeys
+ * @property {HistoryEntry[]} entries
+ * @property {string} open
+ * @property {(hash: string) => void} setOpen
+ * @property {(entry: HistoryEntry, whole: boolean) => void} takeBack
+ */
+
+/**
+ * @typedef {object} EntryProps
+ * @property {HistoryEntry} one
+ * @property {string} under
+ * @property {boolean} open
+ * @property {() => void} onToggle
+ * @property {(entry: HistoryEntry, whole: boolean) => void} takeBack
+ */
 
 const UNDER = [
   ["skills", "Skills"],
@@ -18,19 +38,25 @@ const UNDER = [
 const MOST = 200; // changes that are shown
 
 export function History() {
-  const [under, setUnder] = useState("skills");
+  const [under, setUnder] = useState(/** @type {Under} */ ("skills"));
   const [open, setOpen] = useState("");
   const history = useLoaded(
     () => api.get("/api/learning/history", { under, limit: MOST }),
     [under],
   );
   const entries = history.value?.entries ?? [];
+  /**
+   * @param {HistoryEntry} entry
+   * @param {boolean} whole
+   */
   const takeBack = (entry, whole) => revert(entry, under, whole, history.again);
   useHistoryKeys({ entries, open, setOpen, takeBack });
+  /** @param {Under} name */
   const pick = (name) => {
     setOpen("");
     setUnder(name);
   };
+  /** @param {HistoryEntry} one */
   const entry = (one) => html`
     <${Entry}
       key=${one.hash}
@@ -44,16 +70,16 @@ export function History() {
   return html`
     <div class="stack">
       <${Chips} label="Of what" choices=${UNDER} value=${under} onPick=${pick} />
-      <${Loaded} of=${history}>
-        ${({ missing }) =>
-          missing || !entries.length
-            ? html`<${Nothing} missing=${missing} under=${under} />`
-            : html`<ol class="plain history">${entries.map(entry)}</ol>`}
-      <//>
+      ${whenLoaded(history, ({ missing }) =>
+        missing || !entries.length
+          ? html`<${Nothing} missing=${missing} under=${under} />`
+          : html`<ol class="plain history">${entries.map(entry)}</ol>`,
+      )}
     </div>
   `;
 }
 
+/** @param {{ missing: string, under: string }} props */
 function Nothing({ missing, under }) {
   if (missing) {
     return html`
@@ -67,9 +93,11 @@ function Nothing({ missing, under }) {
   `;
 }
 
+/** @param {HistoryKeys} props */
 function useHistoryKeys({ entries, open, setOpen, takeBack }) {
   const group = "History";
   const at = entries.findIndex((one) => one.hash === open);
+  /** @param {number} step */
   const move = (step) => () =>
     setOpen(entries[Math.min(Math.max(at + step, 0), entries.length - 1)]?.hash ?? "");
   const undo = () => (at >= 0 && may("approve") ? void takeBack(entries[at], false) : false);
@@ -80,6 +108,7 @@ function useHistoryKeys({ entries, open, setOpen, takeBack }) {
   ]);
 }
 
+/** @param {EntryProps} props */
 function Entry({ one, under, open, onToggle, takeBack }) {
   const id = `change-${one.hash}`;
   const title = { "aria-expanded": String(open), "aria-controls": id, onClick: onToggle };
@@ -95,7 +124,7 @@ function Entry({ one, under, open, onToggle, takeBack }) {
         html`
         <div id=${id} class="stack tight">
           <${Change} hash=${one.hash} under=${under} />
-          ${may("approve") && html`<${WaysBack} takeBack=${(whole) => takeBack(one, whole)} />`}
+          ${may("approve") && html`<${WaysBack} takeBack=${(/** @type {boolean} */ whole) => takeBack(one, whole)} />`}
         </div>
       `
       }
@@ -103,6 +132,7 @@ function Entry({ one, under, open, onToggle, takeBack }) {
   `;
 }
 
+/** @param {{ takeBack: (whole: boolean) => void }} props */
 function WaysBack({ takeBack }) {
   return html`
     <div class="row wrap">
@@ -112,22 +142,28 @@ function WaysBack({ takeBack }) {
   `;
 }
 
+/** @param {{ hash: string, under: string }} props */
 function Change({ hash, under }) {
   const change = useLoaded(async () => {
     const { diff } = await api.get("/api/learning/history", { under, change: hash, limit: 1 });
     return diff;
   }, [hash, under]);
   return html`
-    <${Loaded} of=${change}>
-      ${(diff) =>
-        diff
-          ? html`<${Diff} text=${diff} label="What it did" />`
-          : html`<p class="muted">It changed nothing that can be shown.</p>`}
-    <//>
+    ${whenLoaded(change, (diff) =>
+      diff
+        ? html`<${Diff} text=${diff} label="What it did" />`
+        : html`<p class="muted">It changed nothing that can be shown.</p>`,
+    )}
   `;
 }
 
-/** Asks, then takes a change back; with `whole`, all that came after it. */
+/**
+ * Asks, then takes a change back; with `whole`, all that came after it.
+ * @param {HistoryEntry} entry
+ * @param {Under} under
+ * @param {boolean} whole
+ * @param {() => void} again
+ */
 async function revert(entry, under, whole, again) {
   const question = whole
     ? {

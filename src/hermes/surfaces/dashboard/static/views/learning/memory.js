@@ -1,13 +1,17 @@
 // What Hermes remembers: two files of notes, how full they are, and editing them note by note.
-import { api, may } from "../../app/api.js";
+/** @import { Answer, Failure, MemoryChange, MemoryFile } from "../../types/page.d.ts" */
+import { api, asFailure, may } from "../../app/api.js";
 import { Button, Empty, Icon } from "../../app/parts/basics.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
 import { plural } from "../../app/parts/format.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 
+/** @typedef {(change: Omit<MemoryChange, "file">) => Promise<boolean>} Edit */
+
+/** @type {Record<string, ["memory" | "user", string]>} */
 const ABOUT = {
   "MEMORY.md": ["memory", "What Hermes has learned about the work"],
   "USER.md": ["user", "What Hermes knows about you"],
@@ -16,8 +20,9 @@ const ABOUT = {
 export function Memory() {
   const memory = useLoaded(() => api.get("/api/memory"), []);
   return html`
-    <${Loaded} of=${memory}>
-      ${({ files, flagged }) => html`
+    ${whenLoaded(
+      memory,
+      ({ files, flagged }) => html`
         <div class="stack">
           <${Flagged} notes=${flagged} />
           ${files.map((file) => html`<${File} key=${file.name} file=${file} put=${memory.put} />`)}
@@ -26,11 +31,12 @@ export function Memory() {
             way back.
           </p>
         </div>
-      `}
-    <//>
+      `,
+    )}
   `;
 }
 
+/** @param {{ notes: { note?: string, text?: string, why: string }[] }} props */
 function Flagged({ notes }) {
   return (
     notes.length > 0 &&
@@ -49,16 +55,18 @@ function Flagged({ notes }) {
   );
 }
 
+/** @param {{ file: MemoryFile, put: (answer: Answer<"POST", "/api/memory">) => void }} props */
 function File({ file, put }) {
-  const [name, about] = ABOUT[file.name] ?? [file.name, ""];
-  const [error, setError] = useState(null);
+  const [name, about] = ABOUT[file.name] ?? ["memory", ""];
+  const [error, setError] = useState(/** @type {Failure | null} */ (null));
+  /** @param {Omit<MemoryChange, "file">} change */
   const edit = async (change) => {
     try {
       put(await api.post("/api/memory", { file: name, ...change }));
       setError(null);
       return true;
     } catch (wrong) {
-      setError(wrong);
+      setError(asFailure(wrong));
       return false;
     }
   };
@@ -83,6 +91,7 @@ function File({ file, put }) {
   `;
 }
 
+/** @param {{ file: MemoryFile }} props */
 function Fill({ file: { name, length, limit, fill } }) {
   const percent = Math.round(Math.min(length / limit, 1) * 100);
   return html`
@@ -101,7 +110,12 @@ function Fill({ file: { name, length, limit, fill } }) {
   `;
 }
 
+/** @param {{ notes: string[], edit: Edit }} props */
 function Notes({ notes, edit }) {
+  /**
+   * @param {string} text
+   * @param {number} index
+   */
   const note = (text, index) => html`
     <li key=${index} class="row">
       <span class="grow pre">${text}</span>
@@ -111,6 +125,7 @@ function Notes({ notes, edit }) {
   return html`<ul class="plain lined notes">${notes.map(note)}</ul>`;
 }
 
+/** @param {{ number: number, text: string, edit: Edit }} props */
 function NoteActions({ number, text, edit }) {
   const replace = async () => {
     const answer = await ask({
@@ -138,9 +153,11 @@ function NoteActions({ number, text, edit }) {
   `;
 }
 
+/** @param {{ label: string, edit: Edit }} props */
 function NewNote({ label, edit }) {
   const [text, setText] = useState("");
   const words = text.trim();
+  /** @param {Event} event */
   const add = async (event) => {
     event.preventDefault();
     if (words && (await edit({ action: "add", text: words }))) setText("");

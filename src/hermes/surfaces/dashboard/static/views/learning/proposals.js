@@ -1,32 +1,52 @@
 // Changes that wait for the user's word: each with its difference, approved or rejected with a button or its keys.
+/** @import { LoadedValue } from "../loading.js" */
+/** @import { ProposalRow, ProposedChange, Ref } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Keys, Tag, Time } from "../../app/parts/basics.js";
 import { Diff } from "../../app/parts/diff.js";
 import { toast, trying } from "../../app/parts/toast.js";
-import { html, useEffect, useRef, useState } from "../../app/ui.js";
-import { Loaded } from "../loading.js";
+import { html, useEffect, useElement, useState } from "../../app/ui.js";
+import { whenLoaded } from "../loading.js";
 import { Whose } from "./whose.js";
 
+/** @typedef {"approve" | "reject"} Decision */
+
+/**
+ * @typedef {object} ProposalProps
+ * @property {ProposalRow} one
+ * @property {boolean} current
+ * @property {boolean} busy
+ * @property {() => void} onFocus
+ * @property {(proposal: ProposalRow, decision: Decision) => void} decide
+ */
+
+/** @type {Record<string, string>} */
 const STATUS = { approved: "good", rejected: "" };
 
+/** @param {{ proposals: LoadedValue<ProposalRow[]> }} props */
 export function Proposals({ proposals }) {
-  return html`<${Loaded} of=${proposals}>${(all) => html`<${Decisions} all=${all} again=${proposals.again} />`}<//>`;
+  return html`${whenLoaded(proposals, (all) => html`<${Decisions} all=${all} again=${proposals.again} />`)}`;
 }
 
+/** @param {{ all: ProposalRow[], again: () => void }} props */
 function Decisions({ all, again }) {
   const pending = all.filter((one) => one.status === "pending");
   const decided = all.filter((one) => one.status !== "pending").reverse();
   const [at, setAt] = useState(0);
   const [busy, setBusy] = useState("");
-  const list = useRef();
+  const list = /** @type {Ref<HTMLElement>} */ (useElement());
   const current = pending[Math.min(at, pending.length - 1)];
+  /**
+   * @param {ProposalRow} proposal
+   * @param {Decision} decision
+   */
   const decide = async (proposal, decision) => {
     if (busy || !may("approve")) return;
     setBusy(proposal.id);
     const answer = await trying(() => api.post(`/api/proposals/${proposal.id}`, { decision }));
     setBusy("");
-    if (answer) tell(answer.proposals[0], again);
+    if (answer) tell(/** @type {ProposalRow} */ (answer.proposals[0]), again);
     again();
   };
   useEffect(
@@ -34,6 +54,7 @@ function Decisions({ all, again }) {
     [current?.id],
   );
   const group = "Proposals";
+  /** @param {Decision} decision */
   const decideCurrent = (decision) => () => (current ? void decide(current, decision) : false);
   useKeys([
     { keys: "Alt+a", label: "Approve the proposal", group, run: decideCurrent("approve") },
@@ -46,6 +67,10 @@ function Decisions({ all, again }) {
     },
     { keys: "k", label: "Proposal before", group, run: () => setAt(Math.max(at - 1, 0)) },
   ]);
+  /**
+   * @param {ProposalRow} one
+   * @param {number} index
+   */
   const proposal = (one, index) => html`
     <${Proposal}
       key=${one.id}
@@ -73,6 +98,7 @@ function Nothing() {
   `;
 }
 
+/** @param {{ list: ProposalRow[] }} props */
 function Decided({ list }) {
   return html`
     <details class="fold">
@@ -92,6 +118,7 @@ function Decided({ list }) {
   `;
 }
 
+/** @param {ProposalProps} props */
 function Proposal({ one, current, busy, onFocus, decide }) {
   const id = `proposal-${one.id}`;
   const label =
@@ -128,7 +155,11 @@ function Proposal({ one, current, busy, onFocus, decide }) {
   `;
 }
 
-/** Says what came of it; an approved change can be taken back at once. */
+/**
+ * Says what came of it; an approved change can be taken back at once.
+ * @param {ProposalRow} proposal
+ * @param {() => void} again
+ */
 function tell(proposal, again) {
   if (proposal.status === "rejected")
     return toast("Put aside for good. It is not proposed again.", "info");
@@ -149,6 +180,7 @@ function tell(proposal, again) {
   );
 }
 
+/** @param {ProposedChange} change */
 function titleOf(change) {
   if (change.type === "memory") {
     const edits = change.edits.map(

@@ -1,4 +1,5 @@
 // Skills: what there is, how it is used, whether it is offered, and whether only the user may change it.
+/** @import { SkillChange, SkillRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Empty, Tag, Time } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
@@ -8,8 +9,11 @@ import { trying } from "../../app/parts/toast.js";
 import { linkTo, navigate } from "../../app/router.js";
 import { html, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 
+/** @typedef {(skill: SkillRow, body: SkillChange) => void} Change */
+
+/** @type {Record<string, [string, string]>} */
 const ORIGINS = {
   bundled: ["", "came with Hermes"],
   agent: ["accent", "made by Hermes"],
@@ -17,27 +21,34 @@ const ORIGINS = {
   user: ["good", "yours"],
 };
 
-/** `open` is the name of the skill that is shown whole. */
+/**
+ * `open` is the name of the skill that is shown whole.
+ * @param {{ open: string }} props
+ */
 export function Skills({ open }) {
   const skills = useLoaded(() => api.get("/api/skills"), []);
   const [words, setWords] = useState("");
+  /**
+   * @param {SkillRow} skill
+   * @param {SkillChange} body
+   */
   const change = async (skill, body) => {
     const answer = await trying(() => api.patch(addressOf(skill.name), body));
     if (answer) skills.put(answer);
   };
+  /** @param {SkillRow} one */
   const isWanted = (one) =>
     `${one.name} ${one.description}`.toLowerCase().includes(words.toLowerCase());
   return html`
     <div class="stack">
       <${SearchBox} label="Search the skills" value=${words} onInput=${setWords} />
-      <${Loaded} of=${skills}>
-        ${({ skills: all }) => html`<${SkillList} list=${all.filter(isWanted)} change=${change} />`}
-      <//>
+      ${whenLoaded(skills, ({ skills: all }) => html`<${SkillList} list=${all.filter(isWanted)} change=${change} />`)}
       ${open && html`<${Whole} key=${open} name=${open} />`}
     </div>
   `;
 }
 
+/** @param {{ list: SkillRow[], change: Change }} props */
 function SkillList({ list, change }) {
   if (!list.length)
     return html`<${Empty} icon="learning" title="No skill">Nothing fits what you typed.<//>`;
@@ -48,6 +59,7 @@ function SkillList({ list, change }) {
   `;
 }
 
+/** @param {{ one: SkillRow, change: Change }} props */
 function Skill({ one, change }) {
   const [kind, origin] = ORIGINS[one.origin] ?? ["", one.origin];
   const uses = [
@@ -68,11 +80,12 @@ function Skill({ one, change }) {
         ${one.problem && html`<p class="field-error">Not offered: ${one.problem}.</p>`}
         <p class="muted small">${uses ? html`${uses}, last <${Time} at=${one.last_used} />` : "not used yet"}</p>
       </div>
-      <${Switches} one=${one} change=${(body) => change(one, body)} />
+      <${Switches} one=${one} change=${(/** @type {SkillChange} */ body) => change(one, body)} />
     </li>
   `;
 }
 
+/** @param {{ one: SkillRow, change: (body: SkillChange) => void }} props */
 function Switches({ one, change }) {
   const fixed = !may("admin");
   return html`
@@ -99,16 +112,21 @@ function Switches({ one, change }) {
   `;
 }
 
+/** @param {{ name: string }} props */
 function Whole({ name }) {
   const text = useLoaded(async () => (await api.get(addressOf(name))).text, [name]);
   const close = () => navigate("/learning/skills");
   return html`
     <${Dialog} title=${name} class="wide" onClose=${close}>
-      <${Loaded} of=${text}>${(words) => html`<${Markdown} text=${words} />`}<//>
+      ${whenLoaded(text, (words) => html`<${Markdown} text=${words} />`)}
     <//>
   `;
 }
 
+/**
+ * @param {string} name
+ * @returns {`/api/skills/${string}`}
+ */
 function addressOf(name) {
   return `/api/skills/${encodeURIComponent(name)}`;
 }

@@ -1,4 +1,5 @@
 // One event of the bus: as a row of the stream, and whole.
+/** @import { BufferedEvent, HermesEvent } from "../../types/page.d.ts" */
 import { Button, Empty } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { absolute, clock } from "../../app/parts/format.js";
@@ -27,6 +28,7 @@ const TELLING = [
   "name",
   "answer",
 ];
+/** @type {Record<string, string>} */
 const COLOURS = {
   agent: "accent",
   session: "blue",
@@ -37,19 +39,23 @@ const COLOURS = {
   gap: "bad",
 };
 
-/** What most tells an event from others of its topic. Found once for each. */
+/**
+ * What most tells an event from others of its topic. Found once for each.
+ * @param {BufferedEvent} kept
+ */
 function previewOf(kept) {
   if (kept.preview === undefined) {
-    const { event } = kept;
+    const event = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (kept.event));
     const name = typeof event.name === "string" && event.name ? `${event.name}  ` : "";
     const telling = TELLING.find(
       (field) => field !== "name" && typeof event[field] === "string" && event[field],
     );
-    kept.preview = (name + (telling ? event[telling] : rest(event))).slice(0, 240);
+    kept.preview = (name + (telling ? event[telling] : rest(kept.event))).slice(0, 240);
   }
   return kept.preview;
 }
 
+/** @param {HermesEvent} event */
 function rest(event) {
   return Object.entries(event)
     .filter(
@@ -59,12 +65,16 @@ function rest(event) {
     .join("  ");
 }
 
-/** Everything in it as one text, for searching. Made once for each. */
+/**
+ * Everything in it as one text, for searching. Made once for each.
+ * @param {BufferedEvent} kept
+ */
 export function textOf(kept) {
   kept.text ??= JSON.stringify(kept.event).toLowerCase();
   return kept.text;
 }
 
+/** @param {{ kept: BufferedEvent, current: boolean, onPick: () => void }} props */
 export function EventRow({ kept, current, onPick }) {
   const { event } = kept;
   const durable = event.seq !== undefined;
@@ -88,12 +98,16 @@ export function EventRow({ kept, current, onPick }) {
   `;
 }
 
-/** The time of day, to the millisecond. */
+/**
+ * The time of day, to the millisecond.
+ * @param {{ ts: number }} event
+ */
 function timeOf({ ts }) {
   if (!ts) return "";
   return `${clock(ts)}.${String(Math.floor(ts * 1000) % 1000).padStart(3, "0")}`;
 }
 
+/** @param {{ kept: BufferedEvent | null, onClose: () => void }} props */
 export function EventDetails({ kept, onClose }) {
   if (!kept) {
     return html`
@@ -122,7 +136,10 @@ export function EventDetails({ kept, onClose }) {
   `;
 }
 
-/** Where the timeline of its session has it. */
+/**
+ * Where the timeline of its session has it.
+ * @param {HermesEvent} event
+ */
 function placeOf({ session_id: session, seq }) {
   return linkTo("sessions", session) + (seq === undefined ? "" : `?at=${seq}`);
 }

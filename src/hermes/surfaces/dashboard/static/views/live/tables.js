@@ -1,16 +1,30 @@
 // Counters beside the stream: topics with their rates; who publishes, who listens, and what was dropped on the way.
+/** @import { Counters } from "./ring.js" */
+/** @import { Status } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
 import { count, duration, inFull } from "../../app/parts/format.js";
 import { html } from "../../app/ui.js";
 import { Columns } from "../columns.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { useSeconds } from "./inspector.js";
+
+/**
+ * @typedef {object} Subscription
+ * @property {string} pattern
+ * @property {string} callback
+ * @property {string | null} owner
+ * @property {number} delivered
+ * @property {number} failed
+ * @property {number} dropped
+ * @property {number} slowest
+ */
 
 const LOOK = 2000; // milliseconds between two looks at the server's counters
 const SPARK = 14; // pixels of height
 const SUBSCRIPTION_COLUMNS = ["Pattern", "Owner", "Delivered", "Failed", "Dropped", "Slowest"];
 
+/** @param {{ counters: Counters, onPick: (topic: string) => void }} props */
 export function Topics({ counters, onPick }) {
   useSeconds();
   const rows = counters.rows(Date.now());
@@ -29,6 +43,9 @@ export function Topics({ counters, onPick }) {
   `;
 }
 
+/**
+ * @param {{ row: ReturnType<Counters["rows"]>[number], onPick: (topic: string) => void }} props
+ */
 function Topic({ row, onPick }) {
   return html`
     <tr>
@@ -44,13 +61,19 @@ function Topic({ row, onPick }) {
   `;
 }
 
+/** @param {number} value */
 export function rate(value) {
   if (value === 0) return "0";
   return value < 10 ? value.toFixed(1) : inFull(Math.round(value));
 }
 
+/** @param {{ slots: number[] }} props */
 function Spark({ slots }) {
   const most = Math.max(...slots, 1);
+  /**
+   * @param {number} value
+   * @param {number} index
+   */
   const bar = (value, index) => {
     const height = value ? Math.max(1.5, (value / most) * SPARK) : 0.5;
     return html`<rect key=${index} x=${index * 5} y=${SPARK - height} width="4" height=${height} />`;
@@ -67,29 +90,32 @@ export function Sources() {
   const beat = useSeconds(LOOK);
   const status = useLoaded(() => api.get("/api/status"), [beat]);
   return html`
-    <${Loaded} of=${status}>
-      ${({ feeds, ingest, bus }) => html`
+    ${whenLoaded(
+      status,
+      ({ feeds, ingest, bus }) => html`
         <div class="stack">
           <${Publishers} ingest=${ingest} />
           <${Feeds} feeds=${feeds} />
           <${BusCounts} bus=${bus} />
           <section>
             <h3>Subscriptions</h3>
-            <${Subscriptions} list=${bus.subscriptions} />
+            <${Subscriptions} list=${/** @type {Subscription[]} */ (bus.subscriptions)} />
           </section>
         </div>
-      `}
-    <//>
+      `,
+    )}
   `;
 }
 
+/** @param {{ ingest: Status["ingest"] }} props */
 function Publishers({ ingest }) {
-  const publishers = Object.entries(ingest.publishers);
+  const publishers = Object.entries(/** @type {Record<string, number>} */ (ingest.publishers));
   const numbers = [
     ["Taken", ingest.published],
     ["Known already", ingest.known],
     ["Refused", ingest.refused, "bad"],
   ];
+  /** @param {[string, number]} publisher */
   const publisher = ([channel, number]) => html`
     <li key=${channel}>
       <${Tag} kind="good">${number}<//> <span class="mono">${channel || "(no channel)"}</span>
@@ -109,6 +135,7 @@ function Publishers({ ingest }) {
   `;
 }
 
+/** @param {{ feeds: Status["feeds"] }} props */
 function Feeds({ feeds }) {
   const numbers = [
     ["Open", feeds.open],
@@ -124,6 +151,7 @@ function Feeds({ feeds }) {
   `;
 }
 
+/** @param {{ bus: Status["bus"] }} props */
 function BusCounts({ bus }) {
   const numbers = [
     ["Delivered", bus.delivered],
@@ -140,7 +168,10 @@ function BusCounts({ bus }) {
   `;
 }
 
-/** `of` is [[label, value, kind]]; the kind colours what is not zero. */
+/**
+ * `of` is [[label, value, kind]]; the kind colours what is not zero.
+ * @param {{ of: [string, number, string?][] }} props
+ */
 function Numbers({ of }) {
   return html`
     <dl class="counts">
@@ -156,6 +187,7 @@ function Numbers({ of }) {
   `;
 }
 
+/** @param {{ list: Subscription[] }} props */
 function Subscriptions({ list }) {
   return html`
     <div class="scroll-x" tabindex="0" role="region" aria-label="Subscriptions">

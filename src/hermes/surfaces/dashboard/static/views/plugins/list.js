@@ -1,4 +1,5 @@
 // The plugins that were found, and the widgets of those that run.
+/** @import { KnownPlugins, PluginRow } from "../../types/page.d.ts" */
 import { Button, Empty, Loading, Problem } from "../../app/parts/basics.js";
 import { html, useState } from "../../app/ui.js";
 import { Enabling } from "./enabling.js";
@@ -7,6 +8,7 @@ import { labelOf, refreshPlugins, widgetsOf } from "./known.js";
 import { Mounted } from "./mount.js";
 import { Plugin } from "./plugin.js";
 
+/** @param {{ known: KnownPlugins }} props */
 export function PluginList({ known }) {
   const [asking, setAsking] = useState("");
   const look = () => refreshPlugins();
@@ -29,6 +31,7 @@ export function PluginList({ known }) {
   `;
 }
 
+/** @param {{ plugins: PluginRow[] }} props */
 function Widgets({ plugins }) {
   return (
     plugins.length > 0 &&
@@ -50,6 +53,7 @@ function Widgets({ plugins }) {
   );
 }
 
+/** @param {{ list: PluginRow[], onEnable: (name: string) => void }} props */
 function Found({ list, onEnable }) {
   if (!list.length) {
     return html`

@@ -1,10 +1,12 @@
 // The page of a plugin.
+/** @import { Child, KnownPlugins } from "../../types/page.d.ts" */
 import { Empty, IconLink, Loading, Problem, Tag } from "../../app/parts/basics.js";
 import { html, useEffect } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
 import { labelOf, refreshPlugins } from "./known.js";
 import { Mounted } from "./mount.js";
 
+/** @type {Record<string, string>} */
 const WHY = {
   off: "It is not enabled.",
   changed: "Its files changed since you enabled it, so it waits for you to look at it again.",
@@ -12,6 +14,7 @@ const WHY = {
   failed: "It is enabled, but could not be started.",
 };
 
+/** @param {{ name: string, known: KnownPlugins }} props */
 export function PluginPage({ name, known }) {
   const plugin = known.list?.find((one) => one.name === name);
   useEffect(() => {
@@ -46,6 +49,7 @@ export function PluginPage({ name, known }) {
   `;
 }
 
+/** @param {{ title: string, children?: Child }} props */
 function NoPage({ title, children }) {
   return html`
     <${Empty} icon="plugins" title=${title}>

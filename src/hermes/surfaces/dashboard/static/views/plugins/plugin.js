@@ -1,4 +1,5 @@
 // One plugin in the list: what it asks for, how it is, switching it on or off.
+/** @import { PluginRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Icon, Tag } from "../../app/parts/basics.js";
 import { trying } from "../../app/parts/toast.js";
@@ -7,6 +8,7 @@ import { html, useState } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
 import { labelOf, refreshPlugins } from "./known.js";
 
+/** @type {Record<string, [string, string]>} */
 const STATES = {
   off: ["", "off"],
   enabled: ["good", "enabled"],
@@ -15,7 +17,10 @@ const STATES = {
   failed: ["bad", "failed"],
 };
 
-/** `onEnable` is called for a plugin that must be looked at first. */
+/**
+ * `onEnable` is called for a plugin that must be looked at first.
+ * @param {{ one: PluginRow, onEnable: () => void }} props
+ */
 export function Plugin({ one, onEnable }) {
   const [kind, words] = STATES[one.state] ?? ["", one.state];
   return html`
@@ -52,9 +57,16 @@ export function Plugin({ one, onEnable }) {
   `;
 }
 
-/** What can be done with it, by the state it is in. */
+/**
+ * What can be done with it, by the state it is in.
+ * @param {{ one: PluginRow, onEnable: () => void }} props
+ */
 function Switches({ one, onEnable }) {
   const [busy, setBusy] = useState(false);
+  /**
+   * @param {{ enabled: boolean, hash?: string }} body
+   * @param {string} [words]
+   */
   const put = async (body, words) => {
     setBusy(true);
     const answer = await trying(() => api.put(`/api/plugins/${one.name}`, body), words);
@@ -93,7 +105,10 @@ function Switches({ one, onEnable }) {
   `;
 }
 
-/** What a plugin asks for, by its manifest. */
+/**
+ * What a plugin asks for, by its manifest.
+ * @param {{ one: PluginRow }} props
+ */
 function Wants({ one }) {
   const wants = [
     one.api && [

@@ -1,4 +1,5 @@
 // What can be done with a job from the list and from its page: running, pausing, removing it.
+/** @import { Binding, JobRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
@@ -6,26 +7,46 @@ import { trying } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 
-export function addressOf(job, ...rest) {
-  return ["/api/schedules", encodeURIComponent(job.id), ...rest].join("/");
+/**
+ * The path of a job, or of something below it.
+ * @template {[] | ["run" | "pause" | "resume"]} P
+ * @param {JobRow} job
+ * @param {P} parts
+ * @returns {P extends [] ? `/api/schedules/${string}` : `/api/schedules/${string}/${P[0]}`}
+ */
+function addressOf(job, ...parts) {
+  const path = ["/api/schedules", encodeURIComponent(job.id), ...parts].join("/");
+  return /** @type {ReturnType<typeof addressOf<P>>} */ (path);
 }
 
+/**
+ * @param {JobRow} job
+ * @param {() => void} again
+ */
 export async function runNow(job, again) {
   if (job.running || !may("approve")) return;
   await trying(() => api.post(addressOf(job, "run")), `${job.name} runs now.`);
   again();
 }
 
-/** Pauses a job, or lets it run again. */
+/**
+ * Pauses a job, or lets it run again.
+ * @param {JobRow} job
+ * @param {() => void} again
+ */
 export async function toggle(job, again) {
   if (!may("approve")) return;
-  const [action, words] =
-    job.state === "active" ? ["pause", "is paused"] : ["resume", "runs again"];
+  const isActive = job.state === "active";
+  const action = isActive ? "pause" : "resume";
+  const words = isActive ? "is paused" : "runs again";
   await trying(() => api.post(addressOf(job, action)), `${job.name} ${words}.`);
   again();
 }
 
-/** Asks, then removes. Resolves to whether it is gone. */
+/**
+ * Asks, then removes. Resolves to whether it is gone.
+ * @param {JobRow} job
+ */
 export async function remove(job) {
   if (!may("admin")) return false;
   const sure = await confirm({
@@ -39,9 +60,16 @@ export async function remove(job) {
   );
 }
 
-/** The keys of a job. `pick` gives it, or nothing when none is meant. */
+/**
+ * The keys of a job. `pick` gives it, or nothing when none is meant.
+ * @param {() => JobRow | undefined} pick
+ * @param {() => void} again
+ * @param {() => void} gone
+ * @returns {Binding[]}
+ */
 export function keysOf(pick, again, gone) {
   const group = "Schedules";
+  /** @param {(job: JobRow) => unknown} work */
   const withJob = (work) => () => {
     const job = pick();
     return job ? void work(job) : false;
@@ -78,8 +106,18 @@ export function keysOf(pick, again, gone) {
   ];
 }
 
-/** The buttons of a job; with `words`, they say what they do. */
+/**
+ * The buttons of a job; with `words`, they say what they do.
+ * @param {{ job: JobRow, again: () => void, gone: () => void, words?: boolean }} props
+ */
 export function Actions({ job, again, gone, words = false }) {
+  /**
+   * @param {string} icon
+   * @param {string} text
+   * @param {string} key
+   * @param {() => unknown} onClick
+   * @param {boolean} [disabled]
+   */
   const act = (icon, text, key, onClick, disabled = false) =>
     words
       ? html`<${Button} icon=${icon} disabled=${disabled} title=${key} onClick=${onClick}>${text}<//>`

@@ -1,20 +1,24 @@
 // One job: what it does and when, its next instants, and what became of those before.
+/** @import { Child, JobRow, JobRun } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Empty, Icon, Tag, Time } from "../../app/parts/basics.js";
 import { absolute } from "../../app/parts/format.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
 import { useFresh } from "./fresh.js";
 import { State, Watch } from "./list.js";
 import { Coming } from "./preview.js";
 import { CATCH_UP, deliveryOf, KINDS, OUTCOMES, onTheWall, placeOf, tookOf } from "./words.js";
 
+/** @type {Record<string, string>} */
 const MADE_BY = { user: "you", import: "an import" };
+/** @type {Record<string, string>} */
 const CAUSES = { hand: "by hand", "catch-up": "made up for", schedule: "" };
 
+/** @param {{ id: string }} props */
 export function Job({ id }) {
   const found = useLoaded(
     () => api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 200 }),
@@ -34,7 +38,9 @@ export function Job({ id }) {
   ]);
   return html`<div class="page schedules">
     <nav aria-label="Back"><a class="back" href="#/schedules"><${Icon} name="left" size=${18} />Schedules</a></nav>
-    <${Loaded} of=${found}>${({ job, next, history, watched }) => html`
+    ${whenLoaded(
+      found,
+      ({ job, next, history, watched }) => html`
       <header class="page-head"><h1>${job.name}</h1><${State} job=${job} /></header>
       <${Actions} job=${job} again=${found.again} gone=${gone} words />
       <${Watch} watched=${watched} jobs=${[job]} />
@@ -50,39 +56,48 @@ export function Job({ id }) {
           }
         </section>
       </div>
-      <${Past} history=${history} job=${job} />`}<//>
+      <${Past} history=${history} job=${job} />`,
+    )}
   </div>`;
 }
 
+/** @type {Record<string, string>} */
 const NEVER = {
   active: "Its next time can't be told.",
   paused: "It rests. Nothing is planned until it is resumed.",
   ended: "Its time is over. Change its schedule to let it run again.",
 };
 
+/** @param {{ job: JobRow }} props */
 function Facts({ job }) {
   const by =
     MADE_BY[job.by] ?? html`<a href=${`#${pathTo("sessions", job.by)}`}>Hermes in a session</a>`;
+  /** @type {([string, Child] | false)[]} */
   const facts = [
     ["Result", placeOf(job.deliver)],
     ["At most", [job.budget, job.timeout].filter(Boolean).join(", ")],
     ["Missed runs", CATCH_UP[job.catch_up]],
-    job.jitter && ["Starts", `up to ${job.jitter} later`],
-    job.times && ["Ends", `after ${job.times} more ${job.times === 1 ? "run" : "runs"}`],
+    job.jitter !== "" && ["Starts", `up to ${job.jitter} later`],
+    job.times > 0 && ["Ends", `after ${job.times} more ${job.times === 1 ? "run" : "runs"}`],
     ["Tools", job.tools || "the usual ones"],
     ["Model", job.model || "the usual one"],
     ["Folder", job.cwd || "your home folder"],
     ["Made by", by],
   ];
-  return html`<dl class="facts">${facts.filter(Boolean).map(
-    ([name, value]) => html`<dt key=${name}>${name}</dt>
+  return html`<dl class="facts">${facts
+    .filter((fact) => fact !== false)
+    .map(
+      ([name, value]) => html`<dt key=${name}>${name}</dt>
     <dd>${value}</dd>`,
-  )}</dl>`;
+    )}</dl>`;
 }
 
 const HEADS = ["Planned for", "Outcome", "Why, and where to", "Session"];
 
-/** A table also where it is laid out as cards, which is why its roles are spelled out. */
+/**
+ * A table also where it is laid out as cards, which is why its roles are spelled out.
+ * @param {{ history: JobRun[], job: JobRow }} props
+ */
 function Past({ history, job }) {
   if (!history.length) {
     return html`<${Empty} icon="clock" title="Nothing has run yet">Every time it was planned for appears here, with
@@ -98,6 +113,7 @@ function Past({ history, job }) {
     </table></div></section>`;
 }
 
+/** @param {{ run: JobRun, job: JobRow }} props */
 function Run({ run, job }) {
   const when = onTheWall(run.due, job.zone);
   const words = [CAUSES[run.cause], run.reason, deliveryOf(run)].filter(Boolean).join("; ");

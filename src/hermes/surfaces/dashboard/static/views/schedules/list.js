@@ -1,10 +1,11 @@
 // The list of jobs: when each runs next, how it ended last, and what can be done about it.
+/** @import { JobRow, JobRun, Ref } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Empty, Icon, Tag, Time } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
-import { html, useRef } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { html, useElement } from "../../app/ui.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
 import { useFresh } from "./fresh.js";
 import { KINDS, onTheWall, placeOf } from "./words.js";
@@ -19,15 +20,18 @@ const EXAMPLES = [
 export function JobList() {
   const found = useLoaded(() => api.get("/api/schedules"), []);
   useFresh(found.again);
-  const list = useRef();
+  const list = /** @type {Ref<HTMLElement>} */ (useElement());
   const focused = () => {
-    const id = document.activeElement?.closest("[data-job]")?.dataset.job;
+    const id = document.activeElement?.closest("[data-job]")?.getAttribute("data-job");
     return found.value?.jobs.find((job) => job.id === id);
   };
+  /** @param {number} step */
   const move = (step) => () => {
-    const links = [...(list.current?.querySelectorAll(".job-name") ?? [])];
+    const links = /** @type {HTMLElement[]} */ ([
+      ...(list.current?.querySelectorAll(".job-name") ?? []),
+    ]);
     const at = links.findIndex((link) =>
-      link.closest("[data-job]").contains(document.activeElement),
+      link.closest("[data-job]")?.contains(document.activeElement),
     );
     const to =
       at < 0
@@ -57,15 +61,19 @@ export function JobList() {
         name="plus" />New job</a>`
       }
     </header>
-    <${Loaded} of=${found}>${({ jobs, watched }) =>
+    ${whenLoaded(found, ({ jobs, watched }) =>
       jobs.length
         ? html`<${Watch} watched=${watched} jobs=${jobs} /><ul class="plain job-list" ref=${list}>
           ${jobs.map((job) => html`<${Row} key=${job.id} job=${job} again=${found.again} />`)}</ul>`
-        : html`<${None} watched=${watched} />`}<//>
+        : html`<${None} watched=${watched} />`,
+    )}
   </div>`;
 }
 
-/** Says so when nothing runs what is due. */
+/**
+ * Says so when nothing runs what is due.
+ * @param {{ watched: boolean, jobs: JobRow[] }} props
+ */
 export function Watch({ watched, jobs }) {
   const waits = jobs.some((job) => job.state === "active");
   return (
@@ -78,6 +86,7 @@ export function Watch({ watched, jobs }) {
   );
 }
 
+/** @param {{ watched: boolean }} props */
 function None({ watched }) {
   return html`<${Empty} icon="schedules" title="No jobs yet"><p>A job is something Hermes does at certain times, also
       when nobody is there: a summary every morning, a look at the disk every hour. Say when in words:</p>
@@ -94,6 +103,7 @@ function None({ watched }) {
     }<//>`;
 }
 
+/** @param {{ job: JobRow, again: () => void }} props */
 function Row({ job, again }) {
   return html`<li class="card job" data-job=${job.id}>
     <div class="job-main">
@@ -116,7 +126,10 @@ function Row({ job, again }) {
   </li>`;
 }
 
-/** Whether a job runs now, later, or not at all, and why. */
+/**
+ * Whether a job runs now, later, or not at all, and why.
+ * @param {{ job: JobRow }} props
+ */
 export function State({ job }) {
   const words = {
     active: "on",
@@ -128,6 +141,7 @@ export function State({ job }) {
     ${job.running && html`<${Tag} kind="accent"><span class="spinner" aria-hidden="true" />runs now<//>`}`;
 }
 
+/** @param {{ run: JobRun | null }} props */
 function Last({ run }) {
   if (!run) return html`<span class="muted">has not run yet</span>`;
   return html`<${Tag} kind=${KINDS[run.state]}>${run.state}<//> <span class="muted"><${Time} at=${run.ended} />${

@@ -1,4 +1,5 @@
 // What a schedule means: its next instants while it is typed, or how far it was understood.
+/** @import { ScheduleMeaning } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Icon, Time } from "../../app/parts/basics.js";
 import { html, useEffect, useState } from "../../app/ui.js";
@@ -6,9 +7,13 @@ import { onTheWall } from "./words.js";
 
 const PAUSE = 200; // milliseconds without a key before it is looked at
 
-/** {zone, next, problem, hint} of what was typed last; null while nothing was, or it is not known yet. */
+/**
+ * {zone, next, problem, hint} of what was typed last; null while nothing was, or it is not known yet.
+ * @param {string} schedule
+ * @param {string} zone
+ */
 export function useMeaning(schedule, zone) {
-  const [meaning, setMeaning] = useState(null);
+  const [meaning, setMeaning] = useState(/** @type {ScheduleMeaning | null} */ (null));
   useEffect(() => {
     let wanted = true;
     if (!schedule.trim()) return setMeaning(null);
@@ -27,7 +32,10 @@ export function useMeaning(schedule, zone) {
   return meaning;
 }
 
-/** Instants in a list. */
+/**
+ * Instants in a list.
+ * @param {{ next: number[], zone: string }} props
+ */
 export function Coming({ next, zone }) {
   return html`<ol class="plain coming">${next.map(
     (at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
@@ -35,6 +43,7 @@ export function Coming({ next, zone }) {
   )}</ol><p class="muted small">Times of ${zone}</p>`;
 }
 
+/** @param {{ meaning: ScheduleMeaning | null }} props */
 export function Meaning({ meaning }) {
   return html`<div class="meaning" role="status" aria-label="What the schedule means">
     ${!meaning && html`<p class="muted small">Write when it should run; the next times appear here.</p>`}

@@ -1,6 +1,8 @@
 // Instants and outcomes in words.
+/** @import { JobRun } from "../../types/page.d.ts" */
 import { duration } from "../../app/parts/format.js";
 
+/** @type {Record<string, string>} */
 export const KINDS = {
   done: "good",
   failed: "bad",
@@ -8,11 +10,13 @@ export const KINDS = {
   skipped: "warn",
   running: "accent",
 };
+/** @type {Record<string, string>} */
 export const CATCH_UP = {
   once: "the last one is made up for",
   all: "up to ten are made up for",
   skip: "are left out",
 };
+/** @type {Record<string, string>} */
 export const OUTCOMES = {
   done: "it ran",
   failed: "it went wrong or was stopped",
@@ -21,10 +25,15 @@ export const OUTCOMES = {
   running: "it runs now",
 };
 
-/** An instant as the clock on the wall there shows it. */
+/**
+ * An instant as the clock on the wall there shows it.
+ * @param {number} at
+ * @param {string} zone
+ */
 export function onTheWall(at, zone) {
   const day = new Date(at * 1000);
   const near = Math.abs(at * 1000 - Date.now()) < 180 * 86_400_000;
+  /** @type {Intl.DateTimeFormatOptions} */
   const options = {
     weekday: "short",
     day: "numeric",
@@ -42,13 +51,19 @@ export function onTheWall(at, zone) {
   }
 }
 
-/** Where results go. */
+/**
+ * Where results go.
+ * @param {string} deliver
+ */
 export function placeOf(deliver) {
   if (deliver === "none") return "kept in its session";
   return deliver.startsWith("file:") ? deliver.slice(5) : deliver;
 }
 
-/** What became of a result. */
+/**
+ * What became of a result.
+ * @param {JobRun} run
+ */
 export function deliveryOf(run) {
   if (run.delivery === "waiting") return "the result waits for a gateway to deliver it";
   return !run.delivery || run.delivery.startsWith("not ")
@@ -56,7 +71,10 @@ export function deliveryOf(run) {
     : `sent to ${placeOf(run.delivery)}`;
 }
 
-/** How long a run took. */
+/**
+ * How long a run took.
+ * @param {JobRun} run
+ */
 export function tookOf(run) {
   return run.began && run.ended > run.began ? duration(run.ended - run.began) : "";
 }

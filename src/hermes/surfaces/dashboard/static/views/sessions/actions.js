@@ -1,18 +1,19 @@
 // What can be done with a session from here: naming it, deleting it. Both say what they do first.
-import { api } from "../../app/api.js";
+/** @import { SessionRow } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
 import { money, plural } from "../../app/parts/format.js";
 import { toast, trying } from "../../app/parts/toast.js";
 
+/** @param {{ id: string, title: string }} session */
 export function titleOf(session) {
   return session.title || `Session ${session.id}`;
 }
 
-export function addressOf(session, ...rest) {
-  return ["/api/sessions", encodeURIComponent(session.id), ...rest].join("/");
-}
-
-/** Asks for a name. Resolves to the session as it is then, or to undefined. */
+/**
+ * Asks for a name. Resolves to the session as it is then, or to undefined.
+ * @param {SessionRow} session
+ */
 export async function rename(session) {
   const title = await ask({
     title: "Rename the session",
@@ -21,10 +22,13 @@ export async function rename(session) {
     action: "Rename",
   });
   if (title === null || title.trim() === session.title) return undefined;
-  return trying(() => api.patch(addressOf(session), { title }));
+  return trying(() => api.patch(sessionPath(session.id), { title }));
 }
 
-/** Asks, then deletes. Resolves to whether it is gone. */
+/**
+ * Asks, then deletes. Resolves to whether it is gone.
+ * @param {SessionRow} session
+ */
 export async function remove(session) {
   const spent = session.cost_usd
     ? ` Its ${money(session.cost_usd)} leave the usage figures too.`
@@ -39,7 +43,7 @@ export async function remove(session) {
     danger: true,
   });
   if (!sure) return false;
-  const answer = await trying(() => api.delete(addressOf(session)));
+  const answer = await trying(() => api.delete(sessionPath(session.id)));
   if (answer) toast(`Deleted, with ${plural(answer.rows, "row")}.`, "good");
   return Boolean(answer);
 }

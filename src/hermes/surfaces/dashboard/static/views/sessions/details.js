@@ -1,4 +1,5 @@
 // One step of a session, whole: what was said or done, why, and what it cost.
+/** @import { Child, EventOf, HermesEvent, Step, Usage } from "../../types/page.d.ts" */
 
 import { Ansi } from "../../app/parts/ansi.js";
 import { Tag } from "../../app/parts/basics.js";
@@ -7,13 +8,15 @@ import { Copy } from "../../app/parts/copy.js";
 import { Diff } from "../../app/parts/diff.js";
 import { absolute, duration, inFull, money, plural } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
-import { html, useState } from "../../app/ui.js";
+import { html, isOpen, useState } from "../../app/ui.js";
 import { Marked } from "./marked.js";
 import { KINDS } from "./story.js";
 
 const LONGEST = 20_000; // characters of a result that are drawn
+/** @type {Record<string, string>} */
 const ENDS = { done: "good", interrupted: "warn", budget: "warn" };
 const FINE = ["stop", "tool_calls"]; // ends of a reply that need no words
+/** @type {Record<string, Function>} */
 const BODIES = {
   "agent.message.user": Said,
   "agent.message.assistant": Answer,
@@ -26,7 +29,10 @@ const BODIES = {
   "agent.learning.proposed": Proposal,
 };
 
-/** `pattern` marks what was searched for. */
+/**
+ * `pattern` marks what was searched for.
+ * @param {{ step: Step, pattern: RegExp | null }} props
+ */
 export function Details({ step, pattern }) {
   const { event } = step;
   const Body = BODIES[event.type] ?? Rest;
@@ -44,6 +50,7 @@ export function Details({ step, pattern }) {
   `;
 }
 
+/** @param {{ event: EventOf<"agent.message.user">, pattern: RegExp | null }} props */
 function Said({ event, pattern }) {
   return html`
     <${Words} text=${event.text} pattern=${pattern} />
@@ -51,6 +58,7 @@ function Said({ event, pattern }) {
   `;
 }
 
+/** @param {{ event: EventOf<"agent.message.assistant">, pattern: RegExp | null }} props */
 function Answer({ event, pattern }) {
   const { reasoning, text, tool_calls: calls = [], finish } = event;
   return html`
@@ -61,6 +69,7 @@ function Answer({ event, pattern }) {
   `;
 }
 
+/** @param {{ event: EventOf<"agent.tool.started"> }} props */
 function Begun({ event }) {
   const command = parsed(event.arguments)?.command;
   return html`
@@ -69,11 +78,14 @@ function Begun({ event }) {
   `;
 }
 
+/**
+ * @param {{ event: EventOf<"agent.tool.finished">, step: Step, pattern: RegExp | null }} props
+ */
 function Result({ event, step, pattern }) {
   const text = event.text ?? "";
   const shown = text.slice(0, LONGEST);
   const hidden = text.length - shown.length;
-  const took = step.from && step.ts - step.from.ts;
+  const took = step.from ? step.ts - step.from.ts : 0;
   return html`
     <p>
       ${event.ok === false ? html`<${Tag} kind="bad">failed<//>` : html`<${Tag} kind="good">done<//>`}
@@ -82,7 +94,7 @@ function Result({ event, step, pattern }) {
     ${
       step.from &&
       html`
-      <${Fold} label="What was asked"><${Json} name="arguments" text=${step.from.event.arguments} /><//>
+      <${Fold} label="What was asked"><${Json} name="arguments" text=${argumentsOf(step.from.event)} /><//>
     `
     }
     <figure class="output">
@@ -95,6 +107,7 @@ function Result({ event, step, pattern }) {
   `;
 }
 
+/** @param {{ event: EventOf<"agent.approval.requested"> }} props */
 function Request({ event }) {
   return html`
     <${Code} name=${`${event.name} wants to`} language="bash" text=${event.summary} />
@@ -107,6 +120,7 @@ function Request({ event }) {
   `;
 }
 
+/** @param {{ event: EventOf<"agent.turn.ended"> }} props */
 function End({ event }) {
   return html`
     <p><${Tag} kind=${ENDS[event.reason] ?? "bad"}>${event.reason}<//></p>
@@ -115,6 +129,7 @@ function End({ event }) {
   `;
 }
 
+/** @param {{ event: EventOf<"session.compacted"> }} props */
 function Compaction({ event }) {
   return html`
     <p>
@@ -125,6 +140,7 @@ function Compaction({ event }) {
   `;
 }
 
+/** @param {{ event: EventOf<"session.prompted"> }} props */
 function Prompt({ event }) {
   const { tools = [], system = [] } = event;
   return html`
@@ -137,6 +153,7 @@ function Prompt({ event }) {
   `;
 }
 
+/** @param {{ event: EventOf<"agent.learning.proposed"> }} props */
 function Proposal({ event }) {
   return html`
     <p>${event.title}</p>
@@ -146,11 +163,18 @@ function Proposal({ event }) {
   `;
 }
 
+/** @param {{ step: Step }} props */
 function Rest({ step }) {
   return step.text ? html`<p class="pre">${step.text}</p>` : null;
 }
 
+/** @param {{ event: { provider?: string, model?: string }, usage: Usage }} props */
 function Spent({ event, usage }) {
+  /**
+   * @param {number} number
+   * @param {number} part
+   * @param {string} of
+   */
   const tokens = (number, part, of) =>
     `${inFull(number ?? 0)} tokens${part ? `, ${inFull(part)} of them ${of}` : ""}`;
   return html`
@@ -166,37 +190,53 @@ function Spent({ event, usage }) {
   `;
 }
 
-/** The row as it is in the log; drawn when it is opened. */
+/**
+ * The row as it is in the log; drawn when it is opened.
+ * @param {{ event: HermesEvent }} props
+ */
 function Row({ event }) {
   const [open, setOpen] = useState(false);
   return html`
-    <${Fold} label="The row as JSON" onToggle=${(toggled) => setOpen(toggled.target.open)}>
+    <${Fold} label="The row as JSON" onToggle=${(toggled) => setOpen(isOpen(toggled))}>
       ${open && html`<${Code} language="json" name=${event.type} text=${JSON.stringify(event, null, 2)} />`}
     <//>
   `;
 }
 
-/** What was said; as plain text while words are marked in it. */
+/**
+ * What was said; as plain text while words are marked in it.
+ * @param {{ text: string, pattern: RegExp | null }} props
+ */
 function Words({ text, pattern }) {
   if (!pattern) return html`<${Markdown} text=${text} />`;
   return html`<p class="pre"><${Marked} text=${text} pattern=${pattern} /></p>`;
 }
 
-/** Arguments of a call, laid out when they are JSON. */
+/**
+ * Arguments of a call, laid out when they are JSON.
+ * @param {{ name: string, text: string }} props
+ */
 function Json({ name, text }) {
   const found = parsed(text);
   const laidOut = found === null ? (text ?? "") : JSON.stringify(found, null, 2);
   return html`<${Code} name=${name} language="json" text=${laidOut} />`;
 }
 
+/** @param {{ label: string, children?: Child, onToggle?: Function }} props */
 function Fold({ label, children, ...rest }) {
   return html`<details class="fold" ...${rest}><summary>${label}</summary>${children}</details>`;
 }
 
+/** @param {string} text */
 function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {
     return null;
   }
+}
+
+/** @param {HermesEvent} event */
+function argumentsOf(event) {
+  return event.type === "agent.tool.started" ? event.arguments : "";
 }

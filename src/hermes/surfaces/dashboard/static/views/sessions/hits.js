@@ -1,17 +1,30 @@
 // What a search found, by session: each place leads into the timeline.
-import { api } from "../../app/api.js";
+/** @import { Shelf } from "./shelf.js" */
+/** @import { Search } from "./list.js" */
+/** @import { SearchHit, SessionQuery, SessionRow } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
 import { Empty, Icon, Loading, Problem, Time } from "../../app/parts/basics.js";
 import { plural } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
-import { addressOf, titleOf } from "./actions.js";
+import { titleOf } from "./actions.js";
 import { Marked, wordsOf } from "./marked.js";
 import { Row } from "./row.js";
 import { passes } from "./shelf.js";
 
+/**
+ * @typedef {object} HitsProps
+ * @property {string} query
+ * @property {Search} found
+ * @property {SessionQuery} filters
+ * @property {Shelf} shelf
+ */
+
+/** @type {Record<string, [string, string]>} */
 const ROLES = { user: ["user", "You"], assistant: ["thought", "Hermes"], tool: ["tool", "A tool"] };
 const NAMED = 5; // sessions that are shown for their name
 
+/** @param {HitsProps} props */
 export function Hits({ query, found, filters, shelf }) {
   const pattern = useMemo(() => wordsOf(query), [query]);
   const known = useKnown(found.value?.hits ?? [], shelf.sessions);
@@ -20,6 +33,7 @@ export function Hits({ query, found, filters, shelf }) {
   );
   if (found.error) return html`<${Problem} error=${found.error} retry=${found.again} />`;
   if (!found.value) return html`<${Loading} label="Searching" />`;
+  /** @param {SessionRow | undefined} session */
   const isWanted = (session) => !session || passes(session, filters, shelf.now);
   const groups = grouped(found.value.hits).filter(([id]) => isWanted(known.get(id)));
   if (!groups.length && !named.length) return found.fresh && html`<${Nothing} />`;
@@ -54,6 +68,9 @@ function Nothing() {
   `;
 }
 
+/**
+ * @param {{ session: { id: string, title: string }, list: SearchHit[], query: string, pattern: RegExp | null }} props
+ */
 function Group({ session, list, query, pattern }) {
   return html`
     <li class="hit-group">
@@ -63,9 +80,10 @@ function Group({ session, list, query, pattern }) {
   `;
 }
 
+/** @param {{ hit: SearchHit, query: string, pattern: RegExp | null }} props */
 function Hit({ hit, query, pattern }) {
   const [icon, who] = ROLES[hit.role] ?? ["info", hit.role];
-  const place = `${linkTo("sessions", hit.session)}?${new URLSearchParams({ at: hit.seq, q: query })}`;
+  const place = `${linkTo("sessions", hit.session)}?${new URLSearchParams({ at: `${hit.seq}`, q: query })}`;
   return html`
     <li>
       <a class="hit" href=${place}>
@@ -77,13 +95,14 @@ function Hit({ hit, query, pattern }) {
   `;
 }
 
-/** Sessions by id: those of the list, and those that only the search knows of. */
+/**
+ * Sessions by id: those of the list, and those that only the search knows of.
+ * @param {SearchHit[]} hits
+ * @param {SessionRow[]} sessions
+ */
 function useKnown(hits, sessions) {
-  const [fetched, setFetched] = useState(new Map());
-  const known = useMemo(
-    () => new Map([...fetched, ...sessions.map((one) => [one.id, one])]),
-    [fetched, sessions],
-  );
+  const [fetched, setFetched] = useState(/** @type {Map<string, SessionRow>} */ (new Map()));
+  const known = useMemo(() => new Map([...fetched, ...byId(sessions)]), [fetched, sessions]);
   const missing = [...new Set(hits.map((hit) => hit.session))]
     .filter((id) => !known.has(id))
     .join("\n");
@@ -92,7 +111,7 @@ function useKnown(hits, sessions) {
     let wanted = true;
     Promise.all(missing.split("\n").map(sessionOf)).then((list) => {
       if (wanted)
-        setFetched((was) => new Map([...was, ...list.filter(Boolean).map((one) => [one.id, one])]));
+        setFetched((was) => new Map([...was, ...byId(list.filter((one) => one !== null))]));
     });
     return () => {
       wanted = false;
@@ -101,16 +120,29 @@ function useKnown(hits, sessions) {
   return known;
 }
 
-/** A session, or null where it can't be had. */
+/**
+ * A session, or null where it can't be had.
+ * @param {string} id
+ */
 function sessionOf(id) {
-  return api.get(addressOf({ id })).then(
+  return api.get(sessionPath(id)).then(
     (answer) => answer.session,
     () => null,
   );
 }
 
+/** @param {SearchHit[]} hits */
 function grouped(hits) {
+  /** @type {Map<string, SearchHit[]>} */
   const groups = new Map();
   for (const hit of hits) groups.set(hit.session, [...(groups.get(hit.session) ?? []), hit]);
   return [...groups];
+}
+
+/**
+ * @param {SessionRow[]} sessions
+ * @returns {[string, SessionRow][]}
+ */
+function byId(sessions) {
+  return sessions.map((one) => [one.id, one]);
 }

@@ -1,9 +1,17 @@
 // A session's rows as a story: what each one is, in words, and what had been spent by then.
+/** @import { EventOf, HermesEvent, Step, Turn } from "../../types/page.d.ts" */
+
+import { plural } from "../../app/parts/format.js";
+
+/** @typedef {[kind: string, title: string, text?: string]} Told */
 
 /** Lanes of the strip, from the top. */
 export const LANES = ["Said", "Done", "Asked", "Notes"];
 
-/** Kinds of steps: what a person calls them, and their lane. */
+/**
+ * Kinds of steps: what a person calls them, and their lane.
+ * @type {Record<string, { label: string, lane: number }>}
+ */
 export const KINDS = {
   user: { label: "You", lane: 0 },
   reply: { label: "Hermes", lane: 0 },
@@ -15,6 +23,7 @@ export const KINDS = {
   fault: { label: "Trouble", lane: 3 },
 };
 
+/** @type {Record<string, string>} */
 const ENDS = {
   done: "The turn is done",
   interrupted: "The turn was stopped",
@@ -23,6 +32,7 @@ const ENDS = {
   refused: "The model refused",
   budget: "A spending cap ended the turn",
 };
+/** @type {Record<string, string>} */
 const ANSWERS = {
   once: "Allowed once",
   session: "Allowed for this session",
@@ -30,7 +40,10 @@ const ANSWERS = {
   deny: "Denied",
 };
 
-/** How each type of row is told: [kind, title, text]. */
+/**
+ * How each type of row is told: [kind, title, text].
+ * @type {{ [T in HermesEvent["type"]]?: (e: EventOf<T>) => Told }}
+ */
 const TOLD = {
   "session.created": (e) => [
     "note",
@@ -114,18 +127,28 @@ const SAYS_MOST = ["command", "path", "query", "url", "task", "code", "name"]; /
 
 /** Builds the steps row by row, so that a session that still runs only adds to what is there. */
 export class Story {
+  /** @type {Step[]} */
   steps = [];
-  turns = []; // {id, from, to, reason}
+  /** @type {Turn[]} */
+  turns = [];
   cost = 0;
   tokens = 0;
   unpriced = 0;
+  /** @type {Record<string, number>} */
   numbers = {}; // of steps, by kind
+  /** @type {Map<string, Step>} */
   #calls = new Map();
 
-  /** Adds a durable row. */
+  /**
+   * Adds a durable row.
+   * @param {HermesEvent} event
+   */
   add(event) {
-    const [kind, title, text] = (TOLD[event.type] ?? told)(event);
-    const usage = event.type === "agent.turn.ended" ? null : event.usage; // a turn's is the sum of what was counted
+    const tell = /** @type {(event: HermesEvent) => Told} */ (TOLD[event.type] ?? told);
+    const [kind, title, text] = tell(event);
+    // The usage of a whole turn is the sum of what was counted before.
+    const isCounted = event.type !== "agent.turn.ended" && "usage" in event;
+    const usage = isCounted ? event.usage : null;
     this.cost += usage?.cost_usd ?? 0;
     this.tokens += (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0);
     if (usage && usage.cost_usd == null) this.unpriced += 1;
@@ -148,6 +171,10 @@ export class Story {
     this.numbers[kind] = (this.numbers[kind] ?? 0) + 1;
   }
 
+  /**
+   * @param {HermesEvent} event
+   * @param {Step} step
+   */
   #bounds(event, step) {
     if (event.type === "agent.turn.started") {
       this.turns.push({ id: event.turn_id, from: step.index, to: null, reason: "" });
@@ -163,15 +190,23 @@ export class Story {
   }
 }
 
+/**
+ * @param {HermesEvent} event
+ * @returns {Told}
+ */
 function told(event) {
   return ["note", event.type, ""];
 }
 
+/** @param {{ name: string }[]} calls */
 function asks(calls) {
   return calls?.length ? `asks for ${calls.map((call) => call.name).join(", ")}` : "";
 }
 
-/** The one argument that says most, else all of them. */
+/**
+ * The one argument that says most, else all of them.
+ * @param {string} text
+ */
 export function preview(text) {
   try {
     const given = JSON.parse(text);
@@ -183,6 +218,7 @@ export function preview(text) {
   }
 }
 
+/** @param {...string} parts */
 const joined = (...parts) => parts.filter(Boolean).join(" · ");
+/** @param {number | undefined} number */
 const count = (number) => (number ?? 0).toLocaleString("en");
-const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;

@@ -1,21 +1,25 @@
 // What Hermes has to work with: models, tools, MCP servers.
+/** @import { Answer, McpServer, ToolInfo } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
 import { plural } from "../../app/parts/format.js";
 import { html, useState } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 
+/** @type {Record<string, string>} */
 const SOURCES = {
   fallback: "asked when the first fails",
   custom_providers: "of your own providers",
   used: "answered before",
 };
+/** @type {Record<string, [string, string]>} */
 const EFFECTS = {
   read: ["", "only reads"],
   files: ["accent", "changes files"],
   network: ["accent", "uses the network"],
   other: ["warn", "any effect"],
 };
+/** @type {Record<string, string>} */
 const STATES = { connected: "good", failed: "bad", connecting: "warn" };
 
 export function Models() {
@@ -25,8 +29,9 @@ export function Models() {
     return { current, choices, problem };
   }, []);
   return html`
-    <${Loaded} of=${models}>
-      ${({ current, choices, problem }) => html`
+    ${whenLoaded(
+      models,
+      ({ current, choices, problem }) => html`
         <div class="stack">
           <section class="card">
             <h2>The model that answers</h2>
@@ -41,11 +46,12 @@ export function Models() {
             <${Choices} list=${choices} />
           </section>
         </div>
-      `}
-    <//>
+      `,
+    )}
   `;
 }
 
+/** @param {{ list: Answer<"GET", "/api/models">["choices"] }} props */
 function Choices({ list }) {
   if (!list.length) {
     return html`
@@ -72,6 +78,7 @@ function Choices({ list }) {
 export function Tools() {
   const tools = useLoaded(() => api.get("/api/tools"), []);
   const [words, setWords] = useState("");
+  /** @param {ToolInfo} one */
   const isWanted = (one) =>
     `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase());
   return html`
@@ -84,7 +91,7 @@ export function Tools() {
         value=${words}
         onInput=${(event) => setWords(event.target.value)}
       />
-      <${Loaded} of=${tools}>${({ tools: list }) => html`<${ToolList} list=${list.filter(isWanted)} />`}<//>
+      ${whenLoaded(tools, ({ tools: list }) => html`<${ToolList} list=${list.filter(isWanted)} />`)}
       <p class="muted small">
         Which are offered is up to <code>tools.enabled</code> and <code>tools.disabled</code> in the settings.
       </p>
@@ -92,12 +99,14 @@ export function Tools() {
   `;
 }
 
+/** @param {{ list: ToolInfo[] }} props */
 function ToolList({ list }) {
   if (!list.length)
     return html`<${Empty} icon="tool" title="No such tool">Nothing fits what you typed.<//>`;
   return html`<ul class="plain lined card">${list.map((one) => html`<${Tool} key=${one.name} one=${one} />`)}</ul>`;
 }
 
+/** @param {{ one: ToolInfo }} props */
 function Tool({ one }) {
   const [kind, effect] = EFFECTS[one.effect] ?? ["", one.effect];
   return html`
@@ -116,9 +125,10 @@ function Tool({ one }) {
 
 export function Servers() {
   const servers = useLoaded(() => api.get("/api/mcp"), []);
-  return html`<${Loaded} of=${servers}>${({ servers: list }) => html`<${ServerList} list=${list} />`}<//>`;
+  return html`${whenLoaded(servers, ({ servers: list }) => html`<${ServerList} list=${list} />`)}`;
 }
 
+/** @param {{ list: McpServer[] }} props */
 function ServerList({ list }) {
   if (!list.length) {
     return html`
@@ -131,6 +141,7 @@ function ServerList({ list }) {
   return html`<ul class="plain lined card">${list.map((one) => html`<${Server} key=${one.name} one=${one} />`)}</ul>`;
 }
 
+/** @param {{ one: McpServer }} props */
 function Server({ one }) {
   return html`
     <li class="tool-row">

@@ -1,14 +1,20 @@
 // The doctor: what is in order on this machine, what is not, and what to do.
+/** @import { FindingRow } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Button, Icon, Loading, Problem, Tag } from "../../app/parts/basics.js";
 import { plural } from "../../app/parts/format.js";
 import { html } from "../../app/ui.js";
 import { useLoaded } from "../loading.js";
 
+/** @type {Record<string, [string, string]>} */
 const LOOKS = { ok: ["good", "check"], warn: ["warn", "warn"], fail: ["bad", "close"] };
 
+async function readFindings() {
+  return /** @type {{ findings: FindingRow[] }} */ (await api.get("/api/doctor"));
+}
+
 export function Doctor() {
-  const { value, error, busy, again } = useLoaded(() => api.get("/api/doctor"), []);
+  const { value, error, busy, again } = useLoaded(readFindings, []);
   return html`
     <div class="stack">
       <div class="row">
@@ -29,12 +35,14 @@ export function Doctor() {
   `;
 }
 
+/** @param {{ findings: FindingRow[] }} props */
 function Sum({ findings }) {
   const wrong = findings.filter((one) => one.status !== "ok").length;
   if (wrong) return html`<${Tag} kind="warn">${plural(wrong, "finding")}<//>`;
   return html`<${Tag} kind="good">all in order<//>`;
 }
 
+/** @param {{ one: FindingRow }} props */
 function Finding({ one }) {
   const [kind, icon] = LOOKS[one.status] ?? LOOKS.warn;
   return html`

@@ -1,13 +1,15 @@
 // The policy: what would happen with a command, the user's rules, answers that are remembered, and the sandbox.
+/** @import { PolicyRules, Rule } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Tag } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { plural } from "../../app/parts/format.js";
 import { trying } from "../../app/parts/toast.js";
 import { html } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Check, sentence } from "./judging.js";
 
+/** @type {["forbid" | "ask" | "allow" | "network", string][]} */
 const LISTS = [
   ["forbid", "Never done"],
   ["ask", "Always asked about"],
@@ -15,22 +17,29 @@ const LISTS = [
   ["network", "Hosts that may be reached"],
 ];
 
+async function readPolicy() {
+  const { rules, ...rest } = await api.get("/api/policy");
+  return { ...rest, rules: /** @type {PolicyRules} */ (rules) };
+}
+
 export function Policy() {
-  const policy = useLoaded(() => api.get("/api/policy"), []);
+  const policy = useLoaded(readPolicy, []);
   return html`
     <div class="stack">
       <${Check} />
-      <${Loaded} of=${policy}>
-        ${(value) => html`
+      ${whenLoaded(
+        policy,
+        (value) => html`
           <${Sandbox} sandbox=${value.sandbox} why=${value.why} />
           <${Remembered} shapes=${value.rules.remembered} again=${policy.again} />
           <${Rules} rules=${value.rules} problem=${value.problem} file=${value.file} />
-        `}
-      <//>
+        `,
+      )}
     </div>
   `;
 }
 
+/** @param {{ sandbox: string, why: string }} props */
 function Sandbox({ sandbox, why }) {
   const isConfined = sandbox !== "none";
   const words = isConfined
@@ -44,12 +53,15 @@ function Sandbox({ sandbox, why }) {
   `;
 }
 
+/** @param {{ shapes: string[], again: () => void }} props */
 function Remembered({ shapes, again }) {
+  /** @param {string} shape */
   const forget = async (shape) => {
     const text = `The next time, you are asked again about: ${shape}`;
     if (!(await confirm({ title: "Forget this answer?", text, action: "Forget it" }))) return;
     if (await trying(() => api.post("/api/policy/forget", { shape }))) again();
   };
+  /** @param {string} shape */
   const row = (shape) => html`
     <li key=${shape} class="row">
       <code class="grow">${shape}</code>
@@ -73,6 +85,7 @@ function Remembered({ shapes, again }) {
   `;
 }
 
+/** @param {{ rules: PolicyRules, problem: string, file: string }} props */
 function Rules({ rules, problem, file }) {
   const lists = LISTS.filter(([name]) => rules[name].length);
   return html`
@@ -102,6 +115,7 @@ function Rules({ rules, problem, file }) {
   `;
 }
 
+/** @param {{ label: string, rules: Rule[] }} props */
 function RuleList({ label, rules }) {
   return html`
     <div>
@@ -113,6 +127,7 @@ function RuleList({ label, rules }) {
   `;
 }
 
+/** @param {Rule} rule */
 function described(rule) {
   if (!rule.program) return rule.path || rule.tool || rule.host;
   const reach = rule.reach && rule.reach !== "workspace" ? ` (${rule.reach})` : "";

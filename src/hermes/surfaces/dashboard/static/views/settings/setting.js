@@ -1,10 +1,27 @@
 // One typed setting, edited in place. The server judges what was typed, and says when it holds.
-import { api, may } from "../../app/api.js";
+/** @import { Failure, FieldEvent, Saving, SettingRow } from "../../types/page.d.ts" */
+import { api, asFailure, may } from "../../app/api.js";
 import { Button, Tag, Words } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError, Options } from "../inputs.js";
 
+/**
+ * @typedef {object} ControlProps
+ * @property {SettingRow} one
+ * @property {string} text
+ * @property {(text: string) => void} setText
+ * @property {(value: string) => void} save
+ * @property {() => void} reset
+ * @property {boolean} fixed
+ * @property {string} typed
+ * @property {boolean} busy
+ * @property {Failure | null} error
+ */
+
+/** @typedef {Omit<ControlProps, "fixed" | "error"> & { shared: object }} FieldProps */
+
+/** @type {Record<string, string>} */
 const WHEN = {
   now: "Saved. It holds from now on.",
   restart:
@@ -12,12 +29,14 @@ const WHEN = {
 };
 const TALLEST = 14; // lines of a field
 
+/** @param {{ one: SettingRow, again: () => Promise<void> }} props */
 export function Setting({ one, again }) {
   const typed = asTyped(one.value);
   const [text, setText] = useState(typed);
-  const [state, setState] = useState({ busy: false, error: null });
+  const [state, setState] = useState(/** @type {Saving} */ ({ busy: false, error: null }));
   useEffect(() => setText(typed), [typed]);
   const fixed = !may("admin") || isVariable(one) || one.masked;
+  /** @param {() => Promise<{ applies: string }>} work */
   const run = async (work) => {
     setState({ busy: true, error: null });
     try {
@@ -26,10 +45,12 @@ export function Setting({ one, again }) {
       setState({ busy: false, error: null });
       toast(WHEN[applies] ?? "Saved.", "good");
     } catch (error) {
-      setState({ busy: false, error });
+      setState({ busy: false, error: asFailure(error) });
     }
   };
+  /** @type {`/api/settings/${string}`} */
   const address = `/api/settings/${encodeURIComponent(one.key)}`;
+  /** @param {string} value */
   const save = (value) => run(() => api.put(address, { value }));
   const restore = () => run(() => api.delete(address));
   const reset = () => {
@@ -52,7 +73,10 @@ export function Setting({ one, again }) {
   `;
 }
 
-/** Where the value comes from, and the way back to the default. */
+/**
+ * Where the value comes from, and the way back to the default.
+ * @param {{ one: SettingRow, busy: boolean, restore: () => void }} props
+ */
 function Origin({ one, busy, restore }) {
   const canRestore = one.origin !== "default" && !isVariable(one) && may("admin");
   return html`
@@ -71,13 +95,17 @@ function Origin({ one, busy, restore }) {
   `;
 }
 
+/** @param {{ one: SettingRow }} props */
 function Source({ one }) {
   if (one.origin === "default") return html`<${Tag}>default<//>`;
   if (!isVariable(one)) return html`<${Tag} kind="accent">${one.origin}<//>`;
   return html`<${Tag} kind="warn" title="A variable of the environment goes before the file.">${one.origin}<//>`;
 }
 
-/** What a setting is changed with, by what it holds: a switch, a choice, or text. */
+/**
+ * What a setting is changed with, by what it holds: a switch, a choice, or text.
+ * @param {ControlProps} props
+ */
 function Control({ one, text, setText, save, reset, fixed, typed, busy, error }) {
   const shared = {
     id: `set-${one.key}`,
@@ -86,6 +114,7 @@ function Control({ one, text, setText, save, reset, fixed, typed, busy, error })
     "aria-invalid": error ? "true" : undefined,
   };
   if (typeof one.value === "boolean") {
+    /** @param {FieldEvent} event */
     const onChange = (event) => save(String(event.target.checked));
     return html`
       <input ...${shared} type="checkbox" class="switch" role="switch" checked=${one.value} onChange=${onChange} />
@@ -101,8 +130,10 @@ function Control({ one, text, setText, save, reset, fixed, typed, busy, error })
   return html`<${Field} ...${{ one, shared, text, setText, save, reset, typed, busy }} />`;
 }
 
+/** @param {FieldProps} props */
 function Field({ one, shared, text, setText, save, reset, typed, busy }) {
   const isChanged = text !== typed;
+  /** @param {KeyboardEvent & FieldEvent} event */
   const onKeyDown = (event) => {
     const saves =
       event.key === "Enter" && (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey);
@@ -118,7 +149,7 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
     placeholder: one.kind,
     spellcheck: false,
     autocomplete: "off",
-    onInput: (event) => setText(event.target.value),
+    onInput: (/** @type {FieldEvent} */ event) => setText(event.target.value),
     onKeyDown,
   };
   const isTable = one.value !== null && typeof one.value === "object";
@@ -143,11 +174,15 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
   `;
 }
 
+/** @param {SettingRow} one */
 function isVariable(one) {
   return one.origin === one.variable;
 }
 
-/** A value as a person would type it. Lists and tables are JSON, which is YAML too. */
+/**
+ * A value as a person would type it. Lists and tables are JSON, which is YAML too.
+ * @param {unknown} value
+ */
 export function asTyped(value) {
   if (value === null) return "null";
   if (typeof value !== "object") return String(value);

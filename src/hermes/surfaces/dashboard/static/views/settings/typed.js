@@ -1,17 +1,26 @@
 // The typed settings: each with its meaning, its value and where that comes from; searched, and shown by section.
+/** @import { Answer, Ref, SettingRow } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Empty } from "../../app/parts/basics.js";
-import { html, useMemo, useRef, useState } from "../../app/ui.js";
+import { html, useElement, useMemo, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { asTyped, Setting } from "./setting.js";
+
+/**
+ * @typedef {object} SectionsProps
+ * @property {Answer<"GET", "/api/settings">} value
+ * @property {string} words
+ * @property {boolean} changedOnly
+ * @property {() => Promise<void>} again
+ */
 
 export function Typed() {
   const settings = useLoaded(() => api.get("/api/settings"), []);
   const [words, setWords] = useState("");
   const [changedOnly, setChangedOnly] = useState(false);
-  const search = useRef();
+  const search = /** @type {Ref<HTMLInputElement>} */ (useElement());
   useKeys([
     {
       keys: "/",
@@ -35,15 +44,17 @@ export function Typed() {
           Only what is not default
         </label>
       </div>
-      <${Loaded} of=${settings}>
-        ${(value) => html`
+      ${whenLoaded(
+        settings,
+        (value) => html`
           <${Sections} value=${value} words=${words} changedOnly=${changedOnly} again=${settings.again} />
-        `}
-      <//>
+        `,
+      )}
     </div>
   `;
 }
 
+/** @param {SectionsProps} props */
 function Sections({ value, words, changedOnly, again }) {
   const sections = useMemo(() => {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
@@ -73,7 +84,9 @@ function Sections({ value, words, changedOnly, again }) {
   `;
 }
 
+/** @param {{ names: string[] }} props */
 function Contents({ names }) {
+  /** @param {string} name */
   const go = (name) =>
     document
       .getElementById(`section-${name}`)
@@ -89,6 +102,7 @@ function Contents({ names }) {
   `;
 }
 
+/** @param {{ name: string, about: string, list: SettingRow[], again: () => Promise<void> }} props */
 function Section({ name, about, list, again }) {
   return html`
     <section id=${`section-${name}`} class="card setting-section" aria-labelledby=${`title-${name}`}>
@@ -101,10 +115,12 @@ function Section({ name, about, list, again }) {
   `;
 }
 
+/** @param {SettingRow} one */
 function textOf(one) {
   return `${one.key} ${one.description} ${asTyped(one.value)} ${one.origin}`.toLowerCase();
 }
 
+/** @param {SettingRow[]} list */
 function grouped(list) {
   const groups = new Map();
   for (const one of list) {

@@ -1,13 +1,16 @@
 // What was spent: tokens and money, by day and by model.
+/** @import { UsageRow, UsageTotal } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty } from "../../app/parts/basics.js";
 import { count, inFull, money, plural } from "../../app/parts/format.js";
 import { html, useMemo, useState } from "../../app/ui.js";
 import { Columns } from "../columns.js";
 import { Chips } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Area, Bars, seriesClass } from "./chart.js";
 import { arranged, byName, firstDay, nameOf, sumOf } from "./spending.js";
+
+/** @typedef {{ label: string, of: (row: UsageTotal) => number, format: (value: number) => string }} Amount */
 
 const RANGES = [
   [7, "7 days"],
@@ -15,6 +18,7 @@ const RANGES = [
   [90, "90 days"],
   [0, "Everything"],
 ];
+/** @type {Record<string, Amount>} */
 const AMOUNTS = {
   cost: { label: "Cost", of: (row) => row.cost_usd, format: money },
   tokens: {
@@ -24,6 +28,7 @@ const AMOUNTS = {
   },
 };
 const COUNTED = Object.entries(AMOUNTS).map(([name, { label }]) => [name, label]);
+/** @type {[string, (row: UsageTotal) => string][]} */
 const COLUMNS = [
   ["Calls", (row) => inFull(row.calls)],
   ["Read", (row) => inFull(row.input_tokens)],
@@ -45,16 +50,16 @@ export function Usage() {
         <${Chips} label="How far back" choices=${RANGES} value=${range} onPick=${setRange} />
         <${Chips} label="What is counted" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
       </div>
-      <${Loaded} of=${usage}>
-        ${({ usage: rows }) =>
-          rows.length
-            ? html`<${Report} rows=${rows} range=${range} amount=${AMOUNTS[chosen]} />`
-            : html`<${Empty} icon="clock" title="Nothing was spent">No model was asked in this time.<//>`}
-      <//>
+      ${whenLoaded(usage, ({ usage: rows }) =>
+        rows.length
+          ? html`<${Report} rows=${rows} range=${range} amount=${AMOUNTS[chosen]} />`
+          : html`<${Empty} icon="clock" title="Nothing was spent">No model was asked in this time.<//>`,
+      )}
     </div>
   `;
 }
 
+/** @param {{ rows: UsageRow[], range: number, amount: Amount }} props */
 function Report({ rows, range, amount }) {
   const { label, format } = amount;
   const { days, models } = useMemo(() => arranged(rows, range, amount.of), [rows, range, amount]);
@@ -84,6 +89,7 @@ function Report({ rows, range, amount }) {
   `;
 }
 
+/** @param {{ total: UsageTotal }} props */
 function Tiles({ total }) {
   const cached = total.input_tokens
     ? Math.round((total.cache_read_tokens / total.input_tokens) * 100)
@@ -115,6 +121,9 @@ function Tiles({ total }) {
   `;
 }
 
+/**
+ * @param {{ models: { name: string, value: number }[], format: (value: number) => string }} props
+ */
 function Legend({ models, format }) {
   return html`
     <ul class="legend">
@@ -130,6 +139,7 @@ function Legend({ models, format }) {
   `;
 }
 
+/** @param {{ caption: string, head: string, rows: [string, UsageTotal][] }} props */
 function Table({ caption, head, rows }) {
   return html`
     <div class="scroll-x" tabindex="0" role="region" aria-label=${caption}>

@@ -30,6 +30,7 @@ function resolved() {
   const probe = document.createElement("span");
   probe.hidden = true;
   document.body.append(probe);
+  /** @param {string} name */
   const read = (name) => {
     probe.style.color = `var(${name})`;
     return getComputedStyle(probe).color;
@@ -43,9 +44,8 @@ function resolved() {
 }
 
 /** What terminals are drawn in; changes with the page. */
-export const colours = new Store(null);
+export const colours = new Store(resolved());
 
 const follow = () => colours.set(resolved());
 theme.watch(follow);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", follow);
-follow();

@@ -1,15 +1,27 @@
 // The open terminals: their tabs, and the one that is shown.
+/** @import { Screen } from "./screen.js" */
+/** @import { Ref, TerminalInfo } from "../../types/page.d.ts" */
 import { useKeys } from "../../app/keys.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
-import { html, kept, useEffect, useRef, useState, useStore } from "../../app/ui.js";
+import { html, kept, useEffect, useElement, useState, useStore } from "../../app/ui.js";
 import { KeyRow } from "./keyrow.js";
 import { Options, speak } from "./options.js";
 import { spoken } from "./screen.js";
 import { screenOf } from "./screens.js";
 
+/**
+ * @typedef {object} DeskProps
+ * @property {TerminalInfo[]} list
+ * @property {TerminalInfo} current
+ * @property {(command: TerminalInfo["command"]) => void} open
+ * @property {(info: TerminalInfo) => void} end
+ */
+
+/** @type {Record<string, string>} */
 const NAMES = { hermes: "Hermes", shell: "Shell" };
 
+/** @param {DeskProps} props */
 export function Desk({ list, current, open, end }) {
   const screen = screenOf(current);
   const [options, setOptions] = useState(false);
@@ -36,6 +48,7 @@ export function Desk({ list, current, open, end }) {
   `;
 }
 
+/** @param {{ openHermes: () => void, openShell: () => void, endCurrent: () => void }} actions */
 function useDeskKeys({ openHermes, openShell, endCurrent }) {
   const aloud = useStore(spoken);
   const speaking = aloud
@@ -51,9 +64,13 @@ function useDeskKeys({ openHermes, openShell, endCurrent }) {
   ]);
 }
 
+/**
+ * @param {{ list: TerminalInfo[], current: TerminalInfo, end: (info: TerminalInfo) => void }} props
+ */
 function TabList({ list, current, end }) {
-  const box = useRef();
+  const box = /** @type {Ref<HTMLElement>} */ (useElement());
   const at = list.indexOf(current);
+  /** @param {KeyboardEvent} event */
   const press = (event) => {
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: list.length - 1 }[event.key];
     if (event.key === "Delete") return end(current);
@@ -62,7 +79,7 @@ function TabList({ list, current, end }) {
     event.preventDefault();
     const next = (to + list.length) % list.length;
     show(list[next]);
-    box.current.children[next].focus();
+    /** @type {HTMLElement} */ (box.current.children[next]).focus();
   };
   return html`
     <div ref=${box} class="terminal-tabs" role="tablist" aria-label="Open terminals" onKeyDown=${press}>
@@ -75,6 +92,7 @@ function TabList({ list, current, end }) {
   `;
 }
 
+/** @param {{ info: TerminalInfo, number: number, chosen: boolean }} props */
 function Tab({ info, number, chosen }) {
   const screen = screenOf(info);
   const title = useStore(screen.title);
@@ -97,12 +115,14 @@ function Tab({ info, number, chosen }) {
   `;
 }
 
+/** @param {TerminalInfo} info */
 function show(info) {
   navigate(pathTo("terminal", info.id), { replace: true });
 }
 
+/** @param {{ screen: Screen, onAgain: () => void, onClose: () => void }} props */
 function Shown({ screen, onAgain, onClose }) {
-  const place = useRef();
+  const place = /** @type {Ref<HTMLElement>} */ (useElement());
   useEffect(() => {
     screen.mount(place.current);
     screen.focus();
@@ -117,7 +137,10 @@ function Shown({ screen, onAgain, onClose }) {
   `;
 }
 
-/** What is to be said of a terminal that is not simply there. */
+/**
+ * What is to be said of a terminal that is not simply there.
+ * @param {{ screen: Screen, onAgain: () => void, onClose: () => void }} props
+ */
 function Note({ screen, onAgain, onClose }) {
   const state = useStore(screen.state);
   const ended = useStore(screen.ended);

@@ -1,4 +1,5 @@
 // Keys that phones don't have. They leave the focus where it is, so that the keyboard stays.
+/** @import { Screen } from "./screen.js" */
 
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
@@ -20,8 +21,10 @@ const KEYS = [
 ];
 const ARROWS = new Set(["left", "up", "down", "right"]);
 
+/** @param {{ screen: Screen }} props */
 export function KeyRow({ screen }) {
   const ctrl = useStore(screen.ctrl);
+  /** @param {Event} event */
   const stay = (event) => event.preventDefault();
   const paste = async () => {
     try {
@@ -30,6 +33,7 @@ export function KeyRow({ screen }) {
       toast("This browser did not allow pasting. Press and hold on the terminal instead.", "bad");
     }
   };
+  /** @param {string[]} key */
   const key = ([face, text, name]) => {
     if (face === "ctrl") {
       const onClick = () => screen.ctrl.set(!ctrl);

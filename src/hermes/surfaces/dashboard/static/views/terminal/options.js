@@ -7,6 +7,7 @@ import { letters, spoken } from "./screen.js";
 const SMALLEST = 9; // pixels
 const LARGEST = 28;
 
+/** @param {{ onClose: () => void }} props */
 export function Options({ onClose }) {
   const aloud = useStore(spoken);
   return html`
@@ -46,6 +47,7 @@ function Letters() {
   `;
 }
 
+/** @param {number} by */
 function scale(by) {
   letters.set(Math.min(LARGEST, Math.max(SMALLEST, letters.value + by)));
   kept.set("terminal.letters", String(letters.value));
