@@ -17,8 +17,8 @@ RUN = """
     import asyncio, os, sys, time
     from pathlib import Path
     from hermes.core.ports import ToolContext
-    from hermes.tools.output import OutputFolder
-    from hermes.tools.terminal import Terminal
+    from hermes.tools.process.long_output import OutputFolder
+    from hermes.tools.process.terminal_tool import Terminal
 
     async def main(folder, command):
         terminal = Terminal(OutputFolder(folder / "outputs"), os.environ)

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.web_server import Asked, Handler, Page, WebServer, web_server
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.load import environment
 from hermes.settings.sections import Browser, Web
-from hermes.testing.web_server import Asked, Handler, Page, WebServer, web_server
 from hermes.tools.browser import BrowserTools
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
 
 FORM = """<title>Form</title><h1>Hello</h1><p id=out>nothing yet</p>
 <form action=/sent method=get><label>Name <input name=name></label>
@@ -377,8 +377,8 @@ from pathlib import Path
 from hermes.core.ports import ToolContext
 from hermes.settings.sections import Browser, Web
 from hermes.tools.browser import BrowserTools
-from hermes.tools.output import OutputFolder
-from hermes.testing.web_server import Page, web_server
+from hermes.tools.process.long_output import OutputFolder
+from tests.fakes.web_server import Page, web_server
 async def main():
     async with web_server(lambda asked: Page("<p>hello")) as server:
         web = Web(allow_hosts=("127.0.0.1",))

@@ -6,26 +6,26 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
+from tests.fakes.web_server import Asked, Page, WebServer, web_server
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.sections import Web
-from hermes.testing.web_server import Asked, Page, WebServer, web_server
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
+from hermes.tools.web.address_check import AddressCheck
 from hermes.tools.web.backends import choose
-from hermes.tools.web.backends.backend import Backend, Hit
+from hermes.tools.web.backends.backend import Backend, WebResult
 from hermes.tools.web.backends.brave import Brave
 from hermes.tools.web.backends.duckduckgo import DuckDuckGo
 from hermes.tools.web.backends.exa import Exa
 from hermes.tools.web.backends.searxng import Searxng
 from hermes.tools.web.backends.serper import Serper
 from hermes.tools.web.backends.tavily import Tavily
-from hermes.tools.web.client import WebClient
-from hermes.tools.web.gate import Gate
 from hermes.tools.web.search import Searcher
+from hermes.tools.web.web_client import WebClient
 
 KEY = "key-of-the-test"
 JSON = {"Content-Type": "application/json"}
@@ -150,7 +150,7 @@ SERVICES = {
 
 
 def client_for(server: WebServer) -> WebClient:
-    return WebClient(Gate((f"127.0.0.1:{server.port}",)))
+    return WebClient(AddressCheck((f"127.0.0.1:{server.port}",)))
 
 
 async def searched(backends: list[Backend], count: int = 5) -> ToolResult:
@@ -169,7 +169,9 @@ async def test_a_service_is_asked_in_its_way_and_its_answer_read(name: str) -> N
             "a question?", 5
         )
     assert list(hits) == [
-        Hit("The Title & more", "https://example.com/a", "An excerpt", service.date)
+        WebResult(
+            "The Title & more", "https://example.com/a", "An excerpt", service.date
+        )
     ]
     assert service.asks(server.asked[0])
 
@@ -267,7 +269,7 @@ async def test_the_next_service_is_asked_and_the_failure_told() -> None:
 
 
 def chosen(settings: Web, *keys: str) -> list[str]:
-    client = WebClient(Gate())
+    client = WebClient(AddressCheck())
     return [
         backend.name
         for backend in choose(

@@ -18,7 +18,9 @@ from contextvars import ContextVar
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from hermes.events.background import DROPPED, Background, InFlight
+from hermes.events.background import DROPPED, AsyncCallbacks, InFlight
+from hermes.events.call_timing import Stopwatch
+from hermes.events.counters import Counter, Outcomes
 from hermes.events.envelope import (
     FLAT,
     Envelope,
@@ -27,7 +29,7 @@ from hermes.events.envelope import (
     require_mapping,
     seal,
 )
-from hermes.events.recursion import RecursionGuard, Stop
+from hermes.events.nesting import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import (
     Callback,
@@ -36,8 +38,6 @@ from hermes.events.subscription import (
     is_async,
     refuse_useless,
 )
-from hermes.events.tally import Outcomes, Tally
-from hermes.events.timing import Stopwatch
 from hermes.events.trie import Trie
 
 log = logging.getLogger("hermes.events")
@@ -119,7 +119,7 @@ class Bus:
         self._under_way = 0
         self._ended_calls = 0
         self._outcomes = Outcomes()
-        self._unencodable = Tally()
+        self._unencodable = Counter()
         self._in_flight = InFlight(self._outcomes)
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:  # noqa: C901, PLR0912
@@ -214,7 +214,7 @@ class Bus:
             pattern, callback, owner or _owner.get(), next(self._numbers)
         )
         if is_async(callback):
-            subscription.call = Background(
+            subscription.call = AsyncCallbacks(
                 subscription, callback, self._in_flight, self._outcomes
             ).deliver
         self._begin(subscription)

@@ -1,13 +1,13 @@
 """Puts skills that Hermes wrote and nobody uses into the archive. Nothing is deleted; the history brings it back."""
 
 from hermes.learning.change import SkillChange
-from hermes.learning.learning import Learning
-from hermes.learning.records import Use
+from hermes.learning.learning_service import LearningService
+from hermes.learning.skill_records import Use
 
 _DAY = 86_400.0
 
 
-def unused(learning: Learning, now: float, days: int) -> list[SkillChange]:
+def unused(learning: LearningService, now: float, days: int) -> list[SkillChange]:
     """Skills to retire: of Hermes' own making, not pinned or touched by the user, and long without use."""
     if not days:
         return []

@@ -13,7 +13,7 @@ import msgspec
 
 from hermes.errors import SettingsError
 from hermes.learning.change import (
-    Applied,
+    AppliedChange,
     LearningError,
     MemoryChange,
     MemoryEdit,
@@ -21,11 +21,11 @@ from hermes.learning.change import (
     Provenance,
     text_diff,
 )
-from hermes.learning.entries import SEPARATOR, Note, Notes
-from hermes.learning.external import MemoryProvider, carry_over
-from hermes.learning.folders import make_private
-from hermes.learning.history import History
+from hermes.learning.external_memory import MemoryProvider, carry_over
+from hermes.learning.history import LearningHistory
+from hermes.learning.memory_entries import SEPARATOR, Note, Notes
 from hermes.learning.scan import scan
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 log = logging.getLogger("hermes.learning")
@@ -36,7 +36,7 @@ _PENDING = ".pending.json"
 _RECALLED = 50  # notes of a memory elsewhere in a prompt
 
 
-class Limits(msgspec.Struct, frozen=True):
+class MemoryLimits(msgspec.Struct, frozen=True):
     """How many characters each file may have."""
 
     memory: int = 6_000
@@ -55,20 +55,20 @@ class Flagged(msgspec.Struct, frozen=True):
     why: str
 
 
-class Memory:
+class MemoryFiles:
     """What Hermes remembers of its user and their work."""
 
     def __init__(
         self,
         folder: Path,
-        history: History,
-        limits: Limits | None = None,
+        history: LearningHistory,
+        limits: MemoryLimits | None = None,
         *,
         provider: MemoryProvider | None = None,
     ) -> None:
         self._folder = folder
         self._history = history
-        self._limits = limits or Limits()
+        self._limits = limits or MemoryLimits()
         self.provider = provider
 
     def path(self, name: MemoryName) -> Path:
@@ -102,7 +102,7 @@ class Memory:
 
     def apply(
         self, change: MemoryChange, origin: Provenance, title: str = ""
-    ) -> Applied:
+    ) -> AppliedChange:
         """Makes the change: all of its edits, or none."""
         with self.locked():
             self._finish()
@@ -114,7 +114,7 @@ class Memory:
             )
             kept = self._history.keep(title or change.title, origin) if diff else ""
         self._tell(change, origin)
-        return Applied(kept, diff)
+        return AppliedChange(kept, diff)
 
     def state(self) -> str:
         """What is remembered and how full it is, as the model sees it when it asks."""
@@ -292,7 +292,7 @@ class Memory:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """The folder, for this caller alone."""
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "memories"):
                 yield

@@ -10,7 +10,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SettingsError
 from hermes.learning.change import Change, LearningError, Provenance
-from hermes.learning.folders import make_private
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 Status: TypeAlias = Literal["pending", "approved", "rejected"]
@@ -100,7 +100,7 @@ class Proposals:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "proposals"):
                 yield

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.learning.change import LearningError, text_diff
-from hermes.settings.yamltext import parse_yaml
+from hermes.settings.yaml_read import parse_yaml
 
 MAIN = "SKILL.md"
 LONGEST_BODY = 40_000
@@ -39,7 +39,7 @@ class Skill(msgspec.Struct, frozen=True):
         return self.enabled and not self.problem
 
 
-class Head(msgspec.Struct, frozen=True):
+class SkillHead(msgspec.Struct, frozen=True):
     """A SKILL.md in its parts."""
 
     fields: dict[str, object]
@@ -53,14 +53,14 @@ class Head(msgspec.Struct, frozen=True):
         )
 
 
-def parse(text: str) -> Head:
+def parse(text: str) -> SkillHead:
     """Reads a SKILL.md as people write it: what is no proper YAML is read line by line."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not text.startswith("---\n"):
-        return Head({}, text)
+        return SkillHead({}, text)
     front, mark, body = text[4:].partition("\n---")
     if not mark:
-        return Head({}, text)
+        return SkillHead({}, text)
     body = body.partition("\n")[2]
     try:
         fields = parse_yaml(front)
@@ -73,7 +73,7 @@ def parse(text: str) -> Head:
             if ":" in line and not line[:1].isspace()
         )
         fields = {name.strip(): value.strip().strip("\"'") for name, _, value in lines}
-    return Head({str(name): value for name, value in fields.items()}, body)
+    return SkillHead({str(name): value for name, value in fields.items()}, body)
 
 
 def problems(text: str, folder_name: str = "") -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.mcp.text import one_line, plain
+from hermes.mcp.safe_text import one_line, plain
 from hermes.schema.tools import ToolSpec
 from hermes.settings.sections import McpTools
 

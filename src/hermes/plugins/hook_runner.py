@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from hermes.errors import HermesError
-from hermes.plugins import sealed
+from hermes.plugins import verified_import
 from hermes.plugins.hooks import HANDLER, Hook
 
 log = logging.getLogger("hermes.hooks")
@@ -197,8 +197,12 @@ def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
         if not printing:
             vars(module)["print"] = partial(_say, hook.name)
 
-    module = sealed.load(
-        hook.folder, HANDLER, sealed.read(hook.folder, hook.hash), name, prepare
+    module = verified_import.load(
+        hook.folder,
+        HANDLER,
+        verified_import.read(hook.folder, hook.hash),
+        name,
+        prepare,
     )
     handler = getattr(module, "handle", None)
     if not callable(handler):

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import HermesError, UsageError
-from hermes.plugins.catalogue import hash_of
 from hermes.plugins.manifest import NAME, ManifestError
-from hermes.plugins.pins import Pin, Pins
+from hermes.plugins.pins import FolderPins, Pin
+from hermes.plugins.plugin_registry import hash_of
 from hermes.settings import Home
-from hermes.settings.yamltext import parse_yaml
+from hermes.settings.yaml_read import parse_yaml
 
 MANIFEST, HANDLER = "HOOK.yaml", "handler.py"
 EVENTS = (
@@ -62,7 +62,7 @@ class Hooks:
 
     def __init__(self, home: Home) -> None:
         self._folder = home.hooks
-        self._pins = Pins(home, "hooks.json", "hooks")
+        self._pins = FolderPins(home, "hooks.json", "hooks")
 
     def every(self) -> list[Hook]:
         """All of them, by name."""

@@ -4,9 +4,9 @@ from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 
-from hermes.schedules.rules import SHORTEST, cron, on_the_wall
-from hermes.schedules.words import UNITS, Words
-from hermes.schedules.zones import ScheduleError, zone
+from hermes.schedules.recurrence import SHORTEST, cron, on_the_wall
+from hermes.schedules.time_zones import ScheduleError, zone
+from hermes.schedules.tokens import UNITS, ScheduleTokens
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
 
 _EVERY_DAY = tuple(range(7))
@@ -14,7 +14,7 @@ _WEEKDAYS, _WEEKEND = (0, 1, 2, 3, 4), (5, 6)
 _LONGEST = 10 * 366 * 86_400.0
 
 
-def length_of(words: Words) -> float | None:
+def length_of(words: ScheduleTokens) -> float | None:
     """20 minutes, 1 hour and 30 minutes; None if there is none."""
     total = 0.0
     while (number := words.number()) is not None:
@@ -30,7 +30,7 @@ def length_of(words: Words) -> float | None:
 class Grammar:
     """Reads one schedule, for whoever lives in that zone at that moment."""
 
-    def __init__(self, words: Words, now: float, zone_name: str) -> None:
+    def __init__(self, words: ScheduleTokens, now: float, zone_name: str) -> None:
         self._words = words
         self._now = now
         self._zone = zone(zone_name)

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import FolderGone, HomeError, SettingsError, UsageError
 from hermes.settings.home import Home, closed_folder
-from hermes.settings.parse import Problem, overlay, parse_config
+from hermes.settings.parse import SettingProblem, overlay, parse_config
 from hermes.settings.secrets import Secrets, parse_env
 from hermes.settings.sections import Settings
 
@@ -122,23 +122,23 @@ def load_secrets(
     return Secrets({line.name: line.value for line in lines if line.name}, environ)
 
 
-def read_config(home: Home) -> tuple[dict[str, object], list[Problem]]:
+def read_config(home: Home) -> tuple[dict[str, object], list[SettingProblem]]:
     """The data of config.yaml (none if there is no file), or what is wrong with it."""
     return parse_config(read_text(home.config) or "")
 
 
 def read_overrides(
     environ: Mapping[str, str],
-) -> tuple[dict[tuple[str, ...], object], list[Problem]]:
+) -> tuple[dict[tuple[str, ...], object], list[SettingProblem]]:
     """The settings that the environment gives, by path, and the variables that are mistyped."""
     if not any(
         name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ
     ):
         return {}, []
-    from hermes.settings.keys import all_keys, parse_value
+    from hermes.settings.setting_keys import all_keys, parse_value
 
     values: dict[tuple[str, ...], object] = {}
-    problems: list[Problem] = []
+    problems: list[SettingProblem] = []
     for key in all_keys():
         text = environ.get(key.variable)
         if text is None:
@@ -147,7 +147,9 @@ def read_overrides(
             values[key.path] = parse_value(key, text, quote=False)
         except SettingsError as error:
             what, hint = error.message.partition(": ")[2].rstrip("."), error.hint
-            problems.append(Problem(0, key.variable, what, hint[:1].lower() + hint[1:]))
+            problems.append(
+                SettingProblem(0, key.variable, what, hint[:1].lower() + hint[1:])
+            )
     return values, problems
 
 
@@ -223,7 +225,7 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
 
 
 def unusable(
-    path: Path, problems: list[Problem], kept: str = "The file was not changed."
+    path: Path, problems: list[SettingProblem], kept: str = "The file was not changed."
 ) -> SettingsError:
     """The error that lists every problem of a file."""
     lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)

@@ -17,7 +17,7 @@ from hermes.schema.events import (
     TurnEnded,
 )
 from hermes.schema.messages import AssistantMessage, Usage
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 
 _MOST_TOKENS = 10**12  # of one call
 

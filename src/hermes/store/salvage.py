@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from hermes.store.frames import frame_id, full_text
-from hermes.store.row import MAX_EVENT_BYTES, Row, is_whole
-from hermes.store.wal import (
+from hermes.store.log_row import MAX_EVENT_BYTES, Row, is_whole
+from hermes.store.shared_text import frame_id, full_text
+from hermes.store.write_ahead_log import (
     PAGES_AT_ONCE,
     Content,
     content,

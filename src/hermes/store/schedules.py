@@ -32,7 +32,7 @@ WHERE instants.state = 'planned' OR (instants.state IN ('skipped', 'missed') AND
 """  # noqa: S608 - our own names
 
 
-class Schedules:
+class ScheduleStore:
     """The schedules of one database."""
 
     def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:

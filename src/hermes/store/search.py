@@ -11,10 +11,10 @@ import msgspec
 from hermes.errors import StoreError
 from hermes.store.connection import log, only_the_index
 from hermes.store.database import Database
-from hermes.store.row import STORED, Row, checked
+from hermes.store.log_row import STORED, Row, checked
 from hermes.store.searchable import searchable
-from hermes.store.unindexed import find_unindexed
-from hermes.store.words import match_expression, split
+from hermes.store.tokenizer import match_expression, split
+from hermes.store.unindexed_search import find_unindexed
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ AND search.rowid <= (SELECT id FROM events WHERE session = :session ORDER BY seq
 _FIND_ANYWHERE, _FIND_IN_SESSION = _FIND.format(""), _FIND.format(_IN_SESSION)
 
 
-class Hit(msgspec.Struct, frozen=True):
+class MessageHit(msgspec.Struct, frozen=True):
     """A message that was found, with the place in it."""
 
     session: str
@@ -56,13 +56,15 @@ class Hit(msgspec.Struct, frozen=True):
     snippet: str
 
 
-class Search:
+class MessageSearch:
     """Finds messages in all sessions of one database."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def find(self, query: str, *, session: str = "", limit: int = 20) -> list[Hit]:
+    def find(
+        self, query: str, *, session: str = "", limit: int = 20
+    ) -> list[MessageHit]:
         """Messages that hold all the words; those that only hold words beginning so fill up the rest."""
         if len(query) > _LONGEST_QUERY:
             hint = f"Up to {_LONGEST_QUERY} characters are possible."
@@ -99,12 +101,12 @@ class Search:
                 )
         return list(found)[:limit]
 
-    def _hit(self, row: Row, query: str) -> Hit:
+    def _hit(self, row: Row, query: str) -> MessageHit:
         titles = self._db.select(
             "SELECT title FROM sessions WHERE id = ?", (row.session,)
         )
         title = str(titles[0][0]) if titles else ""
-        return Hit(
+        return MessageHit(
             row.session,
             row.seq,
             row.ts,

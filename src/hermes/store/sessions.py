@@ -14,7 +14,7 @@ from hermes.schema.events import (
     SessionTitled,
     SessionUndone,
 )
-from hermes.store import frames
+from hermes.store import shared_text
 from hermes.store.database import Database
 from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
@@ -95,7 +95,7 @@ class UsageRow(msgspec.Struct, frozen=True):
     unpriced_calls: int
 
 
-class Sessions:
+class SessionTable:
     """The sessions of one database."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -183,7 +183,7 @@ class Sessions:
             for table in ("events", "usage", "leases", "claims"):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
-            connection.execute(frames.FORGET)
+            connection.execute(shared_text.FORGET)
             return int(rows)
 
         rows = write_indexed(self._db, job)

@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING, Self
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
-from hermes.store.check import Report, check
-from hermes.store.claims import Claims
+from hermes.primitives.files import make_private
+from hermes.store.budget_claims import Claims
 from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
-from hermes.store.file import (
-    Finding,
-    State,
+from hermes.store.database_file import (
+    DatabaseFinding,
+    DatabaseState,
     companions,
     copy_whole,
     create,
     inspect,
     migrate,
 )
+from hermes.store.integrity_check import Report, check
 from hermes.store.leases import Leases
-from hermes.store.lock import DatabaseLock, FileLock
-from hermes.store.log import SessionLog
-from hermes.store.private import make_private
+from hermes.store.lock import DatabaseLock
 from hermes.store.readonly import ReadableCopy, needs_copy
 from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
-from hermes.store.search import Search, index_step
-from hermes.store.sessions import Sessions
-from hermes.store.transfer import Transfer
+from hermes.store.search import MessageSearch, index_step
+from hermes.store.session_export import Transfer
+from hermes.store.session_log import SessionLog
+from hermes.store.sessions import SessionTable
 
 if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.people import People
-    from hermes.store.schedules import Schedules
+    from hermes.store.schedules import ScheduleStore
 
 _ALONE = 10.0  # seconds to wait for other processes to close the database
 _ATTEMPTS = 5
@@ -48,7 +48,7 @@ class Store:
     def __init__(
         self,
         database: Database,
-        held: FileLock | ReadableCopy | None,
+        held: DatabaseLock | ReadableCopy | None,
         clock: Clock,
         recovery: Recovery | None = None,
         incomplete: Incomplete | None = None,
@@ -60,8 +60,8 @@ class Store:
         self.log = SessionLog(database, clock)
         self.leases = Leases(database, clock)
         self.claims = Claims(database, clock)
-        self.sessions = Sessions(database, clock)
-        self.search = Search(database)
+        self.sessions = SessionTable(database, clock)
+        self.search = MessageSearch(database)
         self.transfer = Transfer(database, self.log, clock)
         self._clock = clock
 
@@ -80,11 +80,11 @@ class Store:
         return People(self._db, self._clock)
 
     @cached_property
-    def schedules(self) -> "Schedules":
+    def schedules(self) -> "ScheduleStore":
         """Jobs and when they run; loaded as above."""
-        from hermes.store.schedules import Schedules
+        from hermes.store.schedules import ScheduleStore
 
-        return Schedules(self._db, self._clock)
+        return ScheduleStore(self._db, self._clock)
 
     @property
     def has_jobs(self) -> bool:
@@ -188,15 +188,17 @@ def _open_to_read(
     return Store(database, copied, clock, incomplete=incomplete)
 
 
-def _require_readable(found: Finding, path: Path, version: int) -> Incomplete | None:
+def _require_readable(
+    found: DatabaseFinding, path: Path, version: int
+) -> Incomplete | None:
     """Raises if the file would have to be repaired or upgraded before use; says when its last rows are gone."""
-    if found.state is State.CURRENT:
+    if found.state is DatabaseState.CURRENT:
         return None
     if found.lost_rows and found.version == version:
         return Incomplete(found.detail)
     what = (
         f"is damaged ({found.detail})"
-        if found.state is State.DAMAGED
+        if found.state is DatabaseState.DAMAGED
         else "was written by an older Hermes"
     )
     hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
@@ -230,7 +232,7 @@ class _Opening:
             self._lock.share(timeout=self._busy_timeout)
             if not unfinished(self._path) and (database := self._opened()):
                 suspicion(self._path).unlink(missing_ok=True)
-                make_private(companions(self._path))
+                make_private(*companions(self._path))
                 if recovery is not None:
                     log.warning("%s", recovery)
                 return Store(database, self._lock, self._clock, recovery)
@@ -245,7 +247,9 @@ class _Opening:
         """The database, if the file is sound and current."""
         try:
             return (
-                self._database() if self._inspected().state is State.CURRENT else None
+                self._database()
+                if self._inspected().state is DatabaseState.CURRENT
+                else None
             )
         except StoreDamaged:
             return None
@@ -257,7 +261,7 @@ class _Opening:
             finish(self._path)
         try:
             found = self._inspected()
-            if found.state is State.OLD:
+            if found.state is DatabaseState.OLD:
                 migrate(
                     self._path,
                     self._migrations,
@@ -265,20 +269,22 @@ class _Opening:
                     busy_timeout=self._busy_timeout,
                 )
             elif (
-                found.state is State.CURRENT
+                found.state is DatabaseState.CURRENT
             ):  # unless somebody has repaired it meanwhile, this finds what is wrong
                 self._database().close()
         except StoreDamaged as damaged:
-            found = Finding(State.DAMAGED, detail=str(damaged.__cause__))
-        if found.state is State.MISSING:
+            found = DatabaseFinding(
+                DatabaseState.DAMAGED, detail=str(damaged.__cause__)
+            )
+        if found.state is DatabaseState.MISSING:
             self._lock.forget_last_row()
             create(self._path, self._migrations)
-        elif found.state is State.DAMAGED:
+        elif found.state is DatabaseState.DAMAGED:
             self._lock.forget_last_row()
             return recover(self._path, self._migrations, found, self._clock.now())
         return None
 
-    def _inspected(self) -> Finding:
+    def _inspected(self) -> DatabaseFinding:
         return inspect(
             self._path, version=len(self._migrations), busy_timeout=self._busy_timeout
         )

@@ -15,7 +15,7 @@ from hermes.schema.event import Event
 from hermes.schema.events import SessionCompacted, SessionUndone, TurnEnded, TurnStarted
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import UserMessage
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 
 TURNS = 120
 OTHER = 100  # turns of the other session

@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 from tests.e2e.dashboard.chatting import box, replies, rests, say, transcript
 from tests.e2e.dashboard.conftest import Board
 
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PASTE = """(data) => {
@@ -33,11 +33,11 @@ def page(visit: Page) -> Page:
     return visit
 
 
-def edit(board: Board, name: str) -> Served:
+def edit(board: Board, name: str) -> ScriptedResponse:
     """The model wants to change a file."""
     (board.hermes.work / name).write_text("colour = 'red'\n")
     arguments = {"path": name, "old_text": "red", "new_text": "blue"}
-    return Served(
+    return ScriptedResponse(
         calls=(
             ServedCall("read_file", json.dumps({"path": name})),
             ServedCall("edit_file", json.dumps(arguments)),
@@ -198,7 +198,7 @@ async def test_words_are_said_into_the_turn_that_runs(
     page: Page, dashboard: Board
 ) -> None:
     dashboard.says(
-        Served(text="on and on " * 20, chunk=2, delay=0.05), "In green then."
+        ScriptedResponse(text="on and on " * 20, chunk=2, delay=0.05), "In green then."
     )
     await say(page, "paint it")
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
@@ -221,7 +221,9 @@ async def test_words_can_take_the_place_of_the_turn_that_runs(
     page: Page, dashboard: Board
 ) -> None:
     dashboard.says(
-        Served(text="on and on " * 40, delay=0.05, fault=Fault(hang="middle")),
+        ScriptedResponse(
+            text="on and on " * 40, delay=0.05, fault=ServerFault(hang="middle")
+        ),
         "Something else.",
     )
     await say(page, "begin")
@@ -278,7 +280,9 @@ async def test_a_pasted_picture_goes_along(page: Page, dashboard: Board) -> None
 async def test_a_picture_that_the_provider_refuses_is_said_and_the_turn_goes_on(
     page: Page, dashboard: Board
 ) -> None:
-    refused = Served(fault=Fault(status=400, message="could not process image"))
+    refused = ScriptedResponse(
+        fault=ServerFault(status=400, message="could not process image")
+    )
     dashboard.says(refused, refused, "I did not get the picture.")
     await box(page).focus()
     await page.evaluate(PASTE, PICTURE)

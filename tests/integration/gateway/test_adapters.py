@@ -3,22 +3,22 @@
 import asyncio
 from pathlib import Path
 
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import KEY, OWNER, PATIENCE, opened, until
 
 from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.plugins import Catalogue
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewaySettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.surfaces.gateway.registry import wanted
 from hermes.testing.model_server import ModelServer
-from hermes.testing.telegram_server import TelegramServer
 
 _ADAPTER = '''
 import asyncio
 from pathlib import Path
-from hermes.surfaces.gateway.port import Adapter, Chat, Inbound, Limits, Person
+from hermes.surfaces.gateway.adapter import Adapter, Chat, Inbound, Limits, Person
 
 
 class Files(Adapter):

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle
+from hermes.app.learning.learner import Learner
+from hermes.app.learning.reviewer import Circle
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Model, Tool, ToolContext
 from hermes.events import Bus
@@ -25,24 +25,26 @@ from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Learning as LearningSettings
-from hermes.testing.scripted import Reply
+from hermes.settings.sections import LearningSettings
+from hermes.testing.scripted_model import ScriptedReply
 from hermes.tools.tool import tool
 
 
-def remember(text: str, file: str = "memory") -> Reply:
+def remember(text: str, file: str = "memory") -> ScriptedReply:
     return call("memory", {"edits": [{"action": "add", "text": text, "file": file}]})
 
 
-def write_skill(name: str, body: str = "1. Do it.", file: str = "SKILL.md") -> Reply:
+def write_skill(
+    name: str, body: str = "1. Do it.", file: str = "SKILL.md"
+) -> ScriptedReply:
     text = f"---\nname: {name}\ndescription: Does {name}. Use it for {name}.\n---\n{body}\n"
     return call(
         "skill_manage", {"action": "write", "name": name, "file": file, "text": text}
     )
 
 
-def call(name: str, arguments: object) -> Reply:
-    return Reply(calls=((name, msgspec.json.encode(arguments).decode()),))
+def call(name: str, arguments: object) -> ScriptedReply:
+    return ScriptedReply(calls=((name, msgspec.json.encode(arguments).decode()),))
 
 
 class Danger:

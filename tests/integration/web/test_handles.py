@@ -8,10 +8,10 @@ from contextlib import ExitStack
 
 _SERVER = """
 import asyncio, json, logging, resource, sys, uvicorn
-from hermes.repeated_errors import RepeatedErrors
-from hermes.surfaces.web.haste import HastyRequests
-from hermes.surfaces.web.listening import listen
-from hermes.surfaces.web.server import Server
+from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.surfaces.web.request_timeouts import HastyRequests
+from hermes.surfaces.web.listen_socket import listen
+from hermes.surfaces.web.uvicorn_server import Server
 
 async def answer(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from hermes.core.budget import Budget, Cap
+from hermes.core.budget import Cap, TurnBudget
 from hermes.core.calls import CallRunner
-from hermes.core.history import History
-from hermes.core.plan import Effect
-from hermes.core.ports import Decision, Tool, ToolContext
+from hermes.core.history import ConversationHistory
+from hermes.core.parallel_calls import Effect
+from hermes.core.ports import PolicyDecision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime, Turn, with_unique_ids
 from hermes.errors import ModelError, ToolFailed
 from hermes.schema.event import Event
@@ -36,9 +36,15 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.schema.model import Finished, ModelEvent, ModelRequest, Retrying, TextDelta
+from hermes.schema.model import (
+    ModelEvent,
+    ModelRequest,
+    ReplyFinished,
+    Retrying,
+    TextDelta,
+)
 from hermes.schema.tools import ToolResult, ToolSpec
-from hermes.testing import Reply, ScriptedModel
+from hermes.testing import ScriptedModel, ScriptedReply
 
 _SCHEMA = {
     "type": "object",
@@ -53,7 +59,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.rows: list[Event] = []
         self.shown: list[Event] = []
-        self.history = History()
+        self.history = ConversationHistory()
 
     async def record(self, *events: Event) -> tuple[int, ...]:
         await asyncio.sleep(0)
@@ -110,10 +116,12 @@ class SayTool:
 
 class FixedPolicy:
     def __init__(self, verdict: str = "allow") -> None:
-        self._decision = Decision(verdict, "say something", "because")  # type: ignore[arg-type]
+        self._decision = PolicyDecision(verdict, "say something", "because")  # type: ignore[arg-type]
         self.remembered: list[str] = []
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         return self._decision
 
     def remember(self, request: ApprovalRequested) -> None:
@@ -151,7 +159,7 @@ class Bench:
         self.tool = SayTool()
         self.approvals = approvals or FixedApprovals()
         self.journal = MemoryJournal()
-        self.budget = options.pop("budget", Budget())
+        self.budget = options.pop("budget", TurnBudget())
         runner = CallRunner({"say": self.tool}, FixedPolicy(policy), self.approvals)
         self.runtime = NativeRuntime(
             model,
@@ -181,8 +189,8 @@ class Bench:
         return [row.text for row in self.journal.of(ToolFinished)]
 
 
-def _say(text: str) -> Reply:
-    return Reply(calls=(("say", f'{{"text": "{text}"}}'),))
+def _say(text: str) -> ScriptedReply:
+    return ScriptedReply(calls=(("say", f'{{"text": "{text}"}}'),))
 
 
 async def test_an_answer_ends_the_turn_and_was_streamed() -> None:
@@ -212,7 +220,7 @@ async def test_a_call_is_on_disk_before_it_runs_and_its_result_goes_back_to_the_
 
 async def test_results_come_in_the_order_of_the_calls() -> None:
     calls = tuple(("say", f'{{"text": "{n}"}}') for n in range(60))
-    bench = Bench(ScriptedModel(Reply(calls=calls), "done"))
+    bench = Bench(ScriptedModel(ScriptedReply(calls=calls), "done"))
     await bench.run()
     assert bench.results == [str(n) for n in range(60)]
 
@@ -238,7 +246,7 @@ async def test_a_failing_tool_tells_the_model_why() -> None:
 async def test_a_call_with_broken_arguments_is_never_run(
     arguments: str, message: str
 ) -> None:
-    bench = Bench(ScriptedModel(Reply(calls=(("say", arguments),)), "sorry"))
+    bench = Bench(ScriptedModel(ScriptedReply(calls=(("say", arguments),)), "sorry"))
     assert (await bench.run()).reason == "done"
     assert bench.tool.ran == []
     assert message in bench.results[0]
@@ -246,14 +254,14 @@ async def test_a_call_with_broken_arguments_is_never_run(
 
 
 async def test_broken_arguments_again_and_again_end_the_turn() -> None:
-    bench = Bench(ScriptedModel(*[Reply(calls=(("say", "{"),))] * 10))
+    bench = Bench(ScriptedModel(*[ScriptedReply(calls=(("say", "{"),))] * 10))
     ended = await bench.run()
     assert ended.reason == "failed"
     assert len(bench.journal.of(AssistantMessage)) == 4
 
 
 async def test_an_unknown_tool_is_answered_with_the_tools_there_are() -> None:
-    bench = Bench(ScriptedModel(Reply(calls=(("shout", "{}"),)), "sorry"))
+    bench = Bench(ScriptedModel(ScriptedReply(calls=(("shout", "{}"),)), "sorry"))
     assert (await bench.run()).reason == "done"
     assert "there is no tool 'shout'. There are: say" in bench.results[0]
 
@@ -267,9 +275,11 @@ async def test_the_same_call_forever_is_stopped_within_ten() -> None:
 
 
 async def test_empty_replies_are_asked_again_and_then_reported() -> None:
-    bench = Bench(ScriptedModel(Reply(), Reply(reasoning="hm"), "there"))
+    bench = Bench(
+        ScriptedModel(ScriptedReply(), ScriptedReply(reasoning="hm"), "there")
+    )
     assert (await bench.run()).reason == "done"
-    worse = Bench(ScriptedModel(*[Reply()] * 5))
+    worse = Bench(ScriptedModel(*[ScriptedReply()] * 5))
     ended = await worse.run()
     assert ended.reason == "failed"
     assert "3 times in a row" in ended.detail
@@ -277,7 +287,7 @@ async def test_empty_replies_are_asked_again_and_then_reported() -> None:
 
 async def test_a_reply_that_was_cut_off_is_continued() -> None:
     model = Streams(
-        [Finished(AssistantMessage(text="first half and", finish="length"))],
+        [ReplyFinished(AssistantMessage(text="first half and", finish="length"))],
         [_done("the rest.")],
     )
     bench = Bench(model)
@@ -290,13 +300,15 @@ async def test_a_reply_that_was_cut_off_is_continued() -> None:
 async def test_a_reply_that_hit_the_limit_at_a_natural_end_is_whole(
     ending: str,
 ) -> None:
-    bench = Bench(Streams([Finished(AssistantMessage(text=ending, finish="length"))]))
+    bench = Bench(
+        Streams([ReplyFinished(AssistantMessage(text=ending, finish="length"))])
+    )
     assert (await bench.run()).reason == "done"
 
 
 async def test_a_call_that_was_cut_off_is_never_run() -> None:
     call = ToolCall(id="c", name="say", arguments='{"text": "hi"}')
-    cut = [Finished(AssistantMessage(tool_calls=(call,), finish="length"))]
+    cut = [ReplyFinished(AssistantMessage(tool_calls=(call,), finish="length"))]
     bench = Bench(Streams(cut, [_done("ok.")]))
     assert (await bench.run()).reason == "done"
     assert bench.tool.ran == []
@@ -305,7 +317,7 @@ async def test_a_call_that_was_cut_off_is_never_run() -> None:
 
 async def test_a_refusal_ends_the_turn_as_refused() -> None:
     bench = Bench(
-        Streams([Finished(AssistantMessage(text="I won't.", finish="refused"))])
+        Streams([ReplyFinished(AssistantMessage(text="I won't.", finish="refused"))])
     )
     assert (await bench.run()).reason == "refused"
 
@@ -315,7 +327,7 @@ async def test_a_refusal_with_calls_leaves_none_open() -> None:
     bench = Bench(
         Streams(
             [
-                Finished(
+                ReplyFinished(
                     AssistantMessage(
                         text="I won't.", tool_calls=(call,), finish="refused"
                     )
@@ -333,7 +345,7 @@ async def test_calls_with_the_same_id_or_none_each_get_their_result() -> None:
         for n, name in enumerate(["x", "x", ""])
     )
     model = Streams(
-        [Finished(AssistantMessage(tool_calls=calls, finish="tool_calls"))],
+        [ReplyFinished(AssistantMessage(tool_calls=calls, finish="tool_calls"))],
         [_done("ok.")],
     )
     bench = Bench(model)
@@ -353,7 +365,7 @@ async def test_a_result_that_is_not_text_is_shown_by_its_codes() -> None:
 async def test_a_failed_model_ends_the_turn_with_its_words() -> None:
     bench = Bench(
         ScriptedModel(
-            Reply(
+            ScriptedReply(
                 text="part",
                 error=ModelError("no credit", hint="Pay.", reason="billing"),
             )
@@ -389,7 +401,7 @@ async def test_an_interrupt_while_streaming_keeps_what_was_streamed() -> None:
 
 async def test_an_interrupt_while_tools_run_gives_every_call_a_result() -> None:
     calls = (("say", '{"text": "quick"}'), ("say", '{"text": "hang"}'))
-    bench = Bench(ScriptedModel(Reply(calls=calls)))
+    bench = Bench(ScriptedModel(ScriptedReply(calls=calls)))
     running = asyncio.ensure_future(bench.run())
     await asyncio.wait_for(bench.tool.hanging.wait(), 10)
     bench.turn.interrupt()
@@ -434,9 +446,12 @@ async def test_what_is_forbidden_is_not_even_asked() -> None:
 async def test_a_cap_stops_the_turn_before_it_is_passed() -> None:
     usage = Usage(input_tokens=400, output_tokens=50)
     replies = [
-        Reply(calls=(("say", f'{{"text": "{n}"}}'),), usage=usage) for n in range(10)
+        ScriptedReply(calls=(("say", f'{{"text": "{n}"}}'),), usage=usage)
+        for n in range(10)
     ]
-    bench = Bench(ScriptedModel(*replies), budget=Budget([Cap("turn", "tokens", 1000)]))
+    bench = Bench(
+        ScriptedModel(*replies), budget=TurnBudget([Cap("turn", "tokens", 1000)])
+    )
     ended = await bench.run()
     assert ended.reason == "budget"
     assert "Raise budget.per_turn" in ended.detail
@@ -444,7 +459,7 @@ async def test_a_cap_stops_the_turn_before_it_is_passed() -> None:
 
 
 async def test_the_number_of_steps_is_bounded() -> None:
-    replies = [Reply(calls=(("say", f'{{"text": "{n}"}}'),)) for n in range(10)]
+    replies = [ScriptedReply(calls=(("say", f'{{"text": "{n}"}}'),)) for n in range(10)]
     bench = Bench(ScriptedModel(*replies), max_steps=3)
     ended = await bench.run()
     stopped = "stopped after 3 steps (budget.max_steps). Calls made: say (4). Say “go on” to continue."
@@ -467,7 +482,9 @@ async def test_at_the_last_step_the_model_says_what_was_done_and_what_is_left() 
 
 async def test_without_an_answer_at_the_last_step_the_calls_are_listed() -> None:
     bench = Bench(
-        ScriptedModel(_say("1"), Reply(error=ModelError("gone", reason="network"))),
+        ScriptedModel(
+            _say("1"), ScriptedReply(error=ModelError("gone", reason="network"))
+        ),
         max_steps=1,
     )
     ended = await bench.run()
@@ -478,15 +495,15 @@ async def test_without_an_answer_at_the_last_step_the_calls_are_listed() -> None
 
 
 async def test_each_request_begins_with_the_one_before() -> None:
-    model = ScriptedModel(_say("1"), _say("2"), Reply(), "done")
+    model = ScriptedModel(_say("1"), _say("2"), ScriptedReply(), "done")
     await Bench(model).run()
     for one, two in zip(model.requests, model.requests[1:], strict=False):
         assert two.messages[: len(one.messages)] == one.messages
         assert (two.system, two.tools) == (one.system, one.tools)
 
 
-def _done(text: str) -> Finished:
-    return Finished(AssistantMessage(text=text))
+def _done(text: str) -> ReplyFinished:
+    return ReplyFinished(AssistantMessage(text=text))
 
 
 class Streams:
@@ -539,13 +556,15 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
 
         def judge(
             self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
-        ) -> Decision:
-            return Decision(self.verdicts.pop(0), "say something")  # type: ignore[arg-type]
+        ) -> PolicyDecision:
+            return PolicyDecision(self.verdicts.pop(0), "say something")  # type: ignore[arg-type]
 
         def remember(self, request: ApprovalRequested) -> None:
             raise AssertionError(request)
 
-    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
+    bench = Bench(
+        ScriptedModel(ScriptedReply(calls=(("say", '{"text": "hi"}'),)), "ok")
+    )
     bench.runtime = NativeRuntime(
         bench.runtime._model,
         CallRunner({"say": bench.tool}, Tightening(), bench.approvals),
@@ -561,17 +580,21 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
 )
 async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> None:
     class Failing:
-        verdicts: ClassVar[list[Decision]] = [Decision("ask", "say something")] * good
+        verdicts: ClassVar[list[PolicyDecision]] = [
+            PolicyDecision("ask", "say something")
+        ] * good
 
         def judge(
             self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
-        ) -> Decision:
+        ) -> PolicyDecision:
             return self.verdicts.pop()
 
         def remember(self, request: ApprovalRequested) -> None:
             raise AssertionError(request)
 
-    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
+    bench = Bench(
+        ScriptedModel(ScriptedReply(calls=(("say", '{"text": "hi"}'),)), "ok")
+    )
     bench.runtime = NativeRuntime(
         bench.runtime._model,
         CallRunner({"say": bench.tool}, Failing(), bench.approvals),
@@ -586,7 +609,7 @@ async def test_an_answer_that_cannot_be_remembered_is_for_once() -> None:
     policy = FixedPolicy("ask")
     policy._decision = msgspec.structs.replace(policy._decision, memorable=False)
     bench = Bench(
-        ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"),
+        ScriptedModel(ScriptedReply(calls=(("say", '{"text": "hi"}'),)), "ok"),
         approvals=FixedApprovals("always"),
     )
     bench.runtime = NativeRuntime(

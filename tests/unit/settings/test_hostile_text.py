@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from hermes.errors import SettingsError
-from hermes.settings.keys import find_key, parse_value
 from hermes.settings.parse import parse_config
 from hermes.settings.redaction import mask
 from hermes.settings.secrets import parse_env, with_secret
-from hermes.settings.yamltext import TooDeep, parse_yaml, too_deep
+from hermes.settings.setting_keys import find_key, parse_value
+from hermes.settings.yaml_read import TooDeep, parse_yaml, too_deep
 
 LEVELS = "".join(" " * depth + "a:\n" for depth in range(1000))
 

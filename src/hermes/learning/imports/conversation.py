@@ -27,7 +27,7 @@ _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _LONGEST = 4_000_000  # characters of one message
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message: of a person, of the model with its calls, or a tool's result."""
 
     role: Literal["user", "assistant", "tool"]
@@ -42,12 +42,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """What another agent kept of one conversation."""
 
     id: str
     agent: str
-    messages: tuple[Said, ...]
+    messages: tuple[ImportedMessage, ...]
     title: str = ""
     cwd: str = ""
     unread: int = 0
@@ -68,7 +68,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def session_lines(conversation: Conversation) -> Iterator[str]:
+def session_lines(conversation: ImportedConversation) -> Iterator[str]:
     """The conversation in the form of an exported session."""
     header = {"format": "hermes-session", "version": 1, "session_id": conversation.name}
     yield msgspec.json.encode(header).decode()
@@ -105,7 +105,7 @@ class _Writer:
         turn = {"turn_id": f"turn-{self._turn}"} if self._open else {}
         return msgspec.json.encode(place | turn | msgspec.to_builtins(event)).decode()
 
-    def take(self, message: Said) -> Iterator[str]:
+    def take(self, message: ImportedMessage) -> Iterator[str]:
         self._when = max(self._when, message.when)
         text = message.text[:_LONGEST]
         if message.role == "user":
@@ -151,7 +151,7 @@ class _Writer:
         self._calls = {}
 
 
-def _reply(message: Said, text: str) -> AssistantMessage:
+def _reply(message: ImportedMessage, text: str) -> AssistantMessage:
     return AssistantMessage(
         text=text,
         reasoning=message.reasoning[:_LONGEST],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hermes.errors import UsageError
 from hermes.surfaces.cli.parser import Parser
-from hermes.surfaces.terminal.question import Question, nearest
+from hermes.surfaces.terminal.run_options import Question, nearest
 
 # What may come first on a command line that is no command. `hermes --help` shows the same list.
 OPTIONS = (

@@ -9,7 +9,7 @@ from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, count, one_line, width, wrap
-from hermes.surfaces.terminal.toolline import patched_files
+from hermes.surfaces.terminal.tool_line import patched_files
 
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hermes.app import App
-from hermes.app.service import SessionService
+from hermes.app.session_service import SessionService
 from hermes.errors import StoreError
 
 _AGAIN = 0.1  # seconds until the request is repeated: it may have come just before the turn could hear it

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from hermes.app.attachments import images_of
-from hermes.children.programs import find_program
+from hermes.children.helper_programs import find_program
 from hermes.schema.messages import Image
 from hermes.settings.load import environment
 

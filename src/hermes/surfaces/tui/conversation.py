@@ -13,24 +13,24 @@ from typing import Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
-from hermes.app.service import Delivery
+from hermes.app.session_service import Delivery
 from hermes.errors import StoreError, in_sentences
-from hermes.learning.learning import SkillCommand
+from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.message import not_saved
-from hermes.surfaces.terminal.question import Approvals, Question
+from hermes.surfaces.terminal.run_options import Approvals, Question
 from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
-from hermes.surfaces.tui.foot import Foot, foot_of
-from hermes.surfaces.tui.presses import Presses
-from hermes.surfaces.tui.recall import follow_elsewhere, in_order, recall
-from hermes.surfaces.tui.relay import Relay
-from hermes.surfaces.tui.screen import Screen
+from hermes.surfaces.terminal.stderr_message import not_saved
+from hermes.surfaces.tui.double_press import Presses
+from hermes.surfaces.tui.input_router import Taking
+from hermes.surfaces.tui.plain_screen import ChatScreen
+from hermes.surfaces.tui.resume_summary import follow_elsewhere, in_order, recall
+from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash.table import RESERVED
-from hermes.surfaces.tui.taking import Taking
-from hermes.surfaces.tui.typed import Typed
-from hermes.surfaces.tui.view import ChatView
+from hermes.surfaces.tui.status_line import Foot, foot_of
+from hermes.surfaces.tui.tui_events import Relay
+from hermes.surfaces.tui.typed_input import Typed
 
 _TICK = 0.1  # seconds between two pictures of what goes on
 HUNG_UP = 128 + signal.SIGHUP
@@ -46,11 +46,16 @@ def folder_of(app: App, session: str) -> Path:
     return Path(app.store.sessions.find(session).cwd or ".")
 
 
-class Chat:
+class ChatConversation:
     """A conversation: one person, one session at a time."""
 
     def __init__(
-        self, app: App, agent: Agent, screen: Screen, session: str, question: Question
+        self,
+        app: App,
+        agent: Agent,
+        screen: ChatScreen,
+        session: str,
+        question: Question,
     ) -> None:
         self.app = app
         self.agent = agent

@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from hermes.acceptor import Acceptor, accept_streams
 from hermes.errors import ToolFailed
-from hermes.tools.web.gate import Gate, Passage
-from hermes.tools.web.urls import Place, read_url
+from hermes.primitives.acceptor import Acceptor, accept_streams
+from hermes.tools.web.address_check import AddressCheck, Passage
+from hermes.tools.web.urls import WebAddress, read_url
 
 _HEAD = 64 * 1024
 _PIECE = 64 * 1024
@@ -56,7 +56,7 @@ class _Head(msgspec.Struct, frozen=True):
 class GateProxy:
     """A proxy while it listens. `refusals` are the latest places that were not contacted, and why."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: AddressCheck) -> None:
         self.user = "hermes"
         self.password = secrets.token_urlsafe(24)
         self._refusals: list[str] = []
@@ -214,7 +214,7 @@ def _read_head(data: bytes) -> _Head:
     )
 
 
-def _forwarded(head: _Head, place: Place) -> bytes:
+def _forwarded(head: _Head, place: WebAddress) -> bytes:
     """The request as the server gets it: for the place that was checked, and the only one on its connection."""
     kept = [
         (name, value)

@@ -20,7 +20,7 @@ from hermes.tools.browser.executable import (
 )
 from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
-from hermes.tools.web.gate import Gate
+from hermes.tools.web.address_check import AddressCheck
 from hermes.tools.web.invisible import one_line
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _EXTRA = "The browser tools need playwright."
 _ROOT = "The browser runs without its own sandbox, because Hermes runs as root."
 
 
-class Sight(msgspec.Struct, frozen=True):
+class PageView(msgspec.Struct, frozen=True):
     """A page as it can be told: where it is, its title, and its elements as a tree."""
 
     url: str
@@ -47,7 +47,7 @@ class BrowserSession:
     """A browser that is started when it is needed, and closed when it is not."""
 
     def __init__(
-        self, settings: Browser, gate: Gate, environment: Mapping[str, str]
+        self, settings: Browser, gate: AddressCheck, environment: Mapping[str, str]
     ) -> None:
         self._settings = settings
         self.gate = gate
@@ -85,7 +85,7 @@ class BrowserSession:
                 if self._context is not None:
                     self._rest(self._settings.idle_timeout)
 
-    async def look(self, page: "Page") -> "Sight":
+    async def look(self, page: "Page") -> "PageView":
         """What there is to see after a step: of the newest page, if the step opened or closed one."""
         from playwright.async_api import Error
 
@@ -93,7 +93,7 @@ class BrowserSession:
             try:
                 page = newest(page.context.pages) or await page.context.new_page()
                 await self._settle(page)
-                return Sight(
+                return PageView(
                     page.url, await page.title(), await page.aria_snapshot(mode="ai")
                 )
             except Error:  # the page went on to another one while it was looked at

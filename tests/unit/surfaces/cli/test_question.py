@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import UsageError
 from hermes.surfaces.cli.question import is_question, parse
-from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.run_options import Question
 
 COMMANDS = ["config", "doctor", "model", "sessions"]
 

@@ -9,7 +9,7 @@ from hermes.surfaces.tui.markdown.blocks import Block, Blocks
 from hermes.surfaces.tui.markdown.inline import parse, row_offsets, settled
 from hermes.surfaces.tui.markdown.syntax import Highlighter
 from hermes.surfaces.tui.markdown.table import Table
-from hermes.surfaces.tui.rows import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
+from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
 
 _NESTED = 12  # cells of indentation of an item, at most
 

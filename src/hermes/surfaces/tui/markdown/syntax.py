@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from hermes.surfaces.tui.rows import (
+from hermes.surfaces.tui.styled_text import (
     BOLD,
     CYAN,
     DIM,

@@ -8,7 +8,7 @@ from typing import Self
 
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.markdown.inline import parse
-from hermes.surfaces.tui.rows import BOLD, DIM, Row, Run, flow, plain
+from hermes.surfaces.tui.styled_text import BOLD, DIM, Row, Run, flow, plain
 
 _LEAST = 8  # cells of a column before the table becomes a list of records
 _CELL = re.compile(r"(?:\\.|`[^`]*`|[^|\\`]|[\\`])*")

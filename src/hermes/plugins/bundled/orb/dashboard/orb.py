@@ -84,7 +84,7 @@ class Mood(NamedTuple):
     busy: int = 0
 
 
-class Activity:
+class SessionActivity:
     """One session, as its events tell it."""
 
     def __init__(self) -> None:
@@ -148,12 +148,12 @@ class Orb:
     """All sessions together."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, Activity] = {}
+        self._sessions: dict[str, SessionActivity] = {}
 
     def take(self, event: Mapping[str, Any], now: float) -> None:
         """Takes in an event."""
         name = str(event.get("session_id") or event["type"].partition(".")[0])
-        one = self._sessions.pop(name, None) or Activity()
+        one = self._sessions.pop(name, None) or SessionActivity()
         one.take(event, now)
         if one.state == "idle":
             return
