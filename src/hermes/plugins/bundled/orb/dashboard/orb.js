@@ -38,7 +38,7 @@ const POINTS = 72;
  */
 export function wordsOf({ state, tool, where, busy }) {
   const first = state === "tool" && tool ? `Using ${tool}` : (WORDS[state] ?? state);
-  const more = [where && `on ${where}`, busy > 1 && `${busy} sessions at work`].filter(Boolean);
+  const more = [where && `on ${where}`, busy > 1 && `${busy} sessions running`].filter(Boolean);
   return [first, more.join(" · ")];
 }
 

@@ -38,7 +38,7 @@ function Inside() {
   };
   return html`
     <div class="frame">
-      <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+      <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
       <${Rail} views=${views} current=${current} />
       <main id="main" class="main" tabindex="-1">
         <${Offline} />
@@ -72,15 +72,22 @@ function useFrameKeys(views) {
   useKeys([
     {
       keys: "Mod+k",
-      label: "Open the palette",
+      label: "Open the command palette",
       group,
       typing: true,
       icon: "palette",
       hidden: true,
       run: showPalette,
     },
-    { keys: "Mod+/", label: "Show the keys", group, typing: true, icon: "keys", run: showKeys },
-    { keys: "?", label: "Show the keys", group, hidden: true, run: showKeys },
+    {
+      keys: "Mod+/",
+      label: "Show keyboard shortcuts",
+      group,
+      typing: true,
+      icon: "keys",
+      run: showKeys,
+    },
+    { keys: "?", label: "Show keyboard shortcuts", group, hidden: true, run: showKeys },
     {
       label: single ? "Turn single-key shortcuts off" : "Turn single-key shortcuts on",
       group,
@@ -103,9 +110,9 @@ function Rail({ views, current }) {
       ${views.map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
       <span class="spring" />
       <${Connection} />
-      <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change it`} onClick=${nextTheme} />
+      <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change theme`} onClick=${nextTheme} />
       <${Button} kind="quiet" icon="search" label="Commands (Ctrl K)" onClick=${showPalette} />
-      <${Button} kind="quiet" icon="keys" label="Keys (Ctrl /)" onClick=${showKeys} />
+      <${Button} kind="quiet" icon="keys" label="Keyboard shortcuts (Ctrl /)" onClick=${showKeys} />
     </nav>
   `;
 }
@@ -114,7 +121,7 @@ function Rail({ views, current }) {
 function Bar({ views, current }) {
   const isBehind = views.slice(ON_BAR).some((view) => view.name === current);
   return html`
-    <nav class="bar" aria-label="Views, short">
+    <nav class="bar" aria-label="Views (compact)">
       ${views.slice(0, ON_BAR).map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
       <button type="button" class=${`place ${isBehind ? "current" : ""}`} onClick=${showMore}>
         <${Icon} name="more" size=${22} />
@@ -170,7 +177,7 @@ function More({ views, onClose }) {
         )}
         ${action(look, `Theme: ${look}`, nextTheme)}
         ${action("palette", "Commands", close(showPalette))}
-        ${action("keys", "Keys", close(showKeys))}
+        ${action("keys", "Keyboard shortcuts", close(showKeys))}
       </ul>
     <//>
   `;
@@ -179,7 +186,7 @@ function More({ views, onClose }) {
 const STATES = {
   connecting: "Connecting",
   live: "Connected",
-  waiting: "Connecting again",
+  waiting: "Reconnecting",
   closed: "Not connected",
 };
 
@@ -206,7 +213,7 @@ function Offline() {
     late &&
     html`
     <div class="offline" role="status">
-      <${Icon} name="warn" size=${16} /> The dashboard can't be reached. What you see is kept, and it is tried again.
+      <${Icon} name="warn" size=${16} /> The dashboard can't be reached. Reconnecting …
     </div>
   `
   );
@@ -234,7 +241,7 @@ function View({ route }) {
     document.title = view ? `${view.label} · Hermes` : "Hermes";
   }, [view]);
   if (!view) {
-    const error = { message: "There is no such view.", hint: "Choose one of those at the edge." };
+    const error = { message: "There is no such view.", hint: "Choose one from the navigation." };
     return html`<${Problem} error=${error} />`;
   }
   if (module?.error) {
@@ -259,14 +266,14 @@ function KeyHelp({ onClose }) {
   /** @param {string} group */
   const inGroup = (group) => list.filter((one) => (one.group ?? "Here") === group);
   return html`
-    <${Dialog} title="Keys" onClose=${onClose}>
+    <${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
       <div class="key-groups">
         ${groups.map((group) => html`<${KeyGroup} key=${group} name=${group} list=${inGroup(group)} />`)}
       </div>
       <label class="key-switch">
         <input type="checkbox" class="switch" role="switch" checked=${single} onChange=${toggleSingleKeys} />
-        <span>Single-key shortcuts<span class="muted">Those without Ctrl or Alt, such as J and K in lists. In the chat,
-          whatever you type goes into the message.</span></span>
+        <span>Single-key shortcuts<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the chat,
+          what you type always goes into the message.</span></span>
       </label>
     <//>
   `;
@@ -294,8 +301,8 @@ function SignedOut() {
     <main id="main" class="alone">
       <img src="/static/favicon.svg" alt="" width="56" height="56" />
       <h1>You are signed out</h1>
-      <p>This browser is no longer known to the dashboard. Nothing is lost: sessions go on without it.</p>
-      <p>On the machine Hermes runs on, this prints a link that works once:</p>
+      <p>This browser is no longer signed in to the dashboard. Nothing is lost: sessions continue without it.</p>
+      <p>To get a one-time link, run this on the machine where Hermes runs:</p>
       <p><code>hermes dashboard --link</code></p>
       <p><a class="button primary" href="/login">Sign in</a></p>
     </main>

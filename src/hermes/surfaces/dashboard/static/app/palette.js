@@ -90,7 +90,7 @@ export function Palette({ onClose }) {
       </div>
       <ul id="palette-list" class="palette-list" role="listbox" aria-label="Found" ref=${list}>
         ${rows.map(option)}
-        ${!rows.length && html`<li class="muted palette-none">Nothing is called like that.</li>`}
+        ${!rows.length && html`<li class="muted palette-none">No matches.</li>`}
       </ul>
     <//>
   `;

@@ -59,7 +59,7 @@ export default function Chat({ route }) {
     },
     {
       keys: "Alt+l",
-      label: "Show the sessions",
+      label: "Show sessions",
       group: "Chat",
       icon: "sessions",
       typing: true,
@@ -159,7 +159,7 @@ function Begin({ search, onDrawer }) {
       folder=${folder} setFolder=${setFolder} /></div>
     ${
       busy
-        ? html`<${Loading} label="Beginning" />`
+        ? html`<${Loading} label="Starting" />`
         : may("chat") && html`<${Composer} chat=${chat} filled=${filled} />`
     }
     ${
@@ -287,7 +287,7 @@ function Talk({ id, route, search, onDrawer }) {
     },
     {
       keys: "Alt+d",
-      label: "What the last turn changed",
+      label: "Show what the last turn changed",
       group: "Chat",
       icon: "file",
       typing: true,
@@ -295,28 +295,28 @@ function Talk({ id, route, search, onDrawer }) {
     },
     {
       keys: "Home",
-      label: "To the beginning",
+      label: "Go to the beginning",
       group: "Chat",
       icon: "up",
       run: () => chat.beginning(),
     },
     {
       keys: "End",
-      label: "To the end",
+      label: "Go to the end",
       group: "Chat",
       icon: "bottom",
       run: () => setGoal({ seq: Infinity }),
     },
-    { label: "Try the last turn again", group: "Chat", icon: "retry", run: () => void retry(id) },
+    { label: "Retry the last turn", group: "Chat", icon: "retry", run: () => void retry(id) },
     {
-      label: "Choose the model",
+      label: "Choose a model",
       group: "Chat",
       icon: "settings",
       run: () => setOver({ kind: "model" }),
     },
-    { label: "What fills the window", group: "Chat", icon: "info", run: () => chat.context() },
+    { label: "Context use", group: "Chat", icon: "info", run: () => chat.context() },
     {
-      label: "What Hermes asks about",
+      label: "Approval mode",
       group: "Chat",
       icon: "lock",
       run: () => void chat.approvals(""),
@@ -327,7 +327,7 @@ function Talk({ id, route, search, onDrawer }) {
       label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
       <${Problem} error=${{
         message: state.deleted ? "This session was deleted." : "There is no such session.",
-        hint: "Choose another, or begin a new chat.",
+        hint: "Choose another one, or start a new chat.",
       }} /><//>`;
   }
   return html`<${Header} state=${state} detail=${detail} model=${model} mode=${mode} chat=${chat}
@@ -336,7 +336,7 @@ function Talk({ id, route, search, onDrawer }) {
       state.ready || state.items.length
         ? html`<${Messages} conversation=${conversation} context=${context}
       onEdit=${setFilled} goal=${goal} />`
-        : html`<div class="scroll"><${Loading} label="Reading the session" /></div>`
+        : html`<div class="scroll"><${Loading} label="Loading the session" /></div>`
     }
     ${
       may("chat") &&

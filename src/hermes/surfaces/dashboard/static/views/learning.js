@@ -42,7 +42,7 @@ export default function Learning({ route }) {
     html`
     <div class="page learning">
       <header class="page-head"><h1>Learning</h1></header>
-      <${Tabs} label="Parts of what was learned" tabs=${parts} current=${part} onPick=${go} />
+      <${Tabs} label="Learning sections" tabs=${parts} current=${part} onPick=${go} />
     </div>
   `
   );

@@ -59,7 +59,7 @@ const PRESETS = [
 const STATES = {
   connecting: ["warn", "connecting"],
   live: ["good", "live"],
-  waiting: ["warn", "connecting again"],
+  waiting: ["warn", "reconnecting"],
   closed: ["bad", "closed"],
 };
 const ROW = 30; // pixels
@@ -127,7 +127,7 @@ function Inspector({ text }) {
           />
         </div>
         <div class="live-side card">
-          <${Tabs} label="Beside the stream" current=${tab} onPick=${setTab} tabs=${tabs} />
+          <${Tabs} label="Details" current=${tab} onPick=${setTab} tabs=${tabs} />
         </div>
       </div>
     </div>
@@ -151,7 +151,7 @@ function Bar({ inspector, paused, toggle, clear }) {
         aria-pressed=${paused ? "true" : "false"}
         onClick=${toggle}
       >
-        ${paused ? "Go on" : "Pause"}
+        ${paused ? "Resume" : "Pause"}
       <//>
       <${Button} kind="quiet" icon="trash" label="Clear the stream (c)" onClick=${clear} />
     </div>
@@ -212,7 +212,7 @@ function Filters({ input, text, problem, words, setWords }) {
 function PatternHelp({ problem }) {
   if (problem) return html`<p id="pattern-help" class="field-error" role="alert">${problem}</p>`;
   return html`
-    <p id="pattern-help" class="unseen">A star is one word of a topic, two stars are any number of words.</p>
+    <p id="pattern-help" class="unseen">One star matches one segment of a topic; two stars match any number.</p>
   `;
 }
 
@@ -220,12 +220,12 @@ function PatternHelp({ problem }) {
 function Nothing({ isFiltered }) {
   if (isFiltered) {
     return html`
-      <${Empty} icon="live" title="Nothing of that kind yet">What fits the pattern appears here as it happens.<//>
+      <${Empty} icon="live" title="No matching events yet">Events that match the pattern appear here as they happen.<//>
     `;
   }
   return html`
-    <${Empty} icon="live" title="Quiet">
-      What Hermes does, here and in other processes, appears here as it happens.
+    <${Empty} icon="live" title="No events yet">
+      Events of this and other Hermes processes appear here as they happen.
     <//>
   `;
 }
@@ -264,10 +264,10 @@ function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
     if (next) pick(next);
   };
   useKeys([
-    { keys: " ", label: "Pause or go on", group, run: pause },
+    { keys: " ", label: "Pause or resume", group, run: pause },
     { keys: "/", label: "Change the pattern", group, run: () => input.current.select() },
     { keys: "j", label: "Next event", group, run: move(1) },
-    { keys: "k", label: "Event before", group, run: move(-1) },
+    { keys: "k", label: "Previous event", group, run: move(-1) },
     { keys: "Alt+c", label: "Clear the stream", group, run: clear },
   ]);
 }

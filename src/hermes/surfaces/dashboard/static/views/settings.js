@@ -31,7 +31,7 @@ export default function Settings({ route }) {
     html`
     <div class="page settings">
       <header class="page-head"><h1>Settings</h1></header>
-      <${Tabs} label="Parts of the settings" tabs=${PARTS} current=${part} onPick=${go} />
+      <${Tabs} label="Settings sections" tabs=${PARTS} current=${part} onPick=${go} />
     </div>
   `
   );

@@ -88,8 +88,8 @@ function Terminals({ route }) {
 function mayEnd() {
   return confirm({
     title: "End this terminal?",
-    text: "The program in it is ended, with everything it started.",
-    action: "End it",
+    text: "This ends the program in it, with everything it started.",
+    action: "End terminal",
     danger: true,
   });
 }
@@ -100,8 +100,8 @@ function First({ open }) {
     <${Empty} icon="terminal" title="No terminal is open">
       <div class="stack">
         <p>
-          A terminal runs on the machine of the dashboard, as you. It survives a reload, and half an hour without
-          anybody looking.
+          A terminal runs as you, on the machine of the dashboard. It survives a page reload, and ends after half an hour
+          without an open page.
         </p>
         <div class="row terminal-choice">
           <${Button} kind="primary" icon="chat" onClick=${() => open("hermes")}>Open Hermes<//>
@@ -114,15 +114,15 @@ function First({ open }) {
 
 /** @param {{ reason: string }} props */
 function Unavailable({ reason }) {
-  return html`<${Empty} icon="warn" title="There are no terminals here"><p role="alert">${reason}</p><//>`;
+  return html`<${Empty} icon="warn" title="Terminals are not available"><p role="alert">${reason}</p><//>`;
 }
 
 function NotAllowed() {
   return html`
-    <${Empty} icon="lock" title="This browser may not use terminals">
+    <${Empty} icon="lock" title="This browser is not allowed to use terminals">
       <p>
-        Its link or token lacks the scope <code>terminal</code>. A link with all rights is printed, on the machine
-        Hermes runs on, by <code>hermes dashboard --link</code>.
+        Its link or token lacks the scope <code>terminal</code>. To get a link with all permissions, run
+        <code>hermes dashboard --link</code> on the machine where Hermes runs.
       </p>
     <//>
   `;

@@ -33,7 +33,7 @@ export function Copy({ text, label = "Copy" }) {
   const [done, setDone] = useState(false);
   const run = async () => {
     const isCopied = await copy(typeof text === "function" ? text() : text);
-    if (!isCopied) return toast("This browser did not allow copying.", "bad");
+    if (!isCopied) return toast("The browser did not allow copying.", "bad");
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };

@@ -35,7 +35,7 @@ const BULKY = new Set(["content", "old_text", "new_text", "items", "patch", "cod
 /** @type {Record<string, [string, string]>} */
 const STATE = {
   planned: ["clock", "planned"],
-  waiting: ["bell", "waits for you"],
+  waiting: ["bell", "waiting for you"],
   running: ["", "running"],
   done: ["check", "done"],
   failed: ["warn", "failed"],
@@ -128,8 +128,7 @@ export function diffOf(name, text) {
 export function CallInput({ name, text }) {
   const values = argumentsOf(text);
   const diff = diffOf(name, text);
-  if (!values)
-    return html`<${Code} text=${text ?? ""} name="arguments, as the model wrote them" />`;
+  if (!values) return html`<${Code} text=${text ?? ""} name="arguments as the model wrote them" />`;
   if (diff) return html`<${Diff} text=${diff} label=${values.path ?? "Patch"} />`;
   const rest = Object.entries(values).filter(([key]) => !["command", "code", "cmd"].includes(key));
   const command = values.command ?? values.cmd;
@@ -241,7 +240,7 @@ function Output({ text, name, call, live = false }) {
       ${
         cut &&
         html`
-        <p class="muted">The last ${TAIL.toLocaleString()} characters are shown; copying gives all of it.</p>
+        <p class="muted">Showing the last ${TAIL.toLocaleString()} characters. Copying includes all of them.</p>
       `
       }
       <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}>

@@ -30,8 +30,8 @@ const REACH = {
 /** @type {AnswerButton[]} */
 const ANSWERS = [
   { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
-  { answer: "session", label: "This session", key: "s", memorable: true },
-  { answer: "always", label: "Always exactly this", key: "a", memorable: true, scope: "admin" },
+  { answer: "session", label: "Allow for this session", key: "s", memorable: true },
+  { answer: "always", label: "Always allow this", key: "a", memorable: true, scope: "admin" },
   { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
 ];
 
@@ -67,7 +67,7 @@ async function give(path, body, set) {
   set("sending");
   try {
     const { counted } = await api.post(path, /** @type {any} */ (await body));
-    if (!counted) toast("It was answered already, or nobody waits for it any more.");
+    if (!counted) toast("This was already answered, or nothing waits for the answer any more.");
     set("given");
     refreshWaiting();
     return counted;
@@ -138,14 +138,14 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
       ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
       ${
         request.memorable !== false &&
-        html`<dt>“This session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`
+        html`<dt>“Allow for this session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`
       }
       ${
         request.shape &&
         request.memorable !== false &&
-        html`<dt>“Always” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`
+        html`<dt>“Always allow this” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`
       }
-      ${request.expires > 0 && html`<dt>Counts as denied</dt><dd>${ago(request.expires)}</dd>`}
+      ${request.expires > 0 && html`<dt>Denied automatically</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
     ${
       allowed
@@ -157,10 +157,10 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
         )}
       </div>
       <input class="input asking-why" aria-label="Tell the model why not (optional)"
-        placeholder="If you deny it: tell the model why (optional)" value=${why} disabled=${Boolean(state)}
+        placeholder="If you deny this, tell the model why (optional)" value=${why} disabled=${Boolean(state)}
           onInput=${(event) => setWhy(event.target.value)}
         onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />`
-        : html`<p class="muted">This browser may not answer requests for approval.</p>`
+        : html`<p class="muted">This browser is not allowed to answer approval requests.</p>`
     }
   </div>`;
 }
@@ -189,7 +189,7 @@ function WhatHappens({ request }) {
   if (diff) return html`<${CallInput} name=${name} text=${text} />`;
   return summary
     ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
-    name="exactly this" />`
+    name="exact call" />`
     : html`<${CallInput} name=${name} text=${text} />`;
 }
 
@@ -228,7 +228,7 @@ export function Question({ question, session, first = false, from = "", orphan =
     answer(text);
   };
   const [words, diff] = parted(question.text);
-  return html`<form class="asking" aria-label="A question to you"
+  return html`<form class="asking" aria-label="A question for you"
     onSubmit=${submit}>
     <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">
       ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
@@ -252,7 +252,7 @@ export function Question({ question, session, first = false, from = "", orphan =
       allowed &&
       !first &&
       html`<div class="row"><input class="input" aria-label="Your answer"
-      placeholder=${question.options?.length ? "Or your own words" : "Your answer"} value=${text}
+      placeholder=${question.options?.length ? "Or type your own answer" : "Your answer"} value=${text}
         disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
       <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`
     }

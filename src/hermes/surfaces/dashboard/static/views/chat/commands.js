@@ -28,15 +28,15 @@ const NAMED = 5; // files that are named before they are deleted
 function told(report, done, insist) {
   const { files, note } = report;
   const parts = [done];
-  if (files.restored?.length) parts.push(`${plural(files.restored.length, "file")} brought back.`);
+  if (files.restored?.length) parts.push(`${plural(files.restored.length, "file")} restored.`);
   if (files.conflicts?.length)
     parts.push(
-      `Left alone, as they were changed since: ${files.conflicts
+      `Not restored, because they were changed since: ${files.conflicts
         .map(([name]) => name)
         .join(", ")}.`,
     );
   if (files.unkept?.length)
-    parts.push(`Not kept: ${files.unkept.map(([name]) => name).join(", ")}.`);
+    parts.push(`No copy was kept of: ${files.unkept.map(([name]) => name).join(", ")}.`);
   if (note) parts.push(note);
   toast(
     parts.join(" "),
@@ -66,9 +66,9 @@ async function mayTakeBack(id, turns, force, title, action) {
     text: `This deletes ${plural(
       found.deletes.length,
       "file",
-    )} that Hermes made: ${names}. Right after an undo, redo brings ${
+    )} that Hermes created: ${names}. Right after the undo, redo restores ${
       found.deletes.length === 1 ? "it" : "them"
-    } back.`,
+    }.`,
   });
 }
 
@@ -85,7 +85,7 @@ export async function undo(id, turns = 1, force = false) {
   if (report)
     told(
       report,
-      `${plural(report.turns.length, "turn")} taken back.`,
+      `Undid ${plural(report.turns.length, "turn")}.`,
       force ? null : () => redo(id).then(() => undo(id, turns, true)),
     );
   return report;
@@ -97,24 +97,18 @@ export async function undo(id, turns = 1, force = false) {
  */
 export async function redo(id, force = false) {
   const report = await trying(() => api.post(sessionPath(id, "redo"), { force }));
-  if (report) told(report, "The undo was taken back.");
+  if (report) told(report, "Restored what the last undo removed.");
   return report;
 }
 
 /** @param {string} id */
 export async function retry(id) {
   if (
-    !(await mayTakeBack(
-      id,
-      1,
-      false,
-      "Undo the last turn and try it again?",
-      "Undo, delete and try again",
-    ))
+    !(await mayTakeBack(id, 1, false, "Undo the last turn and retry it?", "Undo, delete and retry"))
   )
     return;
   const report = await trying(() => api.post(sessionPath(id, "retry"), {}));
-  if (report) told(report, "It is tried again.");
+  if (report) told(report, "Retrying the last turn.");
 }
 
 /** @param {string} id */
@@ -134,7 +128,7 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
   if (back) body.back = back;
   const made = await trying(
     () => api.post(sessionPath(id, "branch"), body),
-    "This is a branch; the other session stays as it is.",
+    "This is a branch. The original session is unchanged.",
   );
   if (!made) return;
   kept.set(`draft.${made.id}`, text);
@@ -156,13 +150,13 @@ export async function rename(id, words, before = "") {
 /** @param {string} id */
 export async function compress(id) {
   const fine = await confirm({
-    title: "Make room?",
-    text: "The model will see a summary in place of the older part. The log keeps everything.",
-    action: "Sum up",
+    title: "Compress the conversation?",
+    text: "The model will see a summary in place of the older part. The log keeps every message.",
+    action: "Compress",
   });
   if (!fine) return;
-  toast("Summing up …");
-  await trying(() => api.post(sessionPath(id, "compress"), {}), "Room was made.");
+  toast("Compressing …");
+  await trying(() => api.post(sessionPath(id, "compress"), {}), "Compressed.");
 }
 
 /** @param {string} id */
@@ -186,7 +180,7 @@ export function terminalOf(id) {
  * @type {Command[]}
  */
 export const COMMANDS = [
-  { name: "new", summary: "begin a new chat", alone: true, run: () => navigate("/chat") },
+  { name: "new", summary: "start a new chat", alone: true, run: () => navigate("/chat") },
   { name: "stop", summary: "stop the running turn", run: (chat) => stop(chat.id) },
   {
     name: "steer",
@@ -197,45 +191,49 @@ export const COMMANDS = [
   {
     name: "queue",
     value: "TEXT",
-    summary: "let a message wait for its turn",
+    summary: "send a message after this turn",
     run: (chat, words) => words && chat.send(words, "queue"),
   },
   {
     name: "undo",
     value: "N",
-    summary: "take back the last turn, or N of them, with their files",
+    summary: "undo the last turn, or the last N, with their file changes",
     run: (chat, words) => undo(chat.id, Number(words) || 1),
   },
-  { name: "redo", summary: "bring back what the last undo took", run: (chat) => redo(chat.id) },
+  { name: "redo", summary: "restore what the last undo removed", run: (chat) => redo(chat.id) },
   {
     name: "retry",
-    summary: "take back the last turn and ask the same again",
+    summary: "undo the last turn and ask again",
     run: (chat) => retry(chat.id),
   },
   {
     name: "branch",
     value: "N",
-    summary: "go on in a copy, without the last N turns",
+    summary: "continue in a copy, without the last N turns",
     run: (chat, words) => branch(chat.id, { back: Number(words) || 0 }),
   },
-  { name: "diff", summary: "what the last turn changed in files", run: (chat) => chat.diff?.("") },
+  {
+    name: "diff",
+    summary: "show which files the last turn changed",
+    run: (chat) => chat.diff?.(""),
+  },
   {
     name: "model",
     value: "NAME",
-    summary: "which model answers",
+    summary: "choose the model",
     alone: true,
     run: (chat, words) => chat.model(words),
   },
   {
     name: "approvals",
     value: "MODE",
-    summary: "what is not asked: ask, auto-edit or full",
+    summary: "what runs without asking: ask, auto-edit or full",
     alone: true,
     run: (chat, words) => chat.approvals(words),
   },
   {
     name: "context",
-    summary: "how full the model's window is, and with what",
+    summary: "show what uses the context window",
     run: (chat) => chat.context?.(),
   },
   {
@@ -246,7 +244,7 @@ export const COMMANDS = [
   },
   {
     name: "compress",
-    summary: "make room: sum up the older part",
+    summary: "compress now: summarize the older part",
     run: (chat) => compress(chat.id),
   },
   {
@@ -256,15 +254,15 @@ export const COMMANDS = [
   },
   {
     name: "timeline",
-    summary: "look back at this session, step by step",
+    summary: "step through this session",
     run: (chat) => navigate(pathTo("sessions", chat.id)),
   },
   {
     name: "terminal",
-    summary: "go on with this session in a terminal",
+    summary: "continue this session in a terminal",
     run: (chat) => navigate(terminalOf(chat.id)),
   },
-  { name: "sessions", summary: "all sessions", alone: true, run: () => navigate("/sessions") },
+  { name: "sessions", summary: "list all sessions", alone: true, run: () => navigate("/sessions") },
   {
     name: "search",
     value: "WORDS",
@@ -274,38 +272,43 @@ export const COMMANDS = [
   },
   {
     name: "learn",
-    summary: "decide on what Hermes wants to keep",
+    summary: "review what Hermes proposes to learn",
     alone: true,
     run: () => navigate("/learning"),
   },
   {
     name: "skills",
-    summary: "what Hermes can do well; each skill is a command",
+    summary: "list the skills; each is a command",
     alone: true,
     run: () => navigate("/learning/skills"),
   },
   {
     name: "memory",
-    summary: "what Hermes remembers",
+    summary: "show what Hermes remembers",
     alone: true,
     run: () => navigate("/learning/memory"),
   },
   {
     name: "tools",
-    summary: "what the model can do",
+    summary: "list the tools",
     alone: true,
     run: () => navigate("/settings/tools"),
   },
   {
     name: "mcp",
-    summary: "the MCP servers and how they are",
+    summary: "list the MCP servers and their state",
     alone: true,
     run: () => navigate("/settings/mcp"),
   },
-  { name: "cost", summary: "what was spent", alone: true, run: () => navigate("/settings/usage") },
+  {
+    name: "cost",
+    summary: "show tokens and cost",
+    alone: true,
+    run: () => navigate("/settings/usage"),
+  },
   {
     name: "config",
-    summary: "the settings in force",
+    summary: "show the settings",
     alone: true,
     run: () => navigate("/settings"),
   },
@@ -315,7 +318,12 @@ export const COMMANDS = [
     alone: true,
     run: () => navigate("/settings/doctor"),
   },
-  { name: "help", summary: "all commands and keys", alone: true, run: (chat) => chat.help() },
+  {
+    name: "help",
+    summary: "show commands and keyboard shortcuts",
+    alone: true,
+    run: (chat) => chat.help(),
+  },
 ];
 
 /** @type {Record<string, string>} */

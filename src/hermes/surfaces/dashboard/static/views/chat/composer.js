@@ -27,13 +27,13 @@ import { MOST, picturesIn, readPicture } from "./pictures.js";
 const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
 /** @type {Way[]} */
 const DELIVERIES = [
-  { name: "queue", label: "After this turn", title: "It waits until Hermes is done" },
+  { name: "queue", label: "After this turn", title: "Sends the message when this turn has ended" },
   {
     name: "steer",
-    label: "Into this turn",
-    title: "The model hears it while it works (Ctrl Enter)",
+    label: "During this turn",
+    title: "The model reads it while it works (Ctrl Enter)",
   },
-  { name: "interrupt", label: "Instead", title: "Stops the turn and is answered next" },
+  { name: "interrupt", label: "Instead", title: "Stops this turn and sends the message" },
 ];
 
 /** @typedef {{ name: Delivery | "answer", label: string, title: string }} Way */
@@ -112,7 +112,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     const call = words.startsWith("/") && !images.length ? await meant(words) : null;
     if (call?.unknown) return void toast(call.unknown, "bad");
     if (call?.command && !chat.id && !call.command.alone) {
-      return void toast("There is no session yet; say something first.");
+      return void toast("There is no session yet. Send a message first.");
     }
     if (how === "answer" && !call?.command) return answer(words);
     clear();
@@ -193,7 +193,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     <${Completions} completion=${completion} />
     ${
       ways.length > 1 &&
-      html`<div class="deliveries" role="radiogroup" aria-label="How to send it">
+      html`<div class="deliveries" role="radiogroup" aria-label="When to send it">
       ${ways.map(
         (one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
         value=${one.name} checked=${way === one.name} onChange=${() => choose(one.name)} /><span>
@@ -214,7 +214,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
         answers
           ? "Your answer"
           : running
-            ? "Say something while Hermes works"
+            ? "Message Hermes while it works"
             : "Ask Hermes anything. / for commands, @ for files"
       }
         value=${text}

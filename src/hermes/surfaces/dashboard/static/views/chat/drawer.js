@@ -80,24 +80,24 @@ export function Drawer({ current, open, onClose, words, setWords }) {
       }
       ${
         hits &&
-        html`<h3 class="drawer-part">In what was said</h3>
+        html`<h3 class="drawer-part">In messages</h3>
         ${hits.map(
           (hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
           href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">
             <span>${hit.title || "Untitled"}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`,
         )}
-              ${!hits.length && html`<p class="muted">Nothing was found.</p>`}`
+              ${!hits.length && html`<p class="muted">No matches.</p>`}`
       }
       ${
         sessions &&
         !shown.length &&
         !hits &&
-        html`<p class="muted drawer-none">${wanted ? "No title is like that." : "No sessions yet."}</p>`
+        html`<p class="muted drawer-none">${wanted ? "No matching titles." : "No sessions yet."}</p>`
       }
       ${
         more &&
         !wanted &&
-        html`<${Button} kind="quiet" onClick=${() => load(sessions?.at(-1)?.updated)}>Older<//>`
+        html`<${Button} kind="quiet" onClick=${() => load(sessions?.at(-1)?.updated)}>Show older<//>`
       }
     </nav>
   </aside>`;
@@ -111,7 +111,7 @@ function Row({ session, current, asks, onClick }) {
     <span class="drawer-title">${
       asks &&
       html`<span class="dot warn" role="img"
-      aria-label="waits for you" />`
+      aria-label="waiting for you" />`
     }<span>${session.title || "Untitled"}</span></span>
     <span class="drawer-note"><${Time} at=${session.updated} />
       ${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}</span></a>`;

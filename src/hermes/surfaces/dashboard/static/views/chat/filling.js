@@ -16,10 +16,10 @@ export function Fill({ state, window, onOpen }) {
   const share = window ? Math.min(100, Math.round((100 * state.context) / window)) : 0;
   const words = window ? `${share}% of ${count(window)} tokens` : `${count(state.context)} tokens`;
   return html`<button type="button" class="button quiet fill" onClick=${onOpen}
-    title=${`The conversation fills ${words}. What with?`}>
+    title=${`Context use: ${words}`}>
     ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-hidden="true" />`}<span>
       ${window ? `${share}%` : count(state.context)}</span><span class="unseen">
-        of the window, what fills it</span></button>`;
+        of the context window</span></button>`;
 }
 
 /** @param {{ session: string, running: boolean, onClose: () => void }} props */
@@ -34,7 +34,7 @@ export function Filling({ session, running, onClose }) {
     onClose();
     compress(session);
   };
-  return html`<${Dialog} title="What fills the window" onClose=${onClose}>
+  return html`<${Dialog} title="Context use" onClose=${onClose}>
     ${
       !found
         ? html`<${Loading} />`
@@ -44,7 +44,7 @@ export function Filling({ session, running, onClose }) {
         ${
           may("chat") &&
           html`<div class="row end"><${Button} icon="minus" disabled=${running || !found.next.summarised}
-          onClick=${room}>Make room now<//></div>`
+          onClick=${room}>Compress now<//></div>`
         }</div>`
     }<//>`;
 }
@@ -64,7 +64,7 @@ function Parts({ filling }) {
       class=${`fills-${index % 8}`} style=${{ width: `${share(part.tokens)}%` }} />`,
     )}
       ${full > 0 && full < window && html`<b style=${{ left: `${share(full)}%` }} />`}</div>
-    <table><thead class="unseen"><tr><th>What</th><th>Tokens</th><th>Share</th><th>How many</th></tr></thead><tbody>
+    <table><thead class="unseen"><tr><th>What</th><th>Tokens</th><th>Share</th><th>Count</th></tr></thead><tbody>
       ${parts.map(
         (
           part,
@@ -89,7 +89,7 @@ function percent(share) {
  */
 function ahead({ full, used, next }) {
   const left = full - used;
-  const when = `Room is made at ${full.toLocaleString()} tokens, ${
+  const when = `Hermes compresses the conversation at ${full.toLocaleString()} tokens, ${
     left > 0 ? `after ${left.toLocaleString()} more` : "before the next reply"
   }`;
   const steps = [];
@@ -98,14 +98,14 @@ function ahead({ full, used, next }) {
       `${plural(
         next.pointers,
         "old result",
-      )} (about ${next.freed.toLocaleString()} tokens) would become pointers`,
+      )} (about ${next.freed.toLocaleString()} tokens) would be replaced by pointers`,
     );
   if (next.summarised)
     steps.push(
-      `a summary would take the place of ${plural(
+      `a summary would replace ${plural(
         next.summarised,
         "message",
       )} (about ${next.replaced.toLocaleString()} tokens)`,
     );
-  return `${when}: ${steps.join(", then ") || "there is nothing to take out yet"}. The log keeps everything.`;
+  return `${when}: ${steps.join(", then ") || "there is nothing to compress yet"}. The log keeps every message.`;
 }

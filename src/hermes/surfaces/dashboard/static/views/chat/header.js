@@ -57,21 +57,21 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
     { icon: "redo", label: "Redo", run: () => redo(state.session), off: !state.redoable },
     {
       icon: "retry",
-      label: "Try the last turn again",
+      label: "Retry the last turn",
       run: () => retry(state.session),
       off: Boolean(state.turn),
     },
-    { icon: "branch", label: "Go on in a branch", run: () => branch(state.session) },
-    { icon: "file", label: "What the last turn changed", run: () => chat.diff?.(""), open: true },
-    { icon: "info", label: "What fills the window", run: () => chat.context?.(), open: true },
-    { icon: "lock", label: "What Hermes asks about", run: () => chat.approvals("") },
+    { icon: "branch", label: "Continue in a branch", run: () => branch(state.session) },
+    { icon: "file", label: "Changes of the last turn", run: () => chat.diff?.(""), open: true },
+    { icon: "info", label: "Context use", run: () => chat.context?.(), open: true },
+    { icon: "lock", label: "Approval mode", run: () => chat.approvals("") },
     {
       icon: "minus",
-      label: "Make room",
+      label: "Compress now",
       run: () => compress(state.session),
       off: Boolean(state.turn),
     },
-    { icon: "up", label: "To the beginning", run: () => chat.beginning?.(), open: true },
+    { icon: "up", label: "Go to the beginning", run: () => chat.beginning?.(), open: true },
     { icon: "download", label: "Export", run: () => exportSession(state.session), open: true },
     { icon: "edit", label: "Rename", run: edit },
   ].filter((row) => row.open || may("chat"));
@@ -84,9 +84,9 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
         : title
     }</h1>
     <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${chat.context} />
-    <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "What this session cost"}>
+    <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "Cost of this session"}>
       ${state.cost > 0 ? money(state.cost) : ""}</span>
-    <button type="button" class="button quiet model" onClick=${onModel} title="Which model answers"><span>
+    <button type="button" class="button quiet model" onClick=${onModel} title="Choose a model"><span>
       ${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
     ${
       may("chat") &&
@@ -111,7 +111,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
         html`<li><a class="more-row" href=${`#${terminalOf(state.session)}`}><${Icon}
         name="terminal" />Open in a terminal</a></li>`
       }</ul>
-      <p class="muted menu-facts">${state.cwd}${state.surface ? ` · begun in ${state.surface}` : ""}${
+      <p class="muted menu-facts">${state.cwd}${state.surface ? ` · started in ${state.surface}` : ""}${
         detail?.running ? ` · runs in ${detail.running}` : ""
       }</p><//>`
     }
@@ -136,9 +136,9 @@ export function ModelPicker({ current, onChoose, onClose }) {
   const shown = (models?.choices ?? []).filter(
     (one) => one.name !== models?.current && one.name.toLowerCase().includes(wanted),
   );
-  return html`<${Dialog} title="Which model answers" onClose=${onClose}><form class="stack"
+  return html`<${Dialog} title="Choose a model" onClose=${onClose}><form class="stack"
     onSubmit=${submit}>
-    <input class="input" aria-label="Model" placeholder="provider:model, or a part of a name below" autofocus
+    <input class="input" aria-label="Model" placeholder="provider:model, or part of a name below" autofocus
       value=${name} onInput=${(event) => setName(event.target.value)} />
     ${
       models === null
@@ -146,7 +146,7 @@ export function ModelPicker({ current, onChoose, onClose }) {
         : html`<ul class="choices">
       <li><button type="button" class="more-row" aria-pressed=${!current ? "true" : "false"}
         onClick=${() => onChoose("")}><${Icon} name=${!current ? "check" : "settings"} />
-          ${models.current || "none"}<span class="muted">of the settings</span></button></li>
+          ${models.current || "none"}<span class="muted">from the settings</span></button></li>
       ${shown.map(
         (one) => html`<li key=${one.name}><button type="button" class="more-row"
         aria-pressed=${current === one.name ? "true" : "false"} onClick=${() => onChoose(one.name)}><${Icon}
@@ -155,7 +155,7 @@ export function ModelPicker({ current, onChoose, onClose }) {
       )}
     </ul>`
     }
-    <p class="muted">It answers from your next message on, in this session.</p></form><//>`;
+    <p class="muted">Used in this session from your next message on.</p></form><//>`;
 }
 
 /**
@@ -169,7 +169,7 @@ export function Changes({ session, turn, onClose }) {
   useEffect(() => {
     api.get(sessionPath(session, "diff"), { turn }).then(setFound, (error) => setFound({ error }));
   }, [session, turn]);
-  return html`<${Dialog} title="What the turn changed" class="wide" onClose=${onClose}>
+  return html`<${Dialog} title="Changes of this turn" class="wide" onClose=${onClose}>
     ${
       !found
         ? html`<${Loading} />`
@@ -177,6 +177,6 @@ export function Changes({ session, turn, onClose }) {
           ? html`<p>${errorText(found.error)}</p>`
           : found.diff
             ? html`<${Diff} text=${found.diff} />`
-            : html`<p class="muted">It changed no files that are kept for undo.</p>`
+            : html`<p class="muted">This turn changed no files that undo could restore.</p>`
     }<//>`;
 }

@@ -25,7 +25,7 @@ import {
   Words,
 } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
-import { html, useMemo, useState } from "../../app/ui.js";
+import { html, useEffect, useMemo, useState } from "../../app/ui.js";
 import { Approval, parted, Question } from "./asking.js";
 import { typed } from "./transcript.js";
 
@@ -64,7 +64,7 @@ function User({ item, context }) {
   const { text, along } = useMemo(() => typed(item.text), [item.text]);
   if (item.origin === "hermes")
     return html`<${Note}
-    item=${{ tone: "info", icon: "info", text: "Hermes told the model something.", detail: item.text }} />`;
+    item=${{ tone: "info", icon: "info", text: "Hermes added a note for the model.", detail: item.text }} />`;
   return html`<article class="message user" aria-label="You">
     <div class="bubble"><p class="said">${text}</p><${Pictures} images=${item.images} seq=${item.seq}
       session=${context.session} />
@@ -78,13 +78,13 @@ function User({ item, context }) {
     <footer>${
       !item.taken &&
       html`<${Tag} kind="accent"><${Icon} name="clock" size=${13} />
-      ${item.delivery === "steer" ? "goes into this turn" : "waits for its turn"}<//>`
+      ${item.delivery === "steer" ? "will be read during this turn" : "queued"}<//>`
     }
-      ${item.taken && item.delivery === "steer" && html`<span class="muted">said into the turn</span>`}
+      ${item.taken && item.delivery === "steer" && html`<span class="muted">sent during the turn</span>`}
       <span class="tools"><${Time} at=${item.ts} /><${Copy} text=${text} label="Copy message" />
       ${
         may("chat") &&
-        html`<${Button} kind="quiet" icon="branch" label="Branch from here and say something else"
+        html`<${Button} kind="quiet" icon="branch" label="Branch from here and edit the message"
         onClick=${() => context.branch(item, text)} />`
       }</span></footer>
   </article>`;
@@ -104,8 +104,8 @@ function Assistant({ item, context, last }) {
   return html`<article class="message assistant" aria-label="Hermes">
     ${item.reasoning && html`<${Reasoning} parts=${[item.reasoning]} />`}
     ${item.text && html`<${Markdown} text=${item.text} />`}
-    ${item.finish === "length" && html`<p class="muted">The reply was cut off at its greatest length.</p>`}
-    ${item.finish === "refused" && html`<p class="muted">The model refused to go on.</p>`}
+    ${item.finish === "length" && html`<p class="muted">The reply was cut off at the maximum length.</p>`}
+    ${item.finish === "refused" && html`<p class="muted">The model refused to continue.</p>`}
     ${
       item.text &&
       html`<footer><span class="tools"><${Time} at=${item.ts} />
@@ -156,7 +156,13 @@ export function Live({ live, since }) {
 
 /** @param {{ since: number }} props */
 function Running({ since }) {
-  return html`<span class="muted running-since"><${Time} at=${since} /></span>`;
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((count) => count + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Math.max(0, Math.floor(Date.now() / 1000 - since));
+  return html`<span class="muted running-since">for ${seconds < 60 ? `${seconds} s` : duration(seconds)}</span>`;
 }
 
 /** @param {{ parts: string[], open?: boolean }} props */
@@ -222,8 +228,8 @@ function said({ answer, by, reason }) {
  */
 function Note({ item }) {
   return html`<div class=${`note ${item.tone}`}><${Icon} name=${item.icon} size=${16} /><div><span>${item.text}</span>
-    ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>Open it</a>`}${
-      item.place && html` <a href=${`#/${item.place}`}>Look at it</a>`
+    ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>Open</a>`}${
+      item.place && html` <a href=${`#/${item.place}`}>Review</a>`
     }
     ${
       item.detail &&
@@ -274,7 +280,7 @@ export function Pictures({ images, seq, session }) {
       return html`<a key=${index} href=${image.source} target="_blank"
       rel="noopener noreferrer">${image.source}</a>`;
     const address = image.url ?? sessionPath(session ?? "", "pictures", `${seq}`, `${index}`);
-    return html`<button key=${index} type="button" class="picture" aria-label="Show the picture large"
+    return html`<button key=${index} type="button" class="picture" aria-label="Enlarge the picture"
       onClick=${() => setLarge(address)}><img src=${address} alt=${`Picture ${index + 1}`} loading="lazy" /></button>`;
   })}${
     large &&
@@ -300,11 +306,11 @@ export function Unsent({ message, outbox, onEdit }) {
       failed
         ? html`<span class="unsent-why" role="alert"><${Icon} name="warn"
       size=${14} />Not sent. ${message.error}${
-        message.pictures && !message.images.length ? " Its pictures have to be added again." : ""
+        message.pictures && !message.images.length ? " Add its pictures again." : ""
       }</span>
         <${Button} icon="retry" onClick=${() => outbox.again(message.key)}>Send again<//><${Button} kind="quiet"
           icon="edit" onClick=${() => edit()}>Edit<//><${Button} kind="quiet" icon="trash"
-            label="Throw away" onClick=${() => outbox.remove(message.key)} />`
+            label="Discard" onClick=${() => outbox.remove(message.key)} />`
         : html`<span class="muted">${
             message.state === "accepted"
               ? "accepted"

@@ -71,7 +71,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
       ${
         !reading.isBegin &&
         html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
-        onClick=${reading.earlier}>Show earlier<//></div>`
+        onClick=${reading.earlier}>Show earlier messages<//></div>`
       }
       ${list}
       ${
@@ -84,7 +84,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
     ${
       away
         ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>`
-        : busy && html`<${Button} class="jump" busy>Reading the earlier part<//>`
+        : busy && html`<${Button} class="jump" busy>Loading earlier messages<//>`
     }
   </div>`;
 }
@@ -107,9 +107,9 @@ function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdi
       ${
         one.kind === "approval"
           ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
-        first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />`
+        first=${!asks.length && index === 0} from=${one.title || "a child session"} />`
           : html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
-            from=${one.title || "a session that works for this one"} />`
+            from=${one.title || "a child session"} />`
       }</div>`,
     )}
     ${unsent.map(
@@ -167,7 +167,7 @@ function folded(items) {
 function TakenBack({ items, context }) {
   const words = items.filter((item) => item.kind === "user" || item.kind === "assistant").length;
   return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />
-    ${plural(words, "message")} taken back; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
+    ${plural(words, "message")} undone; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
     ${items.map(
       (item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} />
       </div>`,

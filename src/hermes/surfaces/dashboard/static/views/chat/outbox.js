@@ -161,7 +161,7 @@ function read(session) {
     return Array.isArray(found)
       ? found.map((one) => ({
           ...one,
-          error: one.error || "The page was closed before it was sent.",
+          error: one.error || "The page was closed before the message was sent.",
         }))
       : [];
   } catch {

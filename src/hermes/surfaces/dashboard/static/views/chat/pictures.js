@@ -41,7 +41,7 @@ async function smaller(file) {
     bitmap = await createImageBitmap(file);
   } catch {
     throw new Error(
-      `${file.name || "That"} can't be read as a picture. PNG, JPEG, GIF and WebP can be.`,
+      `${file.name || "That"} can't be read as a picture. Use PNG, JPEG, GIF or WebP.`,
     );
   }
   const scale = Math.min(1, LONGEST / Math.max(bitmap.width, bitmap.height));

@@ -90,7 +90,7 @@ const HANDLERS = {
       { ...event, seq: event.first },
       "warn",
       "warn",
-      `${rows} ${rows === 1 ? "row is" : "rows are"} gone for good here.`,
+      `${rows} ${rows === 1 ? "row is" : "rows are"} missing here.`,
     );
     state.head = Math.max(state.head, event.last);
   },
@@ -163,7 +163,7 @@ const HANDLERS = {
       event,
       "warn",
       "warn",
-      `A damaged database was rebuilt: ${plural(
+      `The database was damaged and has been rebuilt: ${plural(
         event.kept,
         "row",
       )} kept, ${event.lost} known to be lost.`,
@@ -174,22 +174,13 @@ const HANDLERS = {
     const taken = new Set(event.turns);
     change(state, (item) => taken.has(item.turn) && !item.undone, { undone: event.seq });
     state.redoable = event.seq;
-    note(
-      state,
-      event,
-      "info",
-      "undo",
-      `${plural(taken.size || 1, "turn")} taken back${
-        event.restored
-          ? `, and ${plural(event.restored, "file")} with ${taken.size > 1 ? "them" : "it"}`
-          : ""
-      }.`,
-    );
+    const files = event.restored ? ` and restored ${plural(event.restored, "file")}` : "";
+    note(state, event, "info", "undo", `Undid ${plural(taken.size || 1, "turn")}${files}.`);
   },
   "session.redone": (state, event) => {
     change(state, (item) => item.undone === event.undone, { undone: 0 });
     state.redoable = 0;
-    note(state, event, "info", "redo", "The undo was taken back.");
+    note(state, event, "info", "redo", "Restored what the last undo removed.");
   },
   "agent.message.user": (state, event) => {
     state.redoable = 0;
@@ -355,8 +346,8 @@ const HANDLERS = {
       event,
       "warn",
       "retry",
-      `The model did not answer (${event.reason}). It is asked again${
-        event.model ? `: ${event.model}` : ""
+      `The model did not answer (${event.reason}). Trying again${
+        event.model ? ` with ${event.model}` : ""
       }.`,
       event.detail,
     );
@@ -381,7 +372,7 @@ const HANDLERS = {
       event,
       "accent",
       "learning",
-      `Hermes would like to keep something: ${event.title}`,
+      `Hermes proposes to learn: ${event.title}`,
       event.diff,
       "",
       "learning",
@@ -397,7 +388,7 @@ const HANDLERS = {
         event,
         "warn",
         "learning",
-        "Looking back did not work. Nothing was changed.",
+        "The review failed. Nothing was changed.",
         event.failure,
       );
     else if (event.summary)

@@ -7,19 +7,19 @@ const IDEAS = [
   {
     icon: "folder",
     title: "Look around",
-    text: "What is in this folder, and how is it put together?",
+    text: "What is in this folder, and how is it organized?",
   },
   {
     icon: "tool",
-    title: "Repair something",
-    text: "Run the tests and repair what fails. Tell me what was wrong.",
+    title: "Fix something",
+    text: "Run the tests and fix what fails. Tell me what was wrong.",
   },
   {
     icon: "globe",
-    title: "Find something out",
-    text: "Find out what changed in the newest release of ",
+    title: "Research",
+    text: "Find out what changed in the latest release of ",
   },
-  { icon: "thought", title: "Think along", text: "Help me plan this: " },
+  { icon: "thought", title: "Plan", text: "Help me plan this: " },
 ];
 
 /**
@@ -41,7 +41,7 @@ export function Welcome({ problem = "", onIdea, folder, setFolder }) {
     );
   }, []);
   return html`<div class="welcome">
-    <img src="/static/favicon.svg" alt="" width="52" height="52" /><h1>What shall we do?</h1>
+    <img src="/static/favicon.svg" alt="" width="52" height="52" /><h1>What should we work on?</h1>
     ${
       problem &&
       html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>
@@ -52,8 +52,8 @@ export function Welcome({ problem = "", onIdea, folder, setFolder }) {
       onClick=${() => onIdea(idea.text)}><${Icon} name=${idea.icon} /><strong>${idea.title}</strong><span
         class="muted">${idea.text}</span></button></li>`,
     )}</ul>
-    <label class="folder"><span class="muted">Folder it works in</span><input class="input mono" list="folders"
-      placeholder="where the dashboard was started" value=${folder}
+    <label class="folder"><span class="muted">Working folder</span><input class="input mono" list="folders"
+      placeholder="the folder the dashboard was started in" value=${folder}
         onInput=${(event) => setFolder(event.target.value)} /><datalist id="folders">
           ${folders.map((one) => html`<option key=${one} value=${one} />`)}</datalist></label>
   </div>`;

@@ -69,7 +69,7 @@ export function History() {
   `;
   return html`
     <div class="stack">
-      <${Chips} label="Of what" choices=${UNDER} value=${under} onPick=${pick} />
+      <${Chips} label="Changes to" choices=${UNDER} value=${under} onPick=${pick} />
       ${whenLoaded(history, ({ missing }) =>
         missing || !entries.length
           ? html`<${Nothing} missing=${missing} under=${under} />`
@@ -88,7 +88,7 @@ function Nothing({ missing, under }) {
   }
   return html`
     <${Empty} icon="clock" title="Nothing has changed yet">
-      Each change of ${under === "skills" ? "a skill" : "the memory"} is kept here, with the way back.
+      Every change to ${under === "skills" ? "a skill" : "the memory"} is listed here and can be undone.
     <//>
   `;
 }
@@ -103,8 +103,8 @@ function useHistoryKeys({ entries, open, setOpen, takeBack }) {
   const undo = () => (at >= 0 && may("approve") ? void takeBack(entries[at], false) : false);
   useKeys([
     { keys: "j", label: "Next change", group, run: move(1) },
-    { keys: "k", label: "Change before", group, run: move(-1) },
-    { keys: "Alt+u", label: "Take the change back", group, run: undo },
+    { keys: "k", label: "Previous change", group, run: move(-1) },
+    { keys: "Alt+u", label: "Undo the change", group, run: undo },
   ]);
 }
 
@@ -136,8 +136,8 @@ function Entry({ one, under, open, onToggle, takeBack }) {
 function WaysBack({ takeBack }) {
   return html`
     <div class="row wrap">
-      <${Button} icon="undo" onClick=${() => takeBack(false)}>Take this back<${Keys} of="Alt+u" /><//>
-      <${Button} kind="quiet" icon="clock" onClick=${() => takeBack(true)}>Go back to how it was after this<//>
+      <${Button} icon="undo" onClick=${() => takeBack(false)}>Undo this change<${Keys} of="Alt+u" /><//>
+      <${Button} kind="quiet" icon="clock" onClick=${() => takeBack(true)}>Restore the state after this change<//>
     </div>
   `;
 }
@@ -151,8 +151,8 @@ function Change({ hash, under }) {
   return html`
     ${whenLoaded(change, (diff) =>
       diff
-        ? html`<${Diff} text=${diff} label="What it did" />`
-        : html`<p class="muted">It changed nothing that can be shown.</p>`,
+        ? html`<${Diff} text=${diff} label="Changes" />`
+        : html`<p class="muted">There is nothing to show for this change.</p>`,
     )}
   `;
 }
@@ -167,18 +167,18 @@ function Change({ hash, under }) {
 async function revert(entry, under, whole, again) {
   const question = whole
     ? {
-        title: "Go back to here?",
+        title: "Restore this state?",
         text:
-          `Everything under ${under} becomes as it was after “${entry.title}”. ` +
+          `Everything under ${under} is restored to the state after “${entry.title}”. ` +
           "Later changes are undone, and stay in the history.",
-        action: "Go back",
+        action: "Restore state",
       }
     : {
-        title: "Take this change back?",
+        title: "Undo this change?",
         text:
-          `“${entry.title}” is undone; what came later stays. ` +
-          "That is a change of its own, which can be taken back too.",
-        action: "Take it back",
+          `“${entry.title}” is undone; later changes stay. ` +
+          "The undo is a change of its own and can be undone too.",
+        action: "Undo change",
       };
   if (!(await confirm(question))) return;
   const answer = await trying(() =>

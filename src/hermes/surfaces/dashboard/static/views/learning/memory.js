@@ -27,8 +27,7 @@ export function Memory() {
           <${Flagged} notes=${flagged} />
           ${files.map((file) => html`<${File} key=${file.name} file=${file} put=${memory.put} />`)}
           <p class="muted small">
-            New sessions are told these notes; sessions that run already are not. The history has every change, and the
-            way back.
+            New sessions see these notes; running sessions do not. The history lists every change and can undo it.
           </p>
         </div>
       `,
@@ -103,7 +102,7 @@ function Fill({ file: { name, length, limit, fill } }) {
         high=${limit * 0.9}
         optimum="0"
         value=${length}
-        aria-label=${`${name} is full to`}
+        aria-label=${`Space used in ${name}`}
       />
       <span class="small muted">${fill} (${percent}%)</span>
     </div>
@@ -129,7 +128,7 @@ function Notes({ notes, edit }) {
 function NoteActions({ number, text, edit }) {
   const replace = async () => {
     const answer = await ask({
-      title: "Change the note",
+      title: "Edit the note",
       label: "Note",
       value: text,
       action: "Save",
@@ -140,16 +139,16 @@ function NoteActions({ number, text, edit }) {
   const remove = async () => {
     const sure = await confirm({
       title: "Forget this note?",
-      text: `${text} — the history keeps it, and can bring it back.`,
-      action: "Forget it",
+      text: `${text} — The history keeps it and can restore it.`,
+      action: "Forget this note",
       danger: true,
     });
     if (!sure || !(await edit({ action: "remove", old: text }))) return;
-    toast("Forgotten. The history can bring it back.", "good");
+    toast("Forgotten. The history can restore it.", "good");
   };
   return html`
-    <${Button} kind="quiet" icon="edit" label=${`Change the note ${number}`} onClick=${replace} />
-    <${Button} kind="quiet" icon="trash" label=${`Forget the note ${number}`} onClick=${remove} />
+    <${Button} kind="quiet" icon="edit" label=${`Edit note ${number}`} onClick=${replace} />
+    <${Button} kind="quiet" icon="trash" label=${`Forget note ${number}`} onClick=${remove} />
   `;
 }
 

@@ -65,7 +65,7 @@ function Decisions({ all, again }) {
       group,
       run: () => setAt(Math.min(at + 1, pending.length - 1)),
     },
-    { keys: "k", label: "Proposal before", group, run: () => setAt(Math.max(at - 1, 0)) },
+    { keys: "k", label: "Previous proposal", group, run: () => setAt(Math.max(at - 1, 0)) },
   ]);
   /**
    * @param {ProposalRow} one
@@ -92,8 +92,8 @@ function Decisions({ all, again }) {
 
 function Nothing() {
   return html`
-    <${Empty} icon="learning" title="Nothing waits for you">
-      When Hermes finds something worth keeping, it proposes it here. Nothing of yours is changed before you say so.
+    <${Empty} icon="learning" title="Nothing to review">
+      When Hermes finds something worth keeping, it proposes it here. Nothing changes until you approve it.
     <//>
   `;
 }
@@ -162,21 +162,21 @@ function Proposal({ one, current, busy, onFocus, decide }) {
  */
 function tell(proposal, again) {
   if (proposal.status === "rejected")
-    return toast("Put aside for good. It is not proposed again.", "info");
+    return toast("Rejected. Hermes won't propose it again.", "info");
   const under = proposal.change.type === "memory" ? "memories" : "skills";
   const back = async () => {
     if (
       await trying(
         () => api.post("/api/learning/revert", { change: proposal.hash, under }),
-        "Taken back.",
+        "Undone.",
       )
     )
       again();
   };
   return toast(
-    "Approved. The change is made.",
+    "Approved and applied.",
     "good",
-    proposal.hash ? { label: "Take back", run: back } : null,
+    proposal.hash ? { label: "Undo", run: back } : null,
   );
 }
 
@@ -188,9 +188,9 @@ function titleOf(change) {
     );
     return `Memory: ${[...new Set(edits)].join(", ")}`;
   }
-  if (change.retire) return `Skill ${change.name}: retire it`;
+  if (change.retire) return `Skill ${change.name}: retire`;
   const isNew = change.files.some(
     (file) => file.path === "SKILL.md" && (file.before ?? null) === null,
   );
-  return `Skill ${change.name}: ${isNew ? "a new one" : "a change"}`;
+  return `Skill ${change.name}: ${isNew ? "new" : "change"}`;
 }

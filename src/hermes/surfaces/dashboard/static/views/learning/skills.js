@@ -15,7 +15,7 @@ import { useLoaded, whenLoaded } from "../loading.js";
 
 /** @type {Record<string, [string, string]>} */
 const ORIGINS = {
-  bundled: ["", "came with Hermes"],
+  bundled: ["", "bundled with Hermes"],
   agent: ["accent", "made by Hermes"],
   installed: ["", "installed"],
   user: ["good", "yours"],
@@ -51,7 +51,7 @@ export function Skills({ open }) {
 /** @param {{ list: SkillRow[], change: Change }} props */
 function SkillList({ list, change }) {
   if (!list.length)
-    return html`<${Empty} icon="learning" title="No skill">Nothing fits what you typed.<//>`;
+    return html`<${Empty} icon="learning" title="No matching skills">No skill matches your search.<//>`;
   return html`
     <ul class="plain skill-list">
       ${list.map((one) => html`<${Skill} key=${one.name} one=${one} change=${change} />`)}
@@ -78,7 +78,7 @@ function Skill({ one, change }) {
         </div>
         <p class="small">${one.description}</p>
         ${one.problem && html`<p class="field-error">Not offered: ${one.problem}.</p>`}
-        <p class="muted small">${uses ? html`${uses}, last <${Time} at=${one.last_used} />` : "not used yet"}</p>
+        <p class="muted small">${uses ? html`${uses}, last used <${Time} at=${one.last_used} />` : "not used yet"}</p>
       </div>
       <${Switches} one=${one} change=${(/** @type {SkillChange} */ body) => change(one, body)} />
     </li>
@@ -96,7 +96,7 @@ function Switches({ one, change }) {
         class=${one.pinned ? "pinned" : ""}
         aria-pressed=${String(one.pinned)}
         disabled=${fixed}
-        label=${one.pinned ? `Let Hermes change ${one.name} again` : `Pin ${one.name}: only you change it`}
+        label=${one.pinned ? `Let Hermes change ${one.name}` : `Pin ${one.name}: only you can change it`}
         onClick=${() => change({ pinned: !one.pinned })}
       />
       <input

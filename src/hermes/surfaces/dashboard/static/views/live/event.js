@@ -85,7 +85,7 @@ export function EventRow({ kept, current, onPick }) {
       class="event-row"
       tabindex="-1"
       aria-current=${current ? "true" : undefined}
-      title=${durable ? "A row of the log" : "Only announced, not kept"}
+      title=${durable ? "Stored in the log" : "Not stored"}
       onClick=${onPick}
     >
       <time>${timeOf(event)}</time>
@@ -111,7 +111,7 @@ function timeOf({ ts }) {
 export function EventDetails({ kept, onClose }) {
   if (!kept) {
     return html`
-      <${Empty} icon="live" title="No event chosen">Choose one in the stream, with a click or with J and K.<//>
+      <${Empty} icon="live" title="No event selected">Click an event, or use J and K.<//>
     `;
   }
   const { event } = kept;
@@ -127,8 +127,8 @@ export function EventDetails({ kept, onClose }) {
         <dd>${event.ts ? absolute(event.ts) : "unknown"}</dd>
         <dt>From</dt>
         <dd>${event.src ?? ""}</dd>
-        <dt>Kept</dt>
-        <dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no, only announced"}</dd>
+        <dt>Stored</dt>
+        <dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no"}</dd>
         ${event.session_id && html`<dt>Session</dt><dd><a href=${placeOf(event)}>${event.session_id}</a></dd>`}
       </dl>
       <${Code} key=${kept.number} language="json" name="envelope" text=${JSON.stringify(event, null, 2)} open />

@@ -8,7 +8,7 @@
 export function parsePatterns(text) {
   const patterns = text.split(/[\s,]+/).filter(Boolean);
   const bad = patterns.find((pattern) => !pattern.split(".").every(isPart));
-  if (bad) return [[], `${bad} is no pattern: a star stands for a whole word between dots.`];
+  if (bad) return [[], `${bad} is not a pattern: a star stands for a whole segment between dots.`];
   return [patterns.length ? patterns : ["**"], ""];
 }
 

@@ -65,7 +65,7 @@ function lightened(value, kept, depth) {
     return `${value.slice(0, LONGEST)}… (${left} more characters)`;
   }
   if (value === null || typeof value !== "object") return value;
-  if (depth > 6 || kept.size > 20 * LONGEST) return "… (not kept)";
+  if (depth > 6 || kept.size > 20 * LONGEST) return "… (omitted)";
   kept.size += 50;
   if (Array.isArray(value)) return value.map((one) => lightened(one, kept, depth + 1));
   return Object.fromEntries(

@@ -30,14 +30,14 @@ export function Topics({ counters, onPick }) {
   const rows = counters.rows(Date.now());
   if (!rows.length) {
     return html`
-      <${Empty} icon="clock" title="Nothing yet">As soon as something happens, its topic is counted here.<//>
+      <${Empty} icon="clock" title="Nothing yet">Topics are counted here as events arrive.<//>
     `;
   }
   const lately = html`<span class="unseen">The last ten seconds</span>`;
   return html`
     <table class="numbers">
-      <caption class="unseen">Topics, by how often they come</caption>
-      <${Columns} titles=${["Topic", "Number", "per second", lately]} />
+      <caption class="unseen">Topics by frequency</caption>
+      <${Columns} titles=${["Topic", "Count", "per second", lately]} />
       <tbody>${rows.map((row) => html`<${Topic} key=${row.topic} row=${row} onPick=${onPick} />`)}</tbody>
     </table>
   `;
@@ -111,8 +111,8 @@ export function Sources() {
 function Publishers({ ingest }) {
   const publishers = Object.entries(/** @type {Record<string, number>} */ (ingest.publishers));
   const numbers = [
-    ["Taken", ingest.published],
-    ["Known already", ingest.known],
+    ["Accepted", ingest.published],
+    ["Duplicates", ingest.known],
     ["Refused", ingest.refused, "bad"],
   ];
   /** @param {[string, number]} publisher */
@@ -139,13 +139,13 @@ function Publishers({ ingest }) {
 function Feeds({ feeds }) {
   const numbers = [
     ["Open", feeds.open],
-    ["Events lost to slow ones", feeds.lost, "warn"],
+    ["Dropped for slow readers", feeds.lost, "warn"],
     ["Closed for being slow", feeds.closed_slow, "warn"],
   ];
   return html`
     <section>
       <h3>Feeds</h3>
-      <p class="muted small">Pages and scripts that watch.</p>
+      <p class="muted small">Pages and scripts that follow events.</p>
       <${Numbers} of=${numbers} />
     </section>
   `;

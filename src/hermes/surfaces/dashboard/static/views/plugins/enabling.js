@@ -25,7 +25,7 @@ export function Enabling({ name, onClose }) {
       });
       await refreshPlugins(answer);
       const found = answer.plugins.find((one) => one.name === name);
-      if (found?.state === "enabled") toast(`${labelOf(found)} is enabled.`, "good");
+      if (found?.state === "enabled") toast(`Enabled ${labelOf(found)}.`, "good");
       onClose();
     } catch (error) {
       setState({ busy: false, error: asFailure(error) });
@@ -110,5 +110,5 @@ function File({ file, open }) {
 function Text({ file: { path, text } }) {
   if (text !== null)
     return html`<${Code} name=${path} language=${languageOfFile(path)} text=${text} />`;
-  return html`<p class="muted">Not text, or too long to be shown here. Its bytes are part of the hash.</p>`;
+  return html`<p class="muted">Not text, or too long to show. It is part of the hash.</p>`;
 }

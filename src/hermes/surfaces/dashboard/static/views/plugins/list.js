@@ -16,11 +16,11 @@ export function PluginList({ known }) {
     <div class="page plugins">
       <header class="page-head">
         <h1>Plugins</h1>
-        <${Button} kind="quiet" icon="retry" onClick=${look}>Look again<//>
+        <${Button} kind="quiet" icon="retry" onClick=${look}>Refresh<//>
       </header>
       <p class="muted">
-        Plugins live in <code>plugins/</code> of the Hermes home. They run as you, inside this dashboard, so nothing of
-        one runs before you have looked at it and enabled it.
+        Plugins are in <code>plugins/</code> in the Hermes home. They run as you, inside this dashboard, so a plugin
+        does not run before you have reviewed and enabled it.
       </p>
       ${known.error && html`<${Problem} error=${known.error} retry=${look} />`}
       <${Widgets} plugins=${widgetsOf(known)} />
@@ -58,7 +58,7 @@ function Found({ list, onEnable }) {
   if (!list.length) {
     return html`
       <${Empty} icon="plugins" title="No plugins yet">
-        Put one into <code>plugins/</code> of the Hermes home; the guide shows how to write one in fifteen lines.
+        Put one into <code>plugins/</code> in the Hermes home. The guide shows how to write one in fifteen lines.
       <//>
     `;
   }

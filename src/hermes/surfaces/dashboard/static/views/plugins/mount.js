@@ -109,7 +109,7 @@ class Stage {
     try {
       unmount?.();
     } catch (error) {
-      console.warn(`The plugin ${this.plugin.name} did not end in order:`, error);
+      console.warn(`The plugin ${this.plugin.name} failed to unmount:`, error);
     }
   }
 

@@ -12,7 +12,7 @@ import { labelOf, refreshPlugins } from "./known.js";
 const STATES = {
   off: ["", "off"],
   enabled: ["good", "enabled"],
-  changed: ["warn", "changed, asks again"],
+  changed: ["warn", "changed, needs review"],
   broken: ["bad", "broken"],
   failed: ["bad", "failed"],
 };
@@ -30,7 +30,7 @@ export function Plugin({ one, onEnable }) {
         <h2>${labelOf(one)}</h2>
         ${one.version && html`<span class="muted small">${one.version}</span>`}
         <${Tag} kind=${kind}>${words}<//>
-        ${one.bundled && html`<${Tag}>came with Hermes<//>`}
+        ${one.bundled && html`<${Tag}>bundled with Hermes<//>`}
       </header>
       ${one.description && html`<p>${one.description}</p>`}
       <${Wants} one=${one} />
@@ -38,7 +38,7 @@ export function Plugin({ one, onEnable }) {
       ${
         one.state === "changed" &&
         html`
-        <p class="small">Its files are no longer what you enabled, so it does not run.</p>
+        <p class="small">Its files changed since you enabled it, so it is not running.</p>
       `
       }
       ${one.hash && html`<p class="muted small mono" title=${one.hash}>sha256 ${one.hash.slice(0, 16)}…</p>`}
@@ -73,10 +73,10 @@ function Switches({ one, onEnable }) {
     setBusy(false);
     if (answer) refreshPlugins(answer);
   };
-  const enable = () => put({ enabled: true, hash: one.hash }, `${labelOf(one)} is enabled.`);
+  const enable = () => put({ enabled: true, hash: one.hash }, `Enabled ${labelOf(one)}.`);
   const tryAgain = () => put({ enabled: true, hash: one.hash });
   const disable = () =>
-    put({ enabled: false }, `${labelOf(one)} is off. What it had started has ended.`);
+    put({ enabled: false }, `Disabled ${labelOf(one)} and stopped what it had started.`);
   const { state, bundled } = one;
   const mustLook = !bundled && (state === "off" || state === "changed");
   return html`
@@ -91,7 +91,7 @@ function Switches({ one, onEnable }) {
       mustLook &&
       html`
       <${Button} kind="primary" icon="eye" onClick=${onEnable}>
-        ${state === "changed" ? "Look at it again" : "Look at it and enable"}
+        ${state === "changed" ? "Review again" : "Review and enable"}
       <//>
     `
     }
@@ -113,13 +113,13 @@ function Wants({ one }) {
   const wants = [
     one.api && [
       "tool",
-      html`Runs Python in the dashboard and has routes of its own: <code>${one.api}</code>`,
+      html`Runs Python in the dashboard and adds routes: <code>${one.api}</code>`,
     ],
     one.entry && [
       "chat",
       html`Shows ${one.tab ? "a page" : "a widget"}: <code>${one.entry}</code>`,
     ],
-    one.css && ["palette", html`Brings a style sheet: <code>${one.css}</code>`],
+    one.css && ["palette", html`Adds a style sheet: <code>${one.css}</code>`],
   ].filter(Boolean);
   return (
     wants.length > 0 &&

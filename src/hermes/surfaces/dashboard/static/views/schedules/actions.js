@@ -25,7 +25,7 @@ function addressOf(job, ...parts) {
  */
 export async function runNow(job, again) {
   if (job.running || !may("approve")) return;
-  await trying(() => api.post(addressOf(job, "run")), `${job.name} runs now.`);
+  await trying(() => api.post(addressOf(job, "run")), `Started ${job.name}.`);
   again();
 }
 
@@ -38,8 +38,8 @@ export async function toggle(job, again) {
   if (!may("approve")) return;
   const isActive = job.state === "active";
   const action = isActive ? "pause" : "resume";
-  const words = isActive ? "is paused" : "runs again";
-  await trying(() => api.post(addressOf(job, action)), `${job.name} ${words}.`);
+  const done = isActive ? "Paused" : "Resumed";
+  await trying(() => api.post(addressOf(job, action)), `${done} ${job.name}.`);
   again();
 }
 
@@ -51,13 +51,11 @@ export async function remove(job) {
   if (!may("admin")) return false;
   const sure = await confirm({
     title: `Delete “${job.name}”?`,
-    text: "It does not run any more. The sessions of its runs stay, and so does a run that is under way.",
-    action: "Delete it",
+    text: "It will not run again. The sessions of its runs stay, and a run in progress continues.",
+    action: "Delete job",
     danger: true,
   });
-  return Boolean(
-    sure && (await trying(() => api.delete(addressOf(job)), `${job.name} is deleted.`)),
-  );
+  return Boolean(sure && (await trying(() => api.delete(addressOf(job)), `Deleted ${job.name}.`)));
 }
 
 /**
@@ -91,7 +89,7 @@ export function keysOf(pick, again, gone) {
     },
     {
       keys: "e",
-      label: "Change the job",
+      label: "Edit the job",
       group,
       icon: "edit",
       run: withJob((job) => may("admin") && navigate(pathTo("schedules", job.id, "edit"))),
@@ -133,8 +131,8 @@ export function Actions({ job, again, gone, words = false }) {
     }
     ${
       may("admin") &&
-      html`<a class=${`button ${words ? "" : "quiet bare"}`} href=${edit} title="Change (e)"
-        aria-label=${words ? undefined : `Change: ${job.name}`}><${Icon} name="edit" />${words && "Change"}</a>
+      html`<a class=${`button ${words ? "" : "quiet bare"}`} href=${edit} title="Edit (e)"
+        aria-label=${words ? undefined : `Edit: ${job.name}`}><${Icon} name="edit" />${words && "Edit"}</a>
       ${act("trash", "Delete", "Del", async () => (await remove(job)) && gone())}`
     }
   </div>`;

@@ -34,10 +34,10 @@ const NEW = {
   times: "",
 };
 const KINDS = [
-  ["none", "Nowhere: it is kept in its session", ""],
-  ["file", "Into a file", "~/report.md"],
-  ["session", "Into a session", "the id of the session"],
-  ["chat", "Into a chat of the gateway", "telegram:123456"],
+  ["none", "Nowhere: it stays in the session", ""],
+  ["file", "To a file", "~/report.md"],
+  ["session", "To a session", "the id of the session"],
+  ["chat", "To a gateway chat", "telegram:123456"],
 ];
 
 /**
@@ -56,7 +56,7 @@ export function JobForm({ id }) {
   return html`<div class="page schedules narrow">
     <nav aria-label="Back"><a class="back" href=${`#${back}`}><${Icon} name="left" size=${18} />
       ${id ? "The job" : "Schedules"}</a></nav>
-    <header class="page-head"><h1>${id ? "Change the job" : "New job"}</h1></header>
+    <header class="page-head"><h1>${id ? "Edit the job" : "New job"}</h1></header>
     ${whenLoaded(found, (given) => html`<${Fields} key=${id} ...${given} back=${back} />`)}
   </div>`;
 }
@@ -87,7 +87,7 @@ function Fields({ job, zone, folder, back }) {
       const made = await (job
         ? api.patch(`/api/schedules/${job.id}`, wanted)
         : api.post("/api/schedules", wanted));
-      toast(job ? `${made.name} is changed.` : `${made.name} is made.`, "good");
+      toast(job ? `Saved ${made.name}.` : `Created ${made.name}.`, "good");
       navigate(pathTo("schedules", made.id), { replace: true });
     } catch (wrong) {
       setError(asFailure(wrong));
@@ -128,30 +128,30 @@ function Fields({ job, zone, folder, back }) {
       <label class="field"><span>What to do</span><textarea class="input" name="prompt" rows="4" required
         value=${now.prompt} onInput=${set("prompt")}
         placeholder="Summarize what is new in this folder."></textarea></label>
-      <p class="muted small">Nobody is there while it runs: say all that is needed. What your policy would ask you about
-        is not done.</p>
-      ${field("name", "Name", { placeholder: "the first words of what to do", maxlength: 60 })}
+      <p class="muted small">The job runs with nobody to ask, so include everything it needs to know. What would need
+        your approval is not done.</p>
+      ${field("name", "Name", { placeholder: "the first words of the task", maxlength: 60 })}
       <${Deliver} value=${now.deliver} onChange=${setDeliver} />
-      ${field("budget", "The most one run may use", { placeholder: "such as $0.50 or 200k tokens" })}
+      ${field("budget", "Limit per run", { placeholder: "such as $0.50 or 200k tokens" })}
     </div>
     <details class="card fold" open=${isSpecial(job)}><summary>More</summary><div class="more-fields">
-      ${field("timeout", "Stop it after", { placeholder: "such as 10m; as in the settings otherwise" })}
-      ${field("jitter", "Start up to so much later", { placeholder: "such as 5m" })}
-      ${field("times", "End after so many runs", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "no end" })}
-      <label class="field"><span>Runs that were missed</span><select class="input" name="catch_up" value=${now.catch_up}
+      ${field("timeout", "Timeout", { placeholder: "such as 10m; empty: as in the settings" })}
+      ${field("jitter", "Random start delay, up to", { placeholder: "such as 5m" })}
+      ${field("times", "End after this many runs", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "never" })}
+      <label class="field"><span>Missed runs</span><select class="input" name="catch_up" value=${now.catch_up}
         onChange=${set("catch_up")}>${!job && html`<option value="">as in the settings</option>`}
         ${Object.entries(CATCH_UP).map(
           ([value, text]) => html`<option key=${value} value=${value}
           selected=${value === now.catch_up}>${text}</option>`,
         )}</select></label>
-      ${field("tools", "Only these toolsets", { placeholder: "such as files, web; the usual ones otherwise" })}
-      ${field("model", "Model", { placeholder: "the usual one" })}
-      ${field("cwd", "Folder it works in", { placeholder: folder })}
+      ${field("tools", "Only these toolsets", { placeholder: "such as files, web; empty: the default ones" })}
+      ${field("model", "Model", { placeholder: "the default model" })}
+      ${field("cwd", "Working folder", { placeholder: folder })}
     </div></details>
     ${error && html`<p class="field-error" role="alert">${error.message} ${error.hint}</p>`}
     <div class="row end"><a class="button quiet" href=${`#${back}`}>Cancel</a>
       <button type="submit" class="button primary" disabled=${busy} aria-busy=${busy ? "true" : undefined}>
-        ${job ? "Save" : "Make the job"}</button></div>
+        ${job ? "Save" : "Create the job"}</button></div>
   </form>`;
 }
 
@@ -179,12 +179,12 @@ function Deliver({ value, onChange }) {
   };
   const example = KINDS.find(([name]) => name === kind)?.[2];
   return html`<fieldset class="deliver"><legend>Where the result goes</legend>
-    <select class="input" aria-label="Kind of place" value=${kind} onChange=${(event) => tell(event.target.value, "")}>
+    <select class="input" aria-label="Destination type" value=${kind} onChange=${(event) => tell(event.target.value, "")}>
       ${KINDS.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === kind}>${text}</option>`)}
     </select>
     ${
       kind !== "none" &&
-      html`<input class="input" aria-label="Place" required placeholder=${example} value=${place}
+      html`<input class="input" aria-label="Destination" required placeholder=${example} value=${place}
       onInput=${(event) => tell(kind, event.target.value)} />`
     }</fieldset>`;
 }

@@ -16,7 +16,7 @@ import { CATCH_UP, deliveryOf, KINDS, OUTCOMES, onTheWall, placeOf, tookOf } fro
 /** @type {Record<string, string>} */
 const MADE_BY = { user: "you", import: "an import" };
 /** @type {Record<string, string>} */
-const CAUSES = { hand: "by hand", "catch-up": "made up for", schedule: "" };
+const CAUSES = { hand: "started by hand", "catch-up": "late run", schedule: "" };
 
 /** @param {{ id: string }} props */
 export function Job({ id }) {
@@ -63,9 +63,9 @@ export function Job({ id }) {
 
 /** @type {Record<string, string>} */
 const NEVER = {
-  active: "Its next time can't be told.",
-  paused: "It rests. Nothing is planned until it is resumed.",
-  ended: "Its time is over. Change its schedule to let it run again.",
+  active: "The next run is unknown.",
+  paused: "Paused. Nothing is planned until you resume it.",
+  ended: "Ended. Edit its schedule to let it run again.",
 };
 
 /** @param {{ job: JobRow }} props */
@@ -75,14 +75,14 @@ function Facts({ job }) {
   /** @type {([string, Child] | false)[]} */
   const facts = [
     ["Result", placeOf(job.deliver)],
-    ["At most", [job.budget, job.timeout].filter(Boolean).join(", ")],
+    ["Limits", [job.budget, job.timeout].filter(Boolean).join(", ")],
     ["Missed runs", CATCH_UP[job.catch_up]],
-    job.jitter !== "" && ["Starts", `up to ${job.jitter} later`],
+    job.jitter !== "" && ["Start delay", `up to ${job.jitter}`],
     job.times > 0 && ["Ends", `after ${job.times} more ${job.times === 1 ? "run" : "runs"}`],
-    ["Tools", job.tools || "the usual ones"],
-    ["Model", job.model || "the usual one"],
+    ["Tools", job.tools || "the default ones"],
+    ["Model", job.model || "the default one"],
     ["Folder", job.cwd || "your home folder"],
-    ["Made by", by],
+    ["Created by", by],
   ];
   return html`<dl class="facts">${facts
     .filter((fact) => fact !== false)
@@ -92,7 +92,7 @@ function Facts({ job }) {
     )}</dl>`;
 }
 
-const HEADS = ["Planned for", "Outcome", "Why, and where to", "Session"];
+const HEADS = ["Planned for", "Outcome", "Details", "Session"];
 
 /**
  * A table also where it is laid out as cards, which is why its roles are spelled out.
@@ -100,10 +100,10 @@ const HEADS = ["Planned for", "Outcome", "Why, and where to", "Session"];
  */
 function Past({ history, job }) {
   if (!history.length) {
-    return html`<${Empty} icon="clock" title="Nothing has run yet">Every time it was planned for appears here, with
-      what became of it and why.<//>`;
+    return html`<${Empty} icon="clock" title="Nothing has run yet">Every planned run appears here, with its
+      outcome and the reason.<//>`;
   }
-  return html`<section class="stack tight" aria-labelledby="job-past"><h2 id="job-past">What became of it</h2>
+  return html`<section class="stack tight" aria-labelledby="job-past"><h2 id="job-past">Runs</h2>
     <div class="card past-box"><table class="past" role="table" aria-labelledby="job-past">
       <thead role="rowgroup"><tr role="row">${HEADS.map(
         (text) => html`<th key=${text} scope="col"
@@ -125,7 +125,7 @@ function Run({ run, job }) {
     <td role="cell" class="why">${words}</td>
     <td role="cell">${
       run.session &&
-      html`<a href=${`#${pathTo("sessions", run.session)}`}>Look at it<span
+      html`<a href=${`#${pathTo("sessions", run.session)}`}>Open<span
       class="unseen"> (${when})</span></a>`
     }</td></tr>`;
 }

@@ -51,7 +51,7 @@ export function JobList() {
       run: () => may("admin") && navigate("/schedules/new"),
     },
     { keys: "j", label: "Next job", group, run: move(1) },
-    { keys: "k", label: "Job before", group, run: move(-1) },
+    { keys: "k", label: "Previous job", group, run: move(-1) },
     ...keysOf(focused, found.again, found.again),
   ]);
   return html`<div class="page schedules"><header class="page-head"><h1>Schedules</h1>
@@ -80,21 +80,21 @@ export function Watch({ watched, jobs }) {
     !watched &&
     waits &&
     html`<div class="card unwatched" role="status"><${Icon} name="warn" /><p>
-    <strong>Nothing runs the schedules now.</strong> Jobs that become due wait, or are missed. Start
+    <strong>No scheduler is running.</strong> Due jobs wait or are missed. Start
     ${" "}<code>hermes gateway run</code> or <code>hermes cron daemon</code> and leave it running.
-    A job that you run from here runs all the same.</p></div>`
+    Jobs that you run from here still run.</p></div>`
   );
 }
 
 /** @param {{ watched: boolean }} props */
 function None({ watched }) {
-  return html`<${Empty} icon="schedules" title="No jobs yet"><p>A job is something Hermes does at certain times, also
-      when nobody is there: a summary every morning, a look at the disk every hour. Say when in words:</p>
+  return html`<${Empty} icon="schedules" title="No jobs yet"><p>A job is a task that Hermes runs at set times, even
+      when nobody is there: a summary every morning, a disk check every hour. Describe the times in words:</p>
     <ul class="plain examples">${EXAMPLES.map((text) => html`<li key=${text}><code>${text}</code></li>`)}</ul>
     ${
       may("admin") &&
       html`<p><a class="button primary" href="#/schedules/new"><${Icon}
-      name="plus" />Make the first</a></p>`
+      name="plus" />Create the first job</a></p>`
     }
     ${
       !watched &&
@@ -119,7 +119,7 @@ function Row({ job, again }) {
         }
         <div><dt>Last</dt><dd><${Last} run=${job.last} /></dd></div>
         <div><dt>Result</dt><dd>${placeOf(job.deliver)}</dd></div>
-        ${job.budget && html`<div><dt>At most</dt><dd>${job.budget} a run</dd></div>`}
+        ${job.budget && html`<div><dt>Limit</dt><dd>${job.budget} per run</dd></div>`}
       </dl>
     </div>
     <${Actions} job=${job} again=${again} gone=${again} />
@@ -138,7 +138,7 @@ export function State({ job }) {
   };
   const kinds = { active: "good", paused: "warn", ended: "" };
   return html`<${Tag} kind=${kinds[job.state]}>${words[job.state]}<//>
-    ${job.running && html`<${Tag} kind="accent"><span class="spinner" aria-hidden="true" />runs now<//>`}`;
+    ${job.running && html`<${Tag} kind="accent"><span class="spinner" aria-hidden="true" />running<//>`}`;
 }
 
 /** @param {{ run: JobRun | null }} props */

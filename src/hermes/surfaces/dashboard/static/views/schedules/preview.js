@@ -40,13 +40,13 @@ export function Coming({ next, zone }) {
   return html`<ol class="plain coming">${next.map(
     (at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
     <span class="muted small"><${Time} at=${at} /></span></li>`,
-  )}</ol><p class="muted small">Times of ${zone}</p>`;
+  )}</ol><p class="muted small">Times are in ${zone}</p>`;
 }
 
 /** @param {{ meaning: ScheduleMeaning | null }} props */
 export function Meaning({ meaning }) {
   return html`<div class="meaning" role="status" aria-label="What the schedule means">
-    ${!meaning && html`<p class="muted small">Write when it should run; the next times appear here.</p>`}
+    ${!meaning && html`<p class="muted small">Type when it should run. The next times appear here.</p>`}
     ${
       meaning?.problem &&
       html`<p class="field-error"><${Icon} name="info" size=${16} /> ${meaning.problem}</p>
@@ -55,7 +55,7 @@ export function Meaning({ meaning }) {
     ${
       meaning &&
       !meaning.problem &&
-      html`<h3 class="section-title">It would run</h3>
+      html`<h3 class="section-title">Next runs</h3>
       <${Coming} next=${meaning.next} zone=${meaning.zone} />`
     }
   </div>`;

@@ -12,17 +12,17 @@ export const KINDS = {
 };
 /** @type {Record<string, string>} */
 export const CATCH_UP = {
-  once: "the last one is made up for",
-  all: "up to ten are made up for",
-  skip: "are left out",
+  once: "run the last one late",
+  all: "run up to ten of them late",
+  skip: "skip them",
 };
 /** @type {Record<string, string>} */
 export const OUTCOMES = {
-  done: "it ran",
-  failed: "it went wrong or was stopped",
-  missed: "nothing ran the schedules then",
-  skipped: "it was not due any more, or the one before still ran",
-  running: "it runs now",
+  done: "finished",
+  failed: "failed or was stopped",
+  missed: "no scheduler was running then",
+  skipped: "was no longer due, or the previous run was still in progress",
+  running: "running now",
 };
 
 /**
@@ -56,7 +56,7 @@ export function onTheWall(at, zone) {
  * @param {string} deliver
  */
 export function placeOf(deliver) {
-  if (deliver === "none") return "kept in its session";
+  if (deliver === "none") return "stays in its session";
   return deliver.startsWith("file:") ? deliver.slice(5) : deliver;
 }
 

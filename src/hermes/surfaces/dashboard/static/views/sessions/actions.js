@@ -31,19 +31,19 @@ export async function rename(session) {
  */
 export async function remove(session) {
   const spent = session.cost_usd
-    ? ` Its ${money(session.cost_usd)} leave the usage figures too.`
+    ? ` Its ${money(session.cost_usd)} disappear from the usage figures too.`
     : "";
   const sure = await confirm({
     title: `Delete “${titleOf(session)}”?`,
     text:
-      `${plural(session.messages, "message")} in ${plural(session.turns, "turn")} go for good, here, in search and ` +
-      `in every other Hermes on this home.${spent} Files it changed stay as they are; undoing its changes is ` +
-      "no longer possible. Export it first to keep a copy.",
-    action: "Delete it",
+      `This permanently deletes ${plural(session.messages, "message")} in ${plural(session.turns, "turn")}, here, ` +
+      `in search and in every other Hermes on this home.${spent} Files it changed stay as they are and can ` +
+      "no longer be undone. Export the session first to keep a copy.",
+    action: "Delete session",
     danger: true,
   });
   if (!sure) return false;
   const answer = await trying(() => api.delete(sessionPath(session.id)));
-  if (answer) toast(`Deleted, with ${plural(answer.rows, "row")}.`, "good");
+  if (answer) toast(`Deleted ${plural(answer.rows, "row")}.`, "good");
   return Boolean(answer);
 }

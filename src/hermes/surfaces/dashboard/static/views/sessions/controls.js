@@ -31,11 +31,11 @@ export function Controls({ player, steps, step, story }) {
         min="0"
         max=${last}
         value=${at}
-        aria-label="Place in the session"
+        aria-label="Position in the session"
         aria-valuetext=${`${place}, ${step.title}, ${when}`}
         onInput=${(event) => go(Number(event.target.value))}
       />
-      <${Button} kind="quiet" icon="right" label="Step on" onClick=${() => go(at + 1)} disabled=${at === last} />
+      <${Button} kind="quiet" icon="right" label="Step forward" onClick=${() => go(at + 1)} disabled=${at === last} />
       <${Speed} player=${player} />
       <p class="whereabouts">
         <span>${place}</span>
@@ -66,7 +66,7 @@ function Speed({ player: { speed, setSpeed } }) {
 export function Kinds({ story: { numbers }, hidden, toggle }) {
   const present = Object.entries(KINDS).filter(([kind]) => numbers[kind]);
   return html`
-    <div class="kinds" role="group" aria-label="What is shown">
+    <div class="kinds" role="group" aria-label="Kinds of steps">
       ${present.map(
         ([kind, { label }]) => html`
         <button

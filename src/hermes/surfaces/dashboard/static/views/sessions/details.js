@@ -54,7 +54,7 @@ export function Details({ step, pattern }) {
 function Said({ event, pattern }) {
   return html`
     <${Words} text=${event.text} pattern=${pattern} />
-    ${event.images?.length > 0 && html`<p class="muted">${plural(event.images.length, "picture")} came with it.</p>`}
+    ${event.images?.length > 0 && html`<p class="muted">${plural(event.images.length, "picture")} attached.</p>`}
   `;
 }
 
@@ -64,7 +64,7 @@ function Answer({ event, pattern }) {
   return html`
     ${reasoning && html`<${Fold} label="Thinking"><p class="pre muted">${reasoning}</p><//>`}
     ${text && html`<${Words} text=${text} pattern=${pattern} />`}
-    ${calls.map((call) => html`<${Json} key=${call.id} name=${`asks for ${call.name}`} text=${call.arguments} />`)}
+    ${calls.map((call) => html`<${Json} key=${call.id} name=${`calls ${call.name}`} text=${call.arguments} />`)}
     ${finish && !FINE.includes(finish) && html`<p><${Tag} kind="warn">${finish}<//></p>`}
   `;
 }
@@ -94,7 +94,7 @@ function Result({ event, step, pattern }) {
     ${
       step.from &&
       html`
-      <${Fold} label="What was asked"><${Json} name="arguments" text=${argumentsOf(step.from.event)} /><//>
+      <${Fold} label="Call"><${Json} name="arguments" text=${argumentsOf(step.from.event)} /><//>
     `
     }
     <figure class="output">
@@ -103,7 +103,7 @@ function Result({ event, step, pattern }) {
         ${pattern ? html`<${Marked} text=${shown} pattern=${pattern} />` : html`<${Ansi} text=${shown} />`}
       </pre>
     </figure>
-    ${hidden > 0 && html`<p class="muted">${inFull(hidden)} more characters; the export has all of it.</p>`}
+    ${hidden > 0 && html`<p class="muted">${inFull(hidden)} more characters are in the export.</p>`}
   `;
 }
 
@@ -112,10 +112,10 @@ function Request({ event }) {
   return html`
     <${Code} name=${`${event.name} wants to`} language="bash" text=${event.summary} />
     <dl class="facts">
-      ${event.reason && html`<dt>Why it asks</dt><dd>${event.reason}</dd>`}
-      <dt>How far it reaches</dt>
+      ${event.reason && html`<dt>Reason</dt><dd>${event.reason}</dd>`}
+      <dt>Reach</dt>
       <dd>${event.reach}</dd>
-      ${event.shape && html`<dt>What an answer covers</dt><dd>${event.shape}</dd>`}
+      ${event.shape && html`<dt>An answer covers</dt><dd>${event.shape}</dd>`}
     </dl>
   `;
 }
@@ -134,7 +134,7 @@ function Compaction({ event }) {
   return html`
     <p>
       ${event.before?.toLocaleString("en")} tokens became about ${event.after?.toLocaleString("en")}.
-      The model reads this instead; the log keeps everything:
+      The model now reads this summary; the log keeps every message:
     </p>
     <${Markdown} text=${event.summary} />
   `;
@@ -159,7 +159,7 @@ function Proposal({ event }) {
     <p>${event.title}</p>
     ${event.why && html`<p class="muted">${event.why}</p>`}
     ${event.diff && html`<${Diff} text=${event.diff} />`}
-    <p><a href="#/learning">Decide about it</a></p>
+    <p><a href="#/learning">Review it</a></p>
   `;
 }
 
@@ -180,10 +180,10 @@ function Spent({ event, usage }) {
   return html`
     <dl class="facts">
       ${event.model && html`<dt>Model</dt><dd>${[event.provider, event.model].filter(Boolean).join(":")}</dd>`}
-      <dt>Read</dt>
+      <dt>Input</dt>
       <dd>${tokens(usage.input_tokens, usage.cache_read_tokens, "from the cache")}</dd>
-      <dt>Written</dt>
-      <dd>${tokens(usage.output_tokens, usage.reasoning_tokens, "thinking")}</dd>
+      <dt>Output</dt>
+      <dd>${tokens(usage.output_tokens, usage.reasoning_tokens, "for thinking")}</dd>
       <dt>Cost</dt>
       <dd>${money(usage.cost_usd)}</dd>
     </dl>

@@ -34,7 +34,7 @@ export function Head({ id, about, story, children }) {
       <div class="timeline-sum">
         <strong>${money(story.cost)}</strong>
         <span>${count(story.tokens)} tokens · ${plural(story.turns.length, "turn")}</span>
-        ${story.unpriced > 0 && html`<span>${plural(story.unpriced, "call")} of unknown price</span>`}
+        ${story.unpriced > 0 && html`<span>cost of ${plural(story.unpriced, "call")} unknown</span>`}
       </div>
       <${Actions} session=${session} again=${about.again} />
     </header>
@@ -49,8 +49,8 @@ function Facts({ session, detail }) {
       ${session.model && html`<span>${session.model}</span>`}
       ${session.cwd && html`<span class="session-cwd" title=${session.cwd}>${session.cwd}</span>`}
       ${session.created && html`<${Time} at=${session.created} />`}
-      ${detail?.running && html`<${Tag} kind="accent">at work<//>`}
-      ${detail && detail.waiting.length > 0 && html`<${Tag} kind="warn">waits for you<//>`}
+      ${detail?.running && html`<${Tag} kind="accent">running<//>`}
+      ${detail && detail.waiting.length > 0 && html`<${Tag} kind="warn">waiting for you<//>`}
     </p>
   `;
 }
@@ -58,13 +58,13 @@ function Facts({ session, detail }) {
 /** @param {{ session: Partial<SessionRow>, children: SessionRow[] }} props */
 function Family({ session, children }) {
   if (!children.length && session.kind !== "child" && session.kind !== "branch") return null;
-  const relation = session.kind === "branch" ? "Branched from" : "Works for";
+  const relation = session.kind === "branch" ? "Branched from this session" : "Parent session";
   return html`
     <nav class="family" aria-label="Related sessions">
       ${
         session.parent &&
         html`
-        <a href=${linkTo("sessions", session.parent)}><${Icon} name="up" size=${14} />${relation} this session</a>
+        <a href=${linkTo("sessions", session.parent)}><${Icon} name="up" size=${14} />${relation}</a>
       `
       }
       ${children.map(

@@ -40,17 +40,17 @@ export function Hits({ query, found, filters, shelf }) {
   const hits = groups.reduce((sum, [, list]) => sum + list.length, 0);
   const sessions = groups.length === 1 ? "one session" : `${groups.length} sessions`;
   return html`
-    <p class="unseen" role="status">${plural(hits, "place")} in ${plural(groups.length, "session")}</p>
+    <p class="unseen" role="status">${plural(hits, "match", "matches")} in ${plural(groups.length, "session")}</p>
     ${
       named.length > 0 &&
       html`
-      <h2 class="section-title">Named so</h2>
+      <h2 class="section-title">In titles</h2>
       <ul class="session-list">
         ${named.slice(0, NAMED).map((one) => html`<${Row} key=${one.id} session=${one} shelf=${shelf} />`)}
       </ul>
     `
     }
-    ${groups.length > 0 && html`<h2 class="section-title">Said in ${sessions}</h2>`}
+    ${groups.length > 0 && html`<h2 class="section-title">In messages of ${sessions}</h2>`}
     <ul class="hit-groups" aria-busy=${found.busy}>
       ${groups.map(([id, list]) => {
         const session = known.get(id) ?? { id, title: list[0].title };
@@ -63,7 +63,7 @@ export function Hits({ query, found, filters, shelf }) {
 function Nothing() {
   return html`
     <${Empty} icon="search" title="Nothing found">
-      No message holds all of these words. Whole words and their beginnings are found.
+      No message contains all of these words. Whole words and beginnings of words are found.
     <//>
   `;
 }

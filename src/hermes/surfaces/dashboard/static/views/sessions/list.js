@@ -43,7 +43,7 @@ export function SessionList({ route }) {
       <div class="toolbar" role="search">
         <${SearchBox}
           field=${search}
-          label="Search in what was said"
+          label="Search messages"
           value=${given.q}
           onInput=${(/** @type {string} */ q) => change({ q })}
         />
@@ -89,7 +89,7 @@ function Filters({ given, change, sessions }) {
   `;
   return html`
     <div class="filters">
-      ${select("surface", "Where it began", [["", "Anywhere"], ...surfaces.map((one) => [one, one])])}
+      ${select("surface", "Started in", [["", "Anywhere"], ...surfaces.map((one) => [one, one])])}
       ${select("state", "State", STATES)}
       ${select("cost", "Cost", COSTS)}
       ${select("date", "Last used", DATES)}
@@ -117,10 +117,10 @@ function All({ shelf, isNarrowed }) {
 /** @param {{ isNarrowed: boolean }} props */
 function Nothing({ isNarrowed }) {
   if (isNarrowed)
-    return html`<${Empty} icon="filter" title="Nothing fits">No session passes these filters.<//>`;
+    return html`<${Empty} icon="filter" title="No matches">No session matches these filters.<//>`;
   return html`
     <${Empty} icon="sessions" title="No sessions yet">
-      What you say to Hermes, here, in the terminal or in a chat app, appears here.
+      Your conversations with Hermes, here, in the terminal or in a chat app, appear here.
     <//>
   `;
 }

@@ -20,8 +20,8 @@ export function Row({ session, shelf, children }) {
       <a class="session-main" href=${linkTo("sessions", session.id)}>
         <span class="session-title">
           ${titleOf(session)}
-          ${running && html`<${Tag} kind="accent">at work<//>`}
-          ${waiting && html`<${Tag} kind="warn">waits for you<//>`}
+          ${running && html`<${Tag} kind="accent">running<//>`}
+          ${waiting && html`<${Tag} kind="warn">waiting for you<//>`}
           ${session.kind === "branch" && html`<${Tag}>branch<//>`}
         </span>
         <span class="session-meta">

@@ -27,7 +27,7 @@ export const DATES = [
 ];
 export const STATES = [
   ["", "Any state"],
-  ["running", "At work"],
+  ["running", "Running"],
   ["waiting", "Waiting for you"],
 ];
 

@@ -6,7 +6,7 @@ import { plural } from "../../app/parts/format.js";
 /** @typedef {[kind: string, title: string, text?: string]} Told */
 
 /** Lanes of the strip, from the top. */
-export const LANES = ["Said", "Done", "Asked", "Notes"];
+export const LANES = ["Messages", "Tools", "Approvals", "Notes"];
 
 /**
  * Kinds of steps: what a person calls them, and their lane.
@@ -20,15 +20,15 @@ export const KINDS = {
   room: { label: "Context", lane: 3 },
   learn: { label: "Learning", lane: 3 },
   note: { label: "Note", lane: 3 },
-  fault: { label: "Trouble", lane: 3 },
+  fault: { label: "Problem", lane: 3 },
 };
 
 /** @type {Record<string, string>} */
 const ENDS = {
-  done: "The turn is done",
+  done: "The turn ended",
   interrupted: "The turn was stopped",
   failed: "The turn failed",
-  crashed: "The turn was cut off by a crash",
+  crashed: "Hermes stopped during this turn",
   refused: "The model refused",
   budget: "A spending cap ended the turn",
 };
@@ -36,7 +36,7 @@ const ENDS = {
 const ANSWERS = {
   once: "Allowed once",
   session: "Allowed for this session",
-  always: "Allowed always",
+  always: "Always allowed",
   deny: "Denied",
 };
 
@@ -47,7 +47,7 @@ const ANSWERS = {
 const TOLD = {
   "session.created": (e) => [
     "note",
-    "The session began",
+    "Session started",
     joined(e.surface && `in ${e.surface}`, e.cwd),
   ],
   "session.titled": (e) => [
@@ -55,11 +55,7 @@ const TOLD = {
     e.title ? `Named “${e.title}”` : "The name was removed",
     `by ${e.by}`,
   ],
-  "session.prompted": (e) => [
-    "note",
-    "The instructions were fixed",
-    `${e.tools?.length ?? 0} tools`,
-  ],
+  "session.prompted": (e) => ["note", "System prompt set", `${e.tools?.length ?? 0} tools`],
   "session.imported": (e) => ["note", "Imported", `${e.rows} rows`],
   "session.recovered": (e) => [
     "fault",
@@ -68,42 +64,42 @@ const TOLD = {
   ],
   "session.compacted": (e) => [
     "room",
-    "The conversation was summarised",
+    "The conversation was summarized",
     `about ${count(e.before)} → ${count(e.after)} tokens`,
   ],
   "session.trimmed": (e) => [
     "room",
-    "Old results became pointers",
+    "Old results replaced by pointers",
     `${count(e.freed)} characters freed`,
   ],
-  "session.compaction_failed": (e) => ["fault", "Room could not be made", e.detail],
+  "session.compaction_failed": (e) => ["fault", "Compression failed", e.detail],
   "session.undone": (e) => [
     "note",
-    `${plural(e.turns?.length || 1, "turn")} taken back`,
+    `Undid ${plural(e.turns?.length || 1, "turn")}`,
     `${plural(e.restored ?? 0, "file")} restored`,
   ],
-  "session.redone": () => ["note", "Brought back what was undone", ""],
+  "session.redone": () => ["note", "Redid what was undone", ""],
   "agent.message.user": (e) => [
     "user",
     e.origin === "hermes"
-      ? "A nudge by Hermes"
+      ? "Note from Hermes"
       : e.delivery === "steer"
-        ? "You, while it worked"
+        ? "You, during the turn"
         : "You",
     e.text,
   ],
   "agent.message.assistant": (e) => ["reply", "Hermes", e.text || asks(e.tool_calls)],
-  "agent.turn.started": () => ["note", "A turn began", ""],
-  "agent.turn.steered": () => ["note", "Your words reached the running turn", ""],
+  "agent.turn.started": () => ["note", "Turn started", ""],
+  "agent.turn.steered": () => ["note", "Your message reached the running turn", ""],
   "agent.turn.ended": (e) => [
     e.reason === "done" ? "note" : "fault",
     ENDS[e.reason] ?? `The turn ended: ${e.reason}`,
     e.detail,
   ],
-  "agent.tool.started": (e) => ["tool", `${e.name} began`, preview(e.arguments)],
+  "agent.tool.started": (e) => ["tool", `${e.name} started`, preview(e.arguments)],
   "agent.tool.finished": (e) =>
-    e.ok === false ? ["fault", `${e.name} failed`, e.text] : ["tool", `${e.name} ended`, e.text],
-  "agent.approval.requested": (e) => ["ask", "May it?", e.summary],
+    e.ok === false ? ["fault", `${e.name} failed`, e.text] : ["tool", `${e.name} finished`, e.text],
+  "agent.approval.requested": (e) => ["ask", "Approval requested", e.summary],
   "agent.approval.answered": (e) => ["ask", ANSWERS[e.answer] ?? e.answer, e.by && `by ${e.by}`],
   "agent.question.asked": (e) => ["ask", "A question", e.text],
   "agent.question.answered": (e) => [
@@ -111,16 +107,16 @@ const TOLD = {
     e.text == null ? "Nobody answered" : "Answered",
     e.text ?? "",
   ],
-  "agent.interrupt.requested": (e) => ["user", "Stop was asked for", e.by && `by ${e.by}`],
-  "agent.model.retried": (e) => ["fault", "The model is asked again", e.detail || e.reason],
+  "agent.interrupt.requested": (e) => ["user", "Stop requested", e.by && `by ${e.by}`],
+  "agent.model.retried": (e) => ["fault", "Retrying the model", e.detail || e.reason],
   "agent.reply.rejected": (e) => ["fault", "A reply could not be used", e.detail || e.reason],
   "agent.picture.described": (e) => ["note", "A picture was described", e.text],
   "agent.picture.reduced": (e) => ["fault", "A picture was made smaller", e.detail],
   "agent.picture.withheld": (e) => ["fault", "A picture was left out", e.detail],
-  "agent.auxiliary.called": (e) => ["note", `On the side: ${e.task}`, e.failure || e.model],
+  "agent.auxiliary.called": (e) => ["note", `Auxiliary call: ${e.task}`, e.failure || e.model],
   "agent.learning.changed": (e) => ["learn", "Learned", e.title],
   "agent.learning.proposed": (e) => ["learn", "Proposed a change", e.title],
-  "agent.learning.reviewed": (e) => ["learn", "Looked back", e.failure || e.summary],
+  "agent.learning.reviewed": (e) => ["learn", "Review", e.failure || e.summary],
 };
 
 const SAYS_MOST = ["command", "path", "query", "url", "task", "code", "name"]; // of a tool's arguments
@@ -200,7 +196,7 @@ function told(event) {
 
 /** @param {{ name: string }[]} calls */
 function asks(calls) {
-  return calls?.length ? `asks for ${calls.map((call) => call.name).join(", ")}` : "";
+  return calls?.length ? `calls ${calls.map((call) => call.name).join(", ")}` : "";
 }
 
 /**

@@ -33,7 +33,7 @@ export function Strip({ steps, story, at, onMove }) {
     <div class="strip">
       <div class="lanes" aria-hidden="true">
         ${LANES.map((lane) => html`<span key=${lane}>${lane}</span>`)}
-        <span class="lane-cost">Spent</span>
+        <span class="lane-cost">Cost</span>
       </div>
       <div ref=${box} class="strip-marks" aria-hidden="true" onPointerDown=${move} onPointerMove=${move}>
         ${picture}

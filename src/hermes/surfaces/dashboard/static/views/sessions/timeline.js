@@ -199,12 +199,12 @@ function useTimelineKeys(player, story, steps) {
   useKeys([
     { keys: " ", label: "Play or pause", group, run: play },
     { keys: "ArrowLeft", label: "Step back", group, run: step(-1) },
-    { keys: "ArrowRight", label: "Step on", group, run: step(1) },
+    { keys: "ArrowRight", label: "Step forward", group, run: step(1) },
     { keys: "k", label: "Step back", group, hidden: true, run: step(-1) },
-    { keys: "j", label: "Step on", group, hidden: true, run: step(1) },
-    { keys: "Shift+ArrowLeft", label: "Turn before", group, run: before },
-    { keys: "Shift+ArrowRight", label: "Turn after", group, run: after },
-    { keys: "Home", label: "To the beginning", group, run: () => player.go(0) },
-    { keys: "End", label: "To the end", group, run: () => player.go(last) },
+    { keys: "j", label: "Step forward", group, hidden: true, run: step(1) },
+    { keys: "Shift+ArrowLeft", label: "Previous turn", group, run: before },
+    { keys: "Shift+ArrowRight", label: "Next turn", group, run: after },
+    { keys: "Home", label: "Go to the beginning", group, run: () => player.go(0) },
+    { keys: "End", label: "Go to the end", group, run: () => player.go(last) },
   ]);
 }

@@ -8,9 +8,9 @@ import { useLoaded, whenLoaded } from "../loading.js";
 
 /** @type {Record<string, string>} */
 const SOURCES = {
-  fallback: "asked when the first fails",
-  custom_providers: "of your own providers",
-  used: "answered before",
+  fallback: "used when the first one fails",
+  custom_providers: "from your own providers",
+  used: "used before",
 };
 /** @type {Record<string, [string, string]>} */
 const EFFECTS = {
@@ -34,15 +34,15 @@ export function Models() {
       ({ current, choices, problem }) => html`
         <div class="stack">
           <section class="card">
-            <h2>The model that answers</h2>
+            <h2>Current model</h2>
             ${current ? html`<p class="big mono">${current}</p>` : html`<p class="field-error">${problem}</p>`}
             <p class="muted small">
-              Another one for good: change <code>model.provider</code> and <code>model.default</code> in the settings.
-              For one session: pick it in the chat.
+              To change it permanently, set <code>model.provider</code> and <code>model.default</code> in the settings.
+              To change it for one session, pick a model in the chat.
             </p>
           </section>
           <section class="card stack tight">
-            <h2>Others to pick from</h2>
+            <h2>Other models</h2>
             <${Choices} list=${choices} />
           </section>
         </div>
@@ -56,8 +56,8 @@ function Choices({ list }) {
   if (!list.length) {
     return html`
       <p class="muted">
-        None yet. Those of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those that
-        answered before.
+        None yet. The models of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those
+        used before.
       </p>
     `;
   }
@@ -93,7 +93,7 @@ export function Tools() {
       />
       ${whenLoaded(tools, ({ tools: list }) => html`<${ToolList} list=${list.filter(isWanted)} />`)}
       <p class="muted small">
-        Which are offered is up to <code>tools.enabled</code> and <code>tools.disabled</code> in the settings.
+        The settings <code>tools.enabled</code> and <code>tools.disabled</code> decide which tools are offered.
       </p>
     </div>
   `;
@@ -102,7 +102,7 @@ export function Tools() {
 /** @param {{ list: ToolInfo[] }} props */
 function ToolList({ list }) {
   if (!list.length)
-    return html`<${Empty} icon="tool" title="No such tool">Nothing fits what you typed.<//>`;
+    return html`<${Empty} icon="tool" title="No matching tools">No tool matches your search.<//>`;
   return html`<ul class="plain lined card">${list.map((one) => html`<${Tool} key=${one.name} one=${one} />`)}</ul>`;
 }
 
@@ -133,7 +133,7 @@ function ServerList({ list }) {
   if (!list.length) {
     return html`
       <${Empty} icon="plugins" title="No MCP servers">
-        Servers of others bring tools along. Add one with <code>hermes mcp add</code>,
+        MCP servers add tools. Add one with <code>hermes mcp add</code>,
         or as <code>mcp_servers</code> in the settings.
       <//>
     `;
@@ -156,7 +156,7 @@ function Server({ one }) {
         one.changed.length > 0 &&
         html`
         <p class="small">
-          <${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: no longer what was accepted.
+          <${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: changed since you accepted them.
           See <code>hermes mcp</code>.
         </p>
       `

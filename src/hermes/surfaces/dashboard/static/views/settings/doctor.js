@@ -19,10 +19,10 @@ export function Doctor() {
     <div class="stack">
       <div class="row">
         <p role="status" class="grow">${value && !busy && html`<${Sum} findings=${value.findings} />`}</p>
-        <${Button} icon="retry" busy=${busy} onClick=${again}>Look again<//>
+        <${Button} icon="retry" busy=${busy} onClick=${again}>Check again<//>
       </div>
       ${error && html`<${Problem} error=${error} retry=${again} />`}
-      ${!value && busy && html`<${Loading} label="Looking at everything" />`}
+      ${!value && busy && html`<${Loading} label="Checking" />`}
       ${
         value &&
         html`
@@ -39,7 +39,7 @@ export function Doctor() {
 function Sum({ findings }) {
   const wrong = findings.filter((one) => one.status !== "ok").length;
   if (wrong) return html`<${Tag} kind="warn">${plural(wrong, "finding")}<//>`;
-  return html`<${Tag} kind="good">all in order<//>`;
+  return html`<${Tag} kind="good">all checks passed<//>`;
 }
 
 /** @param {{ one: FindingRow }} props */

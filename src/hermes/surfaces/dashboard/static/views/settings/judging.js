@@ -11,9 +11,9 @@ import { Options } from "../inputs.js";
 
 /** @type {Record<string, [string, string, string]>} */
 const VERDICTS = {
-  allow: ["good", "check", "It would run without a question"],
+  allow: ["good", "check", "It would run without asking"],
   ask: ["warn", "question", "You would be asked"],
-  forbid: ["bad", "lock", "It would never be done"],
+  forbid: ["bad", "lock", "It would be refused"],
 };
 const MODES = [
   ["ask", "ask: the default"],
@@ -23,7 +23,7 @@ const MODES = [
 const REACHES = [
   ["workspace", "the working directory"],
   ["network", "also the network"],
-  ["machine", "everything you can"],
+  ["machine", "everything you can reach"],
 ];
 
 export function Check() {
@@ -53,16 +53,16 @@ export function Check() {
     <section class="card stack">
       <header>
         <h2>What would happen?</h2>
-        <p class="muted">Judges a command as if the model wanted to run it. Nothing is run.</p>
+        <p class="muted">Checks a command as if the model wanted to run it. Nothing is run.</p>
       </header>
       <form class="stack tight" onSubmit=${judge}>
         <${Command} value=${asked.command} onInput=${change("command")} judge=${judge} />
         <div class="field-row">
           <${Folder} value=${asked.cwd} onInput=${change("cwd")} />
           <${Choice} label="Mode" choices=${MODES} value=${asked.mode} onChange=${change("mode")} />
-          <${Choice} label="It asks to reach" choices=${REACHES} value=${asked.reach} onChange=${change("reach")} />
+          <${Choice} label="Requested reach" choices=${REACHES} value=${asked.reach} onChange=${change("reach")} />
           <button type="submit" class="button primary" disabled=${found.busy || !asked.command.trim()}>
-            Judge it
+            Check it
           </button>
         </div>
       </form>
@@ -100,8 +100,8 @@ function Command({ value, onInput, judge }) {
 function Folder({ value, onInput }) {
   return html`
     <label class="field">
-      <span>In the folder</span>
-      <input class="input mono" placeholder="where the dashboard was started" value=${value} onInput=${onInput} />
+      <span>Folder</span>
+      <input class="input mono" placeholder="the folder the dashboard was started in" value=${value} onInput=${onInput} />
     </label>
   `;
 }

@@ -11,10 +11,10 @@ import { Check, sentence } from "./judging.js";
 
 /** @type {["forbid" | "ask" | "allow" | "network", string][]} */
 const LISTS = [
-  ["forbid", "Never done"],
-  ["ask", "Always asked about"],
+  ["forbid", "Never allowed"],
+  ["ask", "Always ask"],
   ["allow", "Allowed"],
-  ["network", "Hosts that may be reached"],
+  ["network", "Allowed hosts"],
 ];
 
 async function readPolicy() {
@@ -43,8 +43,8 @@ export function Policy() {
 function Sandbox({ sandbox, why }) {
   const isConfined = sandbox !== "none";
   const words = isConfined
-    ? "Commands write only where they may, and have no network unless they ask for it."
-    : `Commands are not confined, so every effect is asked about. ${why}`;
+    ? "Commands can write only to allowed folders, and have no network access unless they request it."
+    : `Commands are not confined, so Hermes asks about every effect. ${why}`;
   return html`
     <section class="card">
       <h2>Sandbox</h2>
@@ -57,8 +57,9 @@ function Sandbox({ sandbox, why }) {
 function Remembered({ shapes, again }) {
   /** @param {string} shape */
   const forget = async (shape) => {
-    const text = `The next time, you are asked again about: ${shape}`;
-    if (!(await confirm({ title: "Forget this answer?", text, action: "Forget it" }))) return;
+    const text = `Hermes will ask again about: ${shape}`;
+    if (!(await confirm({ title: "Forget this answer?", text, action: "Forget this answer" })))
+      return;
     if (await trying(() => api.post("/api/policy/forget", { shape }))) again();
   };
   /** @param {string} shape */
@@ -79,7 +80,7 @@ function Remembered({ shapes, again }) {
       ${
         shapes.length
           ? html`<ul class="plain lined">${shapes.map(row)}</ul>`
-          : html`<p class="muted">None. When you answer “always”, it is kept here.</p>`
+          : html`<p class="muted">None. What you always allow is listed here.</p>`
       }
     </section>
   `;
@@ -95,7 +96,7 @@ function Rules({ rules, problem, file }) {
         problem &&
         html`
         <p class="field-error" role="alert">
-          ${sentence(problem)} Until that is corrected, no rule allows anything and every effect is asked about.
+          ${sentence(problem)} Until you correct it, no rule allows anything and Hermes asks about every effect.
         </p>
       `
       }
@@ -108,8 +109,8 @@ function Rules({ rules, problem, file }) {
           : html`<p class="muted">None: the built-in policy decides.</p>`
       }
       <p class="muted small">
-        They are in <code>${file}</code>, apart from the settings. Only you write there; nothing on this page can loosen
-        them.
+        Your rules are in <code>${file}</code>, separate from the settings. Only you edit that file; this page can't
+        loosen them.
       </p>
     </section>
   `;

@@ -23,9 +23,8 @@ import { FieldError, Options } from "../inputs.js";
 
 /** @type {Record<string, string>} */
 const WHEN = {
-  now: "Saved. It holds from now on.",
-  restart:
-    "Saved. This dashboard takes it up when it is started again; other Hermes processes at their next start.",
+  now: "Saved. It takes effect now.",
+  restart: "Saved. It takes effect when this dashboard and other Hermes processes are restarted.",
 };
 const TALLEST = 14; // lines of a field
 
@@ -82,7 +81,7 @@ function Origin({ one, busy, restore }) {
   return html`
     <p class="setting-origin">
       <${Source} one=${one} />
-      ${one.masked && html`<span>Holds something secret: change it in the file.</span>`}
+      ${one.masked && html`<span>Contains a secret. Edit it in the file.</span>`}
       ${
         canRestore &&
         html`
@@ -99,7 +98,7 @@ function Origin({ one, busy, restore }) {
 function Source({ one }) {
   if (one.origin === "default") return html`<${Tag}>default<//>`;
   if (!isVariable(one)) return html`<${Tag} kind="accent">${one.origin}<//>`;
-  return html`<${Tag} kind="warn" title="A variable of the environment goes before the file.">${one.origin}<//>`;
+  return html`<${Tag} kind="warn" title="An environment variable overrides the file.">${one.origin}<//>`;
 }
 
 /**

@@ -41,7 +41,7 @@ export function Typed() {
         />
         <label class="check">
           <input type="checkbox" checked=${changedOnly} onChange=${(event) => setChangedOnly(event.target.checked)} />
-          Only what is not default
+          Only changed settings
         </label>
       </div>
       ${whenLoaded(
@@ -67,10 +67,10 @@ function Sections({ value, words, changedOnly, again }) {
   }, [words, changedOnly, value]);
   return html`
     <p class="muted small">
-      They are kept in <code>${value.file}</code>. Keys and passwords are not among them:
-      those lie in <code>.env</code>, and <code>hermes config set</code> stores them.
+      Settings are stored in <code>${value.file}</code>. Keys and passwords are not among them:
+      they are in <code>.env</code>, and <code>hermes config set</code> stores them.
     </p>
-    ${!sections.length && html`<${Empty} icon="search" title="No such setting">Nothing fits what you typed.<//>`}
+    ${!sections.length && html`<${Empty} icon="search" title="No matching settings">No setting matches your search.<//>`}
     <div class="with-toc">
       <${Contents} names=${sections.map(([name]) => name)} />
       <div class="stack">

@@ -16,7 +16,7 @@ const RANGES = [
   [7, "7 days"],
   [30, "30 days"],
   [90, "90 days"],
-  [0, "Everything"],
+  [0, "All time"],
 ];
 /** @type {Record<string, Amount>} */
 const AMOUNTS = {
@@ -31,9 +31,9 @@ const COUNTED = Object.entries(AMOUNTS).map(([name, { label }]) => [name, label]
 /** @type {[string, (row: UsageTotal) => string][]} */
 const COLUMNS = [
   ["Calls", (row) => inFull(row.calls)],
-  ["Read", (row) => inFull(row.input_tokens)],
+  ["Input", (row) => inFull(row.input_tokens)],
   ["Cached", (row) => inFull(row.cache_read_tokens)],
-  ["Written", (row) => inFull(row.output_tokens)],
+  ["Output", (row) => inFull(row.output_tokens)],
   ["Cost", (row) => money(row.cost_usd)],
 ];
 
@@ -47,13 +47,13 @@ export function Usage() {
   return html`
     <div class="stack">
       <div class="toolbar">
-        <${Chips} label="How far back" choices=${RANGES} value=${range} onPick=${setRange} />
-        <${Chips} label="What is counted" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
+        <${Chips} label="Period" choices=${RANGES} value=${range} onPick=${setRange} />
+        <${Chips} label="Measure" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
       </div>
       ${whenLoaded(usage, ({ usage: rows }) =>
         rows.length
           ? html`<${Report} rows=${rows} range=${range} amount=${AMOUNTS[chosen]} />`
-          : html`<${Empty} icon="clock" title="Nothing was spent">No model was asked in this time.<//>`,
+          : html`<${Empty} icon="clock" title="No usage">No model was called in this period.<//>`,
       )}
     </div>
   `;
@@ -65,8 +65,8 @@ function Report({ rows, range, amount }) {
   const { days, models } = useMemo(() => arranged(rows, range, amount.of), [rows, range, amount]);
   const names = models.map((one) => one.name);
   const total = format(models.reduce((so, one) => so + one.value, 0));
-  const barsLabel = `${label} by day, ${total} in all. The table below has the numbers.`;
-  const areaLabel = `${label} added up over ${plural(days.length, "day")}`;
+  const barsLabel = `${label} by day, ${total} in total. The table below has the numbers.`;
+  const areaLabel = `${label} cumulative over ${plural(days.length, "day")}`;
   return html`
     <${Tiles} total=${sumOf(rows)} />
     <section class="card chart-card">
@@ -75,7 +75,7 @@ function Report({ rows, range, amount }) {
       <${Bars} days=${days} names=${names} format=${format} label=${barsLabel} />
     </section>
     <section class="card chart-card">
-      <h2>${label}, added up</h2>
+      <h2>${label}, cumulative</h2>
       <${Area} days=${days} format=${format} label=${areaLabel} />
     </section>
     <section class="card">
@@ -95,16 +95,14 @@ function Tiles({ total }) {
     ? Math.round((total.cache_read_tokens / total.input_tokens) * 100)
     : 0;
   const unpriced = total.unpriced_calls
-    ? `${plural(total.unpriced_calls, "call")} of unknown price`
+    ? `cost of ${plural(total.unpriced_calls, "call")} unknown`
     : "";
-  const thinking = total.reasoning_tokens
-    ? `${count(total.reasoning_tokens)} of them thinking`
-    : "";
+  const thinking = total.reasoning_tokens ? `${count(total.reasoning_tokens)} for thinking` : "";
   const tiles = [
     ["Cost", money(total.cost_usd), unpriced],
     ["Model calls", inFull(total.calls), ""],
-    ["Tokens read", count(total.input_tokens), `${cached}% from the cache`],
-    ["Tokens written", count(total.output_tokens), thinking],
+    ["Input tokens", count(total.input_tokens), `${cached}% from the cache`],
+    ["Output tokens", count(total.output_tokens), thinking],
   ];
   return html`
     <dl class="tiles">

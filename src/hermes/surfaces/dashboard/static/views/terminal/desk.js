@@ -51,9 +51,7 @@ export function Desk({ list, current, open, end }) {
 /** @param {{ openHermes: () => void, openShell: () => void, endCurrent: () => void }} actions */
 function useDeskKeys({ openHermes, openShell, endCurrent }) {
   const aloud = useStore(spoken);
-  const speaking = aloud
-    ? "Stop speaking what terminals write"
-    : "Let a screen reader speak what terminals write";
+  const speaking = aloud ? "Turn screen reader mode off" : "Turn screen reader mode on";
   const group = "Terminal";
   useKeys([
     { label: "New Hermes terminal", group, icon: "plus", run: openHermes },
@@ -152,18 +150,18 @@ function Note({ screen, onAgain, onClose }) {
     return html`
       <p class="terminal-note warn" role="status">
         <span class="spinner" aria-hidden="true" />
-        The line broke. The program goes on, and it is connected again.
+        Connection lost. The program keeps running. Reconnecting …
       </p>
     `;
   }
   if (state === "ended") {
-    const how = ended?.code ? ` with code ${ended.code}` : "";
+    const how = ended?.code ? ` with exit code ${ended.code}` : "";
     return html`<p class="terminal-note" role="status">The program has ended${how}.${ways}</p>`;
   }
   if (state === "gone") {
     return html`
       <p class="terminal-note warn" role="status">
-        This terminal is no more: the dashboard was restarted, or nobody looked at it for half an hour.
+        This terminal is gone: the dashboard was restarted, or no page showed it for half an hour.
         ${ways}
       </p>
     `;

@@ -30,7 +30,7 @@ export function KeyRow({ screen }) {
     try {
       screen.paste(await navigator.clipboard.readText());
     } catch {
-      toast("This browser did not allow pasting. Press and hold on the terminal instead.", "bad");
+      toast("The browser did not allow pasting. Press and hold on the terminal instead.", "bad");
     }
   };
   /** @param {string[]} key */
