@@ -15,7 +15,7 @@ import msgspec
 from hermes.commands import table
 from hermes.core.ports import Tool
 from hermes.settings import setting_keys
-from hermes.settings.sections import Settings, Tools
+from hermes.settings.sections import Settings, ToolSettings
 from hermes.surfaces.cli import dispatch
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -132,7 +132,7 @@ def _every_tool() -> dict[str, Tool]:
     from hermes.tools import all_tools
 
     home = Home(Path("/nonexistent"))
-    with build(Settings(tools=Tools(enabled=("browser",))), home) as app:
+    with build(Settings(tools=ToolSettings(enabled=("browser",))), home) as app:
         return all_tools(
             needs_of(app, Secrets({}, {}), extra=schedule_tools(app, "cli"))
         )

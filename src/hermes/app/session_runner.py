@@ -35,7 +35,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import ToolCall
 from hermes.store import Store
-from hermes.store.leases import TTL, Lease
+from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
 from hermes.tools.process.process_marks import end_leftovers
 
@@ -317,7 +317,7 @@ class Runner:
     async def _keep(self, lease: Lease) -> None:
         """The heartbeat."""
         while True:
-            await asyncio.sleep(TTL / 3)
+            await asyncio.sleep(LEASE_TTL_S / 3)
             try:
                 await asyncio.to_thread(self._shop.store.leases.renew, lease)
             except LeaseLost as lost:

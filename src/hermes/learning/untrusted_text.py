@@ -15,15 +15,15 @@ from hermes.schema.messages import ToolFinished
 _OWN = frozenset(
     ("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user")
 )
-_LOOKED_AT = 40_000  # characters of one result
-_REMEMBERED = 4_096  # results
+_MAX_SCANNED_CHARS = 40_000  # characters of one result
+_MAX_CACHED_RESULTS = 4_096  # results
 
 
-class Taint:
+class UntrustedText:
     """Looks through conversations, at each result once."""
 
     def __init__(self) -> None:
-        self._seen: RecentDict[int, str] = RecentDict(_REMEMBERED)
+        self._seen: RecentDict[int, str] = RecentDict(_MAX_CACHED_RESULTS)
 
     def of(self, events: Iterable[Event | None], *, whole: bool = False) -> str:
         """Why what is learned now should be looked at by the user; empty when nothing speaks against it.
@@ -58,6 +58,6 @@ def _inside(text: str) -> str:
 def _ends(text: str) -> str:
     return (
         text
-        if len(text) <= _LOOKED_AT
-        else f"{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}"
+        if len(text) <= _MAX_SCANNED_CHARS
+        else f"{text[: _MAX_SCANNED_CHARS // 2]}\n{text[-_MAX_SCANNED_CHARS // 2 :]}"
     )

@@ -12,7 +12,7 @@ import msgspec
 from hermes.errors import ToolFailed
 from hermes.installation import install_hint
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.settings.sections import Browser
+from hermes.settings.sections import BrowserSettings
 from hermes.tools.browser.executable import (
     ARGUMENTS,
     browser_environment,
@@ -48,7 +48,10 @@ class BrowserSession:
     """A browser that is started when it is needed, and closed when it is not."""
 
     def __init__(
-        self, settings: Browser, gate: AddressCheck, environment: Mapping[str, str]
+        self,
+        settings: BrowserSettings,
+        gate: AddressCheck,
+        environment: Mapping[str, str],
     ) -> None:
         self._settings = settings
         self.gate = gate
