@@ -385,14 +385,14 @@ async def test_nothing_is_left_when_hermes_is_killed(tmp_path: Path) -> None:
 import asyncio, os
 from pathlib import Path
 from hermes.core.ports import ToolContext
-from hermes.settings.sections import Browser, Web
+from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.browser import BrowserTools
 from hermes.tools.process.long_output import OutputFolder
 from tests.fakes.web_server import Page, web_server
 async def main():
     async with web_server(lambda asked: Page("<p>hello")) as server:
-        web = Web(allow_hosts=("127.0.0.1",))
-        tools = BrowserTools(Browser(profile={str(profile)!r}), web, OutputFolder(Path({str(tmp_path)!r})), os.environ)
+        web = WebSettings(allow_hosts=("127.0.0.1",))
+        tools = BrowserTools(BrowserSettings(profile={str(profile)!r}), web, OutputFolder(Path({str(tmp_path)!r})), os.environ)
         await tools.browser_open.run({{"url": server.url}}, ToolContext("c", "s", Path("/"), print))
         print("open", flush=True)
         await asyncio.Event().wait()
