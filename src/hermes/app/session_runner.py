@@ -34,7 +34,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import ToolCall
-from hermes.store.leases import TTL, Lease
+from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
 from hermes.tools.process.process_marks import end_leftovers
 
@@ -317,7 +317,7 @@ class Runner:
         errors = self._app.errors
         what = f"renewing the lease of session {self.session}"
         while True:
-            await asyncio.sleep(TTL / 3)
+            await asyncio.sleep(LEASE_TTL_S / 3)
             try:
                 await asyncio.to_thread(self._app.store.leases.renew, lease)
             except LeaseLost as lost:

@@ -29,7 +29,7 @@ from hermes.learning.review import (
     lease,
     settle,
 )
-from hermes.learning.untrusted_text import Taint
+from hermes.learning.untrusted_text import UntrustedText
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event
@@ -51,7 +51,7 @@ class Learner:
         self._deps = deps
         self._settings = app.settings.learning
         self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_SESSIONS)
-        self._taint = Taint()
+        self._taint = UntrustedText()
         self._tasks = BackgroundTasks("a review")
         self._handle: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None

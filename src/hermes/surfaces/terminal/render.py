@@ -28,7 +28,7 @@ from hermes.surfaces.terminal.text import (
 if TYPE_CHECKING:
     from hermes.commands.sessions import SearchResults, SessionTranscript
 
-_LEAST_COLUMN = 12  # cells of a column that gives way
+_MIN_COLUMN_CELLS = 12  # cells of a column that gives way
 
 
 def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
@@ -177,7 +177,7 @@ def _widths(cells: list[list[str]], table: Table, screen: TextScreen) -> list[in
     excess = sum(widths) + 2 * (len(widths) - 1) - screen.columns
     for index, column in enumerate(table.columns):
         if column.shrinks and excess > 0:
-            widths[index] = max(widths[index] - excess, _LEAST_COLUMN)
+            widths[index] = max(widths[index] - excess, _MIN_COLUMN_CELLS)
     return widths
 
 
