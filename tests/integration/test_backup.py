@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from hermes.app.backup import back_up, restore
-from hermes.core import gitfolder
+from hermes.children import git_folder
 from hermes.errors import HermesError
 from hermes.schema.events import (
     ApprovalRequested,
@@ -475,7 +475,7 @@ def test_a_git_folder_of_ours_has_our_settings_whatever_it_held(tmp_path: Path) 
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "config").write_text("[core]\n\tfsmonitor = touch /tmp/x\n")
-    gitfolder.make(
+    git_folder.make(
         folder, (), {"HEAD": "ref: refs/heads/main\n"}, "[core]\n\tbare = false\n"
     )
     assert (folder / "config").read_text() == "[core]\n\tbare = false\n"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.core.hidden_text import without_hidden
-from hermes.core.image_info import media_type
 from hermes.errors import UsageError
+from hermes.images.image_info import media_type
 from hermes.schema.messages import Image
+from hermes.text.hidden_text import without_hidden
 from hermes.tools.sensitive import Guard, is_within
 
 _MAX_BYTES = 48 * 1024

@@ -16,7 +16,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.spending_caps import Spending
 from hermes.core.budget import BudgetSpent, Metered, Price, request_tokens
-from hermes.core.complete import answer
+from hermes.core.complete import complete
 from hermes.errors import HermesError, ModelError
 from hermes.providers.build import build_helper
 from hermes.providers.cheapest_model import Need, cheapest
@@ -186,7 +186,7 @@ class AuxiliaryModels:
         """One answer; what it cost, or why there is none, is in the log. Raises HermesError."""
         helper = await self.helper(task, session)
         try:
-            message = await answer(helper, request)
+            message = await complete(helper, request)
         except (ModelError, BudgetSpent) as error:
             called = AuxiliaryCalled(
                 task=task,

@@ -7,8 +7,12 @@ from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.app.session_journal import SessionJournal, read_history
 from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, compact
-from hermes.core.compaction_preview import Outlook, outlook
-from hermes.core.context_usage import Context, measure
+from hermes.core.context_usage import (
+    CompactionPreview,
+    Context,
+    measure,
+    preview_compaction,
+)
 from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import Message
 
@@ -71,10 +75,10 @@ def context_of(app: App, session: str, window: int) -> Context:
     )
 
 
-def outlook_of(app: App, session: str) -> Outlook:
+def outlook_of(app: App, session: str) -> CompactionPreview:
     """What making room in the session would do now."""
     settings = app.settings.compression
     messages = read_history(app.store, session).messages
-    return outlook(
+    return preview_compaction(
         messages, first=settings.protect_first_n, last=settings.protect_last_n
     )

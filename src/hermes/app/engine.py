@@ -30,8 +30,7 @@ from hermes.core.context_window import ContextLimits, Room
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
-from hermes.core.runtime import Runtime
-from hermes.core.turn import NativeRuntime
+from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import Route, chosen_route

@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from hermes.core.hidden_text import without_hidden
 from hermes.core.prompt import MAX_PROJECT_CHARACTERS, PROJECT_FILES, ProjectFile
+from hermes.text.hidden_text import without_hidden
 from hermes.tools.sensitive import Guard
 
 _MAX_BYTES = 4 * MAX_PROJECT_CHARACTERS  # a character of UTF-8 has at most four

@@ -19,8 +19,7 @@ from hermes.children.helper_programs import add_workspace
 from hermes.core.budget import TurnBudget
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver
-from hermes.core.runtime import Runtime
-from hermes.core.turn import Turn
+from hermes.core.turn import Runtime, Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event

@@ -14,8 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
-from hermes.core.hidden_text import without_hidden
-from hermes.core.parallel_calls import Planned, segments
+from hermes.core.parallel_calls import PlannedCall, segments
 from hermes.core.ports import (
     Approver,
     Journal,
@@ -37,6 +36,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult
+from hermes.text.hidden_text import without_hidden
 
 log = logging.getLogger("hermes.core")
 
@@ -360,8 +360,8 @@ def _intent(item: ReadyCall) -> ToolStarted:
     )
 
 
-def _plan(index: int, item: ReadyCall | Unusable, cwd: Path) -> Planned:
+def _plan(index: int, item: ReadyCall | Unusable, cwd: Path) -> PlannedCall:
     if isinstance(item, Unusable):
-        return Planned(index, "read")
+        return PlannedCall(index, "read")
     paths = item.tool.paths(item.arguments, cwd) if item.tool.effect == "files" else ()
-    return Planned(index, item.tool.effect, paths)
+    return PlannedCall(index, item.tool.effect, paths)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from hermes.core.budget import add, estimate_tokens, message_tokens
-from hermes.core.complete import answer
-from hermes.core.language import language_of
+from hermes.core.complete import complete
 from hermes.core.ports import Model
 from hermes.errors import HermesError, ModelError
 from hermes.schema.events import SessionCompacted
@@ -23,6 +22,7 @@ from hermes.schema.messages import (
 )
 from hermes.schema.model import ModelRequest
 from hermes.settings.redaction import mask
+from hermes.text.language import language_of
 
 MARK = "[Summary of the earlier part of this conversation]\n"
 _LEAST = 40  # characters; less is no summary
@@ -135,7 +135,7 @@ async def compact(
             system=(_ASK,), messages=(UserMessage(text=told),), max_output_tokens=output
         )
         try:
-            last = await answer(model, request)
+            last = await complete(model, request)
         except ModelError as error:
             said = f"the conversation was not compressed: {error.message}"
             raise NotCompacted(said, hint=_HINT, usage=usage) from error

@@ -8,7 +8,7 @@ from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
 
 
-async def answer(model: Model, request: ModelRequest) -> AssistantMessage:
+async def complete(model: Model, request: ModelRequest) -> AssistantMessage:
     """The whole reply. Raises ModelError."""
     events = model.stream(request)
     try:

@@ -1,4 +1,6 @@
-"""What fills the model's window: tokens by kind, from real counts where there are any."""
+"""What fills the model's context window, and what compaction would do about it."""
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -8,7 +10,8 @@ from hermes.core.budget import (
     message_tokens,
     tool_tokens,
 )
-from hermes.core.compaction import MARK
+from hermes.core.compaction import MARK, NotCompacted, choose_cut
+from hermes.core.context_window import choose_trim
 from hermes.core.history import ConversationHistory
 from hermes.core.prompt import PROJECT_HEAD, SKILLS_HEAD
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
@@ -109,3 +112,35 @@ def _counted(history: ConversationHistory) -> int:
             return message.usage.input_tokens + message.usage.output_tokens + since
         since += message_tokens(message)
     return 0
+
+
+class CompactionPreview(msgspec.Struct, frozen=True):
+    """First old results become pointers; if that is not enough, a summary takes the place of the middle."""
+
+    pointers: int
+    freed: int
+    """About how many tokens the results have that become pointers."""
+    summarised: int
+    replaced: int
+    """About how many tokens the messages have that a summary would take the place of."""
+
+
+def preview_compaction(
+    messages: Sequence[Message], *, first: int, last: int
+) -> CompactionPreview:
+    """What would happen now; all zero for a conversation that is short."""
+    trimmed = choose_trim(messages, last)
+    pointers, freed = len(trimmed.call_ids), trimmed.freed // 3
+    try:
+        cut = choose_cut(messages, first=first, last=last)
+    except NotCompacted:
+        return CompactionPreview(pointers, freed, 0, 0)
+    start = len(messages) - cut.tail
+    middle = [
+        message
+        for place, message in enumerate(messages[:start], 1)
+        if place > cut.head and place != cut.kept
+    ]
+    return CompactionPreview(
+        pointers, freed, len(middle), sum(map(message_tokens, middle))
+    )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -94,6 +95,14 @@ class Turn:
     def interrupt(self) -> None:
         """Ends the turn as soon as possible; what was streamed is kept."""
         self.interrupted.set()
+
+
+class Runtime(Protocol):
+    """Runs one turn to its end and writes everything to the turn's journal. The caller records the end."""
+
+    name: str
+
+    async def run(self, turn: Turn) -> TurnEnded: ...
 
 
 class NativeRuntime:

@@ -4,7 +4,7 @@
 import re
 import unicodedata
 
-from hermes.core.hidden_text import spell_hidden
+from hermes.text.hidden_text import spell_hidden
 
 _SEQUENCES = (
     r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]"  # colours, cursor

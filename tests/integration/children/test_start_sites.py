@@ -14,6 +14,7 @@ import pytest
 from tests.fakes.traps import Traps
 
 import hermes
+from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import (
     add_workspace,
     find_program,
@@ -25,7 +26,6 @@ from hermes.children.piped_child import PipedChild
 from hermes.codex.binary import find_codex
 from hermes.codex.environment import child_environment
 from hermes.codex.tools_server import serve_command
-from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
 from hermes.mcp.failures import ServerFailed

@@ -11,8 +11,7 @@ from hermes.core.budget import BudgetSpent, Cap, Price, TurnBudget, parse_amount
 from hermes.core.calls import CallRunner
 from hermes.core.history import Beginning, ConversationHistory
 from hermes.core.ports import Model, PolicyDecision, Tool, ToolContext
-from hermes.core.runtime import Runtime
-from hermes.core.turn import NativeRuntime, Turn
+from hermes.core.turn import NativeRuntime, Runtime, Turn
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import Change
 from hermes.learning.review import ALLOWED, INSTRUCTIONS, ReviewChanges

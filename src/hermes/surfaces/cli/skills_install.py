@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from hermes.core.gitfolder import find_git
+from hermes.children.git_folder import find_git
 from hermes.learning.learning_service import LearningService
 from hermes.learning.skill_install import InstallPlan, plan
 from hermes.learning.skill_install import install as put

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from hermes.core.image_info import media_type
+from hermes.images.image_info import media_type
 from hermes.schema.messages import Image
 from hermes.surfaces.gateway.adapter import Attachment, FileKind, OutgoingFile
 from hermes.tools.sensitive import is_secret

@@ -2,7 +2,7 @@
 
 import re
 
-from hermes.core.hidden_text import HIDDEN, without_hidden
+from hermes.text.hidden_text import HIDDEN, without_hidden
 from hermes.tools.escapes import clean
 
 _BLANK_LINES = r"\n[ \t]*\n(?:[ \t]*\n)+"
