@@ -41,15 +41,15 @@ _NEEDS: dict[Task, Need] = {
     "vision": Need(images=True),
     "search": Need(window=60_000),
 }
-_SHORTEST_SECRET = 8  # characters; shorter ones are in any text
-_REST = 600.0  # seconds that a model which failed is not asked again
+_MIN_SECRET_CHARS = 8  # characters; shorter ones are in any text
+_FAILED_MODEL_PAUSE_S = 600.0  # seconds that a model which failed is not asked again
 
 
 class NoModel(HermesError):
     """There is no model for a task."""
 
 
-class Main(msgspec.Struct, frozen=True):
+class MainModel(msgspec.Struct, frozen=True):
     """The model that answers."""
 
     route: Callable[[], Route]
@@ -66,7 +66,7 @@ class CallWatch(msgspec.Struct, frozen=True):
     failed: Callable[[Resilient, str, Usage | None], Awaitable[None]]
 
 
-class Helper:
+class TaskModel:
     """The models for one task in one session as one: when the first fails, the next goes on. Implements `Model`."""
 
     def __init__(self, models: Sequence[Resilient], watch: CallWatch) -> None:
@@ -128,7 +128,7 @@ class AuxiliaryModels:
     """The table of tasks and models of one process. Models are made on first use."""
 
     def __init__(
-        self, app: App, secrets: Secrets, spending: Spending, main: Main
+        self, app: App, secrets: Secrets, spending: Spending, main: MainModel
     ) -> None:
         self._app = app
         self._secrets = secrets
@@ -148,7 +148,7 @@ class AuxiliaryModels:
         except HermesError:
             return False
 
-    async def helper(self, task: Task, session: str) -> Helper:
+    async def helper(self, task: Task, session: str) -> TaskModel:
         """The model for a task, and the one that answers behind it. Raises HermesError when nobody can do it."""
         spending, main = self._spending, self._main.model()
         try:
@@ -178,7 +178,7 @@ class AuxiliaryModels:
             partial(spending.guess, session),
             partial(self._failed, task, session),
         )
-        return Helper(models, watch)
+        return TaskModel(models, watch)
 
     async def ask(
         self, task: Task, session: str, request: ModelRequest
@@ -213,7 +213,7 @@ class AuxiliaryModels:
         values = {
             value
             for name in names
-            if len(value := self._secrets.get(name) or "") >= _SHORTEST_SECRET
+            if len(value := self._secrets.get(name) or "") >= _MIN_SECRET_CHARS
         }
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, "********")
@@ -278,7 +278,7 @@ class AuxiliaryModels:
         now = self._app.clock.now()
         if self._resting.get((task, label), 0.0) <= now:
             log.warning("the model for %s (%s) failed: %s", task, label, called.failure)
-        self._resting[task, label] = now + _REST
+        self._resting[task, label] = now + _FAILED_MODEL_PAUSE_S
         await self.note(session, called)
 
 

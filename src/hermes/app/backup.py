@@ -45,8 +45,8 @@ _SECRET_FILES = (
     "webhooks",
 )
 """Keys, what they sign, and events queued to be sent with them: never in a backup without secrets."""
-_SHORTEST_SECRET = 8
-_LONG_WORD = 16  # letters from which on a word is more likely a secret
+_MIN_SECRET_CHARS = 8
+_LONG_WORD_CHARS = 16  # letters from which on a word is more likely a secret
 _LONGEST_NAME, _DEEPEST = 1_000, 60
 
 
@@ -144,12 +144,12 @@ def secret_values(home: Home) -> frozenset[str]:
         )
     with contextlib.suppress(FileNotFoundError):
         found |= config_secrets(home.config.read_text(errors="replace"))
-    return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+    return frozenset(value for value in found if len(value) >= _MIN_SECRET_CHARS)
 
 
 def _may_be_secret(name: str, value: str) -> bool:
     """Not an address, and no plain word, unless the variable's name says that it is a secret."""
-    is_word = value.isalpha() and len(value) < _LONG_WORD
+    is_word = value.isalpha() and len(value) < _LONG_WORD_CHARS
     return not is_address_variable(name) and (is_secret_name(name) or not is_word)
 
 

@@ -11,7 +11,7 @@ from hermes.errors import HermesError
 
 log = logging.getLogger("hermes.app")
 
-_LOOK_S = 1.0
+_POLL_INTERVAL_S = 1.0
 _RETRY_S = 60.0  # when a turn could not be ended
 
 
@@ -33,7 +33,7 @@ class DeadTurns:
             for session in list(self._sessions()):
                 if time.monotonic() - self._failed.get(session, -_RETRY_S) >= _RETRY_S:
                     await self._settle(session)
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_INTERVAL_S)
 
     async def _settle(self, session: str) -> None:
         self._failed.pop(session, None)

@@ -6,11 +6,11 @@ import os
 import stat
 from pathlib import Path
 
-from hermes.core.prompt import MAX_PROJECT_CHARACTERS, PROJECT_FILES, ProjectFile
+from hermes.core.prompt import MAX_PROJECT_CHARS, PROJECT_FILES, ProjectFile
 from hermes.text.hidden_text import without_hidden
 from hermes.tools.sensitive import Guard
 
-_MAX_BYTES = 4 * MAX_PROJECT_CHARACTERS  # a character of UTF-8 has at most four
+_MAX_BYTES = 4 * MAX_PROJECT_CHARS  # a character of UTF-8 has at most four
 
 
 def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
@@ -63,5 +63,5 @@ def _read_ordinary(name: str, real: Path) -> ProjectFile:
         return ProjectFile(name, refusal="it is not text")
     text = without_hidden(content.decode("utf-8", errors="replace"))
     return ProjectFile(
-        name, text[:MAX_PROJECT_CHARACTERS], cut=len(text) > MAX_PROJECT_CHARACTERS
+        name, text[:MAX_PROJECT_CHARS], cut=len(text) > MAX_PROJECT_CHARS
     )

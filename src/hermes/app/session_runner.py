@@ -13,7 +13,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.approvals import PendingQuestions, SessionApprovals
 from hermes.app.partial_text import PartialText
-from hermes.app.session_journal import UNKNOWN, SessionJournal, crashed
+from hermes.app.session_journal import OUTCOME_UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
 from hermes.children.helper_programs import add_workspace
 from hermes.core.budget import TurnBudget
@@ -209,7 +209,7 @@ class Runner:
         carried = self._carried(history)
         results = [
             result
-            for result in history.unfinished(UNKNOWN)
+            for result in history.unfinished(OUTCOME_UNKNOWN)
             if result.call_id not in carried
         ]
         ended: list[Event] = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hermes.mcp import McpServers
     from hermes.tools.web.fetch import Digest
 
-_KEPT = 1_024  # sessions whose tools are remembered: as many chats as may be at work at once
+_MAX_SESSIONS = 1_024  # sessions whose tools are remembered: as many chats as may be at work at once
 
 
 class SessionTools:
@@ -46,7 +46,7 @@ class SessionTools:
         self._more = more
         self._digest = digest
         self._tools: RecentDict[str, Mapping[str, Tool]] = RecentDict(
-            _KEPT, self._clear_up
+            _MAX_SESSIONS, self._clear_up
         )
         self._seen: dict[str, FileStamps] = {}
         self._closing = BackgroundTasks("ending the tools of a session")

@@ -15,7 +15,7 @@ from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
 from hermes.store.sessions import UsageRow
 
-_GUESSES_KEPT = 4_096  # sessions and days with calls that had to be estimated
+_MAX_GUESSES = 4_096  # sessions and days with calls that had to be estimated
 
 
 class Spending:
@@ -28,7 +28,7 @@ class Spending:
             scope: text for scope, text in app.settings.budget.caps().items() if text
         }
         self._budgets: WeakValueDictionary[str, TurnBudget] = WeakValueDictionary()
-        self._guessed: RecentDict[str, Usage] = RecentDict(_GUESSES_KEPT)
+        self._guessed: RecentDict[str, Usage] = RecentDict(_MAX_GUESSES)
         self._claimed: set[str] = set()
 
     def budget(self, session: str) -> TurnBudget:

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.partial_text import partial_path
-from hermes.app.session_journal import UNKNOWN, crashed, read_history
+from hermes.app.session_journal import OUTCOME_UNKNOWN, crashed, read_history
 from hermes.core.history import Beginning, ConversationHistory
 from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
 from hermes.schema.event import Event
@@ -234,7 +234,7 @@ class Rewind:
         if not history.open_turn:
             return history
         closing = (
-            *history.unfinished(UNKNOWN),
+            *history.unfinished(OUTCOME_UNKNOWN),
             *crashed(""),
         )  # what it had said goes with the turn
         self._app.record(lease.session, *closing, turn=history.open_turn, lease=lease)

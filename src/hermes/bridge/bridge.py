@@ -13,23 +13,27 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.bridge.orphan_spools import Heirs
+from hermes.bridge.orphan_spools import OrphanSpools
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.ports import EventSource
-from hermes.bridge.wakeup import Bell
+from hermes.bridge.wakeup import Wakeup
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
 from hermes.primitives.backoff import Backoff
 
 log = logging.getLogger("hermes.bridge")
 
-_PACE = 0.004  # seconds between two batches: what comes meanwhile goes together
-_BATCH = 192 * 1024  # bytes
-_SILENCE = (
+_BATCH_INTERVAL_S = (
+    0.004  # seconds between two batches: what comes meanwhile goes together
+)
+_MAX_BATCH_BYTES = 192 * 1024  # bytes
+_SILENCE_TIMEOUT_S = (
     90.0  # seconds without a word, pings included, after which a connection is given up
 )
-_UNANSWERED = 30.0  # seconds without progress after which what was sent is sent again
-_GRACE = 1.0  # seconds to get rid of what waits when it is told to stop
+_ACK_TIMEOUT_S = (
+    30.0  # seconds without progress after which what was sent is sent again
+)
+_STOP_TIMEOUT_S = 1.0  # seconds to get rid of what waits when it is told to stop
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
 
@@ -85,8 +89,8 @@ class Bridge:
         self._stopping = threading.Event()
         self._deadline = 0.0
         self._asleep = False
-        self._bell = Bell()
-        self._heirs = Heirs(outbox)
+        self._bell = Wakeup()
+        self._heirs = OrphanSpools(outbox)
         self._hurried = threading.Event()
         self.arrived = -1
         """How many transient events the dashboard says it has; -1 before it said so."""
@@ -123,7 +127,7 @@ class Bridge:
             connects=self._connects,
         )
 
-    def stop(self, grace: float = _GRACE) -> None:
+    def stop(self, grace: float = _STOP_TIMEOUT_S) -> None:
         """Hears nothing more, sends what waits if that is quickly done, and ends. What is left stays in the spool."""
         if self.state == "stopped":
             return
@@ -220,7 +224,7 @@ class Bridge:
             + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names)
             + b"]"
         )
-        deadline = time.monotonic() + _UNANSWERED
+        deadline = time.monotonic() + _ACK_TIMEOUT_S
         while self.arrived < 0:
             self._bell.wait(
                 wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
@@ -241,10 +245,11 @@ class Bridge:
             if frames:
                 wire.send(b"[" + b",".join(frames) + b"]")
                 if not self.outbox.is_filling:
-                    self._stopping.wait(_PACE)
+                    self._stopping.wait(_BATCH_INTERVAL_S)
             else:
                 patience = (
-                    min(heard + _SILENCE, progressed + _UNANSWERED) - time.monotonic()
+                    min(heard + _SILENCE_TIMEOUT_S, progressed + _ACK_TIMEOUT_S)
+                    - time.monotonic()
                 )
                 self._rest(wire, 0.01 if self._stopping.is_set() else patience)
             now = time.monotonic()
@@ -255,7 +260,7 @@ class Bridge:
                 wire.is_idle and self._waits
             ):
                 acked, progressed = done, now
-            if now > heard + _SILENCE or now > progressed + _UNANSWERED:
+            if now > heard + _SILENCE_TIMEOUT_S or now > progressed + _ACK_TIMEOUT_S:
                 raise WireClosed("the dashboard says nothing more")
 
     def _is_done(self, wire: Wire) -> bool:
@@ -272,7 +277,9 @@ class Bridge:
 
     def _frames(self) -> list[bytes]:
         """What is sent next: first what others left behind."""
-        return self._heirs.frames(_BATCH) or self.outbox.batch(_BATCH)
+        return self._heirs.frames(_MAX_BATCH_BYTES) or self.outbox.batch(
+            _MAX_BATCH_BYTES
+        )
 
     def _rest(self, wire: Wire, seconds: float) -> None:
         """Sleeps until there is something to do. From here on a publisher wakes it."""

@@ -25,18 +25,20 @@ from hermes.primitives.repeated_errors import RepeatedErrors
 log = logging.getLogger("hermes.bridge")
 
 _PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
-_GREETING = (
+_GREETING_TIMEOUT_S = (
     0.5  # seconds that a process waits at most for one who wants to see it begin
 )
-_LONGEST = 100  # bytes of a path that a socket can have
-_WAITING = 10_000  # events that wait for a reader
-_PATIENCE = 10.0  # seconds for a reader to take something, or to say what it wants
-_MOST = 64 * 1024  # bytes of a question
-_LAST = 1.0  # seconds for readers to get the last events of a process that ends
+_MAX_PATH_BYTES = 100  # bytes of a path that a socket can have
+_MAX_QUEUED_EVENTS = 10_000  # events that wait for a reader
+_IO_TIMEOUT_S = 10.0  # seconds for a reader to take something, or to say what it wants
+_MAX_REQUEST_BYTES = 64 * 1024  # bytes of a question
+_CLOSE_TIMEOUT_S = (
+    1.0  # seconds for readers to get the last events of a process that ends
+)
 _encode = msgspec.json.Encoder().encode
 
 
-class Look(msgspec.Struct, frozen=True):
+class SocketRequest(msgspec.Struct, frozen=True):
     """What a reader wants: the events of a pattern, the counters, or to say that there is a dashboard now."""
 
     do: Literal["tail", "stats", "dashboard"]
@@ -90,7 +92,7 @@ class EventSocket:
         readers = dict(self._readers)
         for reader in readers:
             reader.finish()
-        deadline = time.monotonic() + _LAST
+        deadline = time.monotonic() + _CLOSE_TIMEOUT_S
         for thread in readers.values():
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -118,8 +120,8 @@ class EventSocket:
     def _answer(self, peer: socket.socket) -> None:
         with peer:
             try:
-                peer.settimeout(_PATIENCE)
-                look = msgspec.json.decode(read_line(peer), type=Look)
+                peer.settimeout(_IO_TIMEOUT_S)
+                look = msgspec.json.decode(read_line(peer), type=SocketRequest)
                 if look.do == "dashboard":
                     self._on_dashboard()
                 elif look.do == "stats":
@@ -129,7 +131,7 @@ class EventSocket:
             except (OSError, msgspec.MsgspecError, ValueError) as error:
                 log.debug("somebody who looked at the events is gone: %s", error)
 
-    def _tail(self, peer: socket.socket, look: Look) -> None:
+    def _tail(self, peer: socket.socket, look: SocketRequest) -> None:
         reader = _Reader(look)
         self._readers[reader] = threading.current_thread()
         handle = self._bus.subscribe(look.pattern, reader.put)
@@ -145,7 +147,7 @@ class EventSocket:
 class _Reader:
     """Events on their way to one who looks."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: SocketRequest) -> None:
         self._look = look
         self._queue: deque[Mapping[str, Any]] = deque()
         self._lock = threading.RLock()
@@ -160,7 +162,7 @@ class _Reader:
             return
         with self._lock:
             self._queue.append(event)
-            if len(self._queue) > _WAITING:
+            if len(self._queue) > _MAX_QUEUED_EVENTS:
                 self._queue.popleft()
                 self._missing += 1
         self._news.set()
@@ -174,7 +176,7 @@ class _Reader:
         over = False
         while not over:
             if not self._is_over:
-                self._news.wait(_PATIENCE)
+                self._news.wait(_IO_TIMEOUT_S)
             over = self._is_over  # looked at before the queue, so that what came before the end is still told
             self._news.clear()
             with self._lock:
@@ -196,12 +198,12 @@ class _Reader:
             )
 
 
-def windows(folder: Path) -> list[Path]:
+def event_sockets(folder: Path) -> list[Path]:
     """The windows of the processes that run."""
     return _sockets(folder, _PREFIX)
 
 
-def lookout(folder: Path) -> socket.socket:
+def new_process_socket(folder: Path) -> socket.socket:
     """A socket to which every process that begins from now on says hello. It waits until it is let go."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}"
@@ -212,7 +214,7 @@ def lookout(folder: Path) -> socket.socket:
     return server
 
 
-def forget_lookout(folder: Path) -> None:
+def remove_new_process_socket(folder: Path) -> None:
     """Removes the lookout of this process."""
     (folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}").unlink(missing_ok=True)
 
@@ -224,7 +226,7 @@ def _greet_lookouts(folder: Path) -> None:
             contextlib.suppress(OSError),
             socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer,
         ):
-            peer.settimeout(_GREETING)
+            peer.settimeout(_GREETING_TIMEOUT_S)
             with address(path) as place:
                 peer.connect(place)
             peer.recv(1)
@@ -246,8 +248,8 @@ def _sockets(folder: Path, prefix: str) -> list[Path]:
     return found
 
 
-def look_into(
-    path: Path, look: Look, patience: float | None = _PATIENCE
+def send_request(
+    path: Path, look: SocketRequest, patience: float | None = _IO_TIMEOUT_S
 ) -> socket.socket:
     """A connection on which the answer comes. Raises OSError."""
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -264,15 +266,15 @@ def look_into(
 
 def tell_of_dashboard(folder: Path) -> None:
     """Lets every process that runs know that there is a dashboard now."""
-    for path in windows(folder):
+    for path in event_sockets(folder):
         with contextlib.suppress(OSError):
-            look_into(path, Look("dashboard"), 1.0).close()
+            send_request(path, SocketRequest("dashboard"), 1.0).close()
 
 
 @contextlib.contextmanager
 def address(path: Path) -> Iterator[str]:
     """A name by which a socket can be reached: its path, or a short one by way of its folder."""
-    if len(os.fsencode(path)) <= _LONGEST:
+    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
         yield str(path)
         return
     handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -287,7 +289,7 @@ def read_line(peer: socket.socket) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
         data = peer.recv(4096)
-        if not data or len(line) > _MOST:
+        if not data or len(line) > _MAX_REQUEST_BYTES:
             raise ValueError("no whole line came")
         line += data
     return line

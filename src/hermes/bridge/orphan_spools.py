@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hermes.bridge.outbox import Outbox, numbered
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind
 
-_MOST = 16  # spools of others that are open at once
+_MAX_OPEN_SPOOLS = 16  # spools of others that are open at once
 
 
 class _Left(NamedTuple):
@@ -14,7 +14,7 @@ class _Left(NamedTuple):
     spool: Spool
 
 
-class Heirs:
+class OrphanSpools:
     """The spools that this process has taken over, by publisher."""
 
     def __init__(self, outbox: Outbox) -> None:
@@ -39,7 +39,7 @@ class Heirs:
             epoch, _, publisher = folder.name.partition("-")
             if folder == own or publisher in self._left or not epoch.isdecimal():
                 continue
-            if len(self._left) >= _MOST:
+            if len(self._left) >= _MAX_OPEN_SPOOLS:
                 self._more = True
                 return
             with contextlib.suppress(SpoolTaken, OSError):

@@ -24,14 +24,14 @@ from hermes.schema.events import Gap
 
 log = logging.getLogger("hermes.bridge")
 
-MAX_TRANSIENT = 1024
-_LARGEST = 700 * 1024  # bytes of an event; a dashboard takes messages of 1 MiB
+MAX_TRANSIENT_EVENTS = 1024
+_MAX_EVENT_BYTES = 700 * 1024  # bytes of an event; a dashboard takes messages of 1 MiB
 _SHORTEST = (
     16 * 1024
 )  # characters that are left of a text in an event that is too large
-_READ = 128 * 1024  # bytes read from the spool at once
-_ROW = 128  # transient events that are encoded at once
-_HEADS = 1000  # topics whose beginning is remembered
+_READ_BYTES = 128 * 1024  # bytes read from the spool at once
+_MAX_ENCODED_EVENTS = 128  # transient events that are encoded at once
+_MAX_TOPICS = 1000  # topics whose beginning is remembered
 _SPOOLED = "gateway."  # what hooks are told of is no row of a log, so a bridge keeps it
 
 _born = itemgetter(0)
@@ -60,7 +60,7 @@ class Outbox:
         place: Path,
         *,
         hide: bool = False,
-        most: int = MAX_TRANSIENT,
+        most: int = MAX_TRANSIENT_EVENTS,
         most_kept: int = MAX_RECORDS,
     ) -> None:
         self.place = place
@@ -201,7 +201,7 @@ class Outbox:
             if self._hide:
                 events = [_shown(event) for event in events]
             row = _encoded(events)
-            if 0 < len(row) <= _LARGEST:
+            if 0 < len(row) <= _MAX_EVENT_BYTES:
                 return len(events), row
             self._render_each(events)
         return (1, self._large.popleft()) if self._read >= self._large_behind else None
@@ -218,14 +218,17 @@ class Outbox:
         with self._lock:
             passing = self._passing
             count = bisect_right(
-                passing, self._read, hi=min(len(passing), _ROW), key=_born
+                passing,
+                self._read,
+                hi=min(len(passing), _MAX_ENCODED_EVENTS),
+                key=_born,
             )
             return [passing.popleft()[1] for _ in range(count)]
 
     def _next_durable(self) -> tuple[int, bytes] | None:
         """The next record, unless a transient event was born before it."""
         if not self._ahead:
-            self._ahead.extend(self.spool.read(_READ))
+            self._ahead.extend(self.spool.read(_READ_BYTES))
         if not self._ahead:
             return None
         with self._lock:
@@ -243,7 +246,7 @@ class Outbox:
         if self._hide:
             event = _shown(event)
         data = self.encoder.encode(event)
-        if len(data) > _LARGEST:
+        if len(data) > _MAX_EVENT_BYTES:
             self.cut += 1
             data = self.encoder.encode(self._shortened(event))
         head = self._heads.get(topic)
@@ -251,7 +254,7 @@ class Outbox:
             head = b'{"_bus_relay":true,"topic":%s,"envelope":' % self.encoder.encode(
                 topic
             )
-            if len(self._heads) < _HEADS:
+            if len(self._heads) < _MAX_TOPICS:
                 self._heads[topic] = head
         return head + data
 

@@ -23,12 +23,14 @@ log = logging.getLogger("hermes.bridge")
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_RECORDS = 100_000
-SEGMENT = 4 * 1024 * 1024
-_TIDY = 64 * 1024  # bytes of acknowledged records that may stay in the last segment
+MAX_SEGMENT_BYTES = 4 * 1024 * 1024
+_MAX_ACKED_BYTES = (
+    64 * 1024
+)  # bytes of acknowledged records that may stay in the last segment
 _HEAD = struct.Struct("<IIQ")  # length, checksum, number
 _MARK = struct.Struct("<QI")  # what was acknowledged, checksum
 _LOCK = "lock"
-_LEFT = 200  # spools that processes may leave behind in one place
+_MAX_ORPHANS = 200  # spools that processes may leave behind in one place
 
 
 class Spool:
@@ -98,7 +100,7 @@ class Spool:
             content = _pread(
                 self._path(segment),
                 offset,
-                min(size - offset, max(most - taken, _TIDY)),
+                min(size - offset, max(most - taken, _MAX_ACKED_BYTES)),
             )
             end = 0
             for number, data, behind in _records(content):
@@ -136,7 +138,7 @@ class Spool:
                     break
                 self._remove(segment)
             if self.acked == self.last and self._sizes[self._segment] > min(
-                _TIDY, self._max_bytes // 4
+                _MAX_ACKED_BYTES, self._max_bytes // 4
             ):
                 os.ftruncate(self._handle, 0)
                 self._resize(self._segment, 0)
@@ -182,7 +184,7 @@ class Spool:
         number, size = self.last + 1, self._sizes[self._segment]
         record = _HEAD.pack(len(data), _checksum(number, data), number) + data
         try:
-            if size >= SEGMENT:
+            if size >= MAX_SEGMENT_BYTES:
                 self._begin(number)
                 size = 0
             written = os.write(self._handle, record)
@@ -233,7 +235,7 @@ class Spool:
         if (
             not self._sizes
             or max(self._sizes) > self.last
-            or self._sizes[max(self._sizes)] >= SEGMENT
+            or self._sizes[max(self._sizes)] >= MAX_SEGMENT_BYTES
         ):
             self._begin(self.last + 1)
         else:
@@ -283,7 +285,7 @@ def left_behind(place: Path) -> Iterator[Path]:
         )
 
 
-def thin_out(place: Path, most: int = _LEFT) -> int:
+def thin_out(place: Path, most: int = _MAX_ORPHANS) -> int:
     """Removes the oldest spools that were left behind, if there are too many; says how many records that cost."""
     try:
         if sum(1 for _ in place.iterdir()) <= most:

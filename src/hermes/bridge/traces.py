@@ -32,9 +32,9 @@ _TOPICS = (
     "session.created", "agent.turn.*", "agent.message.user", "agent.message.assistant", "agent.tool.started",
     "agent.tool.finished", "agent.model.retried", "agent.approval.*",
 )  # fmt: skip
-_KNOCK = 0.5  # seconds to see whether somebody is there
-_WAITING = 10_000  # events that wait for the thread
-_TURNS = 1000  # sessions at work that are followed at once
+_PROBE_TIMEOUT_S = 0.5  # seconds to see whether somebody is there
+_MAX_QUEUED_EVENTS = 10_000  # events that wait for the thread
+_MAX_SESSIONS = 1000  # sessions at work that are followed at once
 _USAGE = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -97,7 +97,7 @@ class TraceExport:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
-        if self._queue.qsize() >= _WAITING:
+        if self._queue.qsize() >= _MAX_QUEUED_EVENTS:
             self.stats.dropped += 1
         else:
             self._queue.put(event)
@@ -137,7 +137,9 @@ class TraceExport:
         place = urlsplit(self._settings.endpoint)
         try:
             port = place.port or (443 if place.scheme == "https" else 80)
-            with socket.create_connection((place.hostname or "", port), timeout=_KNOCK):
+            with socket.create_connection(
+                (place.hostname or "", port), timeout=_PROBE_TIMEOUT_S
+            ):
                 return True
         except (OSError, ValueError):
             return False
@@ -192,7 +194,7 @@ class _Spans:
         self._tracer = tracer
         self._contents = contents
         self._turns: RecentDict[str, _Turn] = RecentDict(
-            _TURNS, lambda _, turn: turn.span.end()
+            _MAX_SESSIONS, lambda _, turn: turn.span.end()
         )
         self._parents: dict[str, str] = {}
         self._said: dict[str, str] = {}

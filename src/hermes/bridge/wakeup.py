@@ -5,7 +5,7 @@ import os
 import select
 
 
-class Bell:
+class Wakeup:
     """Any thread may ring it; one thread waits."""
 
     def __init__(self) -> None:

@@ -33,10 +33,12 @@ from hermes.settings.sections import WebhookSettings
 log = logging.getLogger("hermes.webhooks")
 
 _FIRST_DELAY_S, _MAX_DELAY_S = 1.0, 60.0
-_LONGEST = 300.0  # seconds that an address may ask us to wait
-_REFUSALS = 5  # how often an address may refuse an event before the next one is tried
-_READ = 64 * 1024
-_PASSING = frozenset((408, 425, 429))  # refusals that pass
+_MAX_RETRY_AFTER_S = 300.0  # seconds that an address may ask us to wait
+_MAX_REFUSALS = (
+    5  # how often an address may refuse an event before the next one is tried
+)
+_READ_BYTES = 64 * 1024
+_PASSING_STATUSES = frozenset((408, 425, 429))  # refusals that pass
 _SENSITIVE = {
     topic: frozenset(kind.sensitive)
     for topic, kind in CATALOGUE.items()
@@ -193,7 +195,7 @@ class WebhookSender:
         )
 
     def _empty(self, spool: Spool) -> None:
-        while not self._is_over() and (records := spool.read(_READ)):
+        while not self._is_over() and (records := spool.read(_READ_BYTES)):
             for number, record in records:
                 if not self._settle(record):
                     spool.rewind()
@@ -219,8 +221,10 @@ class WebhookSender:
                 self._state = "gone"
                 return False
             self._state = "failing"
-            refusals += 300 <= answer.status < 500 and answer.status not in _PASSING
-            if refusals >= _REFUSALS:
+            refusals += (
+                300 <= answer.status < 500 and answer.status not in _PASSING_STATUSES
+            )
+            if refusals >= _MAX_REFUSALS:
                 log.error(
                     "the webhook %s would not have an event (%d); it is left out",
                     self._name,
@@ -242,7 +246,7 @@ class WebhookSender:
             connection = self._connect()
             connection.request("POST", path, record, _signed(self._key, record))
             response = connection.getresponse()
-            response.read(_READ)
+            response.read(_READ_BYTES)
         except (OSError, HTTPException, ValueError) as error:
             log.debug("the webhook %s: %s", self._name, error)
             self._hang_up()
@@ -251,7 +255,8 @@ class WebhookSender:
             self._hang_up()
         wait = response.headers.get("retry-after", "0")
         return _Answer(
-            response.status, min(float(wait), _LONGEST) if wait.isdecimal() else 0.0
+            response.status,
+            min(float(wait), _MAX_RETRY_AFTER_S) if wait.isdecimal() else 0.0,
         )
 
     def _connect(self) -> HTTPConnection:

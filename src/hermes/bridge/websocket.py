@@ -14,11 +14,11 @@ from hermes.errors import HermesError
 
 _PATH = "/api/pub"  # of an address that names only the machine
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-_CONNECT = 10.0  # seconds for a connection and its handshake
-_TAKE = 64 * 1024  # bytes read at once
-_MOST = 1024 * 1024  # bytes of a message that comes in
+_CONNECT_TIMEOUT_S = 10.0  # seconds for a connection and its handshake
+_READ_BYTES = 64 * 1024  # bytes read at once
+_MAX_MESSAGE_BYTES = 1024 * 1024  # bytes of a message that comes in
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
-_PIECE = 4096  # bytes that are masked at once
+_MASKED_BYTES = 4096  # bytes that are masked at once
 _RETRY = (BlockingIOError, InterruptedError)
 
 
@@ -66,7 +66,7 @@ class Wire:
         place = urlsplit(target.url)
         secure = place.scheme in {"wss", "https"}
         host = place.hostname or ""
-        deadline = time.monotonic() + _CONNECT
+        deadline = time.monotonic() + _CONNECT_TIMEOUT_S
         try:
             sock = _connect(host, place.port or (443 if secure else 80), wait, deadline)
         except (OSError, ValueError) as error:
@@ -117,7 +117,7 @@ class Wire:
         for opcode, is_last, payload in self._frames():
             if opcode == _PING:
                 if (
-                    len(self._out) < _MOST
+                    len(self._out) < _MAX_MESSAGE_BYTES
                 ):  # who sends pings and reads no answer gets none
                     self._queue(_PONG, payload)
                     self.push()
@@ -128,7 +128,7 @@ class Wire:
                 raise WireClosed(f"the dashboard closed the connection ({code})")
             elif opcode != _PONG:
                 self._parts += payload
-                if len(self._parts) > _MOST:
+                if len(self._parts) > _MAX_MESSAGE_BYTES:
                     raise WireClosed("the dashboard sent too much")
                 if is_last:
                     messages.append(bytes(self._parts))
@@ -152,12 +152,12 @@ class Wire:
     def _fill(self) -> None:
         try:
             while True:
-                data = self._sock.recv(_TAKE)
+                data = self._sock.recv(_READ_BYTES)
                 if not data:
                     raise WireClosed("the dashboard is gone")
                 self._in += data
                 self.received += len(data)
-                if len(self._in) > _MOST:
+                if len(self._in) > _MAX_MESSAGE_BYTES:
                     raise WireClosed("the dashboard sent too much")
         except _RETRY:
             return
@@ -234,7 +234,7 @@ def _frame(opcode: int, payload: bytes) -> bytes:
 
 def _masked(payload: bytes, key: bytes) -> Iterator[bytes]:
     """The payload in pieces: the mask of one serves for all, and small numbers stay in the processor's cache."""
-    size = min(_PIECE, len(payload) + 4 & -4)
+    size = min(_MASKED_BYTES, len(payload) + 4 & -4)
     mask = int.from_bytes(key * (size // 4), "little")
     for start in range(0, len(payload), size):
         piece = payload[start : start + size]

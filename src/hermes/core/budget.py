@@ -27,10 +27,10 @@ from hermes.schema.tools import ToolSpec
 Unit: TypeAlias = Literal["usd", "tokens"]
 
 _AMOUNT = r"(?a)(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?"
-_LEAST_OUTPUT = 16  # tokens; a smaller reply is not worth asking for
+_MIN_OUTPUT_TOKENS = 16  # tokens; a smaller reply is not worth asking for
 IMAGE_TOKENS = 1_500  # tokens, about what a large picture takes
-_UNBOUNDED = 2**31
-_GRANT = 32_768  # tokens of output that one call claims at most, so that others have room beside it
+_UNBOUNDED_TOKENS = 2**31
+_MAX_CLAIMED_TOKENS = 32_768  # tokens of output that one call claims at most, so that others have room beside it
 
 
 class BudgetSpent(HermesError):
@@ -133,7 +133,9 @@ class TurnBudget:
         room = self.room(input_tokens)
         if room is None:
             return None
-        granted = Usage(input_tokens=input_tokens, output_tokens=min(room, _GRANT))
+        granted = Usage(
+            input_tokens=input_tokens, output_tokens=min(room, _MAX_CLAIMED_TOKENS)
+        )
         cost = self._price.of(granted) if self._price else 0.0
         self._grant(msgspec.structs.replace(granted, cost_usd=cost))
         if self._claim is None:
@@ -183,8 +185,8 @@ class TurnBudget:
         )
         left = cap.limit - cap.used - cap.claimed - granted
         if cap.unit == "tokens":
-            if left < input_tokens + _LEAST_OUTPUT:
-                raise cap.refused(input_tokens + _LEAST_OUTPUT)
+            if left < input_tokens + _MIN_OUTPUT_TOKENS:
+                raise cap.refused(input_tokens + _MIN_OUTPUT_TOKENS)
             return int(left - input_tokens)
         if self._price is None:
             hint = "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
@@ -193,12 +195,12 @@ class TurnBudget:
                 hint=hint,
             )
         need = self._price.of(
-            Usage(input_tokens=input_tokens, output_tokens=_LEAST_OUTPUT)
+            Usage(input_tokens=input_tokens, output_tokens=_MIN_OUTPUT_TOKENS)
         )
         if need and left < need:
             raise cap.refused(need)
         if self._price.output <= 0:
-            return _UNBOUNDED
+            return _UNBOUNDED_TOKENS
         return int((left - input_tokens * self._price.input) / self._price.output)
 
 

@@ -40,7 +40,7 @@ from hermes.text.hidden_text import without_hidden
 
 log = logging.getLogger("hermes.core")
 
-AT_ONCE = 8
+MAX_PARALLEL_CALLS = 8
 """How many calls of a segment run at the same time."""
 _TAG = re.compile(r"<(?=\s*/?\s*untrusted)", re.IGNORECASE)
 FENCE = "<untrusted source="
@@ -121,7 +121,7 @@ class CallRunner:
         if len(items) == 1:
             await self._record(place, items[0], await self._one(place, items[0]))
             return
-        places = asyncio.Semaphore(AT_ONCE)
+        places = asyncio.Semaphore(MAX_PARALLEL_CALLS)
 
         async def one(item: ReadyCall | Unusable) -> ToolFinished:
             async with places:

@@ -25,13 +25,13 @@ from hermes.settings.redaction import mask
 from hermes.text.language import language_of
 
 MARK = "[Summary of the earlier part of this conversation]\n"
-_LEAST = 40  # characters; less is no summary
-_LONGEST = 24_000
-_RESULT = 2_000  # characters of a tool's result that the summary is made from
-_SAMPLE = 300  # characters of the user's words that show the language
+_MIN_SUMMARY_CHARS = 40  # characters; less is no summary
+_MAX_SUMMARY_CHARS = 24_000
+_MAX_RESULT_CHARS = 2_000  # characters of a tool's result that the summary is made from
+_SAMPLE_CHARS = 300  # characters of the user's words that show the language
 _OUTPUT_TOKENS = 8_000  # with what a model thinks before it writes
-_ASKING = 1_500  # tokens of the instructions and the sample
-_MOST_PIECES = 24
+_INSTRUCTION_TOKENS = 1_500  # tokens of the instructions and the sample
+_MAX_PIECES = 24
 _HINT = "Nothing was removed. Try /compress again, or name another model in auxiliary.summary."
 _HEADINGS = (
     "Goal",
@@ -116,18 +116,20 @@ async def compact(
     middle = messages[cut.head : len(messages) - cut.tail]
     words = [message.text for message in messages if _is_person(message)]
     language = (
-        language_of("\n".join(text[:_SAMPLE] for text in words[-10:])) if strict else ""
+        language_of("\n".join(text[:_SAMPLE_CHARS] for text in words[-10:]))
+        if strict
+        else ""
     )
     output = min(_OUTPUT_TOKENS, window // 4)
     room = (
-        window - 2 * output - _ASKING
+        window - 2 * output - _INSTRUCTION_TOKENS
     )  # the notes from before are at most as long as a reply
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
     for piece in _pieces(redact(_transcript(middle)), max(room, 1_000)):
         told = f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
         told += (
-            f"\n\n(The user writes like this: {redact(words[-1])[:_SAMPLE]!r})"
+            f"\n\n(The user writes like this: {redact(words[-1])[:_SAMPLE_CHARS]!r})"
             if words
             else ""
         )
@@ -174,7 +176,7 @@ def _fault(reply: AssistantMessage, notes: str, language: str) -> str:
             if reply.finish == "length"
             else "the provider refused to write it"
         )
-    if not _LEAST <= len(notes) <= _LONGEST:
+    if not _MIN_SUMMARY_CHARS <= len(notes) <= _MAX_SUMMARY_CHARS:
         return f"it has {len(notes):,} characters"
     lines = notes.splitlines()
     if not any(line.startswith(("#", "**")) for line in lines):
@@ -200,7 +202,7 @@ def _pieces(text: str, room: int) -> list[str]:
         end = size if end < 0 else end
         pieces.append(text[:end])
         text = text[end:]
-    if len(pieces) > _MOST_PIECES:
+    if len(pieces) > _MAX_PIECES:
         raise NotCompacted(
             "the conversation is too long for the model that writes summaries.",
             hint=_HINT,
@@ -242,12 +244,12 @@ def _transcript(messages: Sequence[Message]) -> str:
 def _told(message: Message) -> str:
     if isinstance(message, ToolFinished):
         text = message.text
-        if len(text) > _RESULT:
-            text = f"{text[: _RESULT // 2]}\n[...]\n{text[-_RESULT // 2 :]}"
+        if len(text) > _MAX_RESULT_CHARS:
+            text = f"{text[: _MAX_RESULT_CHARS // 2]}\n[...]\n{text[-_MAX_RESULT_CHARS // 2 :]}"
         return f"<result of {message.name}>\n{text}\n</result>"
     if isinstance(message, AssistantMessage):
         calls = [
-            f"(called {call.name} with {call.arguments[:_RESULT]})"
+            f"(called {call.name} with {call.arguments[:_MAX_RESULT_CHARS]})"
             for call in message.tool_calls
         ]
         return "\n".join(["assistant:", *filter(None, [message.text]), *calls])

@@ -22,9 +22,11 @@ Summarise: TypeAlias = Callable[
 ]
 """Has a session's messages between the ends of a cut summarised. Raises NotCompacted."""
 
-_COOLING = 45.0  # seconds after a failure
-_LONG = 2_000  # characters of a result that is worth removing
-_WORTH = 0.1  # part of the window that trimming must free, to be enough by itself
+_RETRY_AFTER_S = 45.0  # seconds after a failure
+_LONG_RESULT_CHARS = 2_000  # characters of a result that is worth removing
+_MIN_FREED_SHARE = (
+    0.1  # part of the window that trimming must free, to be enough by itself
+)
 
 
 class ContextLimits(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ class ContextLimits(msgspec.Struct, frozen=True):
     last: int
 
 
-class Room:
+class ContextWindow:
     """The built-in context engine. One for all sessions of a process: it remembers where it failed lately."""
 
     def __init__(
@@ -59,13 +61,13 @@ class Room:
         messages = list(request.messages)
         trimmed = choose_trim(messages, self._limits.last)
         rows: list[Event] = [trimmed] if trimmed.call_ids or trimmed.pictures else []
-        if trimmed.freed // 3 >= self._limits.window * _WORTH and not forced:
+        if trimmed.freed // 3 >= self._limits.window * _MIN_FREED_SHARE and not forced:
             return rows
         try:
             cut = choose_cut(messages, first=self._limits.first, last=self._limits.last)
             rows.append(await self._summarise(session, trim(messages, trimmed), cut))
         except NotCompacted as error:
-            self._cooling[session] = self._clock.now() + _COOLING
+            self._cooling[session] = self._clock.now() + _RETRY_AFTER_S
             return [*rows, CompactionFailed(detail=error.message)]
         self._cooling.pop(session, None)
         return rows
@@ -81,8 +83,8 @@ def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
             continue
         key = (message.name, message.text)
         old = place < len(messages) - last
-        if (old and (len(message.text) > _LONG or message.images)) or (
-            key in seen and len(message.text) > _LONG
+        if (old and (len(message.text) > _LONG_RESULT_CHARS or message.images)) or (
+            key in seen and len(message.text) > _LONG_RESULT_CHARS
         ):
             chosen.append(message)
         seen.add(key)
@@ -121,7 +123,7 @@ _POINTER = "[removed to make room: "
 
 
 def _pointer(message: ToolFinished) -> ToolFinished:
-    if len(message.text) <= _LONG:
+    if len(message.text) <= _LONG_RESULT_CHARS:
         return _without_pictures(message)
     text = f"{_POINTER}{len(message.text):,} characters; the log has them: session_search finds them]"
     return msgspec.structs.replace(message, text=text, images=())

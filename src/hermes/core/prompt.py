@@ -36,7 +36,7 @@ _SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
 PROJECT_HEAD = "Notes from the project's files, for working in it; the person's own words come first."
 SKILLS_HEAD = "Skills: how to do certain things well."
-MAX_PROJECT_CHARACTERS = 8_000
+MAX_PROJECT_CHARS = 8_000
 
 
 class ProjectFile(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ def project_part(files: tuple[ProjectFile, ...]) -> str:
 def _marked(file: ProjectFile) -> str:
     if file.refusal:
         return f"{file.name} was not read: {file.refusal}."
-    kept = file.text[:MAX_PROJECT_CHARACTERS]
+    kept = file.text[:MAX_PROJECT_CHARS]
     cut = (
         f"\n[... there is more in {file.name}]"
         if file.cut or len(kept) < len(file.text)

@@ -58,7 +58,7 @@ _SUM_UP = (
     "you have done, what is left to do, and how you would go on."
 )
 GO_ON = "Say “go on” to continue."
-_GRACE = (
+_CANCEL_TIMEOUT_S = (
     1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
 )
 
@@ -137,7 +137,7 @@ class NativeRuntime:
                 await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            await cancel_and_wait(work, timeout_s=_GRACE)
+            await cancel_and_wait(work, timeout_s=_CANCEL_TIMEOUT_S)
             await self._keep_partial(turn)
             return _ended(turn, "interrupted")
         finally:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.app.app import App
-from hermes.app.learning.reviewer import ReviewDeps, Reviewing, ReviewTools
+from hermes.app.learning.reviewer import Review, ReviewDeps, ReviewTools
 from hermes.app.learning.tools import ConversationChanges, LearningTools, changed
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Tool
@@ -40,7 +40,7 @@ from hermes.store.log_row import Row
 
 log = logging.getLogger("hermes.learning")
 
-_SESSIONS = 256  # whose tallies are remembered
+_MAX_SESSIONS = 256  # whose tallies are remembered
 
 
 class Learner:
@@ -50,7 +50,7 @@ class Learner:
         self._app = app
         self._deps = deps
         self._settings = app.settings.learning
-        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_SESSIONS)
+        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_MAX_SESSIONS)
         self._taint = UntrustedText()
         self._tasks = BackgroundTasks("a review")
         self._handle: Any = None
@@ -196,7 +196,7 @@ class Learner:
         tools = LearningTools(
             self.learning, ReviewTools(stage), self._app.clock, counted=False
         )
-        reviewing = Reviewing(self._deps, tools.all())
+        reviewing = Review(self._deps, tools.all())
         try:
             ended = await reviewing.run(session, history, self._settings.budget)
         except asyncio.CancelledError:

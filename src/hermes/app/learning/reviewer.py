@@ -27,10 +27,10 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tools import ToolResult
 
-_STEPS = 16
-_REPLY = 4_000  # tokens of one reply in a review
-_NO = PolicyDecision("forbid", reason="this is a review")
-_REFUSED = (
+_MAX_STEPS = 16
+_MAX_REPLY_TOKENS = 4_000  # tokens of one reply in a review
+_FORBIDDEN = PolicyDecision("forbid", reason="this is a review")
+_NOT_IN_A_REVIEW = (
     "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
 )
 
@@ -52,7 +52,7 @@ class ReviewDeps(NamedTuple):
     """An engine that reviews a session with these tools instead of a model; None for a model."""
 
 
-class Reviewing:
+class Review:
     """The model's part of a review: the parent's request to the byte, and one message more."""
 
     def __init__(self, deps: ReviewDeps, tools: tuple[Tool, ...]) -> None:
@@ -85,11 +85,14 @@ class Reviewing:
         ) is not None:
             return await self._by_engine(engine, turn)
         async with self._deps.model(session) as model:
-            calls = CallRunner(tools, OnlyLearning(), Nobody())
+            calls = CallRunner(tools, ReviewPolicy(), NobodyToAsk())
             ended = TurnEnded(reason="failed", detail="it was cut off")
             try:
                 runtime = NativeRuntime(
-                    model, calls, max_steps=_STEPS, max_output_tokens=_REPLY
+                    model,
+                    calls,
+                    max_steps=_MAX_STEPS,
+                    max_output_tokens=_MAX_REPLY_TOKENS,
                 )
                 runtime.sums_up = False
                 ended = await runtime.run(turn)
@@ -167,7 +170,7 @@ class UnsavedLog:
         """Nobody watches."""
 
 
-class OnlyLearning:
+class ReviewPolicy:
     """The policy of a review. Other tools stay in the prompt, whose bytes must not change, and are refused."""
 
     def judge(
@@ -180,7 +183,7 @@ class OnlyLearning:
         return (
             PolicyDecision("allow")
             if tool.spec.name in ALLOWED
-            else PolicyDecision("forbid", reason=_REFUSED)
+            else PolicyDecision("forbid", reason=_NOT_IN_A_REVIEW)
         )
 
     def remember(self, request: ApprovalRequested) -> None:
@@ -194,7 +197,7 @@ class OnlyLearning:
         workspace: Path | None = None,  # noqa: ARG002
     ) -> PolicyDecision:
         """Denies whatever the engine itself asks for."""
-        return _NO
+        return _FORBIDDEN
 
     def check_files(
         self,
@@ -203,16 +206,16 @@ class OnlyLearning:
         *,
         below: tuple[Path, ...] = (),  # noqa: ARG002
     ) -> PolicyDecision:
-        return _NO
+        return _FORBIDDEN
 
     def check_host(self, host: str) -> PolicyDecision:  # noqa: ARG002 - as above
-        return _NO
+        return _FORBIDDEN
 
     def check_tool(self, name: str) -> PolicyDecision:  # noqa: ARG002 - as above
-        return _NO
+        return _FORBIDDEN
 
 
-class Nobody:
+class NobodyToAsk:
     """Nobody is there to be asked."""
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:

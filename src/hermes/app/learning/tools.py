@@ -29,8 +29,8 @@ from hermes.tools.tool import tool
 
 Action: TypeAlias = Literal["write", "patch", "remove", "retire"]
 Record: TypeAlias = Callable[[str, Event], None]
-_LONGEST_QUESTION = 4_000
-_FOUND = 10  # notes of one search
+_MAX_QUESTION_CHARS = 4_000
+_MAX_FOUND_NOTES = 10  # notes of one search
 _YES, _NO, _LATER = "Keep it", "Don't keep it", "Decide later"
 
 
@@ -85,7 +85,7 @@ class LearningTools:
                 hint="The user can name one: learning.memory_url",
             )
         try:
-            found = await asyncio.to_thread(provider.search, query, _FOUND)
+            found = await asyncio.to_thread(provider.search, query, _MAX_FOUND_NOTES)
         except LearningError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
         kept = [
@@ -206,7 +206,7 @@ class ConversationChanges:
 
     async def _asked(self, proposal: Proposal, context: ToolContext) -> ToolResult:
         waits = f"It waits for the user as proposal {proposal.id} ({proposal.why}); it is not in effect."
-        question = f"Keep this? ({proposal.why})\n{proposal.diff[:_LONGEST_QUESTION]}"
+        question = f"Keep this? ({proposal.why})\n{proposal.diff[:_MAX_QUESTION_CHARS]}"
         try:
             answer = await context.ask(question, (_YES, _NO, _LATER))
         except ToolFailed:

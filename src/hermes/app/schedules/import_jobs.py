@@ -10,7 +10,7 @@ from hermes.errors import HermesError
 from hermes.learning.imports.sources import Left
 
 RESTING = "imported; look at it, then resume it"
-_SHORTEST = 1  # minutes
+_MIN_INTERVAL_MINUTES = 1  # minutes
 
 
 class _Schedule(msgspec.Struct):
@@ -114,7 +114,9 @@ def _words(schedule: _Schedule | str | None) -> str:
         case _Schedule(kind="cron"):
             return schedule.expr
         case _Schedule(kind="interval"):
-            return f"every {max(_SHORTEST, round(schedule.minutes))} minutes"
+            return (
+                f"every {max(_MIN_INTERVAL_MINUTES, round(schedule.minutes))} minutes"
+            )
         case _Schedule(kind="once", run_at=at) if at:
             moment = datetime.fromisoformat(at)
             local = moment.astimezone() if moment.tzinfo else moment

@@ -33,7 +33,7 @@ from hermes.settings.load import environment
 if TYPE_CHECKING:
     from hermes.store.schedules import ScheduleStore
 
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 _DONE = "it has run as often as it should"
 
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
@@ -94,8 +94,8 @@ class JobBook:
             Job(
                 id=hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6],
                 name=name
-                if len(name) <= _LONGEST_NAME
-                else f"{name[: _LONGEST_NAME - 1]}…",
+                if len(name) <= _MAX_NAME_CHARS
+                else f"{name[: _MAX_NAME_CHARS - 1]}…",
                 prompt=draft.prompt.strip(),
                 schedule=" ".join(draft.schedule.split()),
                 rule=rule,

@@ -21,14 +21,16 @@ from hermes.store.leases import LEASE_TTL_S
 
 log = logging.getLogger("hermes.schedules")
 
-LOOK = 2.0
+POLL_INTERVAL_S = 2.0
 """Seconds between looks at what other processes have changed."""
 
-_ASLEEP = 60.0  # seconds between two looks after which the machine must have slept
-_DAY = 86_400.0
+_SLEPT_AFTER_S = (
+    60.0  # seconds between two looks after which the machine must have slept
+)
+_DAY_S = 86_400.0
 _RAN = ("running", "done", "failed")
 _LOOKING = "checking schedules"
-_TWICE = 1000  # instants that are looked at when the clock was set back
+_MAX_REPEATED_INSTANTS = 1000  # instants that are looked at when the clock was set back
 _TOO_LONG = "the run before it had not ended"
 _STOPPED = "Hermes was stopped while it ran"
 
@@ -76,19 +78,25 @@ class ScheduleLoop:
         try:
             pause = await self.step()
         except HermesError as error:
-            return max(LOOK, self._app.errors.note(_LOOKING, in_sentences(error)))
+            return max(
+                POLL_INTERVAL_S, self._app.errors.note(_LOOKING, in_sentences(error))
+            )
         except (
             Exception
         ) as error:  # the main of this task: without it nothing would ever run again
             log.exception("schedules can't be looked after; it is tried again")
-            return max(LOOK, self._app.errors.note(_LOOKING, error))
+            return max(POLL_INTERVAL_S, self._app.errors.note(_LOOKING, error))
         self._app.errors.succeeded(_LOOKING)
         return pause
 
     async def step(self) -> float:
         """Runs what is due now. Returns how long to wait for the next look."""
         now = self._app.clock.now()
-        if not self._looked or now - self._looked > _ASLEEP or now < self._looked:
+        if (
+            not self._looked
+            or now - self._looked > _SLEPT_AFTER_S
+            or now < self._looked
+        ):
             self._watching_since = now
             await asyncio.to_thread(self._clear_up)
         self._looked = now
@@ -101,16 +109,16 @@ class ScheduleLoop:
             pass
         coming = await asyncio.to_thread(self._book.store.coming, now)
         return (
-            LOOK
+            POLL_INTERVAL_S
             if coming is None
-            else max(0.0, min(LOOK, coming - self._app.clock.now()))
+            else max(0.0, min(POLL_INTERVAL_S, coming - self._app.clock.now()))
         )
 
     def _clear_up(self) -> None:
         """Forgets what is long over, and plans what has lost its plan, as after damage of the database, or has one that
         a clock made which was ahead."""
         store, now = self._book.store, self._app.clock.now()
-        store.forget(now - self._app.settings.schedules.keep_days * _DAY)
+        store.forget(now - self._app.settings.schedules.keep_days * _DAY_S)
         planned: dict[str, list[Instant]] = {}
         for one in store.planned():
             planned.setdefault(one.job, []).append(one)
@@ -144,7 +152,7 @@ class ScheduleLoop:
         """The instants of a job that have run."""
         return {
             one.due
-            for one in self._book.store.history(job.id, limit=_TWICE)
+            for one in self._book.store.history(job.id, limit=_MAX_REPEATED_INSTANTS)
             if one.state in _RAN
         }
 

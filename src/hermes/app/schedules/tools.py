@@ -19,7 +19,7 @@ from hermes.schema.schedules import Instant, Job
 from hermes.schema.tools import ToolResult
 from hermes.tools.tool import tool
 
-_MOST = 200  # jobs of agents, beside which they make no more
+_MAX_JOBS = 200  # jobs of agents, beside which they make no more
 
 
 def schedule_tools(app: App, surface: str) -> tuple[Tool, ...]:
@@ -139,10 +139,11 @@ class ScheduleTools:
     def _add(self, draft: JobDraft) -> str:
         if (
             sum(job.by not in ("user", "import") for job in self._book.store.jobs())
-            >= _MOST
+            >= _MAX_JOBS
         ):
             raise ToolFailed(
-                f"There are {_MOST} jobs of agents already.", hint="Remove some first."
+                f"There are {_MAX_JOBS} jobs of agents already.",
+                hint="Remove some first.",
             )
         made, planned = self._book.add(draft)
         when = (

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.app import build
-from hermes.bridge.event_socket import Look, look_into, windows
+from hermes.bridge.event_socket import SocketRequest, event_sockets, send_request
 from hermes.errors import HermesError, UsageError
 from hermes.events.trie import Trie
 from hermes.settings.load import find_home, load
@@ -131,7 +131,7 @@ def _moment(text: str, now: float) -> float:
 
 
 def _stats(args: argparse.Namespace) -> int:
-    found = {path: _ask(path) for path in windows(find_home().root / "run")}
+    found = {path: _ask(path) for path in event_sockets(find_home().root / "run")}
     processes = [one for one in found.values() if one is not None]
     silent = [path for path, one in found.items() if one is None and path.exists()]
     for path in silent:
@@ -161,7 +161,7 @@ def _stats(args: argparse.Namespace) -> int:
 
 def _ask(path: Any) -> dict[str, Any] | None:
     try:
-        with look_into(path, Look("stats"), _PATIENCE) as peer:
+        with send_request(path, SocketRequest("stats"), _PATIENCE) as peer:
             return msgspec.json.decode(_all(peer), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return None  # it has just ended

@@ -11,7 +11,13 @@ from typing import Any
 import msgspec
 
 from hermes.app import build
-from hermes.bridge.event_socket import Look, forget_lookout, look_into, lookout, windows
+from hermes.bridge.event_socket import (
+    SocketRequest,
+    event_sockets,
+    new_process_socket,
+    remove_new_process_socket,
+    send_request,
+)
 from hermes.settings.load import find_home, load
 from hermes.surfaces.cli.events_line import EventLines
 
@@ -55,11 +61,11 @@ def tail(args: argparse.Namespace) -> int:
         with build(load(home=home), home) as app:
             session = app.store.sessions.find(args.session).id
     folder = home.ensure(home.root / "run").root / "run"
-    with lookout(folder) as server:
+    with new_process_socket(folder) as server:
         try:
             return _Tail(args, session, folder, server).run()
         finally:
-            forget_lookout(folder)
+            remove_new_process_socket(folder)
 
 
 class _Tail:
@@ -72,7 +78,7 @@ class _Tail:
         folder: Path,
         server: socket.socket,
     ) -> None:
-        self._look = Look("tail", pattern=args.pattern, relayed=args.relayed)
+        self._look = SocketRequest("tail", pattern=args.pattern, relayed=args.relayed)
         self._lines = EventLines(as_json=args.json)
         self._left = args.count
         self._session = session
@@ -120,11 +126,11 @@ class _Tail:
 
     def _open(self, *, patient: bool) -> None:
         """Opens windows that are not open yet; one that is patient waits for each until everything is told."""
-        for path in windows(self._folder):
+        for path in event_sockets(self._folder):
             if path in self._panes:
                 continue
             try:
-                peer = look_into(path, self._look, _PATIENCE)
+                peer = send_request(path, self._look, _PATIENCE)
             except OSError:
                 continue  # it ends at this moment
             if patient:
