@@ -23,7 +23,8 @@ from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 
 OUTCOME_UNKNOWN = (
-    "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
+    "Outcome unknown: Hermes stopped during this call. "
+    "It may or may not have taken effect; check before you continue."
 )
 
 _END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)

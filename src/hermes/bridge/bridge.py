@@ -1,7 +1,7 @@
-"""The bridge: ships what is born in this process to a dashboard. `publish` never waits for it.
+"""The bridge sends the events of this process to a dashboard. `publish` never waits for it.
 
-It has a thread of its own, which sleeps while nothing happens. Durable events are sent again until the dashboard has
-acknowledged them; those that a process left behind when it was killed are sent by whoever comes after it.
+The bridge runs in its own thread, which sleeps while nothing happens. Durable events are sent again until the dashboard
+has acknowledged them. Those of a process that was killed are sent by the next process.
 """
 
 import logging
@@ -23,23 +23,17 @@ from hermes.primitives.backoff import Backoff
 
 log = logging.getLogger("hermes.bridge")
 
-_BATCH_INTERVAL_S = (
-    0.004  # seconds between two batches: what comes meanwhile goes together
-)
-_MAX_BATCH_BYTES = 192 * 1024  # bytes
-_SILENCE_TIMEOUT_S = (
-    90.0  # seconds without a word, pings included, after which a connection is given up
-)
-_ACK_TIMEOUT_S = (
-    30.0  # seconds without progress after which what was sent is sent again
-)
-_STOP_TIMEOUT_S = 1.0  # seconds to get rid of what waits when it is told to stop
+_BATCH_INTERVAL_S = 0.004  # events that come meanwhile are sent together
+_MAX_BATCH_BYTES = 192 * 1024
+_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
+_ACK_TIMEOUT_S = 30.0  # without progress; then the connection is made again
+_STOP_TIMEOUT_S = 1.0
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
 
 
 class BridgeStats(msgspec.Struct, frozen=True):
-    """What became of the events of this process. What is not in `dropped` or `refused` arrived, or waits."""
+    """Counts the events of this process. An event that is neither dropped nor refused has arrived, or waits."""
 
     state: State
     url: str
@@ -67,11 +61,11 @@ _decode = msgspec.json.Decoder(_Ack).decode
 
 
 class _Stopped(WireClosed):
-    """It is to stop while it waits for something."""
+    """The bridge was stopped while it waited."""
 
 
 class Bridge:
-    """One bridge of one process. `find` says where the dashboard is, before every attempt; None while there is none."""
+    """The bridge of one process. `find` returns where the dashboard is, before each attempt; None while there is none."""
 
     def __init__(
         self,
@@ -93,7 +87,7 @@ class Bridge:
         self._heirs = OrphanSpools(outbox)
         self._hurried = threading.Event()
         self.arrived = -1
-        """How many transient events the dashboard says it has; -1 before it said so."""
+        """How many transient events the dashboard has received; -1 before it said so."""
         self._url = ""
         self._connects = 0
         self.state: State = "connecting"
@@ -106,7 +100,7 @@ class Bridge:
 
     @property
     def publisher(self) -> str:
-        """Its name on the wire."""
+        """The name of this publisher on the wire."""
         return self.outbox.publisher
 
     def stats(self) -> BridgeStats:
@@ -128,7 +122,7 @@ class Bridge:
         )
 
     def stop(self, grace: float = _STOP_TIMEOUT_S) -> None:
-        """Hears nothing more, sends what waits if that is quickly done, and ends. What is left stays in the spool."""
+        """Stops. Sends what waits if there is time; the rest stays in the spool."""
         if self.state == "stopped":
             return
         self._bus.unsubscribe(self._handle)
@@ -141,11 +135,11 @@ class Bridge:
         self._thread.join(grace + 1.0)
         if (
             not self._thread.is_alive()
-        ):  # otherwise it hangs in the resolver, and ends with the process
+        ):  # otherwise it hangs in the resolver and ends with the process
             self._end()
 
     def hurry(self) -> None:
-        """Tries at once, as there is reason to: a dashboard has begun."""
+        """Connects at once, because a dashboard has started."""
         self._hurried.set()
 
     def _end(self) -> None:
@@ -177,10 +171,8 @@ class Bridge:
             except WireClosed as closed:
                 log.debug("%s: %s", self._url, closed)
                 self.state = "waiting"
-            except (
-                Exception
-            ):  # the main of this thread: without it nothing would ever be sent again
-                log.exception("the bridge failed, and tries again")
+            except Exception:  # the boundary of this thread
+                log.exception("the bridge failed and will try again")
                 self.state = "waiting"
             if self._connects > connects:
                 self._backoff.reset()
@@ -216,7 +208,7 @@ class Bridge:
             wire.close()
 
     def _greet(self, wire: Wire) -> None:
-        """Asks what has arrived, and goes on from there."""
+        """Asks the dashboard what has arrived, and continues from there."""
         self.arrived = -1
         names = [self.publisher, f"{self.publisher}.transient", *self._heirs.publishers]
         wire.send(
@@ -237,7 +229,7 @@ class Bridge:
         self._heirs.rewind()
 
     def _talk(self, wire: Wire) -> None:
-        """Sends and listens until it is to stop, or the connection breaks."""
+        """Sends and receives until the bridge is stopped or the connection breaks."""
         heard = progressed = time.monotonic()
         acked = -1
         while not self._is_done(wire):
@@ -272,24 +264,24 @@ class Bridge:
 
     @property
     def _is_late(self) -> bool:
-        """Whether it was to stop before now."""
+        """Whether the time to stop is over."""
         return self._stopping.is_set() and time.monotonic() > self._deadline
 
     def _frames(self) -> list[bytes]:
-        """What is sent next: first what others left behind."""
+        """The frames to send next. Those of orphaned spools come first."""
         return self._heirs.frames(_MAX_BATCH_BYTES) or self.outbox.batch(
             _MAX_BATCH_BYTES
         )
 
     def _rest(self, wire: Wire, seconds: float) -> None:
-        """Sleeps until there is something to do. From here on a publisher wakes it."""
+        """Sleeps until there is something to do. A publisher wakes the thread."""
         self._asleep = True
         if not (wire.is_idle and self.outbox.has_news):
             self._bell.wait(wire.fileno(), not wire.is_idle, seconds)
         self._asleep = False
 
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
-        """Waits on behalf of a connection that is being made."""
+        """Waits for a connection that is being made."""
         deadline = time.monotonic() + seconds
         while not self._bell.wait(
             sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)
@@ -300,7 +292,7 @@ class Bridge:
                 raise WireClosed("it took too long")
 
     def _receive(self, wire: Wire) -> bool:
-        """Takes in what the dashboard says; False when it said nothing."""
+        """Reads acknowledgements. Returns False when nothing came."""
         before = wire.received
         for message in wire.receive():
             try:
@@ -324,7 +316,7 @@ class Bridge:
 
     @property
     def _waits(self) -> bool:
-        """Whether something was sent that is not acknowledged."""
+        """Whether something that was sent is not acknowledged yet."""
         return bool(self.outbox.spool.waiting or self._heirs.publishers)
 
     def _acknowledged(self) -> int:

@@ -1,7 +1,7 @@
-"""Making room: the middle of a conversation becomes a summary; its beginning and its latest part stay word for word.
+"""Compaction: a summary replaces the middle of a conversation. Its beginning and its end stay word for word.
 
-The log keeps everything. What the model sees is the messages up to `head`, the summary, the user's last words, and the
-last `tail` messages.
+The log keeps everything. The model sees the first `head` messages, the summary, the user's last message, and the last
+`tail` messages.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ from hermes.settings.redaction import mask
 from hermes.text.language import language_of
 
 MARK = "[Summary of the earlier part of this conversation]\n"
-_MIN_SUMMARY_CHARS = 40  # characters; less is no summary
+_MIN_SUMMARY_CHARS = 40
 _MAX_SUMMARY_CHARS = 24_000
-_MAX_RESULT_CHARS = 2_000  # characters of a tool's result that the summary is made from
-_SAMPLE_CHARS = 300  # characters of the user's words that show the language
-_OUTPUT_TOKENS = 8_000  # with what a model thinks before it writes
-_INSTRUCTION_TOKENS = 1_500  # tokens of the instructions and the sample
+_MAX_RESULT_CHARS = 2_000  # of a tool's result that the summary is made from
+_SAMPLE_CHARS = 300  # of the user's messages, to show the language
+_OUTPUT_TOKENS = 8_000  # including reasoning
+_INSTRUCTION_TOKENS = 1_500  # of the instructions and the sample
 _MAX_PIECES = 24
 _HINT = "Nothing was removed. Try /compress again, or name another model in auxiliary.summary."
 _HEADINGS = (
@@ -53,7 +53,7 @@ _ASK = (
 
 
 class NotCompacted(HermesError):
-    """No room was made; nothing was removed. `unusable`: a summary came that can't be used, and cost this much."""
+    """Nothing was compacted. `unusable` means that a summary came that can't be used; `usage` is what it cost."""
 
     def __init__(
         self,
@@ -69,9 +69,10 @@ class NotCompacted(HermesError):
 
 
 class CompactionCut(msgspec.Struct, frozen=True):
-    """Which messages stay: the first `head` and the last `tail`. What is between them is summarised.
+    """Which messages stay: the first `head` and the last `tail`. Those between them are summarised.
 
-    `kept` is the one of those that stays as well, counted from 1: the user's last words; 0 when they stay anyhow.
+    `kept` is the number of the one between them that stays too, counted from 1: the user's last message. It is 0 if
+    that message stays anyway.
     """
 
     head: int
@@ -80,7 +81,7 @@ class CompactionCut(msgspec.Struct, frozen=True):
 
 
 def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> CompactionCut:
-    """Protects the first and last messages; a call is never parted from its results, and the user's last words stay."""
+    """Chooses what stays. A call is never separated from its results, and the user's last message stays."""
     head = _settled(messages, min(first, len(messages)))
     start = max(head, len(messages) - last)
     while head < start < len(messages) and isinstance(messages[start], ToolFinished):
@@ -107,11 +108,11 @@ async def compact(
     strict: bool = True,
     redact: Callable[[str], str] = mask,
 ) -> SessionCompacted:
-    """The row that makes room. Raises NotCompacted when no usable summary came; one in another language than the user's
-    is not, where somebody else can write it (`strict`).
+    """Returns the row that compacts. Raises NotCompacted if no usable summary came. With `strict`, because another model
+    can try too, a summary in another language than the user's is not usable.
 
-    `window` is the summarising model's: what does not fit at once is read in pieces that bring the notes up to date.
-    `redact` takes secrets out of what is read and what is written.
+    `window` is that of the summarising model. What does not fit at once is read in pieces that update the notes.
+    `redact` removes secrets from what is read and written.
     """
     middle = messages[cut.head : len(messages) - cut.tail]
     words = [message.text for message in messages if _is_person(message)]
@@ -123,7 +124,7 @@ async def compact(
     output = min(_OUTPUT_TOKENS, window // 4)
     room = (
         window - 2 * output - _INSTRUCTION_TOKENS
-    )  # the notes from before are at most as long as a reply
+    )  # the earlier notes are at most as long as a reply
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
     for piece in _pieces(redact(_transcript(middle)), max(room, 1_000)):
@@ -169,7 +170,7 @@ async def compact(
 
 
 def _fault(reply: AssistantMessage, notes: str, language: str) -> str:
-    """What is wrong with a summary; empty when it can be used."""
+    """What is wrong with a summary; empty if it is usable."""
     if reply.finish in ("length", "refused"):
         return (
             "it was cut off"
@@ -190,13 +191,15 @@ def _fault(reply: AssistantMessage, notes: str, language: str) -> str:
 
 
 def _pieces(text: str, room: int) -> list[str]:
-    """The text in pieces of at most `room` tokens, cut between paragraphs where there are any."""
+    """The text in pieces of at most `room` tokens, split between paragraphs if possible."""
     if estimate_tokens(text) <= room:
         return [text]
     pieces: list[str] = []
     while text:
         size = room * 3
-        while estimate_tokens(text[:size]) > room:  # other letters take more bytes
+        while (
+            estimate_tokens(text[:size]) > room
+        ):  # other scripts have more tokens per character
             size = size * 2 // 3
         end = text.rfind("\n\n", size // 2, size) if size < len(text) else len(text)
         end = size if end < 0 else end
@@ -211,14 +214,14 @@ def _pieces(text: str, room: int) -> list[str]:
 
 
 def compacted(messages: Sequence[Message], row: SessionCompacted) -> list[Message]:
-    """What the model sees from the row on."""
+    """The messages that the model sees after the row."""
     summary = UserMessage(text=f"{MARK}{row.summary}", origin="hermes")
     latest = [uncounted(message) for message in messages[len(messages) - row.tail :]]
     return [*messages[: row.head], summary, *messages[row.kept - 1 : row.kept], *latest]
 
 
 def uncounted(message: Message) -> Message:
-    """A reply without its count, which was of a longer conversation."""
+    """A reply without its token count, which was that of a longer conversation."""
     return (
         msgspec.structs.replace(message, usage=None)
         if isinstance(message, AssistantMessage)
@@ -227,7 +230,7 @@ def uncounted(message: Message) -> Message:
 
 
 def _settled(messages: Sequence[Message], place: int) -> int:
-    """The first place from here on that does not part a call from its results."""
+    """The first position from here on that does not separate a call from its results."""
     while place < len(messages) and isinstance(messages[place], ToolFinished):
         place += 1
     return place

@@ -1,4 +1,4 @@
-"""One answer without a turn around it: for work on the side, which nobody watches."""
+"""Asks a model for one answer outside of a turn, for work in the background."""
 
 from collections.abc import AsyncGenerator
 

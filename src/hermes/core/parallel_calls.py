@@ -1,4 +1,4 @@
-"""Which tool calls of one reply may run together: in segments, one after the other.
+"""Groups the tool calls of one reply into segments. The calls of a segment run together.
 
 Calls that only read run together, and so do calls that only look something up on the network. Calls that change named
 files run together unless their files overlap. Anything else runs alone.
@@ -14,7 +14,7 @@ Effect: TypeAlias = Literal["read", "network", "files", "other"]
 
 
 class PlannedCall(msgspec.Struct, frozen=True):
-    """What planning needs to know of a call: its place, what it does, and to which (absolute) paths."""
+    """What planning needs to know of a call: its position, what it does, and to which absolute paths."""
 
     index: int
     effect: Effect
@@ -39,7 +39,7 @@ def _fits(call: PlannedCall, group: list[PlannedCall]) -> bool:
 
 
 def _overlap(one: PlannedCall, two: PlannedCall) -> bool:
-    """Whether a path of one is, contains or lies within a path of the other; no known path overlaps everything."""
+    """Whether a path of one equals, contains or lies within a path of the other. A call without paths overlaps everything."""
     if not one.paths or not two.paths:
         return True
     return any(
