@@ -140,7 +140,7 @@ def test_what_is_no_backup_changes_nothing(
 ) -> None:
     source = tmp_path / "bad.tar.gz"
     source.write_bytes(content)
-    with pytest.raises(HermesError, match="can't be brought back"):
+    with pytest.raises(HermesError, match="can't be restored"):
         restore(home, source, stamp="now")
     assert said(home) == ["remember the fjord"]
     assert {path.name for path in tmp_path.iterdir()} == {"home", "bad.tar.gz"}

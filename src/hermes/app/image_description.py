@@ -1,4 +1,4 @@
-"""Eyes for a model that reads only text: another one that can see describes the pictures, once each."""
+"""Describes images for a model that reads only text. A model that can see describes each image once."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -17,27 +17,27 @@ _INSTRUCTIONS = (
 )
 _MAX_DESCRIPTION_CHARS = 6_000
 _MAX_OUTPUT_TOKENS = 3_000
-_MAX_MESSAGE_CHARS = 500  # characters of what came with a picture
+_MAX_MESSAGE_CHARS = 500  # of the message with the image
 _MAX_IMAGES = 6
 
 
 class ImageDescriber:
-    """Implements the port of that name."""
+    """Implements the `ImageReader` port."""
 
     def __init__(self, auxiliary: AuxiliaryModels, blind: str = "") -> None:
-        """`blind`: the model that answers, when it reads only text, as `provider:model`."""
+        """`blind` is the main model, as `provider:model`, if it reads only text."""
         self._auxiliary = auxiliary
         self._blind = blind
 
     @property
     def reads_only_text(self) -> bool:
-        """Whether the model that answers gets no pictures at all."""
+        """Whether the main model gets no images at all."""
         return bool(self._blind)
 
     async def look(
         self, session: str, messages: Sequence[Message], said: Collection[str]
     ) -> list[Event]:
-        """Describes each picture that the model does not get, once, and tells the user about new ones."""
+        """Describes each image that the model does not get, once, and tells the user about new ones."""
         hidden = {
             image.source: (image, message)
             for message, image in _pictures(messages)

@@ -19,8 +19,8 @@ _INSTRUCTIONS = (
     "Give the conversation below a title of at most six words, in its own language. Answer with the title alone: "
     "no quotes, no full stop."
 )
-_MAX_MESSAGE_CHARS = 2_000  # characters of each side that the model sees
-_MAX_OUTPUT_TOKENS = 1_000  # with what a model thinks before it writes
+_MAX_MESSAGE_CHARS = 2_000
+_MAX_OUTPUT_TOKENS = 1_000  # including reasoning
 
 
 class Titles:
@@ -38,7 +38,7 @@ class Titles:
         self._tasks.start(_find(auxiliary, session, asked(history)))
 
     async def close(self) -> None:
-        """Ends what is being looked for; the first words stay."""
+        """Stops looking; the first words stay."""
         await self._tasks.close()
 
 
@@ -54,7 +54,7 @@ async def _find(
 
 
 def first_words(history: ConversationHistory) -> str:
-    """A title without a model: how the person began."""
+    """A title without a model: the first words of the person."""
     first = next(
         (
             message.text
@@ -63,12 +63,12 @@ def first_words(history: ConversationHistory) -> str:
         ),
         "",
     )
-    typed, _, attached = first.partition("\n\n<")  # files and skills that go along
+    typed, _, attached = first.partition("\n\n<")  # attached files and skills
     return shortened(typed if attached and typed.strip() else first)
 
 
 def asked(history: ConversationHistory) -> ModelRequest:
-    """What a model is asked for a title."""
+    """The request for a title."""
     said = [
         message
         for message in history.messages

@@ -182,7 +182,7 @@ class Bridge:
     def _say_refused(self, refused: WireRefused) -> None:
         if self.state != "refused":
             log.warning(
-                "the dashboard at %s lets no events in (%d): is the token right?",
+                "the dashboard at %s rejected the events (%d): is the token right?",
                 self._url,
                 refused.status,
             )
@@ -222,7 +222,7 @@ class Bridge:
                 wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
             )
             if time.monotonic() > deadline or self._is_late:
-                raise WireClosed("the dashboard does not say what has arrived")
+                raise WireClosed("the dashboard did not say what has arrived")
             wire.push()
             self._receive(wire)
         self.outbox.rewind(self.arrived)
@@ -253,7 +253,7 @@ class Bridge:
             ):
                 acked, progressed = done, now
             if now > heard + _SILENCE_TIMEOUT_S or now > progressed + _ACK_TIMEOUT_S:
-                raise WireClosed("the dashboard says nothing more")
+                raise WireClosed("the dashboard has not answered for too long")
 
     def _is_done(self, wire: Wire) -> bool:
         if not self._stopping.is_set():

@@ -284,6 +284,6 @@ def read_line(peer: socket.socket) -> bytes:
     while not line.endswith(b"\n"):
         data = peer.recv(4096)
         if not data or len(line) > _MAX_REQUEST_BYTES:
-            raise ValueError("no whole line came")
+            raise ValueError("the line has no end")
         line += data
     return line

@@ -192,7 +192,7 @@ class Spool:
             written = os.write(self._handle, record)
         except OSError as error:
             if not self._failing:  # once, until it works again
-                log.error("events can't be kept: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
+                log.error("events can't be saved: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
             self._failing = True
             return False
         if written != len(record):  # the disk is full: half a record goes again

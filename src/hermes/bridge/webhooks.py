@@ -88,7 +88,7 @@ class WebhookSender:
         self._contents = webhook.contents and is_private(webhook.url)
         if webhook.contents and not self._contents:
             log.warning(
-                "others could listen in on the way to the webhook %s: private fields are left out",
+                "the connection to the webhook %s is not encrypted: private fields are left out",
                 name,
             )
         self._key = key
@@ -224,7 +224,7 @@ class WebhookSender:
             )
             if refusals >= _MAX_REFUSALS:
                 log.error(
-                    "the webhook %s would not have an event (%d); it is left out",
+                    "the webhook %s rejected an event (%d); the event is skipped",
                     self._name,
                     answer.status,
                 )

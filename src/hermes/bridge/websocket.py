@@ -217,7 +217,7 @@ class Wire:
             hashlib.sha1(self._key + _GUID, usedforsecurity=False).digest()
         ).decode()
         if headers.get("sec-websocket-accept") != expected:
-            raise WireClosed("what answers there is no dashboard")
+            raise WireClosed("the server there is not a dashboard")
 
 
 def _frame(opcode: int, payload: bytes) -> bytes:

@@ -189,7 +189,7 @@ class TurnBudget:
         if self._price is None:
             hint = "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
             raise BudgetSpent(
-                f"a cap in dollars ({cap}) can't be kept: a model's price is unknown",
+                f"the cap in dollars ({cap}) can't be enforced: a model's price is unknown",
                 hint=hint,
             )
         need = self._price.of(
