@@ -30,8 +30,8 @@ const REACH = {
 /** @type {AnswerButton[]} */
 const ANSWERS = [
   { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
-  { answer: "session", label: "Allow for this session", key: "s", memorable: true },
-  { answer: "always", label: "Always allow this", key: "a", memorable: true, scope: "admin" },
+  { answer: "session", label: "For this session", key: "s", memorable: true },
+  { answer: "always", label: "Always", key: "a", memorable: true, scope: "admin" },
   { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
 ];
 
@@ -138,12 +138,12 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
       ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
       ${
         request.memorable !== false &&
-        html`<dt>“Allow for this session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`
+        html`<dt>“For this session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`
       }
       ${
         request.shape &&
         request.memorable !== false &&
-        html`<dt>“Always allow this” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`
+        html`<dt>“Always” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`
       }
       ${request.expires > 0 && html`<dt>Denied automatically</dt><dd>${ago(request.expires)}</dd>`}
     </dl>

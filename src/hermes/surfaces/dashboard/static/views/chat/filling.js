@@ -107,5 +107,6 @@ function ahead({ full, used, next }) {
         "message",
       )} (about ${next.replaced.toLocaleString()} tokens)`,
     );
-  return `${when}: ${steps.join(", then ") || "there is nothing to compress yet"}. The log keeps every message.`;
+  const what = steps.join(", then ") || "there is nothing to compress yet";
+  return `${when}. ${what.charAt(0).toUpperCase()}${what.slice(1)}. The log keeps every message.`;
 }
