@@ -7,13 +7,13 @@ import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./key
 import { overlay, showKeys, showMore, showPalette } from "./overlay.js";
 import { Palette } from "./palette.js";
 import { Button, Icon, Loading, Problem } from "./parts/basics.js";
-import { Asking, Dialog } from "./parts/dialog.js";
+import { Dialog, OpenDialog } from "./parts/dialog.js";
 import { Toasts } from "./parts/toast.js";
+import { connection, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, theme } from "./theme.js";
 import { html, useEffect, useState, useStore } from "./ui.js";
 import { findView, VIEWS } from "./views.js";
-import { connection, waiting } from "./waiting.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
 
@@ -48,7 +48,7 @@ function Inside() {
       ${shownOver === "palette" && html`<${Palette} onClose=${close} />`}
       ${shownOver === "keys" && html`<${KeyHelp} onClose=${close} />`}
       ${shownOver === "more" && html`<${More} views=${views.slice(ON_BAR)} onClose=${close} />`}
-      <${Asking} />
+      <${OpenDialog} />
       <${Toasts} />
     </div>
   `;

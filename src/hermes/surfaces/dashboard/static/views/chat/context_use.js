@@ -23,7 +23,7 @@ export function Fill({ state, window, onOpen }) {
 }
 
 /** @param {{ session: string, running: boolean, onClose: () => void }} props */
-export function Filling({ session, running, onClose }) {
+export function ContextUseDialog({ session, running, onClose }) {
   const [found, setFound] = useState(/** @type {ContextUse | { error: Failure } | null} */ (null));
   useEffect(() => {
     api

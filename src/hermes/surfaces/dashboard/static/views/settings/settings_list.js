@@ -16,7 +16,7 @@ import { asTyped, Setting } from "./setting.js";
  * @property {() => Promise<void>} again
  */
 
-export function Typed() {
+export function SettingsList() {
   const settings = useLoaded(() => api.get("/api/settings"), []);
   const [words, setWords] = useState("");
   const [changedOnly, setChangedOnly] = useState(false);
