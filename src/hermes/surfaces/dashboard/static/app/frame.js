@@ -272,8 +272,8 @@ function KeyHelp({ onClose }) {
       </div>
       <label class="key-switch">
         <input type="checkbox" class="switch" role="switch" checked=${single} onChange=${toggleSingleKeys} />
-        <span>Single-key shortcuts<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the chat,
-          what you type always goes into the message.</span></span>
+        <span>Single-key shortcuts<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the
+          chat, what you type always goes into the message.</span></span>
       </label>
     <//>
   `;

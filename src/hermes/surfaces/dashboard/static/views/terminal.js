@@ -100,8 +100,8 @@ function First({ open }) {
     <${Empty} icon="terminal" title="No terminal is open">
       <div class="stack">
         <p>
-          A terminal runs as you, on the machine of the dashboard. It survives a page reload, and ends after half an hour
-          without an open page.
+          A terminal runs as you, on the machine of the dashboard. It survives a page reload, and ends after half an
+          hour without an open page.
         </p>
         <div class="row terminal-choice">
           <${Button} kind="primary" icon="chat" onClick=${() => open("hermes")}>Open Hermes<//>

@@ -7,7 +7,7 @@ import { matcher } from "./pattern.js";
 
 /**
  * {ring, counters, state, version, clear}. `version` changes at most once per frame of the screen. One feed of all
- * events stays open whatever the patterns are, and they are filterEvents here: no event is missed while a pattern changes.
+ * events stays open whatever the patterns are, and they are filtered here: no event is missed while a pattern changes.
  * @param {string[]} patterns
  */
 export function useInspector(patterns) {

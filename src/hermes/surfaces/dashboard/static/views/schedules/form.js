@@ -179,7 +179,8 @@ function Deliver({ value, onChange }) {
   };
   const example = KINDS.find(([name]) => name === kind)?.[2];
   return html`<fieldset class="deliver"><legend>Where the result goes</legend>
-    <select class="input" aria-label="Destination type" value=${kind} onChange=${(event) => tell(event.target.value, "")}>
+    <select class="input" aria-label="Destination type" value=${kind}
+      onChange=${(event) => tell(event.target.value, "")}>
       ${KINDS.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === kind}>${text}</option>`)}
     </select>
     ${

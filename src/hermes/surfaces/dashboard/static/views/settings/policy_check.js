@@ -101,7 +101,8 @@ function Folder({ value, onInput }) {
   return html`
     <label class="field">
       <span>Folder</span>
-      <input class="input mono" placeholder="the folder the dashboard was started in" value=${value} onInput=${onInput} />
+      <input class="input mono" placeholder="the folder the dashboard was started in"
+        value=${value} onInput=${onInput} />
     </label>
   `;
 }

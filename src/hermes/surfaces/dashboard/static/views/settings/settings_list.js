@@ -70,7 +70,10 @@ function Sections({ value, words, changedOnly, again }) {
       Settings are stored in <code>${value.file}</code>. Keys and passwords are not among them:
       they are in <code>.env</code>, and <code>hermes config set</code> stores them.
     </p>
-    ${!sections.length && html`<${Empty} icon="search" title="No matching settings">No setting matches your search.<//>`}
+    ${
+      !sections.length &&
+      html`<${Empty} icon="search" title="No matching settings">No setting matches your search.<//>`
+    }
     <div class="with-toc">
       <${Contents} names=${sections.map(([name]) => name)} />
       <div class="stack">
