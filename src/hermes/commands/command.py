@@ -1,7 +1,7 @@
 """`@command`: a plain typed function becomes a command of every surface that it names.
 
     @command("sessions rename", slash="title title", role="user", scope="chat", group="Sessions")
-    def rename_session(context: Context, id: SessionId, title: Annotated[str, "the new title"]) -> Message:
+    def rename_session(context: CommandContext, id: SessionId, title: Annotated[str, "the new title"]) -> Message:
         "Give a session a title."
 
 Parameters before `*` are operands in the shell, those behind it are options. The docstring is the help. A synchronous

@@ -40,7 +40,7 @@ from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import DashboardSettings, McpServerSettings
-from hermes.surfaces.cli.draft import editor
+from hermes.surfaces.cli.editing import editor
 from hermes.surfaces.dashboard.terminals import TerminalLaunch, Terminals
 from hermes.surfaces.tui.slash.asking import doctor
 from hermes.tools.browser.executable import browser_environment, find_executable

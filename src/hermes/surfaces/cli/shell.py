@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from hermes.commands.command import Command, Parameter
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.table import Topic, commands_of
 from hermes.commands.views import Block, RawText, Result, document_of
 from hermes.errors import Refused, UsageError
@@ -99,12 +99,14 @@ def run_command(command: Command, parser: Parser, words: list[str]) -> int:
     """Parses the words and runs the command."""
     arguments = read_arguments(command, parser, words)
     as_json = bool(arguments.pop("json", False))
-    with Context(ShellSurface(quiet=as_json)) as context:
+    with CommandContext(ShellSurface(quiet=as_json)) as context:
         result = call(command, context, arguments)
         return result if isinstance(result, int) else show(result, as_json=as_json)
 
 
-def call(command: Command, context: Context, arguments: Mapping[str, Any]) -> Any:
+def call(
+    command: Command, context: CommandContext, arguments: Mapping[str, Any]
+) -> Any:
     """Calls a command where there is no event loop."""
     if not command.is_async:
         return command.function(context, **arguments)

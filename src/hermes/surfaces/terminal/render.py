@@ -1,20 +1,21 @@
 """Draws the result of a command on a terminal: every block by one function, some results by a function of their own."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from hermes.commands.views import (
     Block,
     Column,
-    Diff,
+    DiffBlock,
     Line,
     Look,
     Record,
     Result,
     Span,
-    Table,
+    TableBlock,
 )
-from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.style import Style, hanging
 from hermes.surfaces.terminal.text import (
     TextScreen,
     clean,
@@ -48,11 +49,11 @@ def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
         match block:
             case Line():
                 yield from _line(block, screen)
-            case Table():
+            case TableBlock():
                 yield from _table(block, screen)
             case Record():
                 yield from _record(block, screen)
-            case Diff():
+            case DiffBlock():
                 yield from draw_diff(block.text, screen.style)
 
 
@@ -115,6 +116,12 @@ def _line(line: Line, screen: TextScreen) -> Iterator[str]:
     if line.fit == "leave":
         yield "".join(_painted(span, screen.style) for span in line.spans)
         return
+    if line.fit == "hang":
+        mark, *rest = line.spans
+        text = "".join(_painted(span, screen.style) for span in rest).lstrip(" ")
+        indent = width(clean(mark.text)) + 1
+        yield f"{_painted(mark, screen.style)} {hanging(text, sys.stdout, indent)}"
+        return
     text = "".join(clean(span.text) for span in line.spans)
     look = line.spans[0].look
     texts = wrap(text, screen.columns) if line.fit == "wrap" else [text]
@@ -141,7 +148,7 @@ def cut_to(text: str, screen: TextScreen) -> str:
     return cut(text, screen.columns) if screen.style.enabled else text
 
 
-def _table(table: Table, screen: TextScreen) -> Iterator[str]:
+def _table(table: TableBlock, screen: TextScreen) -> Iterator[str]:
     if screen.is_narrow and table.narrow:
         yield from _stacked(table, screen)
         return
@@ -171,7 +178,7 @@ def _limited(row: list[str], columns: tuple[Column, ...]) -> list[str]:
     ]
 
 
-def _widths(cells: list[list[str]], table: Table, screen: TextScreen) -> list[int]:
+def _widths(cells: list[list[str]], table: TableBlock, screen: TextScreen) -> list[int]:
     """The cells of each column; one that gives way gets what the others leave."""
     widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     excess = sum(widths) + 2 * (len(widths) - 1) - screen.columns
@@ -186,7 +193,7 @@ def _aligned(cell: str, size: int, column: Column) -> str:
     return " " * (size - width(text)) + text if column.right else pad(text, size)
 
 
-def _stacked(table: Table, screen: TextScreen) -> Iterator[str]:
+def _stacked(table: TableBlock, screen: TextScreen) -> Iterator[str]:
     """Each row as some lines, the first in bold."""
     for row in table.rows:
         for number, columns in enumerate(table.narrow):
