@@ -83,18 +83,18 @@ class ShownSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
         rows = [
             TableRow(
-                (f"  {one.key}", _text(one.value), one.origin),
+                (one.key, _text(one.value), one.origin),
                 "dim" if one.origin == "default" else "",
             )
             for one in self.settings
         ]
-        yield table(columns, rows, cut=False)
+        yield table(columns, rows, cut=False, indent=2)
         yield Line(
             (Span("\n"), Span("Secrets ", "bold"), Span(self.secrets_path, "dim"))
         )
         if self.secrets:
-            listed = [(f"  {one.name}", "********", one.origin) for one in self.secrets]
-            yield table(("", "", ""), listed, cut=False)
+            listed = [(one.name, "********", one.origin) for one in self.secrets]
+            yield table(("", "", ""), listed, cut=False, indent=2)
         else:
             yield line("  none; store one with: hermes config set OPENAI_API_KEY")
 
@@ -128,7 +128,7 @@ class SettingsCheck(msgspec.Struct, frozen=True, kw_only=True):
         )
         for mark, look, texts in marks:
             for text in texts:
-                yield Line((Span(mark, look), Span(f" {text}")), "hang")
+                yield Line((Span(mark, look), Span(text)), "hang")
         if not self.exit_code:
             yield Line((Span("ok  ", "good"), Span(f" {self.path}")))
 

@@ -30,7 +30,8 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 from hermes.store.sessions import UsageRow
 
-EXAMPLES = """\
+EXAMPLES = {
+    "model": """\
 examples:
   hermes model list                        providers, their usual models, which keys are set
   hermes model pick anthropic              use Anthropic's usual model
@@ -40,6 +41,7 @@ examples:
   hermes model add lab --base-url http://lab:8000/v1 --model qwen3
   hermes model test                        what can the model do? 30 and more small tasks
 """
+}
 _EMBEDDED_WINDOW_TOKENS = 4096
 _DAY_S = 86400.0
 _MAX_DAYS = 36_500

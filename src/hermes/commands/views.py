@@ -8,8 +8,11 @@ import msgspec
 Look: TypeAlias = Literal["", "bold", "dim", "good", "warn", "bad"]
 
 
+OK, WARN, FAIL = "ok", "warn", "fail"
+"""The marks of findings, the same in every command."""
+
 Fit: TypeAlias = Literal["leave", "cut", "wrap", "hang"]
-"""What becomes of a line that is wider than the screen; `hang` wraps it below the words behind its first span."""
+"""What becomes of a line that is wider than the screen; `hang` wraps the words of its last span below one another."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -33,6 +36,8 @@ class Column(msgspec.Struct, frozen=True):
     right: bool = False
     widest: int = 0
     """Cells that it takes at most; 0 for as many as there are."""
+    least: int = 0
+    """Cells that it takes at least, so that several tables are aligned."""
     shrinks: bool = False
     """Whether it gives way on a screen that is too narrow for all columns."""
 
@@ -50,6 +55,7 @@ class TableBlock(msgspec.Struct, frozen=True):
     narrow: tuple[tuple[int, ...], ...] = ()
     cut: bool = True
     """Whether lines end where the screen does."""
+    indent: int = 0
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -129,8 +135,9 @@ def table(
     *,
     narrow: tuple[tuple[int, ...], ...] = (),
     cut: bool = True,
+    indent: int = 0,
 ) -> TableBlock:
     """A table; a column is its title, a row its cells, where nothing more is to be said of them."""
     made = tuple(Column(one) if isinstance(one, str) else one for one in columns)
     filled = tuple(one if isinstance(one, TableRow) else TableRow(one) for one in rows)
-    return TableBlock(made, filled, narrow, cut)
+    return TableBlock(made, filled, narrow, cut, indent)

@@ -98,7 +98,7 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
 def run_command(command: Command, parser: Parser, words: list[str]) -> int:
     """Parses the words and runs the command."""
     arguments = read_arguments(command, parser, words)
-    as_json = bool(arguments.pop("json", False))
+    as_json = has_json(command) and bool(arguments.pop("json", False))
     with CommandContext(ShellSurface(quiet=as_json)) as context:
         result = call(command, context, arguments)
         return result if isinstance(result, int) else show(result, as_json=as_json)
@@ -166,7 +166,8 @@ def topic_parser(topic: Topic) -> Parser:
 
 def examples(topic: Topic) -> str | None:
     """What stands below the help of a topic."""
-    return getattr(sys.modules[topic.modules[0]], "EXAMPLES", None)
+    found = getattr(sys.modules[topic.modules[0]], "EXAMPLES", None)
+    return found.get(topic.name) if isinstance(found, dict) else found
 
 
 def configure(parser: argparse.ArgumentParser, command: Command) -> None:
