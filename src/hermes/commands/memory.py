@@ -20,7 +20,7 @@ from hermes.commands.views import (
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.external_memory import MemoryProvider
 from hermes.learning.history import HistoryEntry
-from hermes.learning.memory import FILES, Flagged
+from hermes.learning.memory import FILES, FlaggedNote
 
 EXAMPLES = """\
 examples:
@@ -53,7 +53,7 @@ class RememberedNotes(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is remembered."""
 
     files: tuple[RememberedFile, ...]
-    flagged: tuple[Flagged, ...]
+    flagged: tuple[FlaggedNote, ...]
     service: str = ""
     pending: int = 0
 
@@ -97,7 +97,7 @@ class ChangeHistory(msgspec.Struct, frozen=True, kw_only=True):
             yield line(text, fit="cut")
 
 
-def flagged_text(note: Flagged) -> str:
+def flagged_text(note: FlaggedNote) -> str:
     """Why a note does not reach the model."""
     return f"Kept out of the prompt ({note.why}): {first_line(note.text)[:_MAX_SHOWN_CHARACTERS]}"
 

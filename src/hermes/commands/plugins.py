@@ -12,7 +12,7 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Message, line, message, table
 from hermes.errors import HermesError
-from hermes.plugins import Catalogue, Plugin
+from hermes.plugins import Plugin, PluginRegistry
 from hermes.plugins.hooks import EVENTS, HANDLER, Hook, Hooks
 
 EXAMPLES = {
@@ -96,13 +96,13 @@ class HookListing(msgspec.Struct, frozen=True, kw_only=True):
 @command("plugins list", scope="observe")
 def list_plugins(context: CommandContext) -> PluginListing:
     """List the plugins; none of them is run."""
-    return PluginListing(plugins=tuple(Catalogue(context.home).every()))
+    return PluginListing(plugins=tuple(PluginRegistry(context.home).every()))
 
 
 @command("plugins enable")
 def enable_plugin(context: CommandContext, name: PluginName) -> Message:
     """Let a plugin run, exactly as it is now."""
-    plugin = Catalogue(context.home).enable(name)
+    plugin = PluginRegistry(context.home).enable(name)
     return message(
         f"{plugin.name} is enabled ({plugin.hash[:12]}). A running dashboard loads it when it is shown next."
     )
@@ -111,7 +111,7 @@ def enable_plugin(context: CommandContext, name: PluginName) -> Message:
 @command("plugins disable")
 def disable_plugin(context: CommandContext, name: PluginName) -> Message:
     """Keep a plugin from running."""
-    was_enabled = Catalogue(context.home).disable(name)
+    was_enabled = PluginRegistry(context.home).disable(name)
     return message(
         f"{name} is disabled." if was_enabled else f"{name} was not enabled."
     )

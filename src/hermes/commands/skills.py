@@ -36,7 +36,7 @@ from hermes.learning.scan import SkillFinding, scan_files
 from hermes.learning.skill import MAIN, Skill, problems, read_files, require_name
 from hermes.learning.skill_folders import Archived
 from hermes.learning.skill_install import InstallPlan, altered, install, plan
-from hermes.learning.skill_records import Use
+from hermes.learning.skill_records import SkillUse
 from hermes.learning.skill_source import open_parcel
 
 EXAMPLES = """\
@@ -116,7 +116,7 @@ class SkillUses(msgspec.Struct, frozen=True, kw_only=True):
     """How often each skill is used."""
 
     names: tuple[str, ...]
-    uses: dict[str, Use]
+    uses: dict[str, SkillUse]
 
     def document(self) -> Any:
         return self.uses
@@ -128,7 +128,7 @@ class SkillUses(msgspec.Struct, frozen=True, kw_only=True):
             Column("called", right=True),
             Column("last"),
         )
-        found = [(name, self.uses.get(name, Use())) for name in self.names]
+        found = [(name, self.uses.get(name, SkillUse())) for name in self.names]
         found.sort(key=lambda one: -one[1].last)
         rows = [
             (

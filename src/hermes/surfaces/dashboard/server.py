@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from hermes.app import App
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -117,7 +117,7 @@ def put_together(app: App, secrets: Secrets, place: ListenAddress) -> ServedDash
     )
     board = Dashboard(app, secrets, doors, url=place.url)
     table = AccessTable(())
-    plugins = Plugins(Catalogue(app.home), table)
+    plugins = Plugins(PluginRegistry(app.home), table)
     endpoints = _endpoints(board, plugins)
     for endpoint in endpoints:
         table.add(endpoint.rule())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
     from hermes.commands.sessions import SearchResults, SessionTranscript
 
-_LEAST_COLUMN = 12  # cells of a column that gives way
+_MIN_COLUMN_CELLS = 12  # cells of a column that gives way
 
 
 def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
@@ -207,7 +207,7 @@ def _widths(cells: list[list[str]], table: TableBlock, screen: TextScreen) -> li
     excess = sum(widths) - room
     for index, column in enumerate(table.columns):
         if column.shrinks and excess > 0:
-            widths[index] = max(widths[index] - excess, _LEAST_COLUMN)
+            widths[index] = max(widths[index] - excess, _MIN_COLUMN_CELLS)
     return widths
 
 
