@@ -172,6 +172,11 @@ class Command:
         """What follows the slash command, as help shows it."""
         return " ".join(one.metavar for one in self.slash_parameters)
 
+    @property
+    def slash_choices(self) -> tuple[str, ...]:
+        """What may be typed first behind the slash command."""
+        return self.slash_parameters[0].choices if self.slash_parameters else ()
+
     @cached_property
     def form(self) -> type[msgspec.Struct]:
         """The arguments as a type, for requests over HTTP."""

@@ -69,7 +69,11 @@ EXAMPLES = (
     ("hermes config set OPENAI_API_KEY", "store a secret; you are asked for it"),
 )
 
-CHAT_MODULES = ("hermes.commands.sessions", "hermes.commands.undo")
+_CHAT_TOPICS = (
+    "chat", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
+    "policy", "codex", "config", "doctor",
+)  # fmt: skip
+CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)
 """Modules with commands of chats, in the order of the help."""
 
 
