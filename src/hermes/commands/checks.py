@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
 from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
@@ -26,7 +27,6 @@ from hermes.settings.value_origins import (
     variable_problems,
     variable_warnings,
 )
-from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
 _SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
 _NETWORK_FILESYSTEMS = (
@@ -444,25 +444,23 @@ def git(site: Site) -> list[Finding]:
 
 
 def model(site: Site) -> list[Finding]:
-    from hermes.surfaces.cli.model_check import (
-        findings,
+    from hermes.commands.engine_checks import (
+        check_model,
     )  # the doctor also works where models can't be loaded
 
-    return findings(site)
+    return check_model(site)
 
 
 def codex_engine(site: Site) -> list[Finding]:
-    from hermes.surfaces.cli.codex_check import (
-        findings,
-    )  # only when codex is used is there something to load
+    from hermes.commands.engine_checks import check_codex
 
-    return findings(site)
+    return check_codex(site)
 
 
-def outside(site: Site) -> list[Finding]:
-    from hermes.surfaces.cli.outside_check import findings
+def hooks(site: Site) -> list[Finding]:
+    from hermes.commands.engine_checks import check_hooks, check_webhooks
 
-    return findings(site)
+    return [*check_hooks(site), *check_webhooks(site)]
 
 
 def gateway(site: Site) -> list[Finding]:
@@ -487,6 +485,6 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     git,
     model,
     codex_engine,
-    outside,
+    hooks,
     gateway,
 )

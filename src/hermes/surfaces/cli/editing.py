@@ -1,4 +1,6 @@
-"""`hermes config edit`: an editor on a draft of config.yaml. Only a sound draft is installed; none is ever lost.
+"""Commands that open an editor: on a draft of config.yaml, and on a memory file.
+
+Only a valid draft is installed, and none is ever lost.
 
 The draft's name holds a digest of the config.yaml that it was made from. So a change made meanwhile, by `config set` in
 another window, is noticed and not undone.
@@ -12,8 +14,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Literal
 
 from hermes.children.helper_programs import find_program, skipped_program
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.views import Message, message
 from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings import atomic
 from hermes.settings.edit import install
@@ -24,28 +30,67 @@ from hermes.settings.setting_keys import all_keys
 from hermes.surfaces.terminal.style import printable
 
 
-def edit(home: Home, choice: str | None) -> int:
-    """Let the user edit config.yaml. An earlier draft goes on or away as `choice` says; None asks."""
+@command("config edit")
+def edit_config(
+    context: CommandContext,
+    *,
+    continue_: Annotated[bool, Arg("continue the draft", excludes="draft")] = False,
+    discard: Annotated[bool, Arg("throw the draft away", excludes="draft")] = False,
+) -> int:
+    """Edit config.yaml in your editor; only a valid file is installed."""
+    home = context.home
     earlier = _earlier(home)
-    if choice == "discard":
+    if discard:
         return _discard(earlier)
-    if choice == "continue" and not earlier:
+    if continue_ and not earlier:
         raise UsageError(
-            "There is no draft to go on with.",
+            "There is no draft to continue.",
             hint="Start one with: hermes config edit",
         )
-    command = editor()
+    command_line = editor()
     home.ensure()
     current = read_text(home.config)
     draft = _draft_path(home, current)
-    if earlier and _continues(earlier[-1], choice):
+    if earlier and (continue_ or _continues(earlier[-1])):
         draft = earlier[-1].rename(_owned(earlier[-1]))
     else:
         if earlier:
             earlier[-1].unlink(missing_ok=True)
         atomic.replace(draft, template() if current is None else current, mode=0o600)
-    _open_editor(command, draft)
+    _open_editor(command_line, draft)
     return _finish(home, draft)
+
+
+@command("memory edit")
+def edit_memory(
+    context: CommandContext,
+    file: Annotated[Literal["memory", "user"], "memory (default) or user"] = "memory",
+) -> Message:
+    """Open a memory file in your editor."""
+    from hermes.commands.memory import flagged_text
+    from hermes.learning.memory import FILES
+
+    memory, history = context.learning.memory, context.learning.history
+    path = memory.path(file)
+    command_line = editor()
+    context.home.ensure(context.home.memories)
+    path.touch(mode=0o600)
+    try:
+        code = subprocess.run([*command_line, str(path)], check=False).returncode
+    except OSError as error:
+        raise HermesError(
+            f"The editor can't be started: {command_line[0]}.",
+            hint="Set VISUAL or EDITOR.",
+        ) from error
+    history.settle()
+    if code:
+        raise HermesError(
+            f"The editor ended with code {code}.", hint=f"What it saved is in {path}."
+        )
+    flagged = map(flagged_text, memory.flagged())
+    return message(
+        *flagged, f"{FILES[file]}: {memory.fill(file)}. New sessions know it."
+    )
 
 
 def _earlier(home: Home) -> list[Path]:
@@ -90,7 +135,7 @@ def _finish(home: Home, draft: Path) -> int:
     if problems:
         for problem in problems:
             print(printable(problem.render(draft.name)), file=sys.stderr)
-        kept = f"The draft is kept: {draft}. Go on with: hermes config edit"
+        kept = f"The draft is kept: {draft}. Continue with: hermes config edit"
         raise SettingsError(
             "Not installed: the draft has problems. config.yaml was not changed.",
             hint=kept,
@@ -118,15 +163,13 @@ def _draft_path(home: Home, base: str | None) -> Path:
     return home.root / f"config.draft-{digest}-{os.getpid()}.yaml"
 
 
-def _continues(draft: Path, choice: str | None) -> bool:
-    if choice is not None:
-        return choice == "continue"
+def _continues(draft: Path) -> bool:
     if not sys.stdin.isatty():
-        print(f"Going on with the draft {draft}")
+        print(f"Continuing the draft {draft}")
         return True
     print(f"There is a draft from an earlier edit: {draft}")
     try:
-        return not input("Go on with it? [Y/n] ").strip().lower().startswith("n")
+        return not input("Continue it? [Y/n] ").strip().lower().startswith("n")
     except EOFError as error:
         raise KeyboardInterrupt from error
 

@@ -1,4 +1,4 @@
-"""How an event looks in a terminal: one line; or JSON, for a machine."""
+"""How an event looks in a terminal: one line."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,25 +6,21 @@ from typing import Any
 import msgspec
 
 from hermes.schema.event import ENVELOPE_FIELDS
-from hermes.surfaces.terminal.text import cut, moment, one_line, stdout_screen
+from hermes.surfaces.terminal.text import TextScreen, cut, moment, one_line
 
-_LONGEST = 200  # cells of a line that goes into a file
-_VALUE = 80  # characters shown of one value
+_MAX_LINE_CELLS = 200  # of a line that goes into a file
+_MAX_VALUE_CELLS = 80
 _encode = msgspec.json.Encoder().encode
 
 
 class EventLines:
-    """Prints events, each on a line."""
+    """Makes a line of each event."""
 
-    def __init__(self, *, as_json: bool, dated: bool = False) -> None:
-        self._screen = stdout_screen()
-        self._as_json = as_json
+    def __init__(self, screen: TextScreen, *, dated: bool = False) -> None:
+        self._screen = screen
         self._form = "%Y-%m-%d %H:%M:%S" if dated else "%H:%M:%S"
 
-    def show(self, event: Mapping[str, Any], process: str = "") -> None:
-        if self._as_json:
-            print(_encode(event).decode(), flush=True)
-            return
+    def line(self, event: Mapping[str, Any], process: str = "") -> str:
         style = self._screen.style
         topic, ts = one_line(str(event.get("type", "?"))), event.get("ts", 0.0)
         when = (
@@ -35,12 +31,12 @@ class EventLines:
         who = f" {process}" if process else ""
         session = str(event.get("session_id", ""))[-8:]
         head = f"{when}{who} {topic}{f' {session}' if session else ''}"
-        room = (self._screen.columns if style.enabled else _LONGEST) - len(head) - 1
-        rest = cut(_fields(event), max(room, 10))
-        print(
-            f"{style.dim(when + who)} {_painted(style, topic)} {style.dim(session)} {rest}".rstrip(),
-            flush=True,
+        room = (
+            (self._screen.columns if style.enabled else _MAX_LINE_CELLS) - len(head) - 1
         )
+        rest = cut(_fields(event), max(room, 10))
+        head = f"{style.dim(when + who)} {_painted(style, topic)}"
+        return f"{head} {style.dim(session)} {rest}".rstrip()
 
 
 def _painted(style: Any, topic: str) -> str:
@@ -67,4 +63,4 @@ def _fields(event: Mapping[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else _encode(value).decode()
-    return cut(one_line(text), _VALUE) or '""'
+    return cut(one_line(text), _MAX_VALUE_CELLS) or '""'

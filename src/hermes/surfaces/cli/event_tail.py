@@ -1,21 +1,22 @@
-"""`hermes events tail`: looks through the windows of all processes at once, also of those that begin meanwhile."""
+"""`hermes events tail`: events of all processes at once, also of those that begin meanwhile."""
 
-import argparse
 import contextlib
 import selectors
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from hermes.app import build
 from hermes.bridge.event_socket import Look, forget_lookout, look_into, lookout, windows
-from hermes.settings.load import find_home, load
-from hermes.surfaces.cli.events_line import EventLines
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.events import OnlySession, Pattern, require_pattern
+from hermes.surfaces.terminal.event_line import EventLines
+from hermes.surfaces.terminal.text import stdout_screen
 
-_PATIENCE = 2.0  # seconds for a process to say hello
+_HELLO_TIMEOUT_S = 2.0
 _HELLO = "tail.hello"
 
 
@@ -47,17 +48,25 @@ class _Pane:
         return events
 
 
-def tail(args: argparse.Namespace) -> int:
-    """Shows events until it is interrupted, or as many as were wanted."""
-    home = find_home()
-    session = ""
-    if args.session:
-        with build(load(home=home), home) as app:
-            session = app.store.sessions.find(args.session).id
+@command("events tail")
+def tail_events(
+    context: CommandContext,
+    pattern: Pattern = "**",
+    *,
+    relayed: Annotated[bool, "also what came to a dashboard from elsewhere"] = False,
+    count: Annotated[int, Arg("end after N events", metavar="N", at_least=0)] = 0,
+    session: OnlySession = "",
+    json: Annotated[bool, "print JSON"] = False,
+) -> int:
+    """Show events of all processes that run, as they happen."""
+    require_pattern(pattern)
+    home = context.home
+    only = context.app.store.sessions.find(session).id if session else ""
     folder = home.ensure(home.root / "run").root / "run"
+    request = Look("tail", pattern=pattern, relayed=relayed)
     with lookout(folder) as server:
         try:
-            return _Tail(args, session, folder, server).run()
+            return _Tail(request, only, count, folder, server, as_json=json).run()
         finally:
             forget_lookout(folder)
 
@@ -67,14 +76,18 @@ class _Tail:
 
     def __init__(
         self,
-        args: argparse.Namespace,
+        request: Look,
         session: str,
+        count: int,
         folder: Path,
         server: socket.socket,
+        *,
+        as_json: bool,
     ) -> None:
-        self._look = Look("tail", pattern=args.pattern, relayed=args.relayed)
-        self._lines = EventLines(as_json=args.json)
-        self._left = args.count
+        self._look = request
+        self._lines = EventLines(stdout_screen())
+        self._as_json = as_json
+        self._left = count
         self._session = session
         self._folder = folder
         self._server = server
@@ -86,7 +99,7 @@ class _Tail:
         self._open(patient=False)
         if not self._panes:
             print(
-                "Nothing of this home runs yet; waiting. Ctrl-C ends it.",
+                "No process of this home runs yet; waiting. Ctrl-C ends it.",
                 file=sys.stderr,
             )
         while True:
@@ -112,7 +125,10 @@ class _Tail:
                 event.get("root_session_id"),
             ):
                 continue
-            self._lines.show(event, pane.name)
+            if self._as_json:
+                print(msgspec.json.encode(event).decode(), flush=True)
+            else:
+                print(self._lines.line(event, pane.name), flush=True)
             self._left -= 1
             if not self._left:
                 return True
@@ -124,7 +140,7 @@ class _Tail:
             if path in self._panes:
                 continue
             try:
-                peer = look_into(path, self._look, _PATIENCE)
+                peer = look_into(path, self._look, _HELLO_TIMEOUT_S)
             except OSError:
                 continue  # it ends at this moment
             if patient:
