@@ -13,6 +13,8 @@ import msgspec
 from hermes.app import App
 from hermes.app.agent_pool import EngineKey, Staff
 from hermes.errors import HermesError, in_sentences
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import cancel_and_wait
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
 from hermes.surfaces.gateway.api_server.authentication import (
@@ -68,7 +70,7 @@ class OpenAIRoutes:
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
-        self._models: dict[str, str] = {}
+        self._models: RecentDict[str, str] = RecentDict(_REMEMBERED)
         # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.staff = Staff(
@@ -211,7 +213,9 @@ class OpenAIRoutes:
             raise ApiError(404, hint, code="model_not_found", param="model")
         images = await asyncio.to_thread(pictures_of, asked.now, self._app.home)
         place = await self._conversations.find(key, asked)
-        self._give(place.session, "" if asked.model == DEFAULT_MODEL else asked.model)
+        self._models[place.session] = (
+            "" if asked.model == DEFAULT_MODEL else asked.model
+        )
         service = self.staff.service(place.session)
         engine = (
             self.staff.agent(place.session).describe(place.session).engine
@@ -248,12 +252,6 @@ class OpenAIRoutes:
                 await service.interrupt(place.session, by=SURFACE)
         finally:
             gone.cancel()
-
-    def _give(self, session: str, model: str) -> None:
-        self._models.pop(session, None)
-        self._models[session] = model
-        if len(self._models) > _REMEMBERED:
-            del self._models[next(iter(self._models))]
 
 
 class _Left(Exception):
@@ -309,8 +307,7 @@ async def _until(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
             coming = asyncio.ensure_future(anext(pieces, None))
             await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                coming.cancel()
-                await asyncio.wait({coming})
+                await cancel_and_wait(coming)
                 raise _Left
             piece = coming.result()
             if piece is None:
