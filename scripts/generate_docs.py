@@ -149,12 +149,20 @@ def _plain(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
+def page_types() -> str:
+    """The types of the dashboard's API, for the page's JavaScript."""
+    from web_types import api_types
+
+    return api_types()
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/config.md": config_page,
     "reference/commands.md": commands_page,
     "reference/slash-commands.md": slash_page,
     "reference/tools.md": tools_page,
     "events.md": events_page,
+    "../src/hermes/surfaces/dashboard/static/types/api.d.ts": page_types,
 }
 
 
