@@ -31,7 +31,7 @@ class ApiServer:
         self._app = app
         self._secrets = secrets
 
-    async def run(self, ready: Callable[[str], None]) -> None:
+    async def run(self, ready: Callable[[str], object]) -> None:
         """Serves; `ready` is told the address once it listens."""
         settings = self._app.settings.api
         require_safe(self._app)

@@ -180,7 +180,7 @@ class DiscordAdapter(ChatAdapter):
     def _connected(self) -> DiscordConnection:
         line = self._line
         if line is None or line.is_closed() or line.application_id is None:
-            raise Unreachable("DiscordAdapter is not connected yet")
+            raise Unreachable("Discord is not connected yet")
         return line
 
     def _place(self, chat: Chat) -> discord.PartialMessageable:
@@ -198,7 +198,7 @@ def _our_words() -> Iterator[None]:
         ) from None
     except discord.PrivilegedIntentsRequired:
         raise Unauthorized(
-            "DiscordAdapter does not let this bot read messages.", hint=_INTENT_HINT
+            "Discord does not let this bot read messages.", hint=_INTENT_HINT
         ) from None
     except discord.RateLimited as error:
         raise TooFast(error.retry_after) from None
