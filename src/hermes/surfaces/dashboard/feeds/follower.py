@@ -7,6 +7,7 @@ import time
 from hermes.app import App
 from hermes.app.log_follower import LISTEN, READING, DatabaseFiles
 from hermes.errors import StoreError
+from hermes.primitives.recent import RecentDict
 from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.dashboard.feeds.hub import Hub
@@ -22,7 +23,7 @@ class Follower:
     def __init__(self, app: App, hub: Hub) -> None:
         self._app = app
         self._hub = hub
-        self._heads: dict[str, tuple[int, int]] = {}
+        self._heads: RecentDict[str, tuple[int, int]] = RecentDict(_REMEMBERED)
         self._file = DatabaseFiles(app.home.state)
         self._since = float("-inf")
 
@@ -58,8 +59,6 @@ class Follower:
                 session not in seen
             ):  # one that works for another, an old one, or one that is gone
                 self._hub.look(session)
-        while len(self._heads) > _REMEMBERED:
-            del self._heads[next(iter(self._heads))]
 
     def _recent(self, since: float) -> list[SessionInfo]:
         """Sessions that were used last, as many as may have changed since the look before."""

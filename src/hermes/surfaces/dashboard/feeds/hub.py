@@ -9,6 +9,7 @@ from typing import Any
 
 from hermes.app.app import EventPublisher
 from hermes.events.wire import WireEncoder
+from hermes.primitives.recent import RecentDict
 from hermes.surfaces.dashboard.feeds.inbox import LOOK, Inbox, Item, cursor_of
 from hermes.surfaces.dashboard.feeds.partial import Partial
 
@@ -44,7 +45,7 @@ class Hub:
         self._home = get_ident()
         self._sessions: dict[str, set[Inbox]] = {}
         self._groups: dict[str, _Group] = {}
-        self._partials: dict[str, Partial] = {}
+        self._partials: RecentDict[str, Partial] = RecentDict(_REMEMBERED)
         self._asking: dict[str, set[str]] = {}
         self._last: tuple[object, bytes] = (None, b"")
         self._relaying = False
@@ -221,8 +222,6 @@ class Hub:
     def _begin(self, session: str) -> Partial:
         """Follows what is being said in a session from now on."""
         partial = self._partials[session] = Partial()
-        if len(self._partials) > _REMEMBERED:
-            del self._partials[next(iter(self._partials))]
         return partial
 
     def _hearing(self, group: _Group) -> Callable[[Mapping[str, Any]], None]:
