@@ -1,8 +1,9 @@
-"""A session's log as its runner sees it: writes rows, keeps the history, and notices what other processes write."""
+"""The journal of a session that this process runs: writes rows, keeps the history, and reads what others wrote."""
 
 import asyncio
 from collections.abc import Callable
 
+from hermes.app.app import App
 from hermes.app.partial_text import PartialText
 from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
@@ -23,30 +24,21 @@ from hermes.store.log_row import Row
 
 UNKNOWN = "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
 
-_VOIDING = (
-    AssistantMessage,
-    ModelRetried,
-    ReplyRejected,
-    TurnEnded,
-)  # what was shown is in the log now, or is void
-_BEHIND = 0.005  # seconds that a noted row may wait for company
+_END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)
+"""Events after which the streamed text is in the log, or void."""
+_WRITE_DELAY_S = 0.005  # that a noted row waits, to be written together with others
 
 
 def crashed(partial: str) -> list[Event]:
-    """The rows that end a turn whose process is gone: the text shown of its last reply, if any, and the end."""
-    said: list[Event] = (
-        [AssistantMessage(text=partial, finish="interrupted")]
-        if partial.strip()
-        else []
-    )
-    return [
-        *said,
-        TurnEnded(reason="crashed", detail="Everything up to then was saved."),
-    ]
+    """The rows that end a turn whose process is gone: the part of the reply that was shown, if any, and the end."""
+    ended = TurnEnded(reason="crashed", detail="Everything up to then was saved.")
+    if not partial.strip():
+        return [ended]
+    return [AssistantMessage(text=partial, finish="interrupted"), ended]
 
 
 def read_history(store: Store, session: str) -> ConversationHistory:
-    """What a session's log says, read once."""
+    """Reads the history of a session from its log."""
     history = ConversationHistory()
     for row in store.log.every_event(session):
         history.add(row.seq, row.event, row.turn)
@@ -54,30 +46,26 @@ def read_history(store: Store, session: str) -> ConversationHistory:
 
 
 class SessionJournal:
-    """Implements the `Journal` port for one session that this process runs."""
+    """Implements the `Journal` port for one session. `on_written` is called with each row that this journal wrote."""
 
     def __init__(
         self,
-        store: Store,
+        app: App,
         session: str,
         lease: Lease,
         *,
-        publish: Callable[[Row], None],
-        show: Callable[[Event], None],
         partial: PartialText | None = None,
+        on_written: Callable[[Row], None] | None = None,
     ) -> None:
-        self._store = store
+        self._app = app
         self._partial = partial
-        self._replies = (
-            0  # of this turn, also void ones: names the one that is being written
-        )
-        self._publish = publish
-        self._show = show
-        self._mine: set[int] = set()
+        self._on_written = on_written
+        self._replies = 0  # of this turn, also void ones: numbers the one being written
+        self._own_seqs: set[int] = set()
         self._read_up_to = 0
         self._writing: set[asyncio.Future[tuple[int, ...]]] = set()
         self._noted: tuple[Event, ...] = ()
-        self._later: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
         self._failure: HermesError | None = None
         self.session = session
         self.lease = lease
@@ -87,50 +75,50 @@ class SessionJournal:
 
     def load(self) -> None:
         """Reads the whole log once."""
-        for row in self._store.log.every_event(self.session):
+        for row in self._app.store.log.every_event(self.session):
             self.history.add(row.seq, row.event, row.turn)
             self._count(row.event)
             self._read_up_to = row.seq
             self.epoch = row.epoch
 
     async def record(self, *events: Event) -> tuple[int, ...]:
-        """Writes, then publishes. An interrupt while it waits does not undo or tear it."""
+        """Writes rows and publishes them. A cancelled caller does not cancel the write."""
         if any(
             isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events
         ):
-            self._write_noted()  # apart: an answer that comes too late is refused, and takes nothing with it
+            self._write_noted()  # apart: the log refuses an answer that comes too late
         noted = self._take_noted()
         seqs = await asyncio.shield(self._write(noted, events))
         return seqs[len(noted) :]
 
     def note(self, *events: Event) -> None:
-        """Takes rows into the history now; they are written with the next ones, or in a moment."""
+        """Adds rows to the history now. They are written with the next ones, or after a short delay."""
         for event in events:
             self.history.add(0, event, self.turn)
         self._noted += events
-        if self._later is None:
-            self._later = asyncio.get_running_loop().call_later(
-                _BEHIND, self._write_noted
+        if self._write_timer is None:
+            self._write_timer = asyncio.get_running_loop().call_later(
+                _WRITE_DELAY_S, self._write_noted
             )
 
     async def settled(self) -> None:
-        """Waits until everything that was recorded or noted is written, or has failed to be."""
+        """Waits until everything that was recorded or noted is written, or has failed."""
         self._write_noted()
         while self._writing:
             await asyncio.wait(set(self._writing))
 
     async def flush(self) -> None:
-        """As `settled`; raises what could not be written and nobody was told of."""
+        """As `settled`; raises the error of a write that nobody waited for."""
         await self.settled()
         if failure := self._failure:
             self._failure = None
             raise failure
 
     def _take_noted(self) -> tuple[Event, ...]:
-        """What is noted and not written yet."""
-        if self._later is not None:
-            self._later.cancel()
-            self._later = None
+        """The rows that are noted and not written yet."""
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
         noted, self._noted = self._noted, ()
         return noted
 
@@ -139,7 +127,7 @@ class SessionJournal:
             self._write(noted, ()).add_done_callback(self._check)
 
     def _check(self, writing: "asyncio.Future[tuple[int, ...]]") -> None:
-        """Keeps a failure that nobody waited for, until somebody does."""
+        """Keeps the error of a write that nobody waited for."""
         if not writing.cancelled() and isinstance(
             error := writing.exception(), HermesError
         ):
@@ -154,48 +142,48 @@ class SessionJournal:
         return writing
 
     def show(self, event: Event) -> None:
-        """Publishes a transient event; of a reply, also to a file."""
-        if self._partial and isinstance(event, MessageDelta):
-            self._partial.add(event.text, self._mark(self.turn))
-        self._show(event)
+        """Publishes a transient event. A piece of a reply is also written to a file."""
+        if self._partial is not None and isinstance(event, MessageDelta):
+            self._partial.add(event.text, self._reply_id(self.turn))
+        self._app.show(self.session, self.turn, event)
 
     def close(self) -> None:
         """Called when this process stops running the session."""
-        if self._partial and self.history.open_turn:
+        if self._partial is None:
+            return
+        if self.history.open_turn:
             self._partial.leave()
-        elif self._partial:
+        else:
             self._partial.clear()
 
     def partial(self) -> str:
-        """The text of a reply that the vanished process of the open turn had already shown."""
-        return (
-            self._partial.take(self._mark(self.history.open_turn))
-            if self._partial
-            else ""
-        )
+        """The text of the reply that a process had shown before it vanished in the open turn."""
+        if self._partial is None:
+            return ""
+        return self._partial.take(self._reply_id(self.history.open_turn))
 
     def drop_partial(self) -> None:
-        """Deletes that text, now that the log has it."""
-        if self._partial:
+        """Deletes that text, once the log has it."""
+        if self._partial is not None:
             self._partial.drop()
 
-    def _mark(self, turn: str) -> str:
+    def _reply_id(self, turn: str) -> str:
         return f"{turn} {self._replies}"
 
     def _count(self, event: Event | None) -> None:
-        """Notes where a reply ends, or a turn begins or ends: what is shown from here on is another one."""
+        """Counts the replies of a turn: text that is shown after this event belongs to another one."""
         if isinstance(event, TurnStarted):
             self._replies = 0
-        elif isinstance(event, _VOIDING):
+        elif isinstance(event, _END_OF_REPLY):
             self._replies += 1
 
     def foreign(self) -> list[Row]:
-        """Rows that other processes added since the last look; messages among them are taken into the history."""
-        rows = self._store.log.events(self.session, after=self._read_up_to)
-        others = [row for row in rows if row.seq not in self._mine]
+        """The rows that were written past this journal since the last call. The history takes them in."""
+        rows = self._app.store.log.events(self.session, after=self._read_up_to)
+        others = [row for row in rows if row.seq not in self._own_seqs]
         if rows:
             self._read_up_to = rows[-1].seq
-            self._mine = {seq for seq in self._mine if seq > self._read_up_to}
+            self._own_seqs = {seq for seq in self._own_seqs if seq > self._read_up_to}
         for row in others:
             self.history.add(row.seq, row.event, row.turn)
         return others
@@ -206,16 +194,16 @@ class SessionJournal:
         if failure := self._failure:
             self._failure = None
             raise failure
-        future = self._store.log.submit(
+        rows = await self._app.writer.write(
             self.session, *noted, *events, turn=self.turn, lease=self.lease
         )
-        rows = await asyncio.wrap_future(future)
-        self._mine.update(row.seq for row in rows)
+        self._own_seqs.update(row.seq for row in rows)
         for row, event in zip(rows[len(noted) :], events, strict=True):
             self.history.add(row.seq, event, row.turn)
             self._count(event)
-            if self._partial and isinstance(event, _VOIDING):
+            if self._partial is not None and isinstance(event, _END_OF_REPLY):
                 self._partial.clear()
-        for row in rows:
-            self._publish(row)
+        if self._on_written is not None:
+            for row in rows:
+                self._on_written(row)
         return tuple(row.seq for row in rows)

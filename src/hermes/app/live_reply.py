@@ -1,47 +1,47 @@
-"""What is being said right now: the parts of a session that are not in its log yet, for somebody who comes in late."""
+"""The part of a session that is not in its log yet: the reply being streamed and the output of running tools."""
 
 from collections.abc import Mapping
 from typing import Any
 
-_TAIL = 64 * 1024  # characters of a tool's output that are kept
-_MOST = 1024 * 1024  # characters of a reply
+_MAX_TOOL_OUTPUT_CHARS = 64 * 1024  # the end of it
+_MAX_REPLY_CHARS = 1024 * 1024  # the beginning of it
 
 
-class _Said:
-    """The beginning of a text that comes in pieces; what goes beyond is not kept."""
+class _StreamedText:
+    """Text that arrives in pieces. Only its beginning is kept."""
 
-    __slots__ = ("_pieces", "_room")
+    __slots__ = ("_chars_left", "_pieces")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
         self._pieces: list[str] = []
-        self._room = _MOST
+        self._chars_left = _MAX_REPLY_CHARS
 
     def add(self, piece: str) -> None:
-        if piece and self._room > 0:
-            self._room -= len(piece)
+        if piece and self._chars_left > 0:
+            self._chars_left -= len(piece)
             self._pieces.append(piece)
 
-    def show(self) -> str:
-        self._pieces = ["".join(self._pieces)[:_MOST]]
+    def text(self) -> str:
+        self._pieces = ["".join(self._pieces)[:_MAX_REPLY_CHARS]]
         return self._pieces[0]
 
 
-class Partial:
-    """Follows one session's transient events. A durable one that says the same makes them void."""
+class LiveReply:
+    """Follows the events of one session. A durable event that repeats the streamed text clears it."""
 
     def __init__(self) -> None:
         self.epoch = 0
         self.head = 0
         self.turn = ""
-        self._text = _Said()
-        self._reasoning = _Said()
+        self._text = _StreamedText()
+        self._reasoning = _StreamedText()
         self._tools: dict[str, str] = {}
 
     def note(self, event: Mapping[str, Any]) -> None:
-        """Takes in an event of the session."""
+        """Applies an event of the session."""
         match event.get("type"):
             case "agent.message.delta":
                 self._text.add(str(event.get("text", "")))
@@ -51,9 +51,8 @@ class Partial:
                 self.turn = str(event.get("turn_id", ""))
             case "agent.tool.progress":
                 call = str(event.get("call_id", ""))
-                self._tools[call] = (
-                    self._tools.get(call, "") + str(event.get("text", ""))
-                )[-_TAIL:]
+                output = self._tools.get(call, "") + str(event.get("text", ""))
+                self._tools[call] = output[-_MAX_TOOL_OUTPUT_CHARS:]
             case "agent.tool.finished":
                 self._tools.pop(str(event.get("call_id", "")), None)
             case (
@@ -61,22 +60,28 @@ class Partial:
                 | "agent.model.retried"
                 | "agent.reply.rejected"
             ):
-                self._text.clear()
-                self._reasoning.clear()
+                self._clear_text()
             case "agent.turn.started" | "agent.turn.ended":
-                self._text.clear()
-                self._reasoning.clear()
+                self._clear_text()
                 self._tools.clear()
             case _:
                 pass
 
-    def show(self, session: str) -> dict[str, Any]:
-        """The `feed.partial` event."""
+    def text(self) -> str:
+        """The text of the reply so far."""
+        return self._text.text()
+
+    def event(self, session: str) -> dict[str, Any]:
+        """The `feed.partial` event, for a reader that joins in the middle of a reply."""
         return {
             "type": "feed.partial",
             "session_id": session,
             "turn_id": self.turn,
-            "text": self._text.show(),
-            "reasoning": self._reasoning.show(),
+            "text": self._text.text(),
+            "reasoning": self._reasoning.text(),
             "tools": dict(self._tools),
         }
+
+    def _clear_text(self) -> None:
+        self._text.clear()
+        self._reasoning.clear()

@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.dashboard.feeds.frames import EncodedBatches
-from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
-from hermes.surfaces.dashboard.feeds.partial import Partial
+from hermes.app.feed_inbox import FeedItem, Inbox
+from hermes.app.live_reply import LiveReply
+from hermes.surfaces.dashboard.feed_frames import EncodedBatches
 
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.none()), max_size=60))
@@ -18,11 +18,11 @@ async def test_everything_that_was_put_is_taken_or_counted(
     steps: list[int | None],
 ) -> None:
     """A number is the size of an event, None a consumer who takes what there is."""
-    inbox = Inbox(limit=100)
+    inbox = Inbox(max_bytes=100)
     put = got = dropped = 0
     for step in [*steps, None]:
         if step is not None:
-            inbox.put(Item(b"x" * step))
+            inbox.put(FeedItem(b"x" * step))
             put += 1
             continue
         items, missing = inbox.take()
@@ -30,23 +30,23 @@ async def test_everything_that_was_put_is_taken_or_counted(
         assert not (items and missing)
         got, dropped = got + len(items), dropped + missing
     assert got + dropped == put
-    assert inbox.lost == dropped
+    assert inbox.total_dropped == dropped
 
 
 async def test_a_consumer_who_waits_is_told_of_each_first_event() -> None:
-    inbox = Inbox(limit=3)
+    inbox = Inbox(max_bytes=3)
     for count in (1, 2, 1, 5):
         waiting = asyncio.create_task(inbox.wait())
         await asyncio.sleep(0)
         assert not waiting.done()
         for _ in range(count):
-            inbox.put(Item(b"x"))
+            inbox.put(FeedItem(b"x"))
         await asyncio.wait_for(waiting, 10)
         inbox.take()
 
 
 def test_a_batch_is_put_together_once_for_all_who_send_it() -> None:
-    frames, one, other = EncodedBatches(), Item(b'{"a":1}'), Item(b'{"b":2}')
+    frames, one, other = EncodedBatches(), FeedItem(b'{"a":1}'), FeedItem(b'{"b":2}')
     first = frames.of([one, other])
     assert first == [b'[{"a":1},{"b":2}]']
     assert frames.of([one, other])[0] is first[0]
@@ -57,7 +57,7 @@ def test_a_batch_is_put_together_once_for_all_who_send_it() -> None:
 @given(st.lists(st.integers(0, 200_000), min_size=1, max_size=8))
 def test_a_large_batch_goes_in_several_frames(sizes: list[int]) -> None:
     items = [
-        Item(msgspec.json.encode(chr(97 + number) * size))
+        FeedItem(msgspec.json.encode(chr(97 + number) * size))
         for number, size in enumerate(sizes)
     ]
     found = EncodedBatches().of(items)
@@ -68,11 +68,11 @@ def test_a_large_batch_goes_in_several_frames(sizes: list[int]) -> None:
 
 
 def _show(*events: dict[str, Any]) -> tuple[str, str, dict[str, str]]:
-    partial = Partial()
+    partial = LiveReply()
     for event in events:
         partial.note(event)
-    shown = partial.show("s")
-    assert partial.show("s") == shown
+    shown = partial.event("s")
+    assert partial.event("s") == shown
     return shown["text"], shown["reasoning"], shown["tools"]
 
 
@@ -96,7 +96,7 @@ def test_of_a_text_without_end_the_beginning_is_kept() -> None:
     shown = _show(_delta("first"), *[_delta(piece)] * 3000)
     assert len(shown[0]) == 1024 * 1024
     assert shown[0].startswith("firstx")
-    partial = Partial()
+    partial = LiveReply()
     tracemalloc.start()
     try:
         for number in range(1000):
