@@ -5,13 +5,13 @@ import { useKeys } from "../../app/keys.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html, kept, useEffect, useElement, useState, useStore } from "../../app/ui.js";
-import { KeyRow } from "./keyrow.js";
+import { KeyRow } from "./key_row.js";
 import { Options, speak } from "./options.js";
-import { spoken } from "./screen.js";
+import { screenReader } from "./screen.js";
 import { screenOf } from "./screens.js";
 
 /**
- * @typedef {object} DeskProps
+ * @typedef {object} TerminalTabsProps
  * @property {TerminalInfo[]} list
  * @property {TerminalInfo} current
  * @property {(command: TerminalInfo["command"]) => void} open
@@ -21,8 +21,8 @@ import { screenOf } from "./screens.js";
 /** @type {Record<string, string>} */
 const NAMES = { hermes: "Hermes", shell: "Shell" };
 
-/** @param {DeskProps} props */
-export function Desk({ list, current, open, end }) {
+/** @param {TerminalTabsProps} props */
+export function TerminalTabs({ list, current, open, end }) {
   const screen = screenOf(current);
   const [options, setOptions] = useState(false);
   const openHermes = () => open("hermes");
@@ -31,7 +31,7 @@ export function Desk({ list, current, open, end }) {
   useEffect(() => {
     kept.set("terminal.last", current.id);
   }, [current.id]);
-  useDeskKeys({ openHermes, openShell, endCurrent });
+  useTerminalKeys({ openHermes, openShell, endCurrent });
   return html`
     <section class="terminals" aria-label="Terminals">
       <header class="terminal-head">
@@ -49,8 +49,8 @@ export function Desk({ list, current, open, end }) {
 }
 
 /** @param {{ openHermes: () => void, openShell: () => void, endCurrent: () => void }} actions */
-function useDeskKeys({ openHermes, openShell, endCurrent }) {
-  const aloud = useStore(spoken);
+function useTerminalKeys({ openHermes, openShell, endCurrent }) {
+  const aloud = useStore(screenReader);
   const speaking = aloud ? "Turn screen reader mode off" : "Turn screen reader mode on";
   const group = "Terminal";
   useKeys([

@@ -1,15 +1,15 @@
-// The story of a session as it is told by its feed: what was, then what happens.
+// The log of a session as it is told by its feed: what was, then what happens.
 /** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { SessionFeed } from "../../app/feed.js";
 import { useEffect, useRef, useState } from "../../app/ui.js";
-import { Story } from "./story.js";
+import { StepLog } from "./steps.js";
 
 /**
- * {story, version, state, gone}. `version` grows with each addition; `state` is "replaying" until all are there.
+ * {log, version, state, gone}. `version` grows with each addition; `state` is "replaying" until all are there.
  * @param {string} id
  */
-export function useStory(id) {
-  const [first] = useState(() => new Story());
+export function useSteps(id) {
+  const [first] = useState(() => new StepLog());
   const held = useRef(first);
   const [seen, setSeen] = useState({ version: 0, state: "replaying", gone: false });
   useEffect(() => {
@@ -27,7 +27,7 @@ export function useStory(id) {
     const take = (events) => {
       let grown = false;
       for (const event of events) {
-        if (event.type === "feed.epoch_changed") held.current = new Story();
+        if (event.type === "feed.epoch_changed") held.current = new StepLog();
         else if (event.type === "feed.partial") next.state = "live";
         else if (event.type === "feed.deleted") next.gone = true;
         else if (event.seq !== undefined && event.session_id === id) {
@@ -50,5 +50,5 @@ export function useStory(id) {
       feed.close();
     };
   }, [id]);
-  return { story: held.current, ...seen };
+  return { log: held.current, ...seen };
 }

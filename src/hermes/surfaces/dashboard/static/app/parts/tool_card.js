@@ -41,7 +41,7 @@ const STATE = {
   failed: ["warn", "failed"],
   unknown: ["question", "outcome unknown"],
 };
-const TAIL = 20_000; // characters of output that are shown
+const TAIL_CHARS = 20_000; // characters of output that are shown
 const LINES = 12;
 
 /**
@@ -230,7 +230,7 @@ function Output({ text, name, call, live = false }) {
   if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text))
     return html`<${Mixed} text=${text} />`;
   if (language) return html`<${Code} text=${text} language=${language} name=${path} />`;
-  const cut = text.length > TAIL;
+  const cut = text.length > TAIL_CHARS;
   return html`
     <figure class="output">
       <figcaption>
@@ -240,11 +240,11 @@ function Output({ text, name, call, live = false }) {
       ${
         cut &&
         html`
-        <p class="muted">Showing the last ${TAIL.toLocaleString()} characters. Copying includes all of them.</p>
+        <p class="muted">Showing the last ${TAIL_CHARS.toLocaleString()} characters. Copying includes all of them.</p>
       `
       }
       <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}>
-        <${Ansi} text=${cut ? text.slice(-TAIL) : text} />
+        <${Ansi} text=${cut ? text.slice(-TAIL_CHARS) : text} />
       </pre>
     </figure>
   `;

@@ -1,4 +1,4 @@
-// Whose doing a change was, in words, with the way to the session.
+// OriginLabel doing a change was, in words, with the way to the session.
 /** @import { Origin } from "../../types/page.d.ts" */
 import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
@@ -13,7 +13,7 @@ const BY = {
 };
 
 /** @param {{ origin: Origin }} props */
-export function Whose({ origin }) {
+export function OriginLabel({ origin }) {
   const words = BY[origin.by ?? "user"] ?? `by ${origin.by}`;
   return origin.session ? html`<a href=${linkTo("sessions", origin.session)}>${words}</a>` : words;
 }

@@ -1,4 +1,4 @@
-// Enabling a plugin: shows every file of it first. What is enabled is exactly what was shown, by its hash.
+// ReviewDialog a plugin: shows every file of it first. What is enabled is exactly what was shown, by its hash.
 /** @import { PluginFile, PluginRow, Saving } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts/basics.js";
@@ -10,10 +10,10 @@ import { toast } from "../../app/parts/toast.js";
 import { html, isOpen, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
-import { labelOf, refreshPlugins } from "./known.js";
+import { labelOf, refreshPlugins } from "./plugin_store.js";
 
 /** @param {{ name: string, onClose: () => void }} props */
-export function Enabling({ name, onClose }) {
+export function ReviewDialog({ name, onClose }) {
   const content = useLoaded(() => api.get(`/api/plugins/${name}`), [name]);
   const [state, setState] = useState(/** @type {Saving} */ ({ busy: false, error: null }));
   const enable = async () => {

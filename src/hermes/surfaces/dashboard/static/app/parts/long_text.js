@@ -1,6 +1,6 @@
 // A text that grows piece by piece. A string would be copied whole for every piece, and whoever keeps a part of one
 // copy keeps all of it.
-const BLOCK = 4096; // characters
+const BLOCK_CHARS = 4096; // characters
 
 let last = 0;
 
@@ -24,7 +24,7 @@ export class LongText {
    */
   add(piece) {
     const text = this.tail + piece;
-    if (text.length < BLOCK) return new LongText(text, this.blocks, this.origin);
+    if (text.length < BLOCK_CHARS) return new LongText(text, this.blocks, this.origin);
     const start = this.length - this.tail.length;
     return new LongText(
       "",

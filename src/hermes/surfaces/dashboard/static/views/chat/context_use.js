@@ -23,7 +23,7 @@ export function Fill({ state, window, onOpen }) {
 }
 
 /** @param {{ session: string, running: boolean, onClose: () => void }} props */
-export function Filling({ session, running, onClose }) {
+export function ContextUseDialog({ session, running, onClose }) {
   const [found, setFound] = useState(/** @type {ContextUse | { error: Failure } | null} */ (null));
   useEffect(() => {
     api
@@ -107,5 +107,6 @@ function ahead({ full, used, next }) {
         "message",
       )} (about ${next.replaced.toLocaleString()} tokens)`,
     );
-  return `${when}: ${steps.join(", then ") || "there is nothing to compress yet"}. The log keeps every message.`;
+  const what = steps.join(", then ") || "there is nothing to compress yet";
+  return `${when}. ${what.charAt(0).toUpperCase()}${what.slice(1)}. The log keeps every message.`;
 }

@@ -1,4 +1,4 @@
-// The page's colours as a terminal wants them: sixteen names, resolved to what the theme makes of them.
+// The page's colors as a terminal wants them: sixteen names, resolved to what the theme makes of them.
 
 import { theme } from "../../app/theme.js";
 import { Store } from "../../app/ui.js";
@@ -44,8 +44,8 @@ function resolved() {
 }
 
 /** What terminals are drawn in; changes with the page. */
-export const colours = new Store(resolved());
+export const colors = new Store(resolved());
 
-const follow = () => colours.set(resolved());
+const follow = () => colors.set(resolved());
 theme.watch(follow);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", follow);

@@ -1,4 +1,4 @@
-// Asking the policy what it would do with a command. Nothing is run.
+// OpenDialog the policy what it would do with a command. Nothing is run.
 /** @import { Answer, Failure, FieldEvent, RequestBody } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { Icon } from "../../app/parts/basics.js";
@@ -101,7 +101,8 @@ function Folder({ value, onInput }) {
   return html`
     <label class="field">
       <span>Folder</span>
-      <input class="input mono" placeholder="the folder the dashboard was started in" value=${value} onInput=${onInput} />
+      <input class="input mono" placeholder="the folder the dashboard was started in"
+        value=${value} onInput=${onInput} />
     </label>
   `;
 }

@@ -5,7 +5,7 @@ import { BusFeed } from "./feed.js";
 import { Store } from "./ui.js";
 
 const PATTERN = "agent.approval.*,agent.question.*,agent.turn.*,session.*";
-const SOON = 60; // milliseconds in which several changes become one request
+const SOON_MS = 60; // milliseconds in which several changes become one request
 
 /** Open questions: [{session_id, root_session_id, title, kind, call_id, ...}]. */
 export const waiting = new Store(/** @type {WaitingRow[]} */ ([]));
@@ -38,7 +38,7 @@ export function refreshWaiting() {
     } catch {
       // The feed says when the dashboard can be reached again.
     }
-  }, SOON);
+  }, SOON_MS);
 }
 
 /** Begins to watch; the frame does so once. */

@@ -16,7 +16,7 @@ import { asTyped, Setting } from "./setting.js";
  * @property {() => Promise<void>} again
  */
 
-export function Typed() {
+export function SettingsList() {
   const settings = useLoaded(() => api.get("/api/settings"), []);
   const [words, setWords] = useState("");
   const [changedOnly, setChangedOnly] = useState(false);
@@ -70,7 +70,10 @@ function Sections({ value, words, changedOnly, again }) {
       Settings are stored in <code>${value.file}</code>. Keys and passwords are not among them:
       they are in <code>.env</code>, and <code>hermes config set</code> stores them.
     </p>
-    ${!sections.length && html`<${Empty} icon="search" title="No matching settings">No setting matches your search.<//>`}
+    ${
+      !sections.length &&
+      html`<${Empty} icon="search" title="No matching settings">No setting matches your search.<//>`
+    }
     <div class="with-toc">
       <${Contents} names=${sections.map(([name]) => name)} />
       <div class="stack">

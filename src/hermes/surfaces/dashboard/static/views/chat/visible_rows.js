@@ -1,13 +1,13 @@
 // Where a reader is in a long list: which rows are drawn, and that what is read never moves. Rows are drawn around that
 // place only; at the end, the newest are kept in sight.
 /** @import { Goal, Item, Ref, UndoneRow } from "../../types/page.d.ts" */
-import { trying } from "../../app/parts.js";
+import { tryTo } from "../../app/parts.js";
 import { useEffect, useElement, useLayoutEffect, useRef, useState } from "../../app/ui.js";
 
-const STEP = 60; // rows that are drawn at first, and more at a time
-const MOST = 240; // rows that are drawn at once
-const NEAR = 60; // pixels from the end that count as being there
-const AHEAD = 800; // pixels before an edge comes into sight, its rows are made ready
+const STEP_ROWS = 60; // rows that are drawn at first, and more at a time
+const MOST_ROWS = 240; // rows that are drawn at once
+const NEAR_PX = 60; // pixels from the end that count as being there
+const AHEAD_PX = 800; // pixels before an edge comes into sight, its rows are made ready
 
 /** @typedef {Item | UndoneRow} Row */
 
@@ -45,7 +45,7 @@ const AHEAD = 800; // pixels before an edge comes into sight, its rows are made 
  * @param {Row[]} rows
  * @param {{ first: number, read: (seq?: number) => Promise<void>, goal: Goal | null }} options
  */
-export function useReading(rows, { first: known, read, goal }) {
+export function useVisibleRows(rows, { first: known, read, goal }) {
   const refs = /** @type {Refs} */ ({
     box: useElement(),
     inner: useElement(),
@@ -69,12 +69,12 @@ export function useReading(rows, { first: known, read, goal }) {
   /** @param {number} [seq] */
   const more = async (seq) => {
     setBusy(true);
-    await trying(() => read(seq));
+    await tryTo(() => read(seq));
     setBusy(false);
   };
   const earlier = () => {
-    if (first > 0) move(rows[Math.max(0, first - STEP)]);
-    if (first <= STEP && known > 1) more();
+    if (first > 0) move(rows[Math.max(0, first - STEP_ROWS)]);
+    if (first <= STEP_ROWS && known > 1) more();
   };
   const leave = () => {
     held.current = false;
@@ -97,7 +97,7 @@ export function useReading(rows, { first: known, read, goal }) {
   useEdges(refs, [from, first, last, rows.length, known], (edge) => {
     if (held.current) return;
     if (edge === refs.top.current) earlier();
-    else if (last < rows.length) move(rows[first + STEP]);
+    else if (last < rows.length) move(rows[first + STEP_ROWS]);
   });
   return {
     ...refs,
@@ -123,9 +123,9 @@ export function useReading(rows, { first: known, read, goal }) {
 function extent(rows, from, held) {
   const same = from ? rows.findIndex((row) => row.key === from.key) : -1;
   const at = from && same < 0 ? rows.findIndex((row) => row.seq >= from.seq) : same; // it may have been folded away
-  if (at < 0) return { first: Math.max(0, rows.length - STEP), last: rows.length };
-  const first = held ? Math.max(at, rows.length - MOST) : at;
-  return { first, last: Math.min(rows.length, first + MOST) };
+  if (at < 0) return { first: Math.max(0, rows.length - STEP_ROWS), last: rows.length };
+  const first = held ? Math.max(at, rows.length - MOST_ROWS) : at;
+  return { first, last: Math.min(rows.length, first + MOST_ROWS) };
 }
 
 /**
@@ -143,8 +143,8 @@ function useScrolling({ box, inner }, { held, now, leave, setAway }) {
       const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
       const isEnd = now.current.last === now.current.rows.length;
       // Only the user moves up; growing content makes the rest longer without that.
-      if (element.scrollTop < before - 2 && rest > NEAR) held.current && leave();
-      else if (rest <= NEAR && isEnd) held.current = true;
+      if (element.scrollTop < before - 2 && rest > NEAR_PX) held.current && leave();
+      else if (rest <= NEAR_PX && isEnd) held.current = true;
       before = element.scrollTop;
       place = held.current ? null : placeOf({ box, inner });
       setAway(!held.current);
@@ -220,7 +220,7 @@ function useEdges({ box, top, bottom }, changes, reached) {
       (entries) => {
         for (const entry of entries) if (entry.isIntersecting) reached(entry.target);
       },
-      { root: box.current, rootMargin: `${AHEAD}px 0px` },
+      { root: box.current, rootMargin: `${AHEAD_PX}px 0px` },
     );
     for (const mark of [top.current, bottom.current]) if (mark) near.observe(mark);
     return () => near.disconnect();

@@ -4,8 +4,8 @@
 import { api, sessionPath } from "../../app/api.js";
 import { fresh, reduce } from "./transcript.js";
 
-const PAGE = 400; // rows that are read at a time
-const MOST = 5000; // rows that one request may ask for
+const PAGE_ROWS = 400; // rows that are read at a time
+const MOST_ROWS = 5000; // rows that one request may ask for
 
 export class Past {
   #session;
@@ -25,8 +25,11 @@ export class Past {
 
   /** The transcript of the end of the log. */
   async end() {
-    const { session, epoch, head, events } = await this.#read({ after: -PAGE, limit: PAGE });
-    const before = Math.max(0, head - PAGE);
+    const { session, epoch, head, events } = await this.#read({
+      after: -PAGE_ROWS,
+      limit: PAGE_ROWS,
+    });
+    const before = Math.max(0, head - PAGE_ROWS);
     const { first, rows } = this.#cut(
       events.filter((event) => event.seq <= head),
       before,
@@ -61,11 +64,11 @@ export class Past {
    * @param {number} seq
    */
   async before({ epoch, first }, seq) {
-    const start = Math.max(0, Math.min(seq, first) - 1 - PAGE);
+    const start = Math.max(0, Math.min(seq, first) - 1 - PAGE_ROWS);
     /** @type {HermesEvent[]} */
     const events = [];
-    for (let after = start; after < first - 1; after += MOST) {
-      const limit = Math.min(MOST, first - 1 - after);
+    for (let after = start; after < first - 1; after += MOST_ROWS) {
+      const limit = Math.min(MOST_ROWS, first - 1 - after);
       const page = await this.#read({ after, limit });
       if (page.epoch !== epoch) return null;
       events.push(...page.events.filter((event) => event.seq <= after + limit));

@@ -1,14 +1,14 @@
 // The sessions that are known to the page: loaded page by page, kept fresh by what happens, narrowed by filters.
 /** @import { Failure, SessionQuery, SessionRow } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
+import { changes, waiting } from "../../app/pending_requests.js";
 import { useEffect, useMemo, useRef, useState, useStore } from "../../app/ui.js";
-import { changes, waiting } from "../../app/waiting.js";
 
-/** @typedef {ReturnType<typeof useShelf>} Shelf */
+/** @typedef {ReturnType<typeof useSessionStore>} SessionStore */
 
 const PAGE = 100;
 const ENOUGH = 50; // matching sessions that are looked for before the user asks for more
-const SETTLE = 400; // milliseconds in which changes are gathered
+const SETTLE_MS = 400; // milliseconds in which changes are gathered
 const DAY = 86_400;
 
 export const COSTS = [
@@ -51,8 +51,8 @@ export function passes(session, filters, now) {
  * Everything the list shows: {sessions, matching, more, busy, error, now, loadMore, refresh, replace, drop}.
  * @param {SessionQuery} filters
  */
-export function useShelf(filters) {
-  const [shelf, setShelf] = useState({
+export function useSessionStore(filters) {
+  const [store, setStore] = useState({
     sessions: /** @type {SessionRow[]} */ ([]),
     more: true,
     busy: false,
@@ -65,17 +65,17 @@ export function useShelf(filters) {
     const asking = open.flatMap((one) => [one.session_id, one.root_session_id]);
     return { running, waiting: new Set(asking) };
   }, [running, open]);
-  const latest = useRef(shelf);
-  latest.current = shelf;
-  /** @param {Partial<typeof shelf>} more */
-  const change = (more) => setShelf((was) => ({ ...was, ...more }));
+  const latest = useRef(store);
+  latest.current = store;
+  /** @param {Partial<typeof store>} more */
+  const change = (more) => setStore((was) => ({ ...was, ...more }));
 
   /** @param {number} [before] */
   const loadPage = async (before) => {
     change({ busy: true });
     try {
       const page = await api.get("/api/sessions", { limit: PAGE, before });
-      setShelf((was) => ({
+      setStore((was) => ({
         ...was,
         sessions: merged(page.sessions, was.sessions),
         more: before ? page.more : was.more && page.more,
@@ -94,25 +94,25 @@ export function useShelf(filters) {
   useFresh(refresh);
 
   const matching = useMemo(
-    () => shelf.sessions.filter((one) => passes(one, filters, now)),
-    [shelf.sessions, filters, now],
+    () => store.sessions.filter((one) => passes(one, filters, now)),
+    [store.sessions, filters, now],
   );
   useEffect(() => {
-    const canLoad = shelf.more && !shelf.busy && !shelf.error && shelf.sessions.length;
-    if (canLoad && matching.length < shelf.wanted) loadPage(shelf.sessions.at(-1)?.updated);
-  }, [matching.length, shelf]);
+    const canLoad = store.more && !store.busy && !store.error && store.sessions.length;
+    if (canLoad && matching.length < store.wanted) loadPage(store.sessions.at(-1)?.updated);
+  }, [matching.length, store]);
   useEffect(() => change({ wanted: ENOUGH }), [filters]);
 
   /** @param {(sessions: SessionRow[]) => SessionRow[]} work */
   const edit = (work) => change({ sessions: work(latest.current.sessions) });
   return {
-    ...shelf,
+    ...store,
     matching,
     now,
     refresh,
-    shown: matching.slice(0, shelf.wanted),
-    hasMore: matching.length > shelf.wanted || shelf.more,
-    loadMore: () => change({ wanted: shelf.wanted + ENOUGH }),
+    shown: matching.slice(0, store.wanted),
+    hasMore: matching.length > store.wanted || store.more,
+    loadMore: () => change({ wanted: store.wanted + ENOUGH }),
     replace: (/** @type {SessionRow} */ session) =>
       edit((list) => list.map((one) => (one.id === session.id ? session : one))),
     drop: (/** @type {SessionRow} */ session) =>
@@ -131,7 +131,7 @@ function useFresh(refresh) {
     let timer = 0;
     const soon = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => current.current(), SETTLE);
+      timer = setTimeout(() => current.current(), SETTLE_MS);
     };
     current.current();
     const unwatch = changes.watch(soon);

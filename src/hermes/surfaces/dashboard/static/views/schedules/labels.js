@@ -30,7 +30,7 @@ export const OUTCOMES = {
  * @param {number} at
  * @param {string} zone
  */
-export function onTheWall(at, zone) {
+export function localTime(at, zone) {
   const day = new Date(at * 1000);
   const near = Math.abs(at * 1000 - Date.now()) < 180 * 86_400_000;
   /** @type {Intl.DateTimeFormatOptions} */
@@ -75,6 +75,6 @@ export function deliveryOf(run) {
  * How long a run took.
  * @param {JobRun} run
  */
-export function tookOf(run) {
+export function durationOf(run) {
   return run.began && run.ended > run.began ? duration(run.ended - run.began) : "";
 }

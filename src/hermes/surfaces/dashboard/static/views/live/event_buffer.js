@@ -4,12 +4,12 @@
 /** @typedef {{ count: number, slots: number[] }} Count */
 
 const SPARE = 500; // events over the bound before the oldest are let go, so that it happens seldom
-const LONGEST = 20_000; // characters of one text that are kept
+const LONGEST_CHARS = 20_000; // characters of one text that are kept
 const TOPICS = 500; // that are counted by name
 const SECONDS = 10; // over which a rate is taken
 const OTHERS = "(other topics)";
 
-export class Ring {
+export class EventBuffer {
   /** @type {BufferedEvent[]} */
   events = [];
   received = 0;
@@ -26,7 +26,7 @@ export class Ring {
   push(event) {
     this.received += 1;
     const kept = { number: this.received, event, size: 200 };
-    kept.event = /** @type {HermesEvent} */ (lightened(event, kept, 0));
+    kept.event = /** @type {HermesEvent} */ (shortened(event, kept, 0));
     this.events.push(kept);
     this.#size += kept.size;
     if (this.events.length > this.most + SPARE || this.#size > this.mostSize) this.#evict();
@@ -57,19 +57,19 @@ export class Ring {
  * @param {number} depth
  * @returns {unknown}
  */
-function lightened(value, kept, depth) {
+function shortened(value, kept, depth) {
   if (typeof value === "string") {
-    kept.size += Math.min(value.length, LONGEST);
-    if (value.length <= LONGEST) return value;
-    const left = (value.length - LONGEST).toLocaleString("en");
-    return `${value.slice(0, LONGEST)}… (${left} more characters)`;
+    kept.size += Math.min(value.length, LONGEST_CHARS);
+    if (value.length <= LONGEST_CHARS) return value;
+    const left = (value.length - LONGEST_CHARS).toLocaleString("en");
+    return `${value.slice(0, LONGEST_CHARS)}… (${left} more characters)`;
   }
   if (value === null || typeof value !== "object") return value;
-  if (depth > 6 || kept.size > 20 * LONGEST) return "… (omitted)";
+  if (depth > 6 || kept.size > 20 * LONGEST_CHARS) return "… (omitted)";
   kept.size += 50;
-  if (Array.isArray(value)) return value.map((one) => lightened(one, kept, depth + 1));
+  if (Array.isArray(value)) return value.map((one) => shortened(one, kept, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, lightened(one, kept, depth + 1)]),
+    Object.entries(value).map(([name, one]) => [name, shortened(one, kept, depth + 1)]),
   );
 }
 

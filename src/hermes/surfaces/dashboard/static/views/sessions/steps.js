@@ -1,4 +1,4 @@
-// A session's rows as a story: what each one is, in words, and what had been spent by then.
+// A session's rows as a log: what each one is, in words, and what had been spent by then.
 /** @import { EventOf, HermesEvent, Step, Turn } from "../../types/page.d.ts" */
 
 import { plural } from "../../app/parts/format.js";
@@ -122,7 +122,7 @@ const TOLD = {
 const SAYS_MOST = ["command", "path", "query", "url", "task", "code", "name"]; // of a tool's arguments
 
 /** Builds the steps row by row, so that a session that still runs only adds to what is there. */
-export class Story {
+export class StepLog {
   /** @type {Step[]} */
   steps = [];
   /** @type {Turn[]} */

@@ -1,15 +1,15 @@
 // What waits for the user: requests for approval with exactly what will run, and questions of the model.
 /** @import { ApprovalRequest, QuestionAsked } from "../../types/page.d.ts" */
 import { api, errorText, may, sessionPath } from "../../app/api.js";
-import { approvalHash } from "../../app/approvalhash.js";
+import { approvalHash } from "../../app/approval_hash.js";
 import { useKeys } from "../../app/keys.js";
-import { revealed, revealedJson } from "../../app/parts/exact.js";
-import { CallInput, diffOf } from "../../app/parts/toolcard.js";
+import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
+import { CallInput, diffOf } from "../../app/parts/tool_card.js";
 import { ago, Button, Code, Diff, Icon, Keys, toast } from "../../app/parts.js";
+import { refreshWaiting } from "../../app/pending_requests.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
-import { refreshWaiting } from "../../app/waiting.js";
 
-const GRACE = 300; // milliseconds before a key can be meant for a question that has just appeared
+const GRACE_MS = 300; // milliseconds before a key can be meant for a question that has just appeared
 /** @type {Record<string, string>} */
 const REACH = {
   workspace: "It stays inside the workspace.",
@@ -30,8 +30,8 @@ const REACH = {
 /** @type {AnswerButton[]} */
 const ANSWERS = [
   { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
-  { answer: "session", label: "Allow for this session", key: "s", memorable: true },
-  { answer: "always", label: "Always allow this", key: "a", memorable: true, scope: "admin" },
+  { answer: "session", label: "For this session", key: "s", memorable: true },
+  { answer: "always", label: "Always", key: "a", memorable: true, scope: "admin" },
   { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
 ];
 
@@ -111,7 +111,7 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   };
   /** @param {Answer} word */
   const byKey = (word) => () => {
-    if (performance.now() - since.current < GRACE) return false;
+    if (performance.now() - since.current < GRACE_MS) return false;
     answer(word);
     return true;
   };
@@ -132,18 +132,18 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
     <${WhatHappens} request=${request} />
     ${orphan && html`<${Orphan} />`}
     <dl class="facts">
-      ${request.reason && html`<dt>Why you are asked</dt><dd>${revealed(request.reason)}</dd>`}
+      ${request.reason && html`<dt>Why you are asked</dt><dd>${revealHidden(request.reason)}</dd>`}
       <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
         ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
       ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
       ${
         request.memorable !== false &&
-        html`<dt>“Allow for this session” covers</dt><dd>${revealed(request.scope || "only this exact call")}</dd>`
+        html`<dt>“For this session” covers</dt><dd>${revealHidden(request.scope || "only this exact call")}</dd>`
       }
       ${
         request.shape &&
         request.memorable !== false &&
-        html`<dt>“Always allow this” covers</dt><dd class="mono">${revealed(request.shape)}</dd>`
+        html`<dt>“Always” covers</dt><dd class="mono">${revealHidden(request.shape)}</dd>`
       }
       ${request.expires > 0 && html`<dt>Denied automatically</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
@@ -178,11 +178,11 @@ function Orphan() {
 function WhatHappens({ request }) {
   const { name } = request;
   const [summary, text] = [
-    revealed(request.summary ?? ""),
-    revealedJson(request.arguments ?? "{}"),
+    revealHidden(request.summary ?? ""),
+    revealHiddenJson(request.arguments ?? "{}"),
   ];
   const diff = diffOf(name, text);
-  const [words, change] = parted(summary);
+  const [words, change] = splitDiff(summary);
   if (change)
     return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
     label="What will change" /><//>`;
@@ -197,7 +197,7 @@ function WhatHappens({ request }) {
  * A text and the diff at its end, if there is one.
  * @param {string} text
  */
-export function parted(text) {
+export function splitDiff(text) {
   const at = /^@@ -/m.test(text) ? text.search(/^(diff --git |--- |@@ -)/m) : -1;
   return at < 0 ? [text, ""] : [text.slice(0, at).trim(), text.slice(at)];
 }
@@ -227,7 +227,7 @@ export function Question({ question, session, first = false, from = "", orphan =
     event.preventDefault();
     answer(text);
   };
-  const [words, diff] = parted(question.text);
+  const [words, diff] = splitDiff(question.text);
   return html`<form class="asking" aria-label="A question for you"
     onSubmit=${submit}>
     <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">

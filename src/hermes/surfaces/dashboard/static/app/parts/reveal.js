@@ -13,7 +13,7 @@ const HIDDEN = new RegExp(
  * The text with every such sign as its number, such as ⟦U+202E⟧.
  * @param {string} text
  */
-export function revealed(text) {
+export function revealHidden(text) {
   return text.replace(
     HIDDEN,
     (sign) => `⟦U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`,
@@ -24,12 +24,12 @@ export function revealed(text) {
  * The same for all strings in JSON; what is no JSON is taken as it is.
  * @param {string} text
  */
-export function revealedJson(text) {
+export function revealHiddenJson(text) {
   try {
     return JSON.stringify(
-      JSON.parse(text, (_, value) => (typeof value === "string" ? revealed(value) : value)),
+      JSON.parse(text, (_, value) => (typeof value === "string" ? revealHidden(value) : value)),
     );
   } catch {
-    return revealed(text);
+    return revealHidden(text);
   }
 }

@@ -1,5 +1,5 @@
 // What a search found, by session: each place leads into the timeline.
-/** @import { Shelf } from "./shelf.js" */
+/** @import { SessionStore } from "./session_store.js" */
 /** @import { Search } from "./list.js" */
 /** @import { SearchHit, SessionQuery, SessionRow } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
@@ -8,33 +8,33 @@ import { plural } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
 import { titleOf } from "./actions.js";
-import { Marked, wordsOf } from "./marked.js";
+import { Marked, wordsOf } from "./highlighted_words.js";
 import { Row } from "./row.js";
-import { passes } from "./shelf.js";
+import { passes } from "./session_store.js";
 
 /**
- * @typedef {object} HitsProps
+ * @typedef {object} SearchResultsProps
  * @property {string} query
  * @property {Search} found
  * @property {SessionQuery} filters
- * @property {Shelf} shelf
+ * @property {SessionStore} store
  */
 
 /** @type {Record<string, [string, string]>} */
 const ROLES = { user: ["user", "You"], assistant: ["thought", "Hermes"], tool: ["tool", "A tool"] };
 const NAMED = 5; // sessions that are shown for their name
 
-/** @param {HitsProps} props */
-export function Hits({ query, found, filters, shelf }) {
+/** @param {SearchResultsProps} props */
+export function SearchResults({ query, found, filters, store }) {
   const pattern = useMemo(() => wordsOf(query), [query]);
-  const known = useKnown(found.value?.hits ?? [], shelf.sessions);
-  const named = shelf.matching.filter(
+  const known = useKnown(found.value?.hits ?? [], store.sessions);
+  const named = store.matching.filter(
     (one) => one.title && pattern && one.title.search(pattern) >= 0,
   );
   if (found.error) return html`<${Problem} error=${found.error} retry=${found.again} />`;
   if (!found.value) return html`<${Loading} label="Searching" />`;
   /** @param {SessionRow | undefined} session */
-  const isWanted = (session) => !session || passes(session, filters, shelf.now);
+  const isWanted = (session) => !session || passes(session, filters, store.now);
   const groups = grouped(found.value.hits).filter(([id]) => isWanted(known.get(id)));
   if (!groups.length && !named.length) return found.fresh && html`<${Nothing} />`;
   const hits = groups.reduce((sum, [, list]) => sum + list.length, 0);
@@ -46,7 +46,7 @@ export function Hits({ query, found, filters, shelf }) {
       html`
       <h2 class="section-title">In titles</h2>
       <ul class="session-list">
-        ${named.slice(0, NAMED).map((one) => html`<${Row} key=${one.id} session=${one} shelf=${shelf} />`)}
+        ${named.slice(0, NAMED).map((one) => html`<${Row} key=${one.id} session=${one} store=${store} />`)}
       </ul>
     `
     }

@@ -21,7 +21,7 @@ const NUMBERS = [
  * @param {number} range
  * @param {(row: UsageTotal) => number} of
  */
-export function arranged(rows, range, of) {
+export function usageByDay(rows, range, of) {
   const all = byName(rows, nameOf)
     .map(([name, total]) => ({ name, value: of(total) }))
     .sort((a, b) => b.value - a.value);
