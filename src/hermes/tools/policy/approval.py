@@ -22,14 +22,14 @@ from hermes.tools.policy.binding import Judged, binding, existing
 from hermes.tools.policy.effects import (
     ASKS_FOR_NETWORK,
     BY_RULE,
-    Finding,
+    Effect,
     Level,
     asks,
-    farthest,
+    widest,
 )
-from hermes.tools.policy.places import Site
-from hermes.tools.policy.rulefile import NAME, RuleFile
-from hermes.tools.policy.rules import Rule, RuleBook, host_of, place_of
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.rule_file import NAME, RuleFile
+from hermes.tools.policy.rules import PolicyRule, RuleBook, host_of, place_of
 from hermes.tools.policy.spoofs import spoof
 from hermes.tools.policy.summary import (
     call_summary,
@@ -41,8 +41,8 @@ from hermes.tools.policy.summary import (
 from hermes.tools.sensitive import Guard, is_within
 
 if TYPE_CHECKING:
-    from hermes.tools.policy.analysis import Judgement
-    from hermes.tools.policy.kinds import Kind
+    from hermes.tools.policy.command_judge import Judgement
+    from hermes.tools.policy.session_scope import Kind
 
 log = logging.getLogger("hermes.tools")
 
@@ -206,7 +206,7 @@ class ApprovalPolicy:
         found = _judgement(command, site, book)
         hidden = spoof(command)
         finding = (
-            Finding(max(Level.UNCLEAR, found.finding.level), hidden, once=True)
+            Effect(max(Level.UNCLEAR, found.finding.level), hidden, once=True)
             if hidden
             else found.finding
         )
@@ -215,14 +215,14 @@ class ApprovalPolicy:
         if tool_rule is not None and tool_rule[0] in ("forbid", "ask"):
             finding = max(
                 finding,
-                Finding(
+                Effect(
                     Level.FORBID if tool_rule[0] == "forbid" else Level.ASK,
                     _BY_USER,
                     once=finding.once,
                 ),
                 key=lambda one: one.level,
             )
-        reach = farthest((wanted, finding.reach))
+        reach = widest((wanted, finding.reach))
         shape = "" if finding.once else f"{tool} in {folder} ({reach}): {command}"
         is_free = self._is_free(finding, command, site)
         wide = (
@@ -252,7 +252,11 @@ class ApprovalPolicy:
         )
 
     def _scope(
-        self, command: str, findings: tuple[Finding, ...], site: Site, reach: Reach
+        self,
+        command: str,
+        findings: tuple[Effect, ...],
+        site: PathContext,
+        reach: Reach,
     ) -> str:
         """The kind of command that an answer for the session covers, with why it is asked; empty for only this one."""
         kind = _kind(
@@ -270,11 +274,15 @@ class ApprovalPolicy:
             f"{kind.describe()} in {site.folders[0]}{f' ({why})' if why else ''}"
         )
 
-    def _site(self, workspace: Path, folder: Path) -> Site:
+    def _site(self, workspace: Path, folder: Path) -> PathContext:
         path = self._about.environment.get("PATH", "")
-        return Site(workspace, (folder,), self._about.user_home, self._guard, path)
+        return PathContext(
+            workspace, (folder,), self._about.user_home, self._guard, path
+        )
 
-    def _resolved(self, finding: Finding, found: "Judgement", site: Site) -> Finding:
+    def _resolved(
+        self, finding: Effect, found: "Judgement", site: PathContext
+    ) -> Effect:
         """Asks about a command that is free by its program's name, if that name means a program of the workspace here.
 
         Inside the sandbox and without the network such a program does no harm, whatever it is called.
@@ -290,10 +298,10 @@ class ApprovalPolicy:
         ):
             if program := site.own_program(name):
                 reason = f"{name} is {program} here, a program of the project that could do anything"
-                return Finding(Level.ASK, reason, finding.reach, once=True)
+                return Effect(Level.ASK, reason, finding.reach, once=True)
         return finding
 
-    def _is_free(self, finding: Finding, command: str, site: Site) -> bool:
+    def _is_free(self, finding: Effect, command: str, site: PathContext) -> bool:
         """Whether a command may run unasked."""
         if finding.level >= Level.UNCLEAR:
             return False
@@ -310,15 +318,13 @@ class ApprovalPolicy:
             finding.reason == BY_RULE or _only_reads(command, site)
         )
 
-    def _because(self, finding: Finding) -> str:
+    def _because(self, finding: Effect) -> str:
         reason = finding.reason if finding.reason != BY_RULE else ""
         if not reason:
             reason = _NO_SANDBOX if not self._is_sandboxed else _MORE_THAN_READS
         return shown(f"{reason}. {self.warning}" if self.warning else reason)
 
-    def _decided(
-        self, finding: Finding, decision: Decision, book: RuleBook
-    ) -> Decision:
+    def _decided(self, finding: Effect, decision: Decision, book: RuleBook) -> Decision:
         if finding.level == Level.FORBID:
             return msgspec.structs.replace(decision, verdict="forbid")
         if decision.verdict == "allow":
@@ -373,7 +379,7 @@ class ApprovalPolicy:
             decision = Decision("allow", reach=decision.reach)
         return self._bound(decision, tool, arguments, cwd, paths)
 
-    def _covers(self, rule: Rule, paths: tuple[Path, ...], cwd: Path) -> bool:
+    def _covers(self, rule: PolicyRule, paths: tuple[Path, ...], cwd: Path) -> bool:
         """Whether an allowance holds for these files. What is delicate it must name itself; what is ours none can."""
         named = place_of(rule, self._about.user_home)
         for path in paths:
@@ -557,7 +563,7 @@ class ApprovalPolicy:
         )
 
 
-def _reached(finding: Finding, wanted: Reach) -> Finding:
+def _reached(finding: Effect, wanted: Reach) -> Effect:
     """What it means that the model asks for more than the workspace: a question, unless exactly that was found.
 
     What only reads needs neither the network nor the machine, so asking for them is a reason to look.
@@ -589,42 +595,42 @@ def _tool_scope(tool: Tool) -> str:
 # The catalogue and the grammar are large: they are loaded when the first command is judged.
 
 
-def _judgement(command: str, site: Site, book: RuleBook) -> "Judgement":
-    from hermes.tools.policy.analysis import judge_command
+def _judgement(command: str, site: PathContext, book: RuleBook) -> "Judgement":
+    from hermes.tools.policy.command_judge import judge_command
 
     return judge_command(command, site, book)
 
 
 def _fetchers() -> frozenset[str]:
-    from hermes.tools.policy.analysis import FETCHERS
+    from hermes.tools.policy.command_judge import FETCHERS
 
     return FETCHERS
 
 
 def _kind(
-    command: str, findings: tuple[Finding, ...], site: Site, *, is_held: bool
+    command: str, findings: tuple[Effect, ...], site: PathContext, *, is_held: bool
 ) -> "Kind | None":
-    from hermes.tools.policy.kinds import command_kind
+    from hermes.tools.policy.session_scope import command_kind
 
     return command_kind(command, findings, site, is_held=is_held)
 
 
-def _only_reads(command: str, site: Site) -> bool:
+def _only_reads(command: str, site: PathContext) -> bool:
     from hermes.tools.policy.readers import only_reads
 
     return only_reads(command, site)
 
 
 def _typed(
-    owner: object, arguments: Mapping[str, Any], site: Site
-) -> tuple[Reach, Finding]:
-    from hermes.tools.policy.typed import judge_typed
+    owner: object, arguments: Mapping[str, Any], site: PathContext
+) -> tuple[Reach, Effect]:
+    from hermes.tools.policy.terminal_input import judge_typed
 
     return judge_typed(owner, arguments, site)
 
 
-def _python(code: str) -> Finding:
-    from hermes.tools.policy.code import judge_code
+def _python(code: str) -> Effect:
+    from hermes.tools.policy.inline_code import judge_code
 
     return judge_code("python", code)
 

@@ -21,7 +21,7 @@ class Level(IntEnum):
     FORBID = 4
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Effect(msgspec.Struct, frozen=True):
     """One thing a command does."""
 
     level: Level
@@ -32,40 +32,40 @@ class Finding(msgspec.Struct, frozen=True):
     """Whether an answer can cover only this one call."""
 
 
-READ = Finding(Level.READ)
-LOOKS_UP = Finding(Level.READ, reach="network")
+READ = Effect(Level.READ)
+LOOKS_UP = Effect(Level.READ, reach="network")
 """It only reads, but over the network (this machine's own services included)."""
-WORK = Finding(Level.WORK)
+WORK = Effect(Level.WORK)
 BY_RULE = "your rules allow it"
 """The reason of what only a rule allows."""
 ASKS_FOR_NETWORK = "it asks for the network"
 """The reason of what a model wants the network for, though nothing that was found needs it."""
 
 
-def asks(reason: str, reach: Reach = "workspace") -> Finding:
+def asks(reason: str, reach: Reach = "workspace") -> Effect:
     """A person decides."""
-    return Finding(Level.ASK, reason, reach)
+    return Effect(Level.ASK, reason, reach)
 
 
-def unclear(reason: str) -> Finding:
+def unclear(reason: str) -> Effect:
     """It can't be told what happens, so no answer fits the next time."""
-    return Finding(Level.UNCLEAR, reason, once=True)
+    return Effect(Level.UNCLEAR, reason, once=True)
 
 
-def forbidden(reason: str) -> Finding:
+def forbidden(reason: str) -> Effect:
     """Never, in no mode."""
-    return Finding(Level.FORBID, reason)
+    return Effect(Level.FORBID, reason)
 
 
 _FAR: dict[Reach, int] = {"workspace": 0, "network": 1, "machine": 2}
 
 
-def farthest(reaches: Iterable[Reach]) -> Reach:
+def widest(reaches: Iterable[Reach]) -> Reach:
     """The widest of several reaches."""
     return max(reaches, key=_FAR.__getitem__, default="workspace")
 
 
-def worst(findings: Iterable[Finding]) -> Finding:
+def worst(findings: Iterable[Effect]) -> Effect:
     """All of them as one: the highest level with its first reason, the widest reach of that level.
 
     What only reads keeps its network only if nothing beside it does more: else work would get the network unasked.
@@ -73,12 +73,12 @@ def worst(findings: Iterable[Finding]) -> Finding:
     found = list(findings)
     top = max((one.level for one in found), default=Level.READ)
     same = [one for one in found if one.level == top]
-    reach = farthest(one.reach for one in same)
+    reach = widest(one.reach for one in same)
     reason = next((one.reason for one in same if one.reason), "")
-    return Finding(top, reason, reach, any(one.once for one in found))
+    return Effect(top, reason, reach, any(one.once for one in found))
 
 
-KINDS: dict[str, Finding] = {
+EFFECTS: dict[str, Effect] = {
     "read": READ,
     "lookup": LOOKS_UP,
     "work": WORK,

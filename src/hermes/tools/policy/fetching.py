@@ -2,11 +2,11 @@
 
 import re
 
-from hermes.tools.policy.effects import KINDS, LOOKS_UP, READ, Finding, Level, asks
-from hermes.tools.policy.fileworks import operands, written
-from hermes.tools.policy.known import only_tells
-from hermes.tools.policy.places import Site, is_stream
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.effects import EFFECTS, LOOKS_UP, READ, Effect, Level, asks
+from hermes.tools.policy.file_programs import operands, written
+from hermes.tools.policy.table_judge import only_tells
+from hermes.tools.policy.paths import PathContext, is_stream
+from hermes.tools.policy.shell_words import Word
 
 _LOCAL = (
     r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$"
@@ -79,14 +79,14 @@ def is_local(text: str) -> bool:
     return bool(re.match(_LOCAL, text))
 
 
-def judge_fetch(name: str, words: tuple[Word, ...], site: Site) -> Finding:
+def judge_fetch(name: str, words: tuple[Word, ...], site: PathContext) -> Effect:
     """A request over the network. What only looks at this machine's own services is free."""
     if only_tells(words, READ):
         return READ
     files = operands(words, _FETCH_VALUES.get(name, frozenset()))
     hosts = [word for word in files if not re.fullmatch(r"GET|HEAD", word.text)]
     if not hosts or not all(word.known and is_local(word.text) for word in hosts):
-        return KINDS["network"]
+        return EFFECTS["network"]
     found = LOOKS_UP
     for place, word in enumerate(words[1:], 1):
         before = words[place - 1].text

@@ -3,19 +3,19 @@
 import re
 
 from hermes.tools.policy import catalogue
-from hermes.tools.policy.code import INTERPRETERS, judge_code
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, unclear
+from hermes.tools.policy.inline_code import INTERPRETERS, judge_code
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks, unclear
 from hermes.tools.policy.fetching import is_local
-from hermes.tools.policy.fileworks import operands, written
-from hermes.tools.policy.grammar import Command
+from hermes.tools.policy.file_programs import operands, written
+from hermes.tools.policy.shell_parser import ShellCommand
 from hermes.tools.policy.judging import Judging
-from hermes.tools.policy.known import judge_known, only_tells
-from hermes.tools.policy.pipes import printed
+from hermes.tools.policy.table_judge import judge_known, only_tells
+from hermes.tools.policy.pipelines import printed
 from hermes.tools.policy.sql import judge_sql
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.shell_words import Word
 
 
-def judge_python(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
+def judge_python(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: ARG001 - one shape for all
     """Python: code, a module, a script, or its input."""
     words = command.words
     for place, word in enumerate(words[1:], 1):
@@ -45,7 +45,9 @@ def judge_python(judge: Judging, name: str, command: Command) -> list[Finding]: 
     return judge_input(judge, command, "python")
 
 
-def judge_project_script(judge: Judging, command: Command, file: Word) -> list[Finding]:
+def judge_project_script(
+    judge: Judging, command: ShellCommand, file: Word
+) -> list[Effect]:
     """A script that an interpreter is given."""
     if not file.known or file.text.startswith(("/dev/", "/proc/", "<(")):
         return [unclear("what it runs is only known when it runs")]
@@ -66,11 +68,11 @@ def judge_project_script(judge: Judging, command: Command, file: Word) -> list[F
         if rest[0].text in risky or (
             rest[0].text == "migrate" and any(word.text == "zero" for word in rest)
         ):
-            return [KINDS["destroys"]]
+            return [EFFECTS["destroys"]]
     if file.text.rpartition("/")[2] == "setup.py" and any(
         word.text in ("install", "upload", "register") for word in rest
     ):
-        return [KINDS["packages"]]
+        return [EFFECTS["packages"]]
     outside = [
         path
         for path in judge.site.paths(file)
@@ -81,7 +83,9 @@ def judge_project_script(judge: Judging, command: Command, file: Word) -> list[F
     return [WORK, *judge.fresh(file), judge.named(command.words, "")]
 
 
-def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[Finding]:  # noqa: PLR0911 - by module
+def _module(
+    judge: Judging, command: ShellCommand, words: tuple[Word, ...]
+) -> list[Effect]:  # noqa: PLR0911 - by module
     if not words or not words[0].plain:
         return [unclear("which module it runs is not known")]
     module = words[0].text
@@ -94,7 +98,7 @@ def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[F
         return [
             WORK
             if bound and is_local(bound[0]) and bound[0] != "0.0.0.0"  # noqa: S104
-            else KINDS["listens"]
+            else EFFECTS["listens"]
         ]
     if module == "timeit":
         return _timed(words)
@@ -121,14 +125,14 @@ def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[F
         "runpy",
         "ensurepip",
     ):
-        return [KINDS["runs"]]
+        return [EFFECTS["runs"]]
     table = catalogue.programs()
     if module in table or module in catalogue.subcommands():
         return judge.again(command, words)
     return [WORK, judge.named(words, "")]
 
 
-def _timed(words: tuple[Word, ...]) -> list[Finding]:
+def _timed(words: tuple[Word, ...]) -> list[Effect]:
     """`timeit`: every word may be code."""
     codes = [
         word
@@ -151,7 +155,7 @@ def _timed(words: tuple[Word, ...]) -> list[Finding]:
     ]
 
 
-def judge_interpreter(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: PLR0911 - a line for each way
+def judge_interpreter(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: PLR0911 - a line for each way
     """An interpreter other than python."""
     words = command.words
     flags = INTERPRETERS[name]
@@ -208,7 +212,7 @@ def _blanks(code: str, options: tuple[Word, ...]) -> bool:
     )
 
 
-def judge_file(judge: Judging, command: Command, file: Word) -> list[Finding]:
+def judge_file(judge: Judging, command: ShellCommand, file: Word) -> list[Effect]:
     """A script that is run or read from a file."""
     if not file.known or file.text.startswith(("<(", "/dev/fd", "/proc/")):
         return [unclear("what it runs is only known when it runs")]
@@ -225,7 +229,7 @@ def judge_file(judge: Judging, command: Command, file: Word) -> list[Finding]:
     return [WORK, *judge.fresh(file), judge.named(command.words, "")]
 
 
-def judge_input(judge: Judging, command: Command, language: str) -> list[Finding]:
+def judge_input(judge: Judging, command: ShellCommand, language: str) -> list[Effect]:
     """Code that comes as input."""
     given = command.given
     if given is None and command.upstream:
@@ -247,7 +251,7 @@ def judge_input(judge: Judging, command: Command, language: str) -> list[Finding
     )
 
 
-def judge_database(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
+def judge_database(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: ARG001 - one shape for all
     """A database in a file: what its SQL does."""
     if any(word.text.lstrip("-") == "init" for word in command.words[1:]):
         return [asks("it runs SQL and commands from a file")]

@@ -5,10 +5,10 @@ Git is not among them: a repository's own configuration can make it run anything
 
 import re
 
-from hermes.tools.policy.fileworks import operands
-from hermes.tools.policy.grammar import Command, Unreadable, read_script
-from hermes.tools.policy.places import Site, is_stream, secret_reason
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.file_programs import operands
+from hermes.tools.policy.shell_parser import ShellCommand, Unreadable, read_script
+from hermes.tools.policy.paths import PathContext, is_stream, secret_reason
+from hermes.tools.policy.shell_words import Word
 
 _OPTION = r"-{1,2}[A-Za-z0-9][\w=./,:%+-]*"
 _READERS: dict[str, str] = {
@@ -64,7 +64,7 @@ PLAIN_NODES = frozenset(
 """Of anything else than plain commands bash may evaluate parts: subscripts, conditions, sums."""
 
 
-def only_reads(text: str, site: Site) -> bool:
+def only_reads(text: str, site: PathContext) -> bool:
     """Whether every command in a text is known to change nothing, on files that hold no secrets."""
     try:
         script = read_script(text, {})
@@ -79,7 +79,7 @@ def only_reads(text: str, site: Site) -> bool:
     return True
 
 
-def only_looks(command: Command, site: Site) -> bool:
+def only_looks(command: ShellCommand, site: PathContext) -> bool:
     """Whether one command is known to change nothing."""
     if (
         command.assignments
@@ -94,7 +94,9 @@ def only_looks(command: Command, site: Site) -> bool:
     return allowed is not None and _arguments_fit(words[1:], allowed, site)
 
 
-def _arguments_fit(arguments: tuple[Word, ...], options: str, site: Site) -> bool:
+def _arguments_fit(
+    arguments: tuple[Word, ...], options: str, site: PathContext
+) -> bool:
     for argument in arguments:
         text = argument.text
         if text.startswith("-") and text != "-" and not re.fullmatch(options, text):
@@ -104,7 +106,7 @@ def _arguments_fit(arguments: tuple[Word, ...], options: str, site: Site) -> boo
     return True
 
 
-def _moved(command: Command, site: Site) -> Site:
+def _moved(command: ShellCommand, site: PathContext) -> PathContext:
     if command.words[0].text != "cd":
         return site
     for word in operands(command.words, frozenset()) or [Word(str(site.home))]:

@@ -22,13 +22,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.schema.events import Reach
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.shell_words import Word
 
 VERSION = 1
 List: TypeAlias = Literal["forbid", "ask", "allow", "network"]
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the user's. It names exactly one of: a program, a path, a tool, a host."""
 
     program: str = ""
@@ -62,15 +62,15 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything in `policy.yaml`."""
 
     version: int = VERSION
-    forbid: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    allow: tuple[Rule, ...] = ()
-    network: tuple[Rule, ...] = ()
+    forbid: tuple[PolicyRule, ...] = ()
+    ask: tuple[PolicyRule, ...] = ()
+    allow: tuple[PolicyRule, ...] = ()
+    network: tuple[PolicyRule, ...] = ()
     remembered: tuple[str, ...] = ()
 
     def for_program(
         self, name: str, words: tuple[Word, ...]
-    ) -> tuple[List, Rule] | None:
+    ) -> tuple[List, PolicyRule] | None:
         """The strictest rule about a program with its arguments."""
         for title, rule in self._strictest():
             if (
@@ -95,14 +95,14 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return title, rule
         return None
 
-    def for_tool(self, name: str) -> tuple[List, Rule] | None:
+    def for_tool(self, name: str) -> tuple[List, PolicyRule] | None:
         """The strictest rule about a tool."""
         return next(
             ((title, rule) for title, rule in self._strictest() if rule.tool == name),
             None,
         )
 
-    def for_host(self, host: str) -> tuple[List, Rule] | None:
+    def for_host(self, host: str) -> tuple[List, PolicyRule] | None:
         """The strictest rule about a host."""
         return next(
             (
@@ -115,7 +115,7 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def for_paths(
         self, paths: tuple[Path, ...], home: Path
-    ) -> tuple[List, Rule] | None:
+    ) -> tuple[List, PolicyRule] | None:
         """The strictest rule about files; an allowance must hold for all of them."""
         for title, rule in self._strictest():
             place = place_of(rule, home)
@@ -132,8 +132,8 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             place for rule in self.forbid if (place := place_of(rule, home)) is not None
         )
 
-    def _strictest(self) -> list[tuple[List, Rule]]:
-        lists: tuple[tuple[List, tuple[Rule, ...]], ...] = (
+    def _strictest(self) -> list[tuple[List, PolicyRule]]:
+        lists: tuple[tuple[List, tuple[PolicyRule, ...]], ...] = (
             ("forbid", self.forbid),
             ("ask", self.ask),
             ("allow", self.allow),
@@ -150,7 +150,7 @@ def _begins(words: tuple[Word, ...], wanted: tuple[str, ...]) -> bool:
     )
 
 
-def place_of(rule: Rule, home: Path) -> Path | None:
+def place_of(rule: PolicyRule, home: Path) -> Path | None:
     """The place a rule names; None if it names none."""
     if not rule.path:
         return None

@@ -2,7 +2,7 @@
 
 import re
 
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, worst
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks, worst
 
 _READS = frozenset(
     (
@@ -28,7 +28,7 @@ _LOOKING = (
 )
 
 
-def judge_sql(text: str) -> Finding:
+def judge_sql(text: str) -> Effect:
     """What all its statements do, taken together."""
     bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
     bare = re.sub(r"'(?:[^']|'')*'", "''", bare)
@@ -37,15 +37,15 @@ def judge_sql(text: str) -> Finding:
     )
 
 
-def _statement(text: str) -> Finding:  # noqa: PLR0911 - a line for each kind of statement
+def _statement(text: str) -> Effect:  # noqa: PLR0911 - a line for each kind of statement
     if text.startswith("."):
-        return READ if re.match(_LOOKING, text) else KINDS["runs"]
+        return READ if re.match(_LOOKING, text) else EFFECTS["runs"]
     words = re.findall(r"[a-z_]+", text.lower())
     first = words[0] if words else ""
     if first == "pragma":
         return WORK if "=" in text else READ
     if first in _DESTROYS or "drop" in words[:4]:
-        return KINDS["destroys"]
+        return EFFECTS["destroys"]
     if first in ("delete", "update") and "where" not in words:
         return asks(
             f"it {'deletes' if first == 'delete' else 'changes'} every row of a table"

@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
-from hermes.tools.policy.grammar import Command
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.shell_parser import ShellCommand
+from hermes.tools.policy.shell_words import Word
 
 SHELLS = frozenset(
     (
@@ -200,7 +200,7 @@ def inner_words(words: tuple[Word, ...], wrapper: str) -> tuple[Word, ...]:
     return tuple(rest[skipped:])
 
 
-def runs_text(command: Command, wrapper: str) -> Word | None:
+def runs_text(command: ShellCommand, wrapper: str) -> Word | None:
     """The shell text that a wrapper or shell is given to run, when it is given as one word."""
     words = command.words
     if wrapper in _SPLITTING:

@@ -2,9 +2,9 @@
 
 import re
 
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks
-from hermes.tools.policy.places import Site
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.shell_words import Word
 
 _RISKY = r"""(?ix)
     (GLIBC_TUNABLES|GCONV_PATH|LOCPATH|HOSTALIASES|RES_OPTIONS|OPENSSL_\w+|SSL_CERT_\w+|SSLKEYLOGFILE|(LD|DYLD)_\w+)
@@ -37,11 +37,11 @@ _TRUSTED_FOLDER = r"\$\{?PATH\}?|/usr(/local)?/s?bin|/s?bin|/opt/[\w./+-]+|/snap
 _OWN_FOLDER = r"(\$PWD/|\$\{PWD\}/|\$\(pwd\)/|\./)?(\.?venv/bin|node_modules/\.bin)"
 
 
-def assigned(name: str, word: Word, site: Site) -> Finding:
+def assigned(name: str, word: Word, site: PathContext) -> Effect:
     """What giving a variable this value means."""
     name = name.partition("[")[0]
     if re.fullmatch(r"HIST(FILE|SIZE|FILESIZE|CONTROL|IGNORE)", name):
-        return KINDS["history"]
+        return EFFECTS["history"]
     if not re.fullmatch(_RISKY, name):
         return READ
     if _is_harmless(name, word, site):
@@ -49,7 +49,7 @@ def assigned(name: str, word: Word, site: Site) -> Finding:
     return asks(f"it sets {name}, which changes what other programs do")
 
 
-def _is_harmless(name: str, word: Word, site: Site) -> bool:
+def _is_harmless(name: str, word: Word, site: PathContext) -> bool:
     if name == "PATH":
         return all(_is_trusted(folder, site) for folder in word.text.split(":"))
     if not word.known or re.fullmatch(_NEVER_HARMLESS, name):
@@ -61,7 +61,7 @@ def _is_harmless(name: str, word: Word, site: Site) -> bool:
     return bool(re.fullmatch(_HARMLESS_VALUES, word.text))
 
 
-def _has_own_folder(word: Word, site: Site) -> bool:
+def _has_own_folder(word: Word, site: PathContext) -> bool:
     """Whether programs of the workspace come to be found by name: then no name gets the network unasked."""
     folders = [
         re.sub(rf"^{re.escape(str(site.workspace))}/", "", folder)
@@ -70,7 +70,7 @@ def _has_own_folder(word: Word, site: Site) -> bool:
     return any(re.fullmatch(_OWN_FOLDER, folder) for folder in folders)
 
 
-def _is_trusted(folder: str, site: Site) -> bool:
+def _is_trusted(folder: str, site: PathContext) -> bool:
     """Whether the programs of a folder are those the user or the project has installed, not ones just written."""
     if re.fullmatch(_TRUSTED_FOLDER, folder) or re.fullmatch(_OWN_FOLDER, folder):
         return True

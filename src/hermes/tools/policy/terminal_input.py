@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from hermes.schema.events import Reach
-from hermes.tools.policy.analysis import judge_command
-from hermes.tools.policy.code import INTERPRETERS, PYTHON, judge_code
-from hermes.tools.policy.effects import WORK, Finding, Level, farthest, unclear, worst
-from hermes.tools.policy.grammar import Unreadable, read_script
-from hermes.tools.policy.places import Site
+from hermes.tools.policy.command_judge import judge_command
+from hermes.tools.policy.inline_code import INTERPRETERS, PYTHON, judge_code
+from hermes.tools.policy.effects import WORK, Effect, Level, widest, unclear, worst
+from hermes.tools.policy.shell_parser import Unreadable, read_script
+from hermes.tools.policy.paths import PathContext
 from hermes.tools.policy.wrappers import SHELLS, program_name
 
 _ANSWER = r"[\w.:-]{0,20}\s*"
@@ -76,14 +76,14 @@ class _Watches(Protocol):
 
 
 def judge_typed(
-    owner: object, arguments: Mapping[str, Any], site: Site
-) -> tuple[Reach, Finding]:
+    owner: object, arguments: Mapping[str, Any], site: PathContext
+) -> tuple[Reach, Effect]:
     """How far the program reaches that is typed to, and what the input would make it do."""
     handle, text = str(arguments.get("id", "")), str(arguments.get("text", ""))
     if isinstance(owner, _Watches):
         before, (reach, command) = owner.typed(handle), owner.about(handle)
     else:
-        before, reach, command = "", farthest(()), ""
+        before, reach, command = "", widest(()), ""
     whole = before + text
     least = WORK
     if re.search(r"\\\s*$", whole):
@@ -93,7 +93,7 @@ def judge_typed(
     return reach, worst([least, _meaning(whole, command, site)])
 
 
-def _meaning(text: str, command: str, site: Site) -> Finding:
+def _meaning(text: str, command: str, site: PathContext) -> Effect:
     names = _programs(command)
     as_shell = judge_command(text, site).finding
     if (

@@ -3,22 +3,22 @@
 import re
 
 from hermes.tools.policy import catalogue
-from hermes.tools.policy.code import INTERPRETERS, PYTHON
+from hermes.tools.policy.inline_code import INTERPRETERS, PYTHON
 from hermes.tools.policy.effects import (
-    KINDS,
+    EFFECTS,
     LOOKS_UP,
     READ,
     WORK,
-    Finding,
+    Effect,
     Level,
     asks,
     unclear,
 )
-from hermes.tools.policy.fileworks import HANDLERS, operands
-from hermes.tools.policy.grammar import Command
+from hermes.tools.policy.file_programs import HANDLERS, operands
+from hermes.tools.policy.shell_parser import ShellCommand
 from hermes.tools.policy.judging import Judging
 from hermes.tools.policy.packages import is_package
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.shell_words import Word
 from hermes.tools.policy.wrappers import SHELLS
 
 _VALUE_OPTIONS = frozenset(
@@ -68,15 +68,15 @@ _ELSEWHERE = r"(?i)(stratum\S*://\S+|([\w-]+\.)+[a-z]{2,}:\d{2,5}|\d{1,3}(\.\d{1
 _TOLD = r"(shell|!|pipe|python|platform shell|source|script)\b|!"
 
 
-def judge_known(judge: Judging, name: str, command: Command) -> list[Finding]:
+def judge_known(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:
     """A program of the catalogue, or one of the project."""
     words = command.words
     if "/" in name:
         return judge_path(judge, command)
     if name.startswith(("mkfs", "newfs")):
-        return [KINDS["devices"]]
+        return [EFFECTS["devices"]]
     kind = kind_of(name, words)
-    finding = KINDS[kind]
+    finding = EFFECTS[kind]
     if kind == "unknown" and judge.defines(name):
         return [READ]
     if kind == "unknown":
@@ -105,7 +105,7 @@ def judge_known(judge: Judging, name: str, command: Command) -> list[Finding]:
     if name == "history" or (
         name == "set" and any(word.text == "+o" for word in words)
     ):
-        finding = KINDS["history"] if len(words) > 1 else READ
+        finding = EFFECTS["history"] if len(words) > 1 else READ
     return [
         finding,
         *added_by_options(name, words),
@@ -155,7 +155,7 @@ def _looks_plainly(words: tuple[Word, ...]) -> bool:
     )
 
 
-def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: PLR0911 - one for each program
+def judge_told(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: PLR0911 - one for each program
     """Ways of some programs to be told to run something else."""
     words = command.words
     texts = [word.text for word in words[1:]]
@@ -166,13 +166,13 @@ def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  #
     if name in ("less", "more", "man", "most") and any(
         text.startswith(("+!", "+|")) for text in texts
     ):
-        return [KINDS["runs"]]
+        return [EFFECTS["runs"]]
     if name in ("gdb", "lldb"):
         attached = any(text in ("-p", "--pid", "-n", "--attach-pid") for text in texts)
         return (
-            [KINDS["spies"]]
+            [EFFECTS["spies"]]
             if attached
-            else [KINDS["runs"] for text in texts if re.match(_TOLD, text)]
+            else [EFFECTS["runs"] for text in texts if re.match(_TOLD, text)]
         )
     if name in ("hyperfine", "concurrently"):
         return [
@@ -185,21 +185,21 @@ def judge_told(judge: Judging, name: str, command: Command) -> list[Finding]:  #
     if name == "date" and any(
         re.fullmatch(r"\d{8,12}(\.\d\d)?", text) for text in texts
     ):
-        return [KINDS["system"]]
+        return [EFFECTS["system"]]
     if name == "go" and any("@" in text for text in texts):
-        return [KINDS["packages"]]
+        return [EFFECTS["packages"]]
     if name in ("deno", "bun") and any(
         re.match(r"https?:|npm:|jsr:", text) for text in texts
     ):
         return [asks("it runs code from the network", "network")]
     if name == "unset" and any(text.startswith("HIST") for text in texts):
-        return [KINDS["history"]]
+        return [EFFECTS["history"]]
     return []
 
 
-def _made_from(judge: Judging, words: tuple[Word, ...]) -> list[Finding]:
+def _made_from(judge: Judging, words: tuple[Word, ...]) -> list[Effect]:
     """Where a build takes its orders from: a file or folder of somebody else, a shell of another kind."""
-    found: list[Finding] = []
+    found: list[Effect] = []
     for place, word in enumerate(words[1:], 1):
         if word.text.startswith("SHELL="):
             found += judge.deeper(word.text[6:])
@@ -220,7 +220,7 @@ def _made_from(judge: Judging, words: tuple[Word, ...]) -> list[Finding]:
     return found
 
 
-def judge_path(judge: Judging, command: Command) -> list[Finding]:
+def judge_path(judge: Judging, command: ShellCommand) -> list[Effect]:
     """A program named by where it is."""
     words = command.words
     base = words[0].text.rpartition("/")[2]
@@ -305,7 +305,7 @@ def _reaches_out(name: str, words: tuple[Word, ...]) -> bool:
     )
 
 
-def added_by_options(name: str, words: tuple[Word, ...]) -> list[Finding]:
+def added_by_options(name: str, words: tuple[Word, ...]) -> list[Effect]:
     """What options add to what a program does."""
     table = catalogue.options().get(name, {})
     signs = [word.text.partition("=")[0] for word in words[1:]]
@@ -320,12 +320,12 @@ def added_by_options(name: str, words: tuple[Word, ...]) -> list[Finding]:
         any(re.fullmatch(_RUNS_OTHERS, word.text) for word in words[1:])
         and "--pager=cat" not in signs
     )
-    return [KINDS[table[sign]] for sign in signs if sign in table] + (
-        [KINDS["runs"]] if told else []
+    return [EFFECTS[table[sign]] for sign in signs if sign in table] + (
+        [EFFECTS["runs"]] if told else []
     )
 
 
-def only_tells(words: tuple[Word, ...], finding: Finding) -> bool:
+def only_tells(words: tuple[Word, ...], finding: Effect) -> bool:
     """Whether it only prints its version or help."""
     texts = [word.text for word in words[1:]]
     plain = ("--version", "--help", "-h", "-V", "version", "help")
@@ -337,7 +337,7 @@ def only_tells(words: tuple[Word, ...], finding: Finding) -> bool:
 
 def fetched(
     wrapper: str, words: tuple[Word, ...], inner: tuple[Word, ...]
-) -> list[Finding]:
+) -> list[Effect]:
     """Programs that are fetched before they run."""
     own = words[: len(words) - len(inner)]
     told = any(
@@ -345,4 +345,4 @@ def fetched(
         for word in own
     )
     versioned = inner and re.search(r".@|^(https?|git|github|file):|/", inner[0].text)
-    return [KINDS["packages"]] if (told and wrapper != "uvx") or versioned else []
+    return [EFFECTS["packages"]] if (told and wrapper != "uvx") or versioned else []

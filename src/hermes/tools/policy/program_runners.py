@@ -5,17 +5,25 @@ import re
 import msgspec
 
 from hermes.tools.policy import catalogue
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, Level, asks, unclear
-from hermes.tools.policy.fileworks import operands, written
-from hermes.tools.policy.floor import floor
-from hermes.tools.policy.grammar import Command
+from hermes.tools.policy.effects import (
+    EFFECTS,
+    READ,
+    WORK,
+    Effect,
+    Level,
+    asks,
+    unclear,
+)
+from hermes.tools.policy.file_programs import operands, written
+from hermes.tools.policy.never_allowed import floor
+from hermes.tools.policy.shell_parser import ShellCommand
 from hermes.tools.policy.interpreters import judge_file, judge_input
 from hermes.tools.policy.judging import Judging
-from hermes.tools.policy.known import added_by_options, fetched
-from hermes.tools.policy.pipes import found_places, listed, starts_of
-from hermes.tools.policy.places import secret_reason
-from hermes.tools.policy.variables import assigned
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.table_judge import added_by_options, fetched
+from hermes.tools.policy.pipelines import found_places, listed, starts_of
+from hermes.tools.policy.paths import secret_reason
+from hermes.tools.policy.environment_variables import assigned
+from hermes.tools.policy.shell_words import Word
 from hermes.tools.policy.wrappers import (
     FETCHING,
     SHELLS,
@@ -29,13 +37,13 @@ from hermes.tools.policy.wrappers import (
 )
 
 
-def judge_wrapped(judge: Judging, command: Command, wrapper: str) -> list[Finding]:
+def judge_wrapped(judge: Judging, command: ShellCommand, wrapper: str) -> list[Effect]:
     """A program whose only work is to run another one."""
     if judge.is_deep:
         return [unclear("it is nested too deeply")]
     words = command.words
     kind = catalogue.programs().get(wrapper, "read")
-    found = [KINDS[kind]] if KINDS[kind].level >= Level.ASK else [READ]
+    found = [EFFECTS[kind]] if EFFECTS[kind].level >= Level.ASK else [READ]
     if wrapper == "command" and len(words) > 1 and words[1].text in ("-v", "-V"):
         return [READ]
     text = runs_text(command, wrapper)
@@ -62,11 +70,11 @@ def judge_wrapped(judge: Judging, command: Command, wrapper: str) -> list[Findin
     if wrapper in ("sudo", "doas") and any(
         word.text in ("-i", "-s", "--shell", "--login") for word in words
     ):
-        found.append(KINDS["privilege"])
+        found.append(EFFECTS["privilege"])
     return found + judge.again(command, inner)
 
 
-def judge_shell(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
+def judge_shell(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: ARG001 - one shape for all
     """A shell: what it is told with `-c`, a script, or its input."""
     text = shell_text(command.words)
     if text is not None:
@@ -87,7 +95,7 @@ def judge_shell(judge: Judging, name: str, command: Command) -> list[Finding]:  
     return judge_input(judge, command, "shell")
 
 
-def judge_evaluated(judge: Judging, name: str, command: Command) -> list[Finding]:
+def judge_evaluated(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:
     """`eval`, `trap`, `source`: text or files that this shell runs."""
     words = command.words[1:]
     if name in ("source", "."):
@@ -114,7 +122,7 @@ def judge_evaluated(judge: Judging, name: str, command: Command) -> list[Finding
     return judge.evaluated(" ".join(word.text for word in words))
 
 
-def judge_xargs(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
+def judge_xargs(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: ARG001 - one shape for all
     """`xargs`: the program it runs, with what it will add."""
     inner = xargs_words(command.words)
     if not inner:
@@ -144,7 +152,7 @@ def judge_xargs(judge: Judging, name: str, command: Command) -> list[Finding]:  
     return judge.again(msgspec.structs.replace(command, upstream=(), given=None), inner)
 
 
-def judge_find(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
+def judge_find(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: ARG001 - one shape for all
     """`find`: where it looks, and what it does with what it finds."""
     words = command.words
     texts = [word.text for word in words]
@@ -181,8 +189,8 @@ def judge_find(judge: Judging, name: str, command: Command) -> list[Finding]:  #
 
 
 def _ruin(
-    judge: Judging, command: Command, filled: list[Word], names: list[Word]
-) -> list[Finding]:
+    judge: Judging, command: ShellCommand, filled: list[Word], names: list[Word]
+) -> list[Effect]:
     """Removing all that is found at a root is removing the root."""
     if (
         names

@@ -4,18 +4,18 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, Level, asks, worst
-from hermes.tools.policy.places import (
-    Site,
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, Level, asks, worst
+from hermes.tools.policy.paths import (
+    PathContext,
     is_device,
     is_endless,
     is_expendable,
     secret_reason,
     write_reason,
 )
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.shell_words import Word
 
-Handler = Callable[[tuple[Word, ...], Site], Finding]
+Handler = Callable[[tuple[Word, ...], PathContext], Effect]
 
 _VALUE_OPTIONS = frozenset(
     ("-t", "-S", "--mode", "--suffix", "--size", "--owner", "--group", "--reference")
@@ -107,7 +107,7 @@ def given(words: tuple[Word, ...], *options: str) -> list[Word]:
     return found
 
 
-def written(words: list[Word], site: Site) -> Finding:
+def written(words: list[Word], site: PathContext) -> Effect:
     """Files that are made or changed."""
     for word in words:
         found = delicate(word, site)
@@ -116,16 +116,16 @@ def written(words: list[Word], site: Site) -> Finding:
     return WORK
 
 
-def delicate(word: Word, site: Site) -> Finding | None:
+def delicate(word: Word, site: PathContext) -> Effect | None:
     """What it means that a word leads outside, or to a file that carries policy or persistence; None: it does not."""
     reason, outside = write_reason(site, word)
     if not reason:
         return None
     once = bool(site.guard.delicate(site.paths(word), site.workspace))
-    return Finding(Level.ASK, reason, "machine" if outside else "workspace", once)
+    return Effect(Level.ASK, reason, "machine" if outside else "workspace", once)
 
 
-def removed(words: list[Word], site: Site) -> Finding:
+def removed(words: list[Word], site: PathContext) -> Effect:
     """Files that are gone afterwards."""
     if not words:
         return WORK
@@ -141,7 +141,7 @@ def removed(words: list[Word], site: Site) -> Finding:
     return asks("it deletes files that may not be possible to bring back")
 
 
-def emptied(word: Word, site: Site) -> Finding:
+def emptied(word: Word, site: PathContext) -> Effect:
     """A file whose content is thrown away."""
     found = delicate(word, site)
     if found is not None:
@@ -153,7 +153,7 @@ def emptied(word: Word, site: Site) -> Finding:
     )
 
 
-def overwritten(word: Word, site: Site) -> Finding:
+def overwritten(word: Word, site: PathContext) -> Effect:
     """A file that output is written over."""
     found = delicate(word, site)
     if found is not None:
@@ -175,15 +175,15 @@ def _holds_something(path: Path) -> bool:
         return True
 
 
-def _rm(words: tuple[Word, ...], site: Site) -> Finding:
+def _rm(words: tuple[Word, ...], site: PathContext) -> Effect:
     return removed(operands(words), site)
 
 
-def _rmdir(words: tuple[Word, ...], site: Site) -> Finding:
+def _rmdir(words: tuple[Word, ...], site: PathContext) -> Effect:
     return written(operands(words), site)
 
 
-def _mv(words: tuple[Word, ...], site: Site) -> Finding:
+def _mv(words: tuple[Word, ...], site: PathContext) -> Effect:
     files = operands(words)
     if len(files) < 2:
         return WORK
@@ -195,7 +195,7 @@ def _mv(words: tuple[Word, ...], site: Site) -> Finding:
     return worst([written(files, site), overwritten(into, site)])
 
 
-def _cp(words: tuple[Word, ...], site: Site) -> Finding:
+def _cp(words: tuple[Word, ...], site: PathContext) -> Effect:
     files = operands(words)
     target = given(words, "-t", "--target-directory") or files[-1:]
     if files and (is_endless(files[0].text) or files[0].text == "/dev/null"):
@@ -209,7 +209,7 @@ def _cp(words: tuple[Word, ...], site: Site) -> Finding:
     return worst(found)
 
 
-def _ln(words: tuple[Word, ...], site: Site) -> Finding:
+def _ln(words: tuple[Word, ...], site: PathContext) -> Effect:
     files = operands(words)
     found = [written(files[-1:] if len(files) > 1 else [], site)]
     for word in files[:1]:
@@ -223,21 +223,21 @@ def _ln(words: tuple[Word, ...], site: Site) -> Finding:
     return worst(found)
 
 
-def _made(words: tuple[Word, ...], site: Site) -> Finding:
+def _made(words: tuple[Word, ...], site: PathContext) -> Effect:
     return written(operands(words), site)
 
 
-def _mkdir(words: tuple[Word, ...], site: Site) -> Finding:
+def _mkdir(words: tuple[Word, ...], site: PathContext) -> Effect:
     return written(operands(words, _VALUE_OPTIONS | {"-m"}), site)
 
 
-def _touch(words: tuple[Word, ...], site: Site) -> Finding:
+def _touch(words: tuple[Word, ...], site: PathContext) -> Effect:
     return written(
         operands(words, frozenset(("-d", "-r", "-t", "--date", "--reference"))), site
     )
 
 
-def _tee(words: tuple[Word, ...], site: Site) -> Finding:
+def _tee(words: tuple[Word, ...], site: PathContext) -> Effect:
     files = operands(words)
     return (
         written(files, site)
@@ -246,11 +246,11 @@ def _tee(words: tuple[Word, ...], site: Site) -> Finding:
     )
 
 
-def _truncate(words: tuple[Word, ...], site: Site) -> Finding:
+def _truncate(words: tuple[Word, ...], site: PathContext) -> Effect:
     return worst(emptied(word, site) for word in operands(words, _MODE_OPTIONS))
 
 
-def _chmod(words: tuple[Word, ...], site: Site) -> Finding:
+def _chmod(words: tuple[Word, ...], site: PathContext) -> Effect:
     files = operands(words)
     if not files:
         return WORK
@@ -278,7 +278,7 @@ def _chmod(words: tuple[Word, ...], site: Site) -> Finding:
     return written(files[1:], site)
 
 
-def _dd(words: tuple[Word, ...], site: Site) -> Finding:
+def _dd(words: tuple[Word, ...], site: PathContext) -> Effect:
     found = [WORK]
     source = next(
         (word.text[3:] for word in words[1:] if word.text.startswith("if=")), ""
@@ -297,7 +297,7 @@ def _dd(words: tuple[Word, ...], site: Site) -> Finding:
             ):
                 found.append(asks("it writes without end"))
         elif sign == "if":
-            found += [KINDS["devices"]] if is_device(value) else []
+            found += [EFFECTS["devices"]] if is_device(value) else []
             found += [
                 asks(reason)
                 for reason in [secret_reason(site, Word(value, word.known))]
@@ -306,7 +306,7 @@ def _dd(words: tuple[Word, ...], site: Site) -> Finding:
     return worst(found)
 
 
-def _tar(words: tuple[Word, ...], site: Site) -> Finding:
+def _tar(words: tuple[Word, ...], site: PathContext) -> Effect:
     first = words[1].text if len(words) > 1 else ""
     letters = first if not first.startswith("--") else ""
     into = [
@@ -339,7 +339,7 @@ def _tar(words: tuple[Word, ...], site: Site) -> Finding:
     )
 
 
-def _sed(words: tuple[Word, ...], site: Site) -> Finding:
+def _sed(words: tuple[Word, ...], site: PathContext) -> Effect:
     in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word.text) for word in words[1:])
     scripts = [
         words[place + 1]
@@ -357,7 +357,7 @@ def _sed(words: tuple[Word, ...], site: Site) -> Finding:
         ):
             return asks("it empties files")
         if _runs_in_sed(script.text):
-            return KINDS["runs"]
+            return EFFECTS["runs"]
         target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script.text)
         if target:
             return written([Word(target[1])], site)
@@ -383,7 +383,7 @@ def _runs_in_sed(script: str) -> bool:
     return False
 
 
-def _awk(words: tuple[Word, ...], site: Site) -> Finding:
+def _awk(words: tuple[Word, ...], site: PathContext) -> Effect:
     files = operands(
         words,
         frozenset(("-F", "-v", "-f", "--field-separator", "--assign", "--file", "-i")),
@@ -392,7 +392,7 @@ def _awk(words: tuple[Word, ...], site: Site) -> Finding:
     if re.search(
         r"\bsystem\s*\(|\|&?\s*getline|\|&?\s*\"|\"\s*\|&?\s*getline|/inet/", program
     ):
-        return KINDS["runs"]
+        return EFFECTS["runs"]
     target = re.findall(r">>?\s*\"([^\"]+)\"", program)
     found = [written([Word(text)], site) for text in target]
     if has_option(words, "i", "--include") and any(
@@ -410,7 +410,7 @@ def _awk(words: tuple[Word, ...], site: Site) -> Finding:
     )
 
 
-def _sort(words: tuple[Word, ...], site: Site) -> Finding:
+def _sort(words: tuple[Word, ...], site: PathContext) -> Effect:
     into = given(words, "-o", "--output")
     files = operands(
         words,
@@ -436,17 +436,17 @@ def _sort(words: tuple[Word, ...], site: Site) -> Finding:
     )
 
 
-def _chown(words: tuple[Word, ...], site: Site) -> Finding:
+def _chown(words: tuple[Word, ...], site: PathContext) -> Effect:
     return written(operands(words)[1:], site)
 
 
-def _fallocate(words: tuple[Word, ...], site: Site) -> Finding:
+def _fallocate(words: tuple[Word, ...], site: PathContext) -> Effect:
     if any(re.search(r"\d[TPE]|\d{2,}G|\d{11,}", word.text) for word in words[1:]):
         return asks("it fills the disk")
     return written(operands(words, _MODE_OPTIONS), site)
 
 
-def _kill(words: tuple[Word, ...], site: Site) -> Finding:  # noqa: ARG001 - one shape for all
+def _kill(words: tuple[Word, ...], site: PathContext) -> Effect:  # noqa: ARG001 - one shape for all
     texts = [word.text for word in words[1:]]
     if not texts or "-0" in texts or texts[0] in ("-l", "-L", "--list"):
         return READ
@@ -459,10 +459,10 @@ def _kill(words: tuple[Word, ...], site: Site) -> Finding:  # noqa: ARG001 - one
         re.fullmatch(r"%.*|\$!|\$\{?(?!PPID)\w*(pid|PID)\w*\}?", text)
         for text in targets
     )
-    return WORK if own else KINDS["processes"]
+    return WORK if own else EFFECTS["processes"]
 
 
-def _rsync(words: tuple[Word, ...], site: Site) -> Finding:
+def _rsync(words: tuple[Word, ...], site: PathContext) -> Effect:
     files = operands(
         words,
         frozenset(
@@ -479,7 +479,7 @@ def _rsync(words: tuple[Word, ...], site: Site) -> Finding:
         ),
     )
     if any(re.match(r"[\w.@-]+::?[^\\]|rsync://", word.text) for word in files):
-        return KINDS["sends"]
+        return EFFECTS["sends"]
     return worst(
         [
             written(files[-1:], site),
@@ -488,19 +488,19 @@ def _rsync(words: tuple[Word, ...], site: Site) -> Finding:
     )
 
 
-def _install(words: tuple[Word, ...], site: Site) -> Finding:
+def _install(words: tuple[Word, ...], site: PathContext) -> Effect:
     if any(word.text == "/dev/null" for word in words[1:-1]):
         return emptied(words[-1], site)
     return written(operands(words, _MODE_OPTIONS - {"-d"})[-1:], site)
 
 
-def _unzip(words: tuple[Word, ...], site: Site) -> Finding:
+def _unzip(words: tuple[Word, ...], site: PathContext) -> Effect:
     if has_option(words, "ltZvp"):
         return READ
     return written(given(words, "-d"), site)
 
 
-def _patch(words: tuple[Word, ...], site: Site) -> Finding:
+def _patch(words: tuple[Word, ...], site: PathContext) -> Effect:
     return written(given(words, "-d", "--directory", "-o", "--output"), site)
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.tools.policy.code import INTERPRETERS, PYTHON, judge_code
+from hermes.tools.policy.inline_code import INTERPRETERS, PYTHON, judge_code
 from hermes.tools.policy.effects import (
     BY_RULE,
-    KINDS,
+    EFFECTS,
     READ,
-    Finding,
+    Effect,
     Level,
     asks,
     forbidden,
@@ -19,7 +19,7 @@ from hermes.tools.policy.effects import (
     worst,
 )
 from hermes.tools.policy.fetching import judge_fetch
-from hermes.tools.policy.fileworks import (
+from hermes.tools.policy.file_programs import (
     HANDLERS,
     OUTPUT_OPTIONS,
     emptied,
@@ -27,34 +27,40 @@ from hermes.tools.policy.fileworks import (
     overwritten,
     written,
 )
-from hermes.tools.policy.floor import floor, write_floor
-from hermes.tools.policy.gitwork import judge_git
-from hermes.tools.policy.grammar import MADE, Command, Script, Unreadable, read_script
+from hermes.tools.policy.never_allowed import floor, write_floor
+from hermes.tools.policy.git_program import judge_git
+from hermes.tools.policy.shell_parser import (
+    MADE,
+    ShellCommand,
+    ShellScript,
+    Unreadable,
+    read_script,
+)
 from hermes.tools.policy.interpreters import (
     judge_database,
     judge_interpreter,
     judge_python,
 )
 from hermes.tools.policy.judging import Judging
-from hermes.tools.policy.known import added_by_options, judge_known
-from hermes.tools.policy.pipes import is_without_end, printed, prints_nothing
-from hermes.tools.policy.places import (
+from hermes.tools.policy.table_judge import added_by_options, judge_known
+from hermes.tools.policy.pipelines import is_without_end, printed, prints_nothing
+from hermes.tools.policy.paths import (
     EXPOSING_NAME,
-    Site,
+    PathContext,
     is_device,
     is_stream,
     secret_reason,
 )
 from hermes.tools.policy.rules import RuleBook
-from hermes.tools.policy.runners import (
+from hermes.tools.policy.program_runners import (
     judge_evaluated,
     judge_find,
     judge_shell,
     judge_wrapped,
     judge_xargs,
 )
-from hermes.tools.policy.variables import assigned
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.environment_variables import assigned
+from hermes.tools.policy.shell_words import Word
 from hermes.tools.policy.wrappers import SHELLS, program_name, wrapper_of
 
 _MAX_DEPTH = 6
@@ -161,7 +167,7 @@ _LANGUAGES = {
     ".pl": "perl",
 }
 FETCHERS = frozenset(("curl", "wget", "http", "https", "xh", "ping", "ping6"))
-_JUDGES: dict[str, Callable[[Judging, str, Command], list[Finding]]] = {
+_JUDGES: dict[str, Callable[[Judging, str, ShellCommand], list[Effect]]] = {
     "sh": judge_shell,
     **dict.fromkeys(("eval", "trap", "source", "."), judge_evaluated),
     **dict.fromkeys(("xargs", "parallel"), judge_xargs),
@@ -174,17 +180,19 @@ _JUDGES: dict[str, Callable[[Judging, str, Command], list[Finding]]] = {
 class Judgement(msgspec.Struct, frozen=True):
     """What a command does, all in all, and the files it names."""
 
-    finding: Finding
+    finding: Effect
     paths: tuple[Path, ...] = ()
     programs: frozenset[str] = frozenset()
     """The names of the programs it runs."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Effect, ...] = ()
     """Everything that was found, of which `finding` is the worst."""
 
 
-def judge_command(text: str, site: Site, book: RuleBook | None = None) -> Judgement:
+def judge_command(
+    text: str, site: PathContext, book: RuleBook | None = None
+) -> Judgement:
     """Judges a command from its parts, under the user's rules."""
-    judge = Judge(site, _Shared(book or RuleBook()))
+    judge = CommandJudge(site, _Shared(book or RuleBook()))
     found = judge.text(text)
     finding = worst(found)
     mixed = {one.reach for one in found if one.level == Level.WORK}
@@ -221,12 +229,12 @@ class _Shared(msgspec.Struct):
     """What it writes to files, as far as that can be seen."""
 
 
-class Judge:
+class CommandJudge:
     """Judges one script; what it makes a shell run is judged by another one, a level deeper."""
 
     def __init__(
         self,
-        site: Site,
+        site: PathContext,
         shared: _Shared,
         depth: int = 0,
         functions: frozenset[str] = frozenset(),
@@ -237,7 +245,7 @@ class Judge:
         self._functions = functions
         self._made: frozenset[str] = frozenset()
 
-    def text(self, text: str, made: frozenset[str] = frozenset()) -> list[Finding]:
+    def text(self, text: str, made: frozenset[str] = frozenset()) -> list[Effect]:
         """All findings of a shell text. `made`: variables that hold new temporary files already."""
         if self.is_deep:
             return [unclear("it is nested too deeply")]
@@ -248,9 +256,9 @@ class Judge:
             return [unclear(str(error))]
         return self.script(script)
 
-    def script(self, script: Script) -> list[Finding]:
+    def script(self, script: ShellScript) -> list[Effect]:
         if script.bomb:
-            return [Finding(Level.FORBID, "it starts copies of itself without end")]
+            return [Effect(Level.FORBID, "it starts copies of itself without end")]
         self._functions |= script.functions
         self._made = script.made
         if script.evaluates:
@@ -264,7 +272,7 @@ class Judge:
             found += self.command(command)
         return found
 
-    def command(self, command: Command) -> list[Finding]:
+    def command(self, command: ShellCommand) -> list[Effect]:
         """What one program does with its arguments."""
         words = command.words
         if not words:
@@ -289,7 +297,7 @@ class Judge:
             return found + judge_wrapped(self, command, wrapper)
         return found + self._program(name, command)
 
-    def _ruled(self, name: str, words: tuple[Word, ...]) -> Finding | None:
+    def _ruled(self, name: str, words: tuple[Word, ...]) -> Effect | None:
         """What the user's rules say of a program. Notes the files it names."""
         book = self.shared.book
         paths = [path for word in words if word.plain for path in self.site.paths(word)]
@@ -313,7 +321,7 @@ class Judge:
             return asks(f"your rules say to ask: {rule.describe()}")
         if not all(word.known for word in words) or self._is_delicate(paths):
             return None
-        return Finding(
+        return Effect(
             Level.WORK, BY_RULE, "network" if title == "network" else rule.reach
         )
 
@@ -325,7 +333,7 @@ class Judge:
             guard.secret(ordinary, workspace) or guard.delicate(ordinary, workspace)
         )
 
-    def _program(self, name: str, command: Command) -> list[Finding]:
+    def _program(self, name: str, command: ShellCommand) -> list[Effect]:
         """What a program does that runs nothing else, or whatever it runs."""
         words = command.words
         if name in ("cd", "pushd"):
@@ -352,7 +360,7 @@ class Judge:
             judged_by = judge_interpreter if name in INTERPRETERS else judge_known
         return judged_by(self, name, command)
 
-    def _copied(self, command: Command) -> list[Finding]:
+    def _copied(self, command: ShellCommand) -> list[Effect]:
         """What `tee` makes of its input, where that can be told: a file without end, or an empty one."""
         files = operands(command.words)
         content = printed(command.upstream) if command.upstream else command.given
@@ -373,7 +381,7 @@ class Judge:
         """Whether a function of this name is defined; what it does is judged where it is."""
         return name in self._functions
 
-    def fresh(self, file: Word) -> list[Finding]:
+    def fresh(self, file: Word) -> list[Effect]:
         """What running a file does that the command itself has just written; nothing if it has not."""
         for path in self.site.paths(file):
             content = self.shared.contents.get(path)
@@ -393,37 +401,37 @@ class Judge:
                 )
         return []
 
-    def deeper(self, text: str) -> list[Finding]:
+    def deeper(self, text: str) -> list[Effect]:
         """Judges a shell text that a program is given to run."""
         return self._inner().text(text)
 
-    def evaluated(self, text: str) -> list[Finding]:
+    def evaluated(self, text: str) -> list[Effect]:
         """Judges a text that this same shell runs: it knows the temporary files that were made."""
         return self._inner().text(text, self._made)
 
-    def again(self, command: Command, words: tuple[Word, ...]) -> list[Finding]:
+    def again(self, command: ShellCommand, words: tuple[Word, ...]) -> list[Effect]:
         """Judges other words in the place of a command's own."""
         if self.is_deep:
             return [unclear("it is nested too deeply")]
         return self._inner().command(msgspec.structs.replace(command, words=words))
 
-    def _inner(self) -> "Judge":
-        return Judge(self.site, self.shared, self._depth + 1, self._functions)
+    def _inner(self) -> "CommandJudge":
+        return CommandJudge(self.site, self.shared, self._depth + 1, self._functions)
 
-    def _moved(self, words: tuple[Word, ...]) -> Finding:
+    def _moved(self, words: tuple[Word, ...]) -> Effect:
         target = next(iter(operands(words, frozenset())), Word(str(self.site.home)))
         if target.text != "-" and target.known:
             for path in self.site.paths(target):
                 self.site = self.site.moved(path)
         return READ
 
-    def named(self, words: tuple[Word, ...], name: str) -> Finding:
+    def named(self, words: tuple[Word, ...], name: str) -> Effect:
         """What the files among the arguments of any program mean: secrets, and outputs that go elsewhere."""
         skip = 1 if name in _PATTERN_FIRST else 0
         for place, word in enumerate(words[1:], 1):
             before = words[place - 1].text
             if name == "printenv" and re.search(EXPOSING_NAME, word.text):
-                return KINDS["secrets"]
+                return EFFECTS["secrets"]
             if name in _TEXT_ONLY and word.known:
                 continue
             if name == "git" and (
@@ -469,9 +477,9 @@ class Judge:
                     return outcome
         return READ
 
-    def _files(self, command: Command) -> list[Finding]:
+    def _files(self, command: ShellCommand) -> list[Effect]:
         """What its redirections do."""
-        found: list[Finding] = []
+        found: list[Effect] = []
         for one in command.redirects:
             text = one.target.text
             if text.startswith(("/dev/tcp/", "/dev/udp/")):
@@ -484,7 +492,7 @@ class Judge:
                     for reason in [secret_reason(self.site, one.target)]
                     if reason
                 ]
-                found += [KINDS["devices"]] if is_device(text) else []
+                found += [EFFECTS["devices"]] if is_device(text) else []
             elif not is_stream(text):
                 least = write_floor(one.target, self.site)
                 found += (
@@ -500,7 +508,7 @@ class Judge:
             for path in self.site.paths(file):
                 self.shared.contents[path] = content or Word("", known=False)
 
-    def _output(self, command: Command, operator: str, target: Word) -> Finding:
+    def _output(self, command: ShellCommand, operator: str, target: Word) -> Effect:
         self._note([target], printed((command,)) if operator == ">" else None)
         if operator == ">>":
             return written([target], self.site)

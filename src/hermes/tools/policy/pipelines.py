@@ -2,8 +2,8 @@
 
 import re
 
-from hermes.tools.policy.grammar import Command
-from hermes.tools.policy.words import Word, escaped
+from hermes.tools.policy.shell_parser import ShellCommand
+from hermes.tools.policy.shell_words import Word, escaped
 from hermes.tools.policy.wrappers import program_name
 
 _DECODERS = frozenset(
@@ -45,7 +45,7 @@ _FILTERS = frozenset(
 )
 
 
-def printed(upstream: tuple[Command, ...]) -> Word | None:
+def printed(upstream: tuple[ShellCommand, ...]) -> Word | None:
     """What the last program of a pipeline prints, when that is plain from its words."""
     last = upstream[-1]
     if not last.words or any(
@@ -76,7 +76,7 @@ def printed(upstream: tuple[Command, ...]) -> Word | None:
     )
 
 
-def prints_nothing(command: Command) -> bool:
+def prints_nothing(command: ShellCommand) -> bool:
     """Whether a command prints nothing, or only blank lines."""
     texts = [word.text for word in command.words]
     if not texts or texts[0] in (":", "true", "exec") or texts == ["cat", "/dev/null"]:
@@ -89,7 +89,7 @@ def prints_nothing(command: Command) -> bool:
     return False
 
 
-def is_without_end(command: Command) -> bool:
+def is_without_end(command: ShellCommand) -> bool:
     """Whether what a command prints never ends, or nearly so."""
     line = [one for one in (*command.upstream, command) if one.words]
     names = [program_name(one.words[0]) for one in line]
@@ -106,7 +106,7 @@ def is_without_end(command: Command) -> bool:
     return endless and all(name in _FILTERS for name in names)
 
 
-def listed(upstream: tuple[Command, ...]) -> Word | None:
+def listed(upstream: tuple[ShellCommand, ...]) -> Word | None:
     """The kind of file a pipeline lists, when a `find` or `git ls-files` says so."""
     if not upstream or not upstream[0].words:
         return None

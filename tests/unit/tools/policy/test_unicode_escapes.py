@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.tools.policy.grammar import Unreadable, read_script
-from hermes.tools.policy.signs import packed, unpacked
+from hermes.tools.policy.shell_parser import Unreadable, read_script
+from hermes.tools.policy.unicode_escapes import packed, unpacked
 
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=80))

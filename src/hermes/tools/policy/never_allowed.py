@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from hermes.tools.policy.effects import Finding, forbidden
-from hermes.tools.policy.places import Site, is_device
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.effects import Effect, forbidden
+from hermes.tools.policy.paths import PathContext, is_device
+from hermes.tools.policy.shell_words import Word
 
 _POWER = frozenset(("shutdown", "reboot", "halt", "poweroff", "telinit"))
 _DISK_TOOLS = (
@@ -47,7 +47,7 @@ _OPEN = frozenset(("cache",))
 _POLICY = frozenset(("policy.yaml", ".policy.good.yaml"))
 
 
-def floor(name: str, words: tuple[Word, ...], site: Site) -> Finding | None:
+def floor(name: str, words: tuple[Word, ...], site: PathContext) -> Effect | None:
     """Why a program with these arguments must never run; None when that is not so."""
     arguments = words[1:]
     if _stops_machine(name, [word.text for word in arguments]):
@@ -61,7 +61,7 @@ def floor(name: str, words: tuple[Word, ...], site: Site) -> Finding | None:
     return _own(name, arguments, site)
 
 
-def write_floor(target: Word, site: Site) -> Finding | None:
+def write_floor(target: Word, site: PathContext) -> Effect | None:
     """The same for a file that is written to."""
     if is_device(target.text):
         return forbidden(f"it writes to the device {target.text}")
@@ -131,7 +131,7 @@ def _device(name: str, arguments: tuple[Word, ...]) -> str:
     return devices[0] if overwrites else ""
 
 
-def _ruined(name: str, arguments: tuple[Word, ...], site: Site) -> str:
+def _ruined(name: str, arguments: tuple[Word, ...], site: PathContext) -> str:
     """The root that a command would wreck as a whole."""
     options = [
         word.text
@@ -162,7 +162,7 @@ def _ruined(name: str, arguments: tuple[Word, ...], site: Site) -> str:
     return roots[0] if name in ("tar", "bsdtar") and "--remove-files" in options else ""
 
 
-def _own(name: str, arguments: tuple[Word, ...], site: Site) -> Finding | None:
+def _own(name: str, arguments: tuple[Word, ...], site: PathContext) -> Effect | None:
     """Removing what Hermes keeps, or writing its policy."""
     operands = [word for word in arguments if not word.text.startswith("-")]
     if name in _REMOVES or name == "mv":
@@ -188,7 +188,7 @@ def _own(name: str, arguments: tuple[Word, ...], site: Site) -> Finding | None:
     return next((one for one in found if one is not None), None)
 
 
-def _is_ours(path: Path, site: Site) -> bool:
+def _is_ours(path: Path, site: PathContext) -> bool:
     for home in (site.guard.home, site.home / ".hermes"):
         if path == home or (
             home in path.parents and path.relative_to(home).parts[0] not in _OPEN

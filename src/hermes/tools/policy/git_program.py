@@ -3,9 +3,9 @@
 import re
 import shlex
 
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, worst
-from hermes.tools.policy.places import Site
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks, worst
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.shell_words import Word
 
 _VALUES = frozenset(
     (
@@ -180,9 +180,9 @@ _LONG: dict[str, tuple[str, ...]] = {
 }
 
 
-def judge_git(words: tuple[Word, ...], site: Site) -> tuple[Finding, list[str]]:
+def judge_git(words: tuple[Word, ...], site: PathContext) -> tuple[Effect, list[str]]:
     """What a git command does, and shell texts it would run."""
-    found: list[Finding] = []
+    found: list[Effect] = []
     rest = list(words[1:])
     while (
         rest
@@ -199,7 +199,7 @@ def judge_git(words: tuple[Word, ...], site: Site) -> tuple[Finding, list[str]]:
     if not rest:
         return worst(found), []
     if not rest[0].plain:
-        return KINDS["runs"], []
+        return EFFECTS["runs"], []
     sub, arguments = rest[0].text, tuple(rest[1:])
     found.append(_subcommand(sub, arguments))
     inside = found[-1].level <= WORK.level and any(
@@ -211,7 +211,7 @@ def judge_git(words: tuple[Word, ...], site: Site) -> tuple[Finding, list[str]]:
     return worst(clean or [READ]), _texts(sub, arguments)
 
 
-def _global(option: str, value: Word, site: Site) -> Finding:
+def _global(option: str, value: Word, site: PathContext) -> Effect:
     if option in ("-c", "--config-env"):
         if not value.plain or not re.match(_HARMLESS_KEYS, value.text):
             return asks("it makes git run other programs, or behave in another way")
@@ -220,15 +220,15 @@ def _global(option: str, value: Word, site: Site) -> Finding:
         if not paths or not all(
             site.is_inside(path) or site.is_temporary(path) for path in paths
         ):
-            return Finding(
+            return Effect(
                 READ.level, reach="machine"
             )  # looking there is free, working is not
     elif option == "--exec-path" and value.text:
-        return KINDS["runs"]
+        return EFFECTS["runs"]
     return READ
 
 
-def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Finding:  # noqa: PLR0911 - a line for each group
+def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Effect:  # noqa: PLR0911 - a line for each group
     texts = [word.text for word in arguments]
     special = {
         "checkout": _checkout,
@@ -253,15 +253,15 @@ def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Finding:  # noqa: PLR0
     if special is not None:
         return special(sub, texts)
     if sub in ("difftool", "mergetool"):
-        return KINDS["runs"]
+        return EFFECTS["runs"]
     if (
         sub in _REWRITES
         or (sub == "symbolic-ref" and len(texts) > 1)
         or (sub == "read-tree" and {"--reset", "-u"} & set(texts))
     ):
-        return KINDS["rewrites"]
+        return EFFECTS["rewrites"]
     if sub in _LEAVES or any(text.startswith("--remote=") for text in texts):
-        return KINDS["network"]
+        return EFFECTS["network"]
     if sub in _LOOKS:
         if any(
             text.startswith(("--output=", "--open-files-in-pager", "-O"))
@@ -271,7 +271,7 @@ def _subcommand(sub: str, arguments: tuple[Word, ...]) -> Finding:  # noqa: PLR0
             return asks("it writes a file, or runs another program")
         return READ
     if sub == "lfs" and texts[:1] not in (["ls-files"], ["status"], ["track"], ["env"]):
-        return KINDS["network"]
+        return EFFECTS["network"]
     return WORK if sub in _WORKS else asks(f"it is not known what `git {sub}` does")
 
 
@@ -291,14 +291,14 @@ def _has(sub: str, texts: list[str]) -> bool:
     return False
 
 
-def _checkout(sub: str, texts: list[str]) -> Finding:
+def _checkout(sub: str, texts: list[str]) -> Effect:
     operands = [text for text in texts if not text.startswith("-")]
     makes = any(text in ("-b", "--orphan", "-t", "--track") for text in texts)
     paths = "--" in texts or (
         not makes and (len(operands) > 1 or any(_is_path(text) for text in operands))
     )
     return (
-        KINDS["rewrites"]
+        EFFECTS["rewrites"]
         if paths or _has(sub, texts) or any(t.startswith("--pathspec") for t in texts)
         else WORK
     )
@@ -312,33 +312,33 @@ def _is_path(text: str) -> bool:
     )
 
 
-def _restore(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001 - one shape for all
+def _restore(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001 - one shape for all
     staged = any(re.fullmatch(r"-[a-zA-Z]*S[a-zA-Z]*|--staged", text) for text in texts)
     worktree = any(
         re.fullmatch(r"-[a-zA-Z]*W[a-zA-Z]*|--worktree", text) for text in texts
     )
-    return WORK if staged and not worktree else KINDS["rewrites"]
+    return WORK if staged and not worktree else EFFECTS["rewrites"]
 
 
-def _stash(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
+def _stash(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
     action = next((text for text in texts if not text.startswith("-")), "push")
     if action in ("drop", "clear"):
-        return KINDS["rewrites"]
+        return EFFECTS["rewrites"]
     return READ if action in ("list", "show") else WORK
 
 
-def _clean(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
+def _clean(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
     dry = any(re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*|--dry-run", text) for text in texts)
-    return READ if dry else KINDS["rewrites"]
+    return READ if dry else EFFECTS["rewrites"]
 
 
-def _reset(sub: str, texts: list[str]) -> Finding:
-    return KINDS["rewrites"] if _has(sub, texts) else WORK
+def _reset(sub: str, texts: list[str]) -> Effect:
+    return EFFECTS["rewrites"] if _has(sub, texts) else WORK
 
 
-def _branch(sub: str, texts: list[str]) -> Finding:
+def _branch(sub: str, texts: list[str]) -> Effect:
     if _has(sub, texts):
-        return KINDS["rewrites"]
+        return EFFECTS["rewrites"]
     lists = not texts or any(
         re.fullmatch(
             r"-[arvl]+|--(list|show-current|all|contains|merged|no-merged).*", text
@@ -348,31 +348,31 @@ def _branch(sub: str, texts: list[str]) -> Finding:
     return READ if lists else WORK
 
 
-def _forced(sub: str, texts: list[str]) -> Finding:
-    return KINDS["rewrites"] if _has(sub, texts) else WORK
+def _forced(sub: str, texts: list[str]) -> Effect:
+    return EFFECTS["rewrites"] if _has(sub, texts) else WORK
 
 
-def _push(sub: str, texts: list[str]) -> Finding:
+def _push(sub: str, texts: list[str]) -> Effect:
     forced = _has(sub, texts) or any(re.match(r"\+|:.", text) for text in texts)
     return (
         asks("it overwrites or deletes what others may have", "network")
         if forced
-        else KINDS["network"]
+        else EFFECTS["network"]
     )
 
 
-def _remote(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
+def _remote(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
     action = next((text for text in texts if not text.startswith("-")), "")
     if action in ("", "get-url") or (action == "show" and "-n" in texts):
         return READ
     return (
-        KINDS["network"]
+        EFFECTS["network"]
         if action in ("show", "update", "prune")
         else asks("it changes where git fetches from and sends to")
     )
 
 
-def _config(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
+def _config(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
     operands = [text for text in texts if not text.startswith("-")]
     reads = {
         "--get",
@@ -404,47 +404,49 @@ def _config(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
     )
 
 
-def _reflog(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
-    return KINDS["rewrites"] if {"expire", "delete"} & set(texts) else READ
+def _reflog(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
+    return EFFECTS["rewrites"] if {"expire", "delete"} & set(texts) else READ
 
 
-def _rm(sub: str, texts: list[str]) -> Finding:
+def _rm(sub: str, texts: list[str]) -> Effect:
     return (
         WORK
         if "--cached" in texts or "-n" in texts
-        else KINDS["rewrites"]
+        else EFFECTS["rewrites"]
         if _has(sub, texts)
         else WORK
     )
 
 
-def _submodule(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
+def _submodule(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
     action = next((text for text in texts if not text.startswith("-")), "status")
     if action in ("status", "summary"):
         return READ
     if action == "deinit":
-        return KINDS["rewrites"]
-    return KINDS["network"] if action in ("update", "add", "init") else WORK
+        return EFFECTS["rewrites"]
+    return EFFECTS["network"] if action in ("update", "add", "init") else WORK
 
 
-def _worktree(sub: str, texts: list[str]) -> Finding:
+def _worktree(sub: str, texts: list[str]) -> Effect:
     if "remove" in texts or _has(sub, texts):
-        return KINDS["rewrites"]
+        return EFFECTS["rewrites"]
     return READ if "list" in texts else WORK
 
 
-def _gc(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
+def _gc(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
     return (
-        KINDS["rewrites"] if any(text.startswith("--prune") for text in texts) else WORK
+        EFFECTS["rewrites"]
+        if any(text.startswith("--prune") for text in texts)
+        else WORK
     )
 
 
-def _update_ref(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
-    return KINDS["rewrites"]
+def _update_ref(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
+    return EFFECTS["rewrites"]
 
 
-def _maintenance(sub: str, texts: list[str]) -> Finding:  # noqa: ARG001
-    return KINDS["persistence"] if {"start", "register"} & set(texts) else WORK
+def _maintenance(sub: str, texts: list[str]) -> Effect:  # noqa: ARG001
+    return EFFECTS["persistence"] if {"start", "register"} & set(texts) else WORK
 
 
 def _texts(sub: str, arguments: tuple[Word, ...]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from hermes.tools.policy.signs import unpacked
+from hermes.tools.policy.unicode_escapes import unpacked
 
 Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
 

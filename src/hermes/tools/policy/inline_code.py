@@ -9,7 +9,7 @@ import re
 import warnings
 from pathlib import Path
 
-from hermes.tools.policy.effects import KINDS, WORK, Finding, Level, asks, unclear
+from hermes.tools.policy.effects import EFFECTS, WORK, Effect, Level, asks, unclear
 from hermes.tools.sensitive import is_carrying, is_secret
 
 PYTHON = r"(python|pypy)(\d(\.\d+)?)?"
@@ -284,12 +284,12 @@ _FILLS = frozenset(
 _OUTSIDE = r"~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero)"
 
 
-def judge_code(language: str, code: str) -> Finding:
+def judge_code(language: str, code: str) -> Effect:
     """What inline code does."""
     return _python(code) if language == "python" else _other(code)
 
 
-def _python(code: str) -> Finding:
+def _python(code: str) -> Effect:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -380,7 +380,7 @@ def _texts(tree: ast.AST) -> list[str]:
     ]
 
 
-def _other(code: str) -> Finding:
+def _other(code: str) -> Effect:
     names = set(re.findall(r"[A-Za-z_]\w*(?:::\w+)?", code))
     texts = [
         first or second
@@ -430,20 +430,20 @@ def _is_path(text: str) -> bool:
     )
 
 
-def _judged(names: set[str], texts: list[str]) -> Finding:
+def _judged(names: set[str], texts: list[str]) -> Effect:
     for table, finding in _REASONS:
         if names & table - _BENIGN_HARMS:
             return finding
     for text in texts:
         if _names_secret(text):
-            return KINDS["secrets"]
+            return EFFECTS["secrets"]
         if re.search(
             r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg",
             text,
         ):
-            return KINDS["secrets"]
+            return EFFECTS["secrets"]
         if names & _WRITES and _is_path(text) and is_carrying(Path(text.lstrip("<>+"))):
-            return Finding(
+            return Effect(
                 Level.ASK,
                 f"the code it runs may write {text}, which can change what runs later",
                 once=True,

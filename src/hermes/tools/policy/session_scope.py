@@ -10,17 +10,17 @@ import shlex
 import msgspec
 
 from hermes.tools.policy import catalogue
-from hermes.tools.policy.effects import ASKS_FOR_NETWORK, KINDS, Finding, Level
-from hermes.tools.policy.fileworks import operands
-from hermes.tools.policy.grammar import Command, Unreadable, read_script
+from hermes.tools.policy.effects import ASKS_FOR_NETWORK, EFFECTS, Effect, Level
+from hermes.tools.policy.file_programs import operands
+from hermes.tools.policy.shell_parser import ShellCommand, Unreadable, read_script
 from hermes.tools.policy.packages import installing
-from hermes.tools.policy.places import Site, is_stream
+from hermes.tools.policy.paths import PathContext, is_stream
 from hermes.tools.policy.readers import PLAIN_NODES, only_looks
 from hermes.tools.policy.wrappers import wrapper_of
 
 _REPEATABLE = frozenset(
     (
-        *(KINDS[kind].reason for kind in ("network", "packages", "listens")),
+        *(EFFECTS[kind].reason for kind in ("network", "packages", "listens")),
         ASKS_FOR_NETWORK,
     )
 )
@@ -102,7 +102,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def command_kind(
-    command: str, findings: tuple[Finding, ...], site: Site, *, is_held: bool
+    command: str, findings: tuple[Effect, ...], site: PathContext, *, is_held: bool
 ) -> Kind | None:
     """The kind of a command; None when only the very same text is the same thing.
 
@@ -131,7 +131,7 @@ def command_kind(
     )  # the same words mean another thing elsewhere
 
 
-def _only_looks(command: Command, site: Site) -> bool:
+def _only_looks(command: ShellCommand, site: PathContext) -> bool:
     """Whether a command beside the one that matters only looks, or goes into a folder of the workspace."""
     if not command.words or command.words[0].text != "cd":
         return only_looks(command, site)
@@ -140,7 +140,7 @@ def _only_looks(command: Command, site: Site) -> bool:
     return bool(paths) and all(site.is_inside(path) for path in paths)
 
 
-def _kind(command: Command, *, is_held_work: bool) -> Kind | None:
+def _kind(command: ShellCommand, *, is_held_work: bool) -> Kind | None:
     words = command.words
     plain = words and all(word.plain and word.text.isprintable() for word in words)
     streams = all(is_stream(one.target.text) for one in command.redirects)

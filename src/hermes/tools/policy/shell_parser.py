@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.tools.policy.outline import MAKES_TEMPORARY, Outline, outline
-from hermes.tools.policy.signs import packed, unpacked
-from hermes.tools.policy.words import Word, backslashed, braced, escaped, joined
+from hermes.tools.policy.shell_scan import MAKES_TEMPORARY, Outline, outline
+from hermes.tools.policy.unicode_escapes import packed, unpacked
+from hermes.tools.policy.shell_words import Word, backslashed, braced, escaped, joined
 
 MAX_TEXT = 30_000
 MAX_COMMANDS = 300
@@ -39,7 +39,7 @@ class Redirect(msgspec.Struct, frozen=True):
     target: Word
 
 
-class Command(msgspec.Struct, frozen=True):
+class ShellCommand(msgspec.Struct, frozen=True):
     """One simple command: its words, what is assigned before it, its files, and what it gets as input."""
 
     words: tuple[Word, ...]
@@ -47,14 +47,14 @@ class Command(msgspec.Struct, frozen=True):
     redirects: tuple[Redirect, ...] = ()
     given: Word | None = None
     """Text it gets as input: a here-document or here-string."""
-    upstream: tuple["Command", ...] = ()
+    upstream: tuple["ShellCommand", ...] = ()
     """What feeds its input in a pipeline, the nearest last."""
 
 
-class Script(msgspec.Struct, frozen=True):
+class ShellScript(msgspec.Struct, frozen=True):
     """Everything a text would run, wherever in it that stands."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[ShellCommand, ...]
     functions: frozenset[str] = frozenset()
     bomb: bool = False
     """A function starts itself more than once, or beside itself."""
@@ -68,7 +68,7 @@ class Script(msgspec.Struct, frozen=True):
     """The kinds of nodes it is made of."""
 
 
-def read_script(text: str, variables: Mapping[str, str]) -> Script:
+def read_script(text: str, variables: Mapping[str, str]) -> ShellScript:
     """Takes a command apart. `variables` are those whose values are certain. Raises Unreadable."""
     if len(text) > MAX_TEXT:
         raise Unreadable("it is too long to be read whole")
@@ -80,7 +80,7 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
     seen = outline(root, text)
     reader = _Reader(_believed(variables, seen, text), seen)
     reader.walk(root, ())
-    return Script(
+    return ShellScript(
         tuple(reader.commands),
         frozenset(reader.functions),
         reader.bomb,
@@ -129,7 +129,7 @@ class _Reader:
     def __init__(self, variables: dict[str, str], seen: Outline) -> None:
         self.variables = variables
         self._seen = seen
-        self.commands: list[Command] = []
+        self.commands: list[ShellCommand] = []
         self.functions: set[str] = set()
         self.bomb = False
         self.flood = False
@@ -137,7 +137,7 @@ class _Reader:
         self._certain = True
         """Whether what is read now surely runs, in this shell: only then is an assignment believed."""
 
-    def walk(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def walk(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
         """Collects what runs at `node` and below; `upstream` feeds its input."""
         self._depth += 1
         if self._depth > _MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
@@ -149,7 +149,7 @@ class _Reader:
             self._others(node, upstream)
         self._depth -= 1
 
-    def _others(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def _others(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
         certain = self._certain
         if node.type not in ("program", "list"):
             self._certain = False
@@ -165,10 +165,10 @@ class _Reader:
                 self._certain = before
         self._certain = certain
 
-    def visit_comment(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_comment(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
         pass
 
-    def visit_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_command(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
         self._add(node, (), None, upstream)
 
     def _add(
@@ -176,7 +176,7 @@ class _Reader:
         node: Node | None,
         outer: tuple[Redirect, ...],
         given: Word | None,
-        upstream: tuple[Command, ...],
+        upstream: tuple[ShellCommand, ...],
     ) -> None:
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
@@ -210,30 +210,32 @@ class _Reader:
         if node is not None:
             words += _lost(node, end, node.end_byte)
         self.commands.append(
-            Command(tuple(words), tuple(assignments), tuple(redirects), given, upstream)
+            ShellCommand(
+                tuple(words), tuple(assignments), tuple(redirects), given, upstream
+            )
         )
 
     def visit_command_substitution(
-        self, node: Node, upstream: tuple[Command, ...]
+        self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         if node.text.startswith(b"`") and b"\\`" in node.text:
             raise Unreadable("it has backticks within backticks")
         self._others(node, upstream)
 
     def visit_process_substitution(
-        self, node: Node, upstream: tuple[Command, ...]
+        self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         """What runs in `>( )` is fed by a program that can't be told from here."""
         writes = node.text.startswith(b">")
         self._others(
-            node, (Command((Word("?", known=False),)),) if writes else upstream
+            node, (ShellCommand((Word("?", known=False),)),) if writes else upstream
         )
 
     def visit_variable_assignment(
-        self, node: Node, upstream: tuple[Command, ...]
+        self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         name, value = self._assigned(node, believe=self._certain)
-        self.commands.append(Command((), ((name, value),), upstream=upstream))
+        self.commands.append(ShellCommand((), ((name, value),), upstream=upstream))
 
     def _assigned(self, node: Node, *, believe: bool) -> tuple[str, Word]:
         target = node.child_by_field_name("name")
@@ -254,7 +256,7 @@ class _Reader:
         return name, word
 
     def visit_declaration_command(
-        self, node: Node, upstream: tuple[Command, ...]
+        self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         words = [Word(_text(node.children[0]))]
         assignments: list[tuple[str, Word]] = []
@@ -264,19 +266,23 @@ class _Reader:
             elif child.is_named:
                 words.append(self.word(child))
         self.commands.append(
-            Command(tuple(words), tuple(assignments), upstream=upstream)
+            ShellCommand(tuple(words), tuple(assignments), upstream=upstream)
         )
 
-    def visit_unset_command(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_unset_command(
+        self, node: Node, upstream: tuple[ShellCommand, ...]
+    ) -> None:
         words = [
             Word(_text(node.children[0])),
             *(self.word(child) for child in node.named_children),
         ]
         for word in words[1:]:
             self.variables.pop(word.text, None)
-        self.commands.append(Command(tuple(words), upstream=upstream))
+        self.commands.append(ShellCommand(tuple(words), upstream=upstream))
 
-    def visit_for_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_for_statement(
+        self, node: Node, upstream: tuple[ShellCommand, ...]
+    ) -> None:
         variable = node.child_by_field_name("variable")
         if variable is not None:
             self.variables.pop(_text(variable), None)
@@ -287,7 +293,7 @@ class _Reader:
         self._others(node, upstream)
 
     def visit_c_style_for_statement(
-        self, node: Node, upstream: tuple[Command, ...]
+        self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         condition = node.child_by_field_name("condition")
         limit = (
@@ -305,7 +311,9 @@ class _Reader:
         )
         self.flood = self.flood or (is_endless and beside)
 
-    def visit_while_statement(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_while_statement(
+        self, node: Node, upstream: tuple[ShellCommand, ...]
+    ) -> None:
         endless = _text(node.child_by_field_name("condition")).strip() in (
             "true",
             ":",
@@ -317,7 +325,7 @@ class _Reader:
         self._others(node, upstream)
 
     def visit_function_definition(
-        self, node: Node, upstream: tuple[Command, ...]
+        self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         name = _text(node.child_by_field_name("name"))
         self.functions.add(name)
@@ -335,7 +343,7 @@ class _Reader:
         beside = any(child.type == "&" for child in _below(node))
         self.bomb = self.bomb or own > 1 or (own > 0 and (piped or beside))
 
-    def visit_pipeline(self, node: Node, upstream: tuple[Command, ...]) -> None:
+    def visit_pipeline(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
         certain, self._certain = self._certain, False
         fed = upstream
         for child in node.named_children:
@@ -345,7 +353,7 @@ class _Reader:
         self._certain = certain
 
     def visit_redirected_statement(
-        self, node: Node, upstream: tuple[Command, ...]
+        self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         body = node.child_by_field_name("body")
         redirects: list[Redirect] = []

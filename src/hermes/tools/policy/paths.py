@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.shell_words import Word
 from hermes.tools.sensitive import Guard, is_build_product, is_within
 
 _ROOTS = frozenset(
@@ -76,7 +76,7 @@ EXPOSING_NAME = r"(?i)(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
 _EXPOSING = rf"{EXPOSING_NAME[:4]}\$\{{?!?\w*{EXPOSING_NAME[4:]}"
 
 
-class Site(msgspec.Struct, frozen=True):
+class PathContext(msgspec.Struct, frozen=True):
     """The places that matter. `folders` are all those the command may be in, by its own `cd`s."""
 
     workspace: Path
@@ -88,7 +88,7 @@ class Site(msgspec.Struct, frozen=True):
     seen: dict[Word, tuple[Path, ...]] = msgspec.field(default_factory=dict)
     """Words that were looked up already."""
 
-    def moved(self, target: Path | None) -> "Site":
+    def moved(self, target: Path | None) -> "PathContext":
         """After a `cd`: it may be there, or still where it was."""
         if target is None or target in self.folders:
             return self
@@ -206,7 +206,7 @@ def spelled_paths(word: Word) -> Iterator[Word]:
             yield Word(rest, word.known, word.pattern, tilde=rest.startswith("~"))
 
 
-def secret_reason(site: Site, word: Word) -> str:
+def secret_reason(site: PathContext, word: Word) -> str:
     """Why reading what a word names needs a person; empty when it does not."""
     if not word.known and re.search(_EXPOSING, word.text):
         return "it shows a password, key or token"
@@ -235,7 +235,7 @@ def _may_match_secret(paths: tuple[Path, ...]) -> bool:
     return False
 
 
-def write_reason(site: Site, word: Word) -> tuple[str, bool]:
+def write_reason(site: PathContext, word: Word) -> tuple[str, bool]:
     """Why writing where a word leads needs a person (empty: it does not), and whether that lies outside."""
     if is_stream(word.text):
         return "", False
@@ -253,7 +253,7 @@ def write_reason(site: Site, word: Word) -> tuple[str, bool]:
     return "", False
 
 
-def is_expendable(site: Site, word: Word) -> bool:
+def is_expendable(site: PathContext, word: Word) -> bool:
     """Whether what a word names is surely a build product or temporary: nobody misses it."""
     paths = site.paths(word)
     return (
@@ -261,7 +261,7 @@ def is_expendable(site: Site, word: Word) -> bool:
     )
 
 
-def _is_expendable(site: Site, path: Path) -> bool:
+def _is_expendable(site: PathContext, path: Path) -> bool:
     if site.is_inside(path):
         return path != site.workspace and is_build_product(
             path.relative_to(site.workspace)
