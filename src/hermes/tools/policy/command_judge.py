@@ -1,12 +1,10 @@
-"""Judges a command by what each of the programs in it does, wherever it stands, and whatever runs it."""
+"""Judges a command by what each program in it does, wherever the program stands and whatever runs it."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from hermes.tools.policy.inline_code import INTERPRETERS, PYTHON, judge_code
 from hermes.tools.policy.effects import (
     BY_RULE,
     EFFECTS,
@@ -18,145 +16,65 @@ from hermes.tools.policy.effects import (
     unclear,
     worst,
 )
-from hermes.tools.policy.fetching import judge_fetch
-from hermes.tools.policy.file_programs import (
-    HANDLERS,
-    OUTPUT_OPTIONS,
+from hermes.tools.policy.environment_variables import variable_effect
+from hermes.tools.policy.file_effects import (
     emptied,
-    operands,
     overwritten,
+    secrets_read,
     written,
 )
-from hermes.tools.policy.never_allowed import floor, write_floor
+from hermes.tools.policy.file_programs import FILE_JUDGES, judge_files
 from hermes.tools.policy.git_program import judge_git
-from hermes.tools.policy.shell_parser import (
-    MADE,
-    ShellCommand,
-    ShellScript,
-    Unreadable,
-    read_script,
-)
+from hermes.tools.policy.inline_code import judge_code
 from hermes.tools.policy.interpreters import (
     judge_database,
     judge_interpreter,
     judge_python,
 )
-from hermes.tools.policy.judging import Judging
-from hermes.tools.policy.table_judge import added_by_options, judge_known
-from hermes.tools.policy.pipelines import is_without_end, printed, prints_nothing
-from hermes.tools.policy.paths import (
-    EXPOSING_NAME,
-    PathContext,
-    is_device,
-    is_stream,
-    secret_reason,
+from hermes.tools.policy.never_allowed import never_allowed, write_never_allowed
+from hermes.tools.policy.paths import PathContext, is_device, is_stream
+from hermes.tools.policy.pipelines import (
+    is_without_end,
+    printed,
+    prints_nothing,
+    program_name,
 )
-from hermes.tools.policy.rules import RuleBook
+from hermes.tools.policy.program_call import ProgramCall, operands
 from hermes.tools.policy.program_runners import (
-    judge_evaluated,
+    judge_eval,
     judge_find,
+    judge_runner,
     judge_shell,
-    judge_wrapped,
+    judge_source,
     judge_xargs,
+    runner_name,
 )
-from hermes.tools.policy.environment_variables import assigned
-from hermes.tools.policy.shell_words import Word
-from hermes.tools.policy.wrappers import SHELLS, program_name, wrapper_of
+from hermes.tools.policy.program_table import has_trait, program
+from hermes.tools.policy.rules import RuleBook
+from hermes.tools.policy.shell_parser import (
+    NEW_TEMPORARY_FILE,
+    Redirect,
+    ShellCommand,
+    ShellScript,
+    Unreadable,
+    read_script,
+)
+from hermes.tools.policy.shell_words import Word, word_set
+from hermes.tools.policy.table_judge import (
+    judge_build,
+    judge_by_table,
+    judge_commands,
+    judge_fetch,
+    judge_key_value_store,
+    judge_npm,
+    judge_path,
+    option_effects,
+)
 
 _MAX_DEPTH = 6
-_TEXT_ONLY = frozenset(
-    (
-        "echo",
-        "printf",
-        ":",
-        "true",
-        "false",
-        "test",
-        "[",
-        "expr",
-        "seq",
-        "sleep",
-        "exit",
-        "return",
-        "let",
-    )
-)
-_PATTERN_FIRST = frozenset(
-    ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "jq", "fd", "fdfind", "yq")
-)
-_RESERVED = frozenset(
-    (
-        "!",
-        "{",
-        "}",
-        "then",
-        "do",
-        "done",
-        "fi",
-        "esac",
-        "elif",
-        "else",
-        "in",
-        "if",
-        "while",
-        "until",
-        "for",
-    )
-)
-"""Words of the grammar that can't be programs: where one is, the grammar has read something else than bash would."""
-
-_INERT = frozenset(
-    (
-        *(
-            "curl",
-            "wget",
-            "http",
-            "https",
-            "xh",
-            "ping",
-            "ping6",
-            "npm",
-            "pip",
-            "pip3",
-            "redis-cli",
-            "pg_isready",
-        ),
-        *(
-            "echo",
-            "printf",
-            "cat",
-            "head",
-            "tail",
-            "wc",
-            "grep",
-            "jq",
-            "cut",
-            "tr",
-            "uniq",
-            "sleep",
-            "seq",
-            "true",
-        ),
-        *(
-            "false",
-            "test",
-            "[",
-            ":",
-            "break",
-            "continue",
-            "exit",
-            "column",
-            "timeout",
-            "date",
-            "cd",
-            "nl",
-            "rev",
-        ),
-    )
-)
-"""Programs that look something up, and those that only filter what it says: none of them runs code of the project."""
-
-
+_TOO_DEEP = unclear("it is nested too deeply")
+_GRAMMAR_WORDS = word_set("! { } then do done fi esac elif else in if while until for")
+"""Words of the grammar that can't be programs: where one is, bash would read something else than the parser did."""
 _LANGUAGES = {
     ".py": "python",
     ".js": "node",
@@ -166,59 +84,44 @@ _LANGUAGES = {
     ".rb": "ruby",
     ".pl": "perl",
 }
-FETCHERS = frozenset(("curl", "wget", "http", "https", "xh", "ping", "ping6"))
-_JUDGES: dict[str, Callable[[Judging, str, ShellCommand], list[Effect]]] = {
-    "sh": judge_shell,
-    **dict.fromkeys(("eval", "trap", "source", "."), judge_evaluated),
-    **dict.fromkeys(("xargs", "parallel"), judge_xargs),
-    **dict.fromkeys(("find", "gfind"), judge_find),
-    "python": judge_python,
-    **dict.fromkeys(("sqlite3", "duckdb", "litecli"), judge_database),
-}
 
 
 class Judgement(msgspec.Struct, frozen=True):
     """What a command does, all in all, and the files it names."""
 
-    finding: Effect
+    effect: Effect
     paths: tuple[Path, ...] = ()
     programs: frozenset[str] = frozenset()
     """The names of the programs it runs."""
     findings: tuple[Effect, ...] = ()
-    """Everything that was found, of which `finding` is the worst."""
+    """Everything that was found, of which `effect` is the worst."""
 
 
 def judge_command(
-    text: str, site: PathContext, book: RuleBook | None = None
+    text: str, context: PathContext, book: RuleBook | None = None
 ) -> Judgement:
     """Judges a command from its parts, under the user's rules."""
-    judge = CommandJudge(site, _Shared(book or RuleBook()))
-    found = judge.text(text)
-    finding = worst(found)
-    mixed = {one.reach for one in found if one.level == Level.WORK}
-    if finding.level == Level.WORK and len(mixed) > 1:
-        finding = asks(
+    shared = _Shared(book or RuleBook())
+    found = CommandJudge(context, shared).judge_script_text(text)
+    effect = worst(found)
+    reaches = {one.reach for one in found if one.level == Level.WORK}
+    if effect.level == Level.WORK and len(reaches) > 1:
+        effect = asks(
             "it joins what may reach further with other work; each could run alone",
-            finding.reach,
+            effect.reach,
         )
-    if (
-        finding.level == Level.READ
-        and finding.reach != "workspace"
-        and judge.shared.programs - _INERT
+    if effect.level == Level.READ and not all(
+        has_trait(name, "inert") for name in shared.programs
     ):
-        finding = msgspec.structs.replace(
-            finding, reach="workspace"
-        )  # no other program gets the network with it
+        # Only programs that run no code of the project share the network with a look-up.
+        effect = msgspec.structs.replace(effect, reach="workspace")
     return Judgement(
-        finding,
-        tuple(judge.shared.paths),
-        frozenset(judge.shared.programs),
-        findings=(*found, finding),
+        effect, tuple(shared.paths), frozenset(shared.programs), (*found, effect)
     )
 
 
 class _Shared(msgspec.Struct):
-    """What all the judges of one command have in common."""
+    """What all judges of one command share."""
 
     book: RuleBook
     paths: dict[Path, None] = msgspec.field(default_factory=dict)
@@ -230,49 +133,54 @@ class _Shared(msgspec.Struct):
 
 
 class CommandJudge:
-    """Judges one script; what it makes a shell run is judged by another one, a level deeper."""
+    """Judges one script. What that makes a shell run is judged by another judge, one level deeper."""
 
     def __init__(
         self,
-        site: PathContext,
+        context: PathContext,
         shared: _Shared,
         depth: int = 0,
         functions: frozenset[str] = frozenset(),
     ) -> None:
-        self.site = site
-        self.shared = shared
+        self.context = context
+        self._shared = shared
         self._depth = depth
         self._functions = functions
-        self._made: frozenset[str] = frozenset()
+        self._temporary: frozenset[str] = frozenset()
 
-    def text(self, text: str, made: frozenset[str] = frozenset()) -> list[Effect]:
-        """All findings of a shell text. `made`: variables that hold new temporary files already."""
-        if self.is_deep:
-            return [unclear("it is nested too deeply")]
+    def judge_script_text(
+        self, text: str, temporary: frozenset[str] = frozenset()
+    ) -> list[Effect]:
+        """Judges a shell text. `temporary`: variables that already hold new temporary files."""
+        if self._depth > _MAX_DEPTH:
+            return [_TOO_DEEP]
+        variables = {
+            "HOME": str(self.context.home),
+            "PWD": str(self.context.folders[0]),
+            **dict.fromkeys(temporary, NEW_TEMPORARY_FILE),
+        }
         try:
-            own = {"HOME": str(self.site.home), "PWD": str(self.site.folders[0])}
-            script = read_script(text, own | dict.fromkeys(made, MADE))
+            return self._script(read_script(text, variables))
         except Unreadable as error:
             return [unclear(str(error))]
-        return self.script(script)
 
-    def script(self, script: ShellScript) -> list[Effect]:
+    def _script(self, script: ShellScript) -> list[Effect]:
         if script.bomb:
-            return [Effect(Level.FORBID, "it starts copies of itself without end")]
+            return [forbidden("it starts copies of itself without end")]
         self._functions |= script.functions
-        self._made = script.made
+        self._temporary = script.temporary
         if script.evaluates:
             return [unclear("bash may run a command in it that stands in quotes")]
         found = [asks("it starts programs without end")] if script.flood else [READ]
         for command in script.commands:
-            found += self._files(command)
-            found += [
-                assigned(name, word, self.site) for name, word in command.assignments
-            ]
-            found += self.command(command)
+            for redirect in command.redirects:
+                found += self._redirect(command, redirect)
+            for name, value in command.assignments:
+                found.append(variable_effect(name, value, self.context))
+            found += self.judge_one(command)
         return found
 
-    def command(self, command: ShellCommand) -> list[Effect]:
+    def judge_one(self, command: ShellCommand) -> list[Effect]:
         """What one program does with its arguments."""
         words = command.words
         if not words:
@@ -284,238 +192,150 @@ class CommandJudge:
         ):
             return [unclear("which program it runs is only known when it runs")]
         name = program_name(words[0])
-        if name in _RESERVED:
+        if name in _GRAMMAR_WORDS:
             return [unclear("it is not a shell command that can be understood")]
-        self.shared.programs.add(name)
-        least = floor(name, words, self.site)
-        found = [least] if least is not None else []
+        self._shared.programs.add(name)
+        never = never_allowed(name, words, self.context)
+        found = [never] if never is not None else []
         ruled = self._ruled(name, words)
         if ruled is not None:
             return [*found, ruled]
-        wrapper = wrapper_of(words)
-        if wrapper:
-            return found + judge_wrapped(self, command, wrapper)
         return found + self._program(name, command)
 
-    def _ruled(self, name: str, words: tuple[Word, ...]) -> Effect | None:
-        """What the user's rules say of a program. Notes the files it names."""
-        book = self.shared.book
-        paths = [path for word in words if word.plain for path in self.site.paths(word)]
-        self.shared.paths.update(dict.fromkeys(paths))
-        ruled = book.for_program(name, words)
-        about = (
-            book.for_paths(tuple(paths), self.site.home)
-            if ruled is None or ruled[0] not in ("forbid", "ask")
-            else None
-        )
-        title, rule = (
-            about
-            if about is not None and about[0] in ("forbid", "ask")
-            else ruled or (None, None)
-        )
-        if title is None or rule is None:
+    def _program(self, name: str, command: ShellCommand) -> list[Effect]:
+        """What a program does by its entry in the table."""
+        runner = runner_name(command.words)
+        entry = program(runner or name)
+        call = ProgramCall(self, runner or name, entry, command)
+        if entry.runs is not None:
+            return judge_runner(call, entry.runs)
+        if entry.judge == "cd":
+            return [self._changed_folder(call)]
+        if entry.judge in JUDGES:
+            return JUDGES[entry.judge](call)
+        if entry.judge in FILE_JUDGES:
+            return FILE_JUDGES[entry.judge](call) + option_effects(call)
+        if entry.changes_files:
+            return judge_files(call) + option_effects(call)
+        return judge_path(call) if "/" in name else judge_by_table(call)
+
+    def _ruled(self, name: str, words: Sequence[Word]) -> Effect | None:
+        """What the user's rules say about a program. Notes the files it names."""
+        paths = [
+            path for word in words if word.plain for path in self.context.paths(word)
+        ]
+        self._shared.paths.update(dict.fromkeys(paths))
+        found = self._shared.book.for_call(name, words, paths, self.context.home)
+        if found is None:
             return None
+        title, rule = found
         if title == "forbid":
             return forbidden(f"your rules forbid it: {rule.describe()}")
         if title == "ask":
             return asks(f"your rules say to ask: {rule.describe()}")
-        if not all(word.known for word in words) or self._is_delicate(paths):
+        if not all(word.known for word in words) or self._needs_person(paths):
             return None
         return Effect(
             Level.WORK, BY_RULE, "network" if title == "network" else rule.reach
         )
 
-    def _is_delicate(self, paths: list[Path]) -> bool:
-        """Whether these files need a person whatever a rule about a program says."""
-        guard, workspace = self.site.guard, self.site.workspace
-        ordinary = [path for path in paths if not is_stream(str(path))]
-        return bool(
-            guard.secret(ordinary, workspace) or guard.delicate(ordinary, workspace)
-        )
-
-    def _program(self, name: str, command: ShellCommand) -> list[Effect]:
-        """What a program does that runs nothing else, or whatever it runs."""
-        words = command.words
-        if name in ("cd", "pushd"):
-            return [self._moved(words)]
-        if name == "git":
-            finding, texts = judge_git(words, self.site)
-            return [
-                finding,
-                self.named(words, name),
-                *(one for text in texts for one in self.deeper(text)),
-            ]
-        if name in FETCHERS:
-            return [judge_fetch(name, words, self.site), self.named(words, name)]
-        if name in ("tee", "sponge"):
-            copied = self._copied(command)
-            if copied:
-                return copied
-        if name in HANDLERS:
-            return [HANDLERS[name](words, self.site), *added_by_options(name, words)]
-        judged_by = _JUDGES.get(
-            "python" if re.fullmatch(PYTHON, name) else "sh" if name in SHELLS else name
-        )
-        if judged_by is None:
-            judged_by = judge_interpreter if name in INTERPRETERS else judge_known
-        return judged_by(self, name, command)
-
-    def _copied(self, command: ShellCommand) -> list[Effect]:
-        """What `tee` makes of its input, where that can be told: a file without end, or an empty one."""
-        files = operands(command.words)
-        content = printed(command.upstream) if command.upstream else command.given
-        self._note(files, content)
-        if is_without_end(command):
-            return [asks("it writes without end")]
-        blank = content is not None and content.known and not content.text.strip()
-        if blank or (command.upstream and prints_nothing(command.upstream[-1])):
-            return [emptied(word, self.site) for word in files]
-        return []
-
-    @property
-    def is_deep(self) -> bool:
-        """Whether it is nested deeper than anybody writes."""
-        return self._depth > _MAX_DEPTH
+    def _needs_person(self, paths: list[Path]) -> bool:
+        """Whether a person decides about these files, whatever a rule says about a program."""
+        guard, workspace = self.context.guard, self.context.workspace
+        files = [path for path in paths if not is_stream(str(path))]
+        return bool(guard.secret(files, workspace) or guard.delicate(files, workspace))
 
     def defines(self, name: str) -> bool:
         """Whether a function of this name is defined; what it does is judged where it is."""
         return name in self._functions
 
-    def fresh(self, file: Word) -> list[Effect]:
-        """What running a file does that the command itself has just written; nothing if it has not."""
-        for path in self.site.paths(file):
-            content = self.shared.contents.get(path)
-            if content is not None and not content.known:
+    def written_script(self, file: Word) -> list[Effect]:
+        """What running a file does that the command itself has written; nothing if it has not."""
+        for path in self.context.paths(file):
+            content = self._shared.contents.get(path)
+            if content is None:
+                continue
+            if not content.known:
                 return [unclear("it runs a file that it writes itself")]
-            if content is not None:
-                language = _LANGUAGES.get(
-                    path.suffix,
-                    "python"
-                    if content.text.startswith("#!/usr/bin/env python")
-                    else "",
-                )
-                return (
-                    [judge_code(language, content.text)]
-                    if language
-                    else self.deeper(content.text)
-                )
+            is_python = content.text.startswith("#!/usr/bin/env python")
+            language = _LANGUAGES.get(path.suffix, "python" if is_python else "")
+            if language:
+                return [judge_code(language, content.text)]
+            return self.judge_text(content.text)
         return []
 
-    def deeper(self, text: str) -> list[Effect]:
+    def judge_text(self, text: str) -> list[Effect]:
         """Judges a shell text that a program is given to run."""
-        return self._inner().text(text)
+        return self._deeper().judge_script_text(text)
 
-    def evaluated(self, text: str) -> list[Effect]:
+    def judge_in_same_shell(self, text: str) -> list[Effect]:
         """Judges a text that this same shell runs: it knows the temporary files that were made."""
-        return self._inner().text(text, self._made)
+        return self._deeper().judge_script_text(text, self._temporary)
 
-    def again(self, command: ShellCommand, words: tuple[Word, ...]) -> list[Effect]:
+    def judge_words(
+        self, command: ShellCommand, words: tuple[Word, ...]
+    ) -> list[Effect]:
         """Judges other words in the place of a command's own."""
-        if self.is_deep:
-            return [unclear("it is nested too deeply")]
-        return self._inner().command(msgspec.structs.replace(command, words=words))
+        if self._depth > _MAX_DEPTH:
+            return [_TOO_DEEP]
+        return self._deeper().judge_one(msgspec.structs.replace(command, words=words))
 
-    def _inner(self) -> "CommandJudge":
-        return CommandJudge(self.site, self.shared, self._depth + 1, self._functions)
+    def _deeper(self) -> "CommandJudge":
+        return CommandJudge(
+            self.context, self._shared, self._depth + 1, self._functions
+        )
 
-    def _moved(self, words: tuple[Word, ...]) -> Effect:
-        target = next(iter(operands(words, frozenset())), Word(str(self.site.home)))
+    def _changed_folder(self, call: ProgramCall) -> Effect:
+        """`cd`: from here on the command may be in either folder."""
+        target = next(iter(operands(call.words)), Word(str(self.context.home)))
         if target.text != "-" and target.known:
-            for path in self.site.paths(target):
-                self.site = self.site.moved(path)
+            for path in self.context.paths(target):
+                self.context = self.context.after_cd(path)
         return READ
 
-    def named(self, words: tuple[Word, ...], name: str) -> Effect:
-        """What the files among the arguments of any program mean: secrets, and outputs that go elsewhere."""
-        skip = 1 if name in _PATTERN_FIRST else 0
-        for place, word in enumerate(words[1:], 1):
-            before = words[place - 1].text
-            if name == "printenv" and re.search(EXPOSING_NAME, word.text):
-                return EFFECTS["secrets"]
-            if name in _TEXT_ONLY and word.known:
-                continue
-            if name == "git" and (
-                before
-                in (
-                    "-m",
-                    "--message",
-                    "-F",
-                    "--grep",
-                    "--author",
-                    "--format",
-                    "-S",
-                    "-G",
-                )
-                or word.text.startswith(
-                    ("-m", "--message=", "--grep=", "--format=", "--pretty=")
-                )
-            ):
-                continue
-            if skip and not word.text.startswith("-"):
-                skip -= 1
-                continue
-            reason = secret_reason(self.site, word)
-            if reason:
-                return asks(reason)
-            option, sign, value = word.text.partition("=")
-            target = (
-                Word(value)
-                if sign and option in OUTPUT_OPTIONS
-                else word
-                if before in OUTPUT_OPTIONS
-                else None
-            )
-            if re.match(r"-o[~/.]", word.text):
-                target = Word(word.text[2:], word.known)
-            if (
-                target is not None
-                and not target.text.startswith("-")
-                and name not in ("grep", "ps", "git", "rg", "ls")
-            ):
-                outcome = written([target], self.site)
-                if outcome.level > Level.WORK:
-                    return outcome
-        return READ
+    def _redirect(self, command: ShellCommand, redirect: Redirect) -> list[Effect]:
+        target = redirect.target
+        if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
+            return [asks("it opens a connection to another machine", "network")]
+        if redirect.operator == "<":
+            devices = [EFFECTS["devices"]] if is_device(target.text) else []
+            return secrets_read([target], self.context) + devices
+        if is_stream(target.text):
+            return []
+        never = write_never_allowed(target, self.context)
+        return [never or self._output(command, redirect.operator, target)]
 
-    def _files(self, command: ShellCommand) -> list[Effect]:
-        """What its redirections do."""
-        found: list[Effect] = []
-        for one in command.redirects:
-            text = one.target.text
-            if text.startswith(("/dev/tcp/", "/dev/udp/")):
-                found.append(
-                    asks("it opens a connection to another machine", "network")
-                )
-            elif one.operator == "<":
-                found += [
-                    asks(reason)
-                    for reason in [secret_reason(self.site, one.target)]
-                    if reason
-                ]
-                found += [EFFECTS["devices"]] if is_device(text) else []
-            elif not is_stream(text):
-                least = write_floor(one.target, self.site)
-                found += (
-                    [least]
-                    if least is not None
-                    else [self._output(command, one.operator, one.target)]
-                )
-        return found
-
-    def _note(self, files: list[Word], content: Word | None) -> None:
-        """Notes what is written to files: they may be run later in the same command."""
+    def note_written(self, files: Sequence[Word], content: Word | None) -> None:
+        """Notes what is written to files: the same command may run them later."""
         for file in files:
-            for path in self.site.paths(file):
-                self.shared.contents[path] = content or Word("", known=False)
+            for path in self.context.paths(file):
+                self._shared.contents[path] = content or Word("", known=False)
 
     def _output(self, command: ShellCommand, operator: str, target: Word) -> Effect:
-        self._note([target], printed((command,)) if operator == ">" else None)
+        self.note_written([target], printed((command,)) if operator == ">" else None)
         if operator == ">>":
-            return written([target], self.site)
+            return written([target], self.context)
         if is_without_end(command):
             return asks("it writes without end")
-        return (
-            emptied(target, self.site)
-            if prints_nothing(command)
-            else overwritten(target, self.site)
-        )
+        if prints_nothing(command):
+            return emptied(target, self.context)
+        return overwritten(target, self.context)
+
+
+JUDGES: dict[str, Callable[[ProgramCall], list[Effect]]] = {
+    "build": judge_build,
+    "commands": judge_commands,
+    "database": judge_database,
+    "eval": judge_eval,
+    "fetch": judge_fetch,
+    "find": judge_find,
+    "git": judge_git,
+    "interpreter": judge_interpreter,
+    "key-value-store": judge_key_value_store,
+    "npm": judge_npm,
+    "python": judge_python,
+    "shell": judge_shell,
+    "source": judge_source,
+    "xargs": judge_xargs,
+}
+"""Judges programs of which the table can't say everything, by the name that their entry gives."""

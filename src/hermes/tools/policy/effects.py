@@ -117,6 +117,10 @@ EFFECTS: dict[str, Effect] = {
     "mail": asks("it sends a message to somebody", "network"),
     "miner": asks("it uses this machine for somebody else", "network"),
     "power": forbidden("it stops the machine or everything on it"),
+    "overwrites": asks("it overwrites or deletes what others may have", "network"),
+    "remotes": asks("it changes where git fetches from and sends to"),
+    "fetched-code": asks("it runs code from the network", "network"),
+    "input": unclear("it runs what it is given as input"),
     "unknown": asks("it is not known what this program does"),
 }
 """The kinds of effect that the catalogue of programs names."""

@@ -2,516 +2,284 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
-from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, Level, asks, worst
-from hermes.tools.policy.paths import (
-    PathContext,
-    is_device,
-    is_endless,
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks
+from hermes.tools.policy.file_effects import (
+    all_emptied,
+    emptied,
     is_expendable,
-    secret_reason,
-    write_reason,
+    overwritten,
+    removed,
+    secrets_read,
+    written,
 )
+from hermes.tools.policy.paths import is_device, is_elsewhere, is_endless, is_outside
+from hermes.tools.policy.pipelines import is_without_end, printed, prints_nothing
+from hermes.tools.policy.program_call import ProgramCall
 from hermes.tools.policy.shell_words import Word
 
-Handler = Callable[[tuple[Word, ...], PathContext], Effect]
-
-_VALUE_OPTIONS = frozenset(
-    ("-t", "-S", "--mode", "--suffix", "--size", "--owner", "--group", "--reference")
-)
-_MODE_OPTIONS = _VALUE_OPTIONS | {"-m", "-s", "-o", "-g", "-r", "-n", "-l", "-b", "-d"}
-"""Of programs that make files: their short options with values."""
-_SOURCE = (
-    r"(?i)\.(py|pyi|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp|java|kt|swift|rb|php|cs|scala|clj|ex|exs|hs|ml|lua|pl|r|jl|sql|md|rst"
-    r"|toml|ya?ml|json|ini|cfg|html|css|scss|vue|svelte|sh|db|sqlite3?|csv|xlsx?|docx?|pdf|parquet|ipynb)$"
-)
-_BLANK = frozenset(("/dev/null",))
-_ENDLESS = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
-OUTPUT_OPTIONS = frozenset(
-    (
-        *(
-            "-o",
-            "--output",
-            "--out",
-            "--outfile",
-            "--outFile",
-            "--out-file",
-            "--output-file",
-            "--output-dir",
-            "--outdir",
-        ),
-        *(
-            "--outDir",
-            "--target-dir",
-            "--dest",
-            "--destination",
-            "--dist",
-            "--log-file",
-            "--out-dir",
-            "--report",
-            "--junitxml",
-        ),
-    )
-)
+_WRITES_WITHOUT_END = asks("it writes without end")
+_EMPTIES_FILES = asks("it empties files")
 
 
-def operands(
-    words: tuple[Word, ...], values: frozenset[str] = _VALUE_OPTIONS
-) -> list[Word]:
-    """The words that are no options, nor the values of options."""
-    found: list[Word] = []
-    plain, skip = False, False
-    for word in words[1:]:
-        if skip:
-            skip = False
-        elif plain or not word.text.startswith("-") or word.text == "-":
-            found.append(word)
-        elif word.text == "--":
-            plain = True
-        else:
-            skip = word.text in values
+def judge_files(call: ProgramCall) -> list[Effect]:
+    """A program whose entry says what happens to the files it names."""
+    entry, context = call.program, call.context
+    if entry.reads_with and call.has(*entry.reads_with.split()):
+        return [READ]
+    found = [written(call.values_of(*entry.outputs.split()), context)]
+    files = call.operands[entry.skip :]
+    if entry.operands == "write":
+        found.append(written(files, context))
+    elif entry.operands == "remove":
+        found.append(removed(files, context))
+    elif entry.operands == "empty":
+        found.append(all_emptied(files, context))
     return found
 
 
-def has_option(words: tuple[Word, ...], letters: str, *longs: str) -> bool:
-    """Whether one of these options is given; long ones may be abbreviated, as getopt allows."""
-    for word in words[1:]:
-        text = word.text.partition("=")[0]
-        if text == "--":
-            return False
-        if letters and re.fullmatch(rf"-[a-zA-Z0-9]*[{letters}][a-zA-Z0-9]*", text):
-            return True
-        if (
-            text.startswith("--")
-            and len(text) > 3
-            and any(long.startswith(text) for long in longs)
-        ):
-            return True
-    return False
+def _sources_and_target(call: ProgramCall) -> tuple[list[Word], list[Word]]:
+    """The files that are copied or moved, and where they go."""
+    target = call.values_of("-t", "--target-directory")
+    if target:
+        return call.operands, target
+    return call.operands[:-1], call.operands[-1:]
 
 
-def given(words: tuple[Word, ...], *options: str) -> list[Word]:
-    """The values of options: the word behind (`-o x`), or the rest of the same word (`-ox`, `--output=x`)."""
-    found: list[Word] = []
-    for place, word in enumerate(words[1:], 1):
-        if word.text == "--":
-            break
-        if word.text in options:
-            found += words[place + 1 : place + 2]
-            continue
-        for option in options:
-            sign = f"{option}=" if option.startswith("--") else option
-            if word.text.startswith(sign):
-                found.append(Word(word.text.removeprefix(sign), word.known))
-    return found
-
-
-def written(words: list[Word], site: PathContext) -> Effect:
-    """Files that are made or changed."""
-    for word in words:
-        found = delicate(word, site)
-        if found is not None:
-            return found
-    return WORK
-
-
-def delicate(word: Word, site: PathContext) -> Effect | None:
-    """What it means that a word leads outside, or to a file that carries policy or persistence; None: it does not."""
-    reason, outside = write_reason(site, word)
-    if not reason:
-        return None
-    once = bool(site.guard.delicate(site.paths(word), site.workspace))
-    return Effect(Level.ASK, reason, "machine" if outside else "workspace", once)
-
-
-def removed(words: list[Word], site: PathContext) -> Effect:
-    """Files that are gone afterwards."""
-    if not words:
-        return WORK
-    if all(is_expendable(site, word) for word in words):
-        return WORK
-    outside = any(
-        not site.is_inside(path) and not site.is_temporary(path)
-        for word in words
-        for path in site.paths(word)
-    )
-    if outside:
-        return asks("it deletes files outside the workspace", "machine")
-    return asks("it deletes files that may not be possible to bring back")
-
-
-def emptied(word: Word, site: PathContext) -> Effect:
-    """A file whose content is thrown away."""
-    found = delicate(word, site)
-    if found is not None:
-        return found
-    return (
-        WORK
-        if is_expendable(site, word) or not word.known
-        else asks("it empties a file")
-    )
-
-
-def overwritten(word: Word, site: PathContext) -> Effect:
-    """A file that output is written over."""
-    found = delicate(word, site)
-    if found is not None:
-        return found
-    for path in site.paths(word):
-        if (
-            re.search(_SOURCE, path.name)
-            and not is_expendable(site, word)
-            and _holds_something(path)
-        ):
-            return asks(f"it replaces {path.name}, which is there already")
-    return WORK
-
-
-def _holds_something(path: Path) -> bool:
-    try:
-        return path.is_file() and path.stat().st_size > 0
-    except OSError:
-        return True
-
-
-def _rm(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return removed(operands(words), site)
-
-
-def _rmdir(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return written(operands(words), site)
-
-
-def _mv(words: tuple[Word, ...], site: PathContext) -> Effect:
-    files = operands(words)
-    if len(files) < 2:
-        return WORK
-    into = files[-1]
-    leaves = [path for path in site.paths(into) if not site.is_inside(path)]
-    taken = any(not is_expendable(site, word) for word in files[:-1])
-    if leaves and taken:
-        return asks("it moves files out of the workspace", "machine")
-    return worst([written(files, site), overwritten(into, site)])
-
-
-def _cp(words: tuple[Word, ...], site: PathContext) -> Effect:
-    files = operands(words)
-    target = given(words, "-t", "--target-directory") or files[-1:]
-    if files and (is_endless(files[0].text) or files[0].text == "/dev/null"):
-        return worst(emptied(word, site) for word in target)
-    found = [overwritten(word, site) for word in target]
-    found += [
-        asks(reason)
-        for reason in (secret_reason(site, word) for word in files[:-1])
-        if reason
+def _mv(call: ProgramCall) -> list[Effect]:
+    sources, target = _sources_and_target(call)
+    if not sources:
+        return [WORK]
+    context = call.context
+    leaves = any(is_outside(context, word) for word in target)
+    if leaves and not all(is_expendable(context, word) for word in sources):
+        return [asks("it moves files out of the workspace", "machine")]
+    return [
+        written([*sources, *target], context),
+        *(overwritten(word, context) for word in target),
     ]
-    return worst(found)
 
 
-def _ln(words: tuple[Word, ...], site: PathContext) -> Effect:
-    files = operands(words)
-    found = [written(files[-1:] if len(files) > 1 else [], site)]
-    for word in files[:1]:
-        paths = site.paths(word)
-        if site.guard.secret(paths):
+def _cp(call: ProgramCall) -> list[Effect]:
+    sources, target = _sources_and_target(call)
+    blank = [word for word in sources[:1] if _is_blank_or_endless(word.text)]
+    if blank:
+        return [all_emptied(target, call.context)]
+    return [
+        *(overwritten(word, call.context) for word in target),
+        *secrets_read(sources, call.context),
+    ]
+
+
+def _is_blank_or_endless(text: str) -> bool:
+    return text == "/dev/null" or is_endless(text)
+
+
+def _ln(call: ProgramCall) -> list[Effect]:
+    sources, target = _sources_and_target(call)
+    if not sources:
+        sources, target = target, []
+    found = [written(target, call.context)]
+    for word in sources:
+        if call.context.guard.secret(call.context.paths(word)):
             found.append(asks("it makes a link to something that holds secrets"))
-        elif any(
-            not site.is_inside(path) and not site.is_temporary(path) for path in paths
-        ) and word.text.startswith(("/", "~", "$")):
+        elif word.text.startswith(("/", "~", "$")) and is_elsewhere(call.context, word):
             found.append(asks("it makes a link out of the workspace"))
-    return worst(found)
+    return found
 
 
-def _made(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return written(operands(words), site)
+def _install(call: ProgramCall) -> list[Effect]:
+    sources, target = _sources_and_target(call)
+    if any(word.text == "/dev/null" for word in sources):
+        return [all_emptied(target, call.context)]
+    made = call.operands if call.has("-d", "--directory") else target
+    return [written(made, call.context)]
 
 
-def _mkdir(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return written(operands(words, _VALUE_OPTIONS | {"-m"}), site)
+def _tee(call: ProgramCall) -> list[Effect]:
+    """`tee` and `sponge`: what becomes of their input, where that can be told."""
+    command, files = call.command, call.operands
+    content = printed(command.upstream) if command.upstream else command.given
+    call.judge.note_written(files, content)
+    if is_without_end(command):
+        return [_WRITES_WITHOUT_END]
+    blank = content is not None and content.known and not content.text.strip()
+    if blank or (command.upstream and prints_nothing(command.upstream[-1])):
+        return [all_emptied(files, call.context)]
+    if call.has("-a", "--append"):
+        return [written(files, call.context)]
+    return [overwritten(word, call.context) for word in files]
 
 
-def _touch(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return written(
-        operands(words, frozenset(("-d", "-r", "-t", "--date", "--reference"))), site
-    )
+def _chmod(call: ProgramCall) -> list[Effect]:
+    if not call.operands:
+        return [WORK]
+    first = call.texts[0]
+    mode = first if re.match(r"-[rwx]", first) else call.operands[0].text
+    if _opens_to_all(mode):
+        return [
+            asks(
+                "it lets everybody change a file, or run it with other rights",
+                "machine",
+            )
+        ]
+    takes_away = call.has("-R", "--recursive") and re.search(r"-[rwx]", mode)
+    if takes_away or re.fullmatch(r"0{1,4}|[0-3]00", mode):
+        return [asks("it takes rights to files away")]
+    return [written(call.operands[1:], call.context)]
 
 
-def _tee(words: tuple[Word, ...], site: PathContext) -> Effect:
-    files = operands(words)
-    return (
-        written(files, site)
-        if has_option(words, "a", "--append")
-        else worst(overwritten(word, site) for word in files)
-    )
+def _opens_to_all(mode: str) -> bool:
+    """Whether a mode lets everybody write, or sets one of the bits for another user's rights."""
+    if re.fullmatch(r"[0-7]{3,5}", mode):
+        sets_special_bit = len(mode) >= 4 and mode[-4] != "0"
+        return bool(int(mode[-1]) & 2) or sets_special_bit
+    for_all = r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxXst]*w|(^|,)[+=][rx]*w|[+=][rwxX]*s"
+    return bool(re.search(for_all, mode))
 
 
-def _truncate(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return worst(emptied(word, site) for word in operands(words, _MODE_OPTIONS))
-
-
-def _chmod(words: tuple[Word, ...], site: PathContext) -> Effect:
-    files = operands(words)
-    if not files:
-        return WORK
-    mode = (
-        files[0].text
-        if not words[1].text.startswith(("-r", "-w", "-x"))
-        else words[1].text
-    )
-    if re.fullmatch(r"[0-7]{3,5}", mode) and (
-        int(mode[-1]) & 2 or (len(mode) >= 4 and mode[-4] != "0")
-    ):
-        return asks(
-            "it lets everybody change a file, or run it with other rights", "machine"
-        )
-    if re.search(
-        r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxXst]*w|(^|,)[+=][rx]*w|[+=][rwxX]*s", mode
-    ):
-        return asks(
-            "it lets everybody change a file, or run it with other rights", "machine"
-        )
-    if re.fullmatch(r"0{1,4}|[0-3]00", mode) or (
-        has_option(words, "R", "--recursive") and re.search(r"-[rwx]", mode)
-    ):
-        return asks("it takes rights to files away")
-    return written(files[1:], site)
-
-
-def _dd(words: tuple[Word, ...], site: PathContext) -> Effect:
+def _dd(call: ProgramCall) -> list[Effect]:
     found = [WORK]
-    source = next(
-        (word.text[3:] for word in words[1:] if word.text.startswith("if=")), ""
+    given = {word.text.partition("=")[0]: word for word in call.words[1:]}
+    source = (
+        Word(given["if"].text[3:], given["if"].known) if "if" in given else Word("")
     )
-    for word in words[1:]:
-        sign, _, value = word.text.partition("=")
-        if sign == "of":
-            target = Word(value, word.known)
-            found.append(
-                emptied(target, site)
-                if source in _BLANK | _ENDLESS
-                else overwritten(target, site)
-            )
-            if source in _ENDLESS and not any(
-                one.text.startswith("count=") for one in words
-            ):
-                found.append(asks("it writes without end"))
-        elif sign == "if":
-            found += [EFFECTS["devices"]] if is_device(value) else []
-            found += [
-                asks(reason)
-                for reason in [secret_reason(site, Word(value, word.known))]
-                if reason
-            ]
-    return worst(found)
-
-
-def _tar(words: tuple[Word, ...], site: PathContext) -> Effect:
-    first = words[1].text if len(words) > 1 else ""
-    letters = first if not first.startswith("--") else ""
-    into = [
-        words[place + 1]
-        for place, word in enumerate(words[:-1])
-        if word.text in ("-C", "--directory")
-    ]
-    into += [
-        Word(word.text.partition("=")[2])
-        for word in words
-        if word.text.startswith("--directory=")
-    ]
-    if "P" in letters and letters.strip("-").isalpha():
-        return asks("it writes files wherever an archive says", "machine")
-    lists = "t" in letters or any(word.text == "--list" for word in words)
-    if lists and "x" not in letters and "c" not in letters:
-        return READ
-    files = [word for word in operands(words) if word.text != first]
-    found = [
-        asks(reason)
-        for reason in (secret_reason(site, word) for word in files)
-        if reason
-    ]
-    makes = "c" in letters or any(word.text == "--create" for word in words)
-    return worst(
-        [
-            written(into if not makes else files[:1] if "f" in letters else [], site),
-            *found,
-        ]
-    )
-
-
-def _sed(words: tuple[Word, ...], site: PathContext) -> Effect:
-    in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word.text) for word in words[1:])
-    scripts = [
-        words[place + 1]
-        for place, word in enumerate(words[:-1])
-        if word.text in ("-e", "--expression")
-    ]
-    files = operands(words, frozenset(("-e", "-f", "--expression", "--file", "-l")))
-    if not scripts and files:
-        scripts, files = files[:1], files[1:]
-    for script in scripts:
-        if not script.known:
+    if source.text:
+        found += secrets_read([source], call.context)
+    if is_device(source.text):
+        found.append(EFFECTS["devices"])
+    for word in call.words[1:]:
+        if not word.text.startswith("of="):
             continue
-        if in_place and re.fullmatch(
-            r"\s*(1,\$|/\.?\*?/)?\s*d\s*|s(.)\.\*\2\2g?", script.text
-        ):
-            return asks("it empties files")
-        if _runs_in_sed(script.text):
-            return EFFECTS["runs"]
-        target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script.text)
-        if target:
-            return written([Word(target[1])], site)
-    found = [
-        asks(reason)
-        for reason in (secret_reason(site, word) for word in files)
-        if reason
-    ]
-    return worst([written(files, site) if in_place else READ, *found])
+        target = Word(word.text[3:], word.known)
+        if _is_blank_or_endless(source.text):
+            found.append(emptied(target, call.context))
+        else:
+            found.append(overwritten(target, call.context))
+        if is_endless(source.text) and "count" not in given:
+            found.append(_WRITES_WITHOUT_END)
+    return found
 
 
-def _runs_in_sed(script: str) -> bool:
-    """Whether a sed script has the command or the flag that runs programs."""
-    for part in re.split(r"[;\n]", script):
-        bare = re.sub(
-            r"^\s*(\d+|\$|/[^/]*/)?(,(\d+|\$|/[^/]*/))?\s*!?\s*\{?\s*", "", part
+def _tar(call: ProgramCall) -> list[Effect]:
+    first = call.texts[0] if call.texts else ""
+    letters = "" if first.startswith("--") else first
+    if "P" in letters and letters.strip("-").isalpha():
+        return [asks("it writes files wherever an archive says", "machine")]
+    creates = "c" in letters or "--create" in call.texts
+    lists = "t" in letters or "--list" in call.texts
+    if lists and not creates and "x" not in letters:
+        return [READ]
+    files = [word for word in call.operands if word.text != first]
+    made = call.after("-C", "--directory") + call.values_of("--directory")
+    if creates:
+        made = files[:1] if "f" in letters else []
+    return [written(made, call.context), *secrets_read(files, call.context)]
+
+
+def _sed(call: ProgramCall) -> list[Effect]:
+    in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", text) for text in call.texts)
+    scripts, files = call.after("-e", "--expression"), call.operands
+    if not scripts:
+        scripts, files = files[:1], files[1:]
+    found = [written(files, call.context) if in_place else READ]
+    for script in scripts:
+        if script.known:
+            found += _sed_script(script.text, call, in_place=in_place)
+    return found + secrets_read(files, call.context)
+
+
+def _sed_script(script: str, call: ProgramCall, *, in_place: bool) -> list[Effect]:
+    deletes_all = r"\s*(1,\$|/\.?\*?/)?\s*d\s*|s(.)\.\*\2\2g?"
+    if in_place and re.fullmatch(deletes_all, script):
+        return [_EMPTIES_FILES]
+    if any(_runs_program(part) for part in re.split(r"[;\n]", script)):
+        return [EFFECTS["runs"]]
+    target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script)
+    return [written([Word(target[1])], call.context)] if target else []
+
+
+def _runs_program(command: str) -> bool:
+    """Whether a sed command, or a flag of one, runs a program."""
+    address = r"(\d+|\$|/[^/]*/)"
+    bare = re.sub(rf"^\s*{address}?(,{address})?\s*!?\s*\{{?\s*", "", command)
+    if re.match(r"e(\s|$)", bare):
+        return True
+    substitution = re.match(r"s(\W)(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1(\w*)", bare)
+    return substitution is not None and "e" in substitution[2]
+
+
+def _awk(call: ProgramCall) -> list[Effect]:
+    script = call.operands[0].text if call.operands else ""
+    files = call.operands[1:]
+    runs = r"\bsystem\s*\(|\|&?\s*getline|\|&?\s*\"|\"\s*\|&?\s*getline|/inet/"
+    if re.search(runs, script):
+        return [EFFECTS["runs"]]
+    outputs = [Word(text) for text in re.findall(r">>?\s*\"([^\"]+)\"", script)]
+    found = [READ, written(outputs, call.context) if outputs else READ]
+    if call.has("-i", "--include") and "inplace" in call.texts:
+        found.append(written(files, call.context))
+        prints_lines = r"\$|\bprint\s*[;}]|(^|[;}])\s*1\s*$|/\s*$"
+        if not re.search(prints_lines, script):
+            found.append(_EMPTIES_FILES)
+    return found + secrets_read(files, call.context)
+
+
+def _sort(call: ProgramCall) -> list[Effect]:
+    targets = call.values_of("-o", "--output")
+    sources = {word.text for word in call.operands}
+    if "/dev/null" in sources and targets:
+        return [all_emptied(targets, call.context)]
+    found = [READ, *secrets_read(call.operands, call.context)]
+    for word in targets:
+        keeps_lines = word.text in sources
+        found.append(
+            written([word], call.context)
+            if keeps_lines
+            else overwritten(word, call.context)
         )
-        if re.match(r"e(\s|$)", bare):
-            return True
-        flags = re.match(r"s(\W)(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1(\w*)", bare)
-        if flags and "e" in flags[2]:
-            return True
-    return False
+    return found
 
 
-def _awk(words: tuple[Word, ...], site: PathContext) -> Effect:
-    files = operands(
-        words,
-        frozenset(("-F", "-v", "-f", "--field-separator", "--assign", "--file", "-i")),
-    )
-    program = files[0].text if files else ""
-    if re.search(
-        r"\bsystem\s*\(|\|&?\s*getline|\|&?\s*\"|\"\s*\|&?\s*getline|/inet/", program
-    ):
-        return EFFECTS["runs"]
-    target = re.findall(r">>?\s*\"([^\"]+)\"", program)
-    found = [written([Word(text)], site) for text in target]
-    if has_option(words, "i", "--include") and any(
-        word.text == "inplace" for word in words
-    ):
-        found.append(written(files[1:], site))
-        if not re.search(r"\$|\bprint\s*[;}]|(^|[;}])\s*1\s*$|/\s*$", program):
-            found.append(asks("it empties files"))
-    return worst(
-        [
-            READ,
-            *found,
-            *[asks(r) for r in (secret_reason(site, word) for word in files[1:]) if r],
-        ]
-    )
+def _fallocate(call: ProgramCall) -> list[Effect]:
+    if any(re.search(r"\d[TPE]|\d{2,}G|\d{11,}", text) for text in call.texts):
+        return [asks("it fills the disk")]
+    return [written(call.operands, call.context)]
 
 
-def _sort(words: tuple[Word, ...], site: PathContext) -> Effect:
-    into = given(words, "-o", "--output")
-    files = operands(
-        words,
-        frozenset(("-o", "--output", "-k", "-t", "-S", "-T", "--key", "--parallel")),
-    )
-    secrets = [
-        asks(reason)
-        for reason in (secret_reason(site, word) for word in files)
-        if reason
-    ]
-    if into and any(word.text in _BLANK for word in files):
-        return worst([emptied(word, site) for word in into])
-    texts = {word.text for word in files}
-    return worst(
-        [
-            *secrets,
-            *(
-                written([w], site) if w.text in texts else overwritten(w, site)
-                for w in into
-            ),
-            READ,
-        ]
-    )
-
-
-def _chown(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return written(operands(words)[1:], site)
-
-
-def _fallocate(words: tuple[Word, ...], site: PathContext) -> Effect:
-    if any(re.search(r"\d[TPE]|\d{2,}G|\d{11,}", word.text) for word in words[1:]):
-        return asks("it fills the disk")
-    return written(operands(words, _MODE_OPTIONS), site)
-
-
-def _kill(words: tuple[Word, ...], site: PathContext) -> Effect:  # noqa: ARG001 - one shape for all
-    texts = [word.text for word in words[1:]]
+def _kill(call: ProgramCall) -> list[Effect]:
+    texts = call.texts
     if not texts or "-0" in texts or texts[0] in ("-l", "-L", "--list"):
-        return READ
-    targets = [
-        text
-        for text in texts
-        if not re.fullmatch(r"-(\d+|[A-Z0-9]+|s|n)|--|[A-Z]{3,}", text)
-    ]
-    own = bool(targets) and all(
-        re.fullmatch(r"%.*|\$!|\$\{?(?!PPID)\w*(pid|PID)\w*\}?", text)
-        for text in targets
-    )
-    return WORK if own else EFFECTS["processes"]
+        return [READ]
+    signal = r"-(\d+|[A-Z0-9]+|s|n)|--|[A-Z]{3,}"
+    targets = [text for text in texts if not re.fullmatch(signal, text)]
+    own = r"%.*|\$!|\$\{?(?!PPID)\w*(pid|PID)\w*\}?"
+    if targets and all(re.fullmatch(own, text) for text in targets):
+        return [WORK]
+    return [EFFECTS["processes"]]
 
 
-def _rsync(words: tuple[Word, ...], site: PathContext) -> Effect:
-    files = operands(
-        words,
-        frozenset(
-            (
-                "-e",
-                "--rsh",
-                "--exclude",
-                "--include",
-                "--filter",
-                "-f",
-                "--files-from",
-                "--exclude-from",
-            )
-        ),
-    )
+def _rsync(call: ProgramCall) -> list[Effect]:
+    files = call.operands
     if any(re.match(r"[\w.@-]+::?[^\\]|rsync://", word.text) for word in files):
-        return EFFECTS["sends"]
-    return worst(
-        [
-            written(files[-1:], site),
-            *[asks(r) for r in (secret_reason(site, word) for word in files) if r],
-        ]
-    )
+        return [EFFECTS["sends"]]
+    return [written(files[-1:], call.context), *secrets_read(files, call.context)]
 
 
-def _install(words: tuple[Word, ...], site: PathContext) -> Effect:
-    if any(word.text == "/dev/null" for word in words[1:-1]):
-        return emptied(words[-1], site)
-    return written(operands(words, _MODE_OPTIONS - {"-d"})[-1:], site)
-
-
-def _unzip(words: tuple[Word, ...], site: PathContext) -> Effect:
-    if has_option(words, "ltZvp"):
-        return READ
-    return written(given(words, "-d"), site)
-
-
-def _patch(words: tuple[Word, ...], site: PathContext) -> Effect:
-    return written(given(words, "-d", "--directory", "-o", "--output"), site)
-
-
-HANDLERS: dict[str, Handler] = {
-    "rm": _rm, "unlink": _rm, "trash": _rm, "trash-put": _rm, "rimraf": _rm, "del-cli": _rm, "rmdir": _rmdir, "mv": _mv,
-    "cp": _cp, "ln": _ln, "link": _ln, "mkdir": _mkdir, "touch": _touch, "mktemp": _made, "tee": _tee, "sponge": _tee,
-    "truncate": _truncate, "fallocate": _fallocate,
-    "mkfifo": _made, "chmod": _chmod, "dd": _dd, "tar": _tar, "bsdtar": _tar,
-    "sed": _sed, "gsed": _sed, "awk": _awk, "gawk": _awk, "mawk": _awk, "nawk": _awk, "kill": _kill, "rsync": _rsync,
-    "install": _install, "unzip": _unzip, "patch": _patch, "mogrify": _made, "dos2unix": _made, "unix2dos": _made,
-    "sort": _sort, "chown": _chown, "chgrp": _chown,
-    "gzip": _made, "gunzip": _made, "bzip2": _made, "xz": _made, "unxz": _made, "split": _made, "rename": _made,
-}  # fmt: skip
-"""What needs to be looked at word by word."""
+FILE_JUDGES: dict[str, Callable[[ProgramCall], list[Effect]]] = {
+    "awk": _awk,
+    "chmod": _chmod,
+    "cp": _cp,
+    "dd": _dd,
+    "fallocate": _fallocate,
+    "install": _install,
+    "kill": _kill,
+    "ln": _ln,
+    "mv": _mv,
+    "rsync": _rsync,
+    "sed": _sed,
+    "sort": _sort,
+    "tar": _tar,
+    "tee": _tee,
+}
+"""Judges programs of which the files alone do not say enough."""

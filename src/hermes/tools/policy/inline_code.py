@@ -1,6 +1,6 @@
-"""Code given on the command line or as input to an interpreter: what it can do, by the names it uses.
+"""What code does that stands in a command, by the names it uses; and SQL.
 
-Python is parsed. Of other languages the names and quoted words are looked at: what can run programs, reach the
+Python is parsed. Of other languages the names and quoted texts are looked at. Code that can run programs, reach the
 network, delete files or evaluate text is asked about.
 """
 
@@ -9,279 +9,85 @@ import re
 import warnings
 from pathlib import Path
 
-from hermes.tools.policy.effects import EFFECTS, WORK, Effect, Level, asks, unclear
+from hermes.tools.policy.effects import (
+    EFFECTS,
+    READ,
+    WORK,
+    Effect,
+    Level,
+    asks,
+    unclear,
+    worst,
+)
+from hermes.tools.policy.shell_words import word_set
 from hermes.tools.sensitive import is_carrying, is_secret
 
-PYTHON = r"(python|pypy)(\d(\.\d+)?)?"
-"""The names of python itself."""
-INTERPRETERS: dict[str, tuple[str, ...]] = {
-    "node": ("-e", "--eval", "-p", "--print", "-pe"), "nodejs": ("-e", "--eval", "-p"), "bun": ("-e", "--eval", "-p"),
-    "ruby": ("-e",), "perl": ("-e", "-E"), "php": ("-r",), "lua": ("-e",), "luajit": ("-e",), "Rscript": ("-e",),
-    "R": ("-e",), "julia": ("-e", "-E"), "ghc": ("-e",), "elixir": ("-e",), "scala": ("-e",), "groovy": ("-e",),
-    "swift": ("-e",), "deno": ("eval",), "racket": ("-e",), "sbcl": ("--eval",), "tclsh": (),
-    "ts-node": ("-e",), "tsx": ("-e",),
-}  # fmt: skip
-"""Other interpreters, with their options for code."""
-_DELETES = frozenset(
+_NAMES: tuple[tuple[Effect, str], ...] = (
     (
-        *(
-            "rmtree",
-            "unlink",
-            "rmdir",
-            "removedirs",
-            "remove_tree",
-            "rmSync",
-            "unlinkSync",
-            "rmdirSync",
-            "rm_rf",
-            "rm_r",
+        unclear("the code it runs is put together while it runs"),
+        (
+            "eval exec compile __import__ importlib import_module getattr globals __builtins__ builtins marshal pickle runpy"
+            " __subclasses__ codecs Function instance_eval vm b64decode fromhex unhexlify atob base64_decode decode64"
+            " load_string setattr vars"
         ),
-        *(
-            "remove_dir_all",
-            "remove_file",
-            "RemoveAll",
-            "truncate",
-            "ftruncate",
-            "delete_file",
-            "removeSync",
-            "emptyDir",
-        ),
-        *(
-            "emptyDirSync",
-            "remove_entry_secure",
-            "File.delete",
-            "FileUtils",
-            "deleteFile",
-            "send2trash",
-        ),
-    )
-)
-_RUNS = frozenset(
+    ),
     (
-        *(
-            "system",
-            "popen",
-            "Popen",
-            "subprocess",
-            "exec",
-            "execv",
-            "execve",
-            "execvp",
-            "execl",
-            "execlp",
-            "spawn",
+        asks("the code it runs starts other programs"),
+        (
+            "system popen Popen subprocess exec execv execve execvp execl execlp spawn spawnv spawnl posix_spawn check_output"
+            " check_call getoutput getstatusoutput pty child_process execSync spawnSync execFile execFileSync fork forkpty"
+            " shell_exec passthru proc_open pcntl_exec qx startfile ctypes cffi os.exec IO.popen Open3"
+            " create_subprocess_shell create_subprocess_exec ProcessBuilder sh pexpect invoke fabric"
         ),
-        *(
-            "spawnv",
-            "spawnl",
-            "posix_spawn",
-            "check_output",
-            "check_call",
-            "getoutput",
-            "getstatusoutput",
-            "pty",
-        ),
-        *(
-            "child_process",
-            "execSync",
-            "spawnSync",
-            "execFile",
-            "execFileSync",
-            "fork",
-            "forkpty",
-            "shell_exec",
-        ),
-        *(
-            "passthru",
-            "proc_open",
-            "pcntl_exec",
-            "qx",
-            "startfile",
-            "ctypes",
-            "cffi",
-            "os.exec",
-            "IO.popen",
-            "Open3",
-        ),
-        *(
-            "create_subprocess_shell",
-            "create_subprocess_exec",
-            "ProcessBuilder",
-            "sh",
-            "pexpect",
-            "invoke",
-            "fabric",
-        ),
-    )
-)
-_EVALUATES = frozenset(
+    ),
     (
-        *(
-            "eval",
-            "exec",
-            "compile",
-            "__import__",
-            "importlib",
-            "import_module",
-            "getattr",
-            "globals",
-            "__builtins__",
+        asks("the code it runs deletes or empties files"),
+        (
+            "rmtree unlink rmdir removedirs remove_tree rmSync unlinkSync rmdirSync rm_rf rm_r remove_dir_all remove_file"
+            " RemoveAll truncate ftruncate delete_file removeSync emptyDir emptyDirSync remove_entry_secure File.delete"
+            " FileUtils deleteFile send2trash"
         ),
-        *(
-            "builtins",
-            "marshal",
-            "pickle",
-            "runpy",
-            "__subclasses__",
-            "codecs",
-            "Function",
-            "instance_eval",
-            "vm",
-        ),
-        *(
-            "b64decode",
-            "fromhex",
-            "unhexlify",
-            "atob",
-            "base64_decode",
-            "decode64",
-            "load_string",
-            "setattr",
-            "vars",
-        ),
-    )
-)
-_REACHES = frozenset(
+    ),
     (
-        *(
-            "socket",
-            "urllib",
-            "urllib2",
-            "urlopen",
-            "requests",
-            "httpx",
-            "aiohttp",
-            "http",
-            "https",
-            "ftplib",
-            "smtplib",
+        asks("the code it runs uses the network", "network"),
+        (
+            "socket urllib urllib2 urlopen requests httpx aiohttp http https ftplib smtplib telnetlib paramiko xmlrpc fetch"
+            " XMLHttpRequest net dgram tls Net TCPSocket TCPServer UDPSocket open_uri IO::Socket LWP fsockopen curl_exec"
+            " curl_init axios websocket websockets boto3 asyncssh Socket URI file_get_contents imaplib poplib"
         ),
-        *(
-            "telnetlib",
-            "paramiko",
-            "xmlrpc",
-            "fetch",
-            "XMLHttpRequest",
-            "net",
-            "dgram",
-            "tls",
-            "Net",
-            "TCPSocket",
-        ),
-        *(
-            "TCPServer",
-            "UDPSocket",
-            "open_uri",
-            "IO::Socket",
-            "LWP",
-            "fsockopen",
-            "curl_exec",
-            "curl_init",
-            "axios",
-        ),
-        *(
-            "websocket",
-            "websockets",
-            "boto3",
-            "asyncssh",
-            "Socket",
-            "URI",
-            "file_get_contents",
-            "imaplib",
-            "poplib",
-        ),
-    )
-)
-_HARMS = frozenset(
+    ),
     (
-        *(
-            "kill",
-            "killpg",
-            "chmod",
-            "chown",
-            "setuid",
-            "setgid",
-            "chroot",
-            "reboot",
-            "mount",
-            "umount",
-            "lchown",
+        asks("the code it runs changes processes, rights or files"),
+        (
+            "kill killpg chown setuid setgid chroot reboot mount umount lchown renames utime mknod fchmod putenv getpass"
+            " keyring SIGKILL ptrace mmap atexit renameSync chmodSync chownSync"
         ),
-        *(
-            "symlink",
-            "link",
-            "rename",
-            "renames",
-            "move",
-            "utime",
-            "mknod",
-            "fchmod",
-            "environ",
-            "putenv",
-            "getpass",
-        ),
-        *(
-            "keyring",
-            "terminate",
-            "SIGKILL",
-            "ptrace",
-            "mmap",
-            "atexit",
-            "renameSync",
-            "chmodSync",
-            "chownSync",
-        ),
-    )
+    ),
 )
-_BENIGN_HARMS = frozenset(
-    ("environ", "rename", "move", "link", "symlink", "chmod", "terminate")
-)
-_REASONS = (
-    (_EVALUATES, unclear("the code it runs is put together while it runs")),
-    (_RUNS, asks("the code it runs starts other programs")),
-    (_DELETES, asks("the code it runs deletes or empties files")),
-    (_REACHES, asks("the code it runs uses the network", "network")),
-    (_HARMS, asks("the code it runs changes processes, rights or files")),
-)
-_HARMLESS_CALLS = frozenset(("re.compile", "os.environ.get", "sys.exit", "os.getpid"))
-_WRITES = frozenset(
-    (
-        "open",
-        "write_text",
-        "write_bytes",
-        "writeFileSync",
-        "writeFile",
-        "copy",
-        "copyfile",
-        "copytree",
-    )
-)
-_FILLS = frozenset(
-    (
-        "write",
-        "writelines",
-        "dump",
-        "writer",
-        "DictWriter",
-        "print",
-        "savefig",
-        "to_csv",
-        "save",
-        "copyfileobj",
-    )
-)
-"""What puts something into a file that was opened for writing."""
+"""The effects of code by the names it uses, the strictest first."""
+_WRITES = "open write_text write_bytes writeFileSync writeFile copy copyfile copytree"
+_FILLS = "write writelines dump writer DictWriter print savefig to_csv save copyfileobj"
+"""Names that put something into a file that was opened for writing."""
+_HARMLESS_METHODS = "remove compile environ"
+"""Names that mean something else where they do not belong to `os`."""
 _OUTSIDE = r"~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero)"
+_SENSITIVE = r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg"
+_NAMES_BY_PATTERN = {
+    "unlink": r"\bFile\.(delete|unlink)|\bDir\.(rmdir|unlink)|\bfs\.(rm|unlink)\b|\bos\.(remove|execute)\b"
+    r"|\b(rm|rmdir|remove\w*|delete(File|Dir|_)\w*|unlink\w*|truncate\w*|fork)\s*[(!]|\bunlink\b|\bfork\b",
+    "system": r"\bio\.popen\b|\bopen\s*\(?\s*[\"']\s*\||\|\s*[\"']\s*\)|%x[({\[]",
+    "eval": r"\[[^\]]*[\"'][^\]]*\+[^\]]*\]\s*\(|\b(process\.(binding|dlopen|mainModule)|constructor)\b",
+}
+"""What other languages write in ways that are no plain name."""
+_HARMLESS_IN_OTHERS = frozenset(("http", "https", "net"))
+
+_SQL_READS = "select explain with show describe desc values table begin commit end"
+_SQL_DESTROYS = "drop truncate vacuum reindex replace flushall flushdb"
+_SQL_CHANGES = "delete update insert load_extension writefile"
+_SHELL_COMMANDS_THAT_READ = (
+    r"\.(tables?|schema|indexes|indices|headers?|mode|databases|dbinfo|help|show|width|timer|echo|fullschema|nullvalue"
+    r"|separator|stats|quit|exit)\b"
+)
 
 
 def judge_code(language: str, code: str) -> Effect:
@@ -293,163 +99,140 @@ def _python(code: str) -> Effect:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(code)
+            nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return unclear("the code it runs can't be understood")
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        names |= _names_of(node)
-    texts = _texts(tree)
-    if _renames_os(tree) and any(
-        isinstance(one, ast.Attribute) and one.attr == "remove"
-        for one in ast.walk(tree)
+    names = {name for node in nodes for name in _names_of(node)}
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    texts = [value for value in constants if isinstance(value, str)]
+    if any(_renames_os(node) for node in nodes) and any(
+        isinstance(node, ast.Attribute) and node.attr == "remove" for node in nodes
     ):
         names.add("unlink")
-    if any(_writes_nothing(node) for node in ast.walk(tree)):
+    opens_to_write = "open" in names and {"w", "wb", "w+"} & set(texts)
+    if opens_to_write and not names & word_set(_FILLS):
         names.add("truncate")
-    if "open" in names and {"w", "wb", "w+"} & set(texts) and not names & _FILLS:
+    if any(_writes_nothing(node) for node in nodes):
         names.add("truncate")
-    return _judged(names, texts)
+    return _effect_of(names, texts)
 
 
-def _names_of(node: ast.AST) -> set[str]:  # noqa: PLR0911 - a line for each kind of node
-    if isinstance(node, ast.Import):
-        return {part for alias in node.names for part in alias.name.split(".")}
-    if isinstance(node, ast.ImportFrom):
-        taken = {alias.name for alias in node.names}
-        deletes = (
-            {"unlink"}
-            if node.module == "os" and taken & {"remove", "replace", "*"}
-            else set()
-        )
-        return {*(node.module or "").split("."), *taken, *deletes}
-    if isinstance(node, ast.Attribute):
-        owner = node.value.id if isinstance(node.value, ast.Name) else ""
-        whole = f"{owner}.{node.attr}"
-        if whole in _HARMLESS_CALLS or (
-            node.attr in ("remove", "compile", "system", "environ") and owner != "os"
-        ):
-            return (
-                {"system"} if node.attr == "system" and owner != "platform" else set()
-            )
-        if whole in ("os.remove", "os.replace", "shutil.move"):
-            return {"unlink"}
-        return {node.attr}
-    if isinstance(node, ast.Name):
-        return {node.id}
+def _names_of(node: ast.AST) -> set[str]:
+    """The names that a node of the syntax tree uses."""
+    match node:
+        case ast.Name():
+            return {node.id}
+        case ast.Attribute():
+            return _attribute_names(node)
+        case ast.Import():
+            return {part for alias in node.names for part in alias.name.split(".")}
+        case ast.ImportFrom():
+            imported = {alias.name for alias in node.names}
+            if node.module == "os" and imported & {"remove", "replace", "*"}:
+                imported.add("unlink")
+            return {*(node.module or "").split("."), *imported}
     return set()
 
 
-def _renames_os(tree: ast.AST) -> bool:
-    """Whether the module of the system goes by another name: then its functions do too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and any(
-            alias.name == "os" and alias.asname for alias in node.names
-        ):
-            return True
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "os"
-        ):
-            return True
-    return False
+def _attribute_names(node: ast.Attribute) -> set[str]:
+    owner = node.value.id if isinstance(node.value, ast.Name) else ""
+    name = f"{owner}.{node.attr}"
+    if name in ("os.remove", "os.replace", "shutil.move"):
+        return {"unlink"}
+    if name == "platform.system":
+        return set()
+    if owner != "os" and node.attr in word_set(_HARMLESS_METHODS):
+        return set()
+    return {node.attr}
+
+
+def _renames_os(node: ast.AST) -> bool:
+    """Whether a statement gives the module `os` another name: then its functions have one too."""
+    if isinstance(node, ast.Import):
+        return any(alias.name == "os" and alias.asname for alias in node.names)
+    value = node.value if isinstance(node, ast.Assign) else None
+    return isinstance(value, ast.Name) and value.id == "os"
 
 
 def _writes_nothing(node: ast.AST) -> bool:
-    """Whether a file's content is set to nothing."""
-    if (
-        not isinstance(node, ast.Call)
-        or not isinstance(node.func, ast.Attribute)
-        or not node.args
-    ):
-        return False
-    given = node.args[0]
-    return (
-        node.func.attr in ("write_text", "write_bytes")
-        and isinstance(given, ast.Constant)
-        and not given.value
-    )
-
-
-def _texts(tree: ast.AST) -> list[str]:
-    return [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
+    """Whether a call sets a file's content to nothing."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="write_text" | "write_bytes"),
+            args=[ast.Constant(value=value), *_],
+        ):
+            return not value
+    return False
 
 
 def _other(code: str) -> Effect:
-    names = set(re.findall(r"[A-Za-z_]\w*(?:::\w+)?", code))
-    texts = [
-        first or second
-        for first, second in re.findall(r"'([^'\n]*)'|\"([^\"\n]*)\"", code)
-    ]
-    if (
-        "`" in code
-        and not re.search(r"`[^`]*\$\{", code)
-        and re.search(r"`[a-z./]+ [^`]*`", code)
-    ):
+    names = set(re.findall(r"[A-Za-z_]\w*(?:::\w+)?", code)) - _HARMLESS_IN_OTHERS
+    quoted = re.findall(r"'([^'\n]*)'|\"([^\"\n]*)\"", code)
+    names |= {
+        name for name, pattern in _NAMES_BY_PATTERN.items() if re.search(pattern, code)
+    }
+    is_template = re.search(r"`[^`]*\$\{", code)
+    if re.search(r"`[a-z./]+ [^`]*`", code) and not is_template:
         names.add("qx")
-    if re.search(
-        r"\bFile\.(delete|unlink)|\bDir\.(rmdir|unlink)|\bfs\.(rm|unlink)\b|\bos\.(remove|execute)\b",
-        code,
-    ):
-        names.add("unlink")
-    if re.search(
-        r"\bio\.popen\b|\bopen\s*\(?\s*[\"']\s*\||\|\s*[\"']\s*\)|%x[({\[]", code
-    ):
-        names.add("system")
-    if re.search(
-        r"\b(rm|rmdir|remove\w*|delete(File|Dir|_)\w*|unlink\w*|truncate\w*|fork)\s*[(!]|\bunlink\b|\bfork\b",
-        code,
-    ):
-        names.add("unlink")
-    if re.search(
-        r"\[[^\]]*[\"'][^\]]*\+[^\]]*\]\s*\(|\b(process\.(binding|dlopen|mainModule)|constructor)\b",
-        code,
-    ):
-        names.add("eval")
     if re.search(r"\bopen\b[^;]*[\"']\s*>(?!>)", code) and "print" not in names:
         names.add("unlink")
-    return _judged(names - {"link", "move", "http", "https", "net"}, texts)
+    return _effect_of(names, [single or double for single, double in quoted])
 
 
-def _names_secret(text: str) -> bool:
-    """Whether a text in code is the path of a file that holds secrets."""
-    return _is_path(text) and is_secret(Path(text.lstrip("<>+")))
+def _effect_of(names: set[str], texts: list[str]) -> Effect:
+    for effect, listed in _NAMES:
+        if names & word_set(listed):
+            return effect
+    writes = bool(names & word_set(_WRITES))
+    found = (_text_effect(text, writes=writes) for text in texts)
+    return next((effect for effect in found if effect is not None), WORK)
 
 
-def _is_path(text: str) -> bool:
-    """Whether a text may be a path; some languages say in front of it whether they read or write."""
-    return (
-        2 < len(text) < 300
-        and not re.search(r"\s", text)
-        and bool(re.search(r"[/.]", text))
-    )
+def _text_effect(text: str, *, writes: bool) -> Effect | None:
+    """What it means that code names a path; None if that is harmless."""
+    path = _path_in(text)
+    if re.search(_SENSITIVE, text) or (path is not None and is_secret(path)):
+        return EFFECTS["secrets"]
+    if writes and path is not None and is_carrying(path):
+        reason = f"the code it runs may write {text}, which can change what runs later"
+        return Effect(Level.ASK, reason, once=True)
+    if writes and re.match(_OUTSIDE, text):
+        return asks("the code it runs works on files outside the workspace", "machine")
+    return None
 
 
-def _judged(names: set[str], texts: list[str]) -> Effect:
-    for table, finding in _REASONS:
-        if names & table - _BENIGN_HARMS:
-            return finding
-    for text in texts:
-        if _names_secret(text):
-            return EFFECTS["secrets"]
-        if re.search(
-            r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg",
-            text,
-        ):
-            return EFFECTS["secrets"]
-        if names & _WRITES and _is_path(text) and is_carrying(Path(text.lstrip("<>+"))):
-            return Effect(
-                Level.ASK,
-                f"the code it runs may write {text}, which can change what runs later",
-                once=True,
-            )
-        if names & _WRITES and re.match(_OUTSIDE, text):
-            return asks(
-                "the code it runs works on files outside the workspace", "machine"
-            )
+def _path_in(text: str) -> Path | None:
+    """The path that a text may be; some languages say in front of it whether they read or write."""
+    if not 2 < len(text) < 300 or re.search(r"\s", text):
+        return None
+    return Path(text.lstrip("<>+")) if re.search(r"[/.]", text) else None
+
+
+def judge_sql(text: str) -> Effect:
+    """What all statements of an SQL text do, taken together."""
+    bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    bare = re.sub(r"'(?:[^']|'')*'", "''", bare)
+    statements = [one.strip() for one in re.split(r";|\n(?=\.)", bare)]
+    return worst(_statement(one) for one in statements if one)
+
+
+def _statement(text: str) -> Effect:
+    if text.startswith("."):
+        return READ if re.match(_SHELL_COMMANDS_THAT_READ, text) else EFFECTS["runs"]
+    words = re.findall(r"[a-z_]+", text.lower())
+    first = words[0] if words else ""
+    if first == "pragma":
+        return WORK if "=" in text else READ
+    if first in word_set(_SQL_DESTROYS) or "drop" in words[:4]:
+        return EFFECTS["destroys"]
+    if first == "delete" and "where" not in words:
+        return asks("it deletes every row of a table")
+    everywhere = re.search(r"\bwhere\s+(1\s*=\s*1|true|1)\s*($|;)", text.lower())
+    if everywhere or (first == "update" and "where" not in words):
+        return asks("it changes every row of a table")
+    changes = word_set(_SQL_CHANGES) & set(words)
+    if first in word_set(_SQL_READS) and not changes:
+        return READ
+    if {"attach", "load_extension"} & set(words):
+        return asks("it attaches another database, or runs code")
     return WORK

@@ -1,83 +1,29 @@
-"""Where a word of a command leads, seen from the workspace: inside, temporary, outside; delicate or not."""
+"""Where a word of a command leads, seen from the workspace: inside it, to a temporary folder, or elsewhere."""
 
 import os
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
 
-from hermes.tools.policy.shell_words import Word
-from hermes.tools.sensitive import Guard, is_build_product, is_within
+from hermes.tools.policy.shell_words import Word, word_set
+from hermes.tools.sensitive import Guard, is_within
 
-_ROOTS = frozenset(
-    (
-        *(
-            "/",
-            "/bin",
-            "/boot",
-            "/dev",
-            "/etc",
-            "/home",
-            "/lib",
-            "/lib32",
-            "/lib64",
-            "/media",
-            "/mnt",
-            "/opt",
-            "/proc",
-        ),
-        *(
-            "/root",
-            "/run",
-            "/sbin",
-            "/srv",
-            "/sys",
-            "/usr",
-            "/var",
-            "/Users",
-            "/System",
-            "/Library",
-            "/Applications",
-        ),
-        *(
-            "/usr/bin",
-            "/usr/lib",
-            "/usr/local",
-            "/usr/share",
-            "/usr/sbin",
-            "/var/lib",
-            "/var/log",
-            "/private",
-            "/snap",
-        ),
-        *("/etc/ssh", "/etc/systemd", "/lib/modules", "/Volumes"),
-    )
+_ROOTS = word_set(
+    "/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr /var"
+    " /Users /System /Library /Applications /usr/bin /usr/lib /usr/local /usr/share /usr/sbin /var/lib /var/log"
+    " /private /snap /etc/ssh /etc/systemd /lib/modules /Volumes"
 )
-_STREAMS = frozenset(
-    ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full")
-)
-_SOURCES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
+_STREAM = r"/dev/(null|stdout|stderr|stdin|tty|full|fd/.*)"
+_ENDLESS = r"/dev/(zero|u?random)"
 _DEVICE = r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|full$|fd/|shm(/|$)|pts/|tcp/|udp/|zero$|u?random$)"
-_TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/private/tmp"), Path("/dev/shm"))  # noqa: S108 - judged, not used
-_TELLTALE = (
-    "id_rsa",
-    "id_ed25519",
-    "shadow",
-    "sudoers",
-    ".netrc",
-    ".env",
-    "credentials",
-    ".git-credentials",
-    ".npmrc",
-)
-EXPOSING_NAME = r"(?i)(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
-_EXPOSING = rf"{EXPOSING_NAME[:4]}\$\{{?!?\w*{EXPOSING_NAME[4:]}"
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/private/tmp"), Path("/dev/shm"))  # noqa: S108 - judged, not used
+_MAX_PATH_CHARS = 4096
 
 
 class PathContext(msgspec.Struct, frozen=True):
-    """The places that matter. `folders` are all those the command may be in, by its own `cd`s."""
+    """Where a command runs. `folders` are all those it may be in, given its own `cd`s."""
 
     workspace: Path
     folders: tuple[Path, ...]
@@ -85,37 +31,29 @@ class PathContext(msgspec.Struct, frozen=True):
     guard: Guard
     search_path: str = ""
     """The PATH of the command."""
-    seen: dict[Word, tuple[Path, ...]] = msgspec.field(default_factory=dict)
-    """Words that were looked up already."""
+    resolved: dict[Word, tuple[Path, ...]] = msgspec.field(default_factory=dict)
+    """The paths of words that were looked up before."""
 
-    def moved(self, target: Path | None) -> "PathContext":
-        """After a `cd`: it may be there, or still where it was."""
-        if target is None or target in self.folders:
+    def after_cd(self, target: Path) -> "PathContext":
+        """The context after a `cd`: the command may be there, or still where it was."""
+        if target in self.folders:
             return self
-        return msgspec.structs.replace(self, folders=(*self.folders, target), seen={})
+        return msgspec.structs.replace(
+            self, folders=(*self.folders, target), resolved={}
+        )
 
     def paths(self, word: Word) -> tuple[Path, ...]:
         """Where a word may lead; nothing if that can't be told."""
-        found = self.seen.get(word)
+        found = self.resolved.get(word)
         if found is None:
-            found = self.seen[word] = self._paths(word)
+            found = self.resolved[word] = self._paths(word)
         return found
 
     def _paths(self, word: Word) -> tuple[Path, ...]:
-        text = word.text
-        if word.tilde and text.startswith("~"):
-            head, slash, rest = text.partition("/")
-            base = (
-                self.home
-                if head == "~"
-                else Path("/home") / head[1:]
-                if head != "~root"
-                else Path("/root")
-            )
-            text = f"{base}{slash}{rest}"
+        text = self._with_home(word)
         if not word.known and text.startswith(("$", "`", "<(", ">(")):
             return ()
-        if "\0" in text or len(text) > 4096:
+        if "\0" in text or len(text) > _MAX_PATH_CHARS:
             return ()
         found: dict[Path, None] = {}
         for folder in self.folders:
@@ -128,37 +66,40 @@ class PathContext(msgspec.Struct, frozen=True):
                     continue
         return tuple(found)
 
+    def _with_home(self, word: Word) -> str:
+        """The text of a word, with the home that a `~` in front of it means."""
+        if not word.tilde or not word.text.startswith("~"):
+            return word.text
+        user, slash, rest = word.text.partition("/")
+        homes = {"~": self.home, "~root": Path("/root")}
+        return f"{homes.get(user, Path('/home') / user[1:])}{slash}{rest}"
+
     def is_inside(self, path: Path) -> bool:
         """Whether a path is in the workspace."""
         return is_within(path, self.workspace)
 
     def is_temporary(self, path: Path) -> bool:
-        """Whether a path is in a folder for what is not kept."""
-        return any(is_within(path, folder) for folder in _TEMPORARY)
+        """Whether a path is in a folder for temporary files."""
+        return any(is_within(path, folder) for folder in TEMPORARY)
 
-    def own_program(self, name: str) -> Path | None:
-        """The file that the shell would run for a program's name, if it is in the workspace or a temporary folder: then
-        the name says nothing about what it does."""
-        for program in (
-            self.paths(Word(name)) if "/" in name else self._found_on_path(name)
-        ):
-            if any(
-                self.is_inside(place) or self.is_temporary(place)
-                for place in (program, program.resolve())
-            ):
-                return program
+    def project_program(self, name: str) -> Path | None:
+        """The file that the shell would run for a name, if it is in the workspace or a temporary folder.
+
+        Then the name says nothing about what the program does.
+        """
+        found = self.paths(Word(name)) if "/" in name else self._on_search_path(name)
+        for file in found:
+            for path in (file, file.resolve()):
+                if self.is_inside(path) or self.is_temporary(path):
+                    return file
         return None
 
-    def _found_on_path(self, name: str) -> Iterator[Path]:
-        """The first on PATH. What lies in a relative folder depends on where the command is, and counts too."""
-        for folder in self.search_path.split(os.pathsep) if self.search_path else ():
-            places = (
-                [Path(folder)]
-                if os.path.isabs(folder)  # noqa: PTH117
-                else [place / folder for place in self.folders]
-            )
+    def _on_search_path(self, name: str) -> Iterator[Path]:
+        """The first file of this name on PATH. A relative folder on PATH counts in every folder the command may be in."""
+        for entry in self.search_path.split(os.pathsep) if self.search_path else ():
+            files = [folder / entry / name for folder in self.folders]
             programs = [
-                place / name for place in places if os.access(place / name, os.X_OK)
+                file for file in dict.fromkeys(files) if os.access(file, os.X_OK)
             ]
             yield from programs
             if programs:
@@ -171,104 +112,45 @@ class PathContext(msgspec.Struct, frozen=True):
             bare = "/"
         if not bare or (word.pattern and bare in ("*", ".*")):
             bare = "."
-        places = self.paths(Word(bare, word.known, pattern=False, tilde=word.tilde))
-        return any(str(path) in _ROOTS or path in self._homes() for path in places)
+        found = self.paths(Word(bare, word.known, pattern=False, tilde=word.tilde))
+        return any(str(path) in _ROOTS or path in self._homes() for path in found)
 
     def _homes(self) -> tuple[Path, ...]:
         return (self.home, *self.home.parents, self.guard.home, self.home / ".hermes")
 
 
+def is_outside(context: PathContext, word: Word) -> bool:
+    """Whether a word may lead out of the workspace."""
+    return not all(context.is_inside(path) for path in context.paths(word))
+
+
+def is_elsewhere(context: PathContext, word: Word) -> bool:
+    """Whether a word may lead to a path that is neither in the workspace nor in a temporary folder."""
+    return not all(
+        context.is_inside(path) or context.is_temporary(path)
+        for path in context.paths(word)
+    )
+
+
+def is_temporary_only(context: PathContext, word: Word) -> bool:
+    """Whether a word may lead to a temporary folder that is not in the workspace."""
+    return any(
+        context.is_temporary(path) and not context.is_inside(path)
+        for path in context.paths(word)
+    )
+
+
 def is_stream(text: str) -> bool:
-    """Whether writing there goes to nobody, or back to the terminal."""
-    return text in _STREAMS or text.startswith("/dev/fd/")
+    """Whether what is written there goes nowhere, or back to the terminal."""
+    return bool(re.fullmatch(_STREAM, text, re.DOTALL))
 
 
 def is_device(text: str) -> bool:
     """Whether this is a device that should not be written to."""
-    return bool(
-        re.match(_DEVICE, os.path.normpath(text) if text.startswith("/") else text)
-    )
+    path = os.path.normpath(text) if text.startswith("/") else text
+    return bool(re.match(_DEVICE, path))
 
 
 def is_endless(text: str) -> bool:
-    """Whether this is a source of zeros or noise."""
-    return text in _SOURCES
-
-
-def spelled_paths(word: Word) -> Iterator[Word]:
-    """A word, and what in it may be a path of its own: behind `=`, `@`, or `:`."""
-    yield word
-    for sign in ("=", "@", ":"):
-        _, found, rest = (
-            word.text.rpartition(sign) if sign == ":" else word.text.partition(sign)
-        )
-        if found and rest and not rest.startswith("//"):
-            yield Word(rest, word.known, word.pattern, tilde=rest.startswith("~"))
-
-
-def secret_reason(site: PathContext, word: Word) -> str:
-    """Why reading what a word names needs a person; empty when it does not."""
-    if not word.known and re.search(_EXPOSING, word.text):
-        return "it shows a password, key or token"
-    for spelled in spelled_paths(word):
-        paths = site.paths(spelled)
-        ordinary = [
-            path
-            for path in paths
-            if not is_stream(str(path)) and not is_endless(str(path))
-        ]
-        reason = site.guard.secret(ordinary, site.workspace)
-        if reason:
-            return reason
-        if word.pattern and _may_match_secret(paths):
-            return f"{word.text} may stand for files that hold secrets"
-    return ""
-
-
-def _may_match_secret(paths: tuple[Path, ...]) -> bool:
-    for path in paths:
-        literal = re.sub(r"\[.*?\]|[*?]", "", path.name)
-        if len(literal) >= 2 and any(
-            fnmatchcase(name, path.name) for name in _TELLTALE
-        ):
-            return True
-    return False
-
-
-def write_reason(site: PathContext, word: Word) -> tuple[str, bool]:
-    """Why writing where a word leads needs a person (empty: it does not), and whether that lies outside."""
-    if is_stream(word.text):
-        return "", False
-    paths = site.paths(word)
-    if not paths:
-        return "", False
-    for path in paths:
-        if site.is_temporary(path) and not site.is_inside(path):
-            continue
-        reason = site.guard.carrying((path,), site.workspace)
-        if reason and not (
-            site.is_inside(path) and site.guard.only_private(path) and not path.exists()
-        ):
-            return reason, not site.is_inside(path)
-    return "", False
-
-
-def is_expendable(site: PathContext, word: Word) -> bool:
-    """Whether what a word names is surely a build product or temporary: nobody misses it."""
-    paths = site.paths(word)
-    return (
-        bool(paths) and word.known and all(_is_expendable(site, path) for path in paths)
-    )
-
-
-def _is_expendable(site: PathContext, path: Path) -> bool:
-    if site.is_inside(path):
-        return path != site.workspace and is_build_product(
-            path.relative_to(site.workspace)
-        )
-    return (
-        site.is_temporary(path)
-        and path not in _TEMPORARY
-        and path.parent.name != ""
-        and path.name not in ("*", ".*")
-    )
+    """Whether this is an endless source of zeros or noise."""
+    return bool(re.fullmatch(_ENDLESS, text))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -13,7 +13,8 @@ from hermes.settings.yaml_read import parse_yaml
 PYTHON = r"(python|pypy)(\d(\.\d+)?)?"
 """The names of python itself."""
 
-Options: TypeAlias = frozenset[str]
+_MAX_CACHED_PROGRAMS = 4096
+
 Phrase: TypeAlias = tuple[str, ...]
 Operands: TypeAlias = Literal["read", "write", "remove", "empty", "text"]
 
@@ -59,7 +60,13 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     @property
     def is_known(self) -> bool:
         """Whether the table says anything about what it does."""
-        return self.effect != "unknown" or bool(self.subcommands or self.judge)
+        described = self.subcommands or self.judge or self.changes_files
+        return self.effect != "unknown" or bool(described)
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether its operands or options name files that it changes."""
+        return self.operands in ("write", "remove", "empty") or bool(self.outputs)
 
     @cached_property
     def phrases(self) -> dict[Phrase, str]:
@@ -74,13 +81,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
 UNKNOWN = Program()
 
 
-@cache
-def option_set(options: str) -> Options:
-    """A field of options as a set."""
-    return frozenset(options.split())
-
-
-@cache
+@lru_cache(maxsize=_MAX_CACHED_PROGRAMS)
 def program(name: str) -> Program:
     """The entry of a program, or of a program with its subcommand; `UNKNOWN` when there is none."""
     texts, effects = _table()
@@ -104,7 +105,7 @@ def _table() -> tuple[dict[str, str], dict[str, str]]:
     text = Path(__file__).with_name("programs.yaml").read_text(encoding="utf-8")
     entries: dict[str, str] = {}
     for block in re.split(r"\n(?=[^\s#])", text)[1:]:
-        names = block.partition("\n")[0].partition(": {")[0].strip("':")
+        names = re.split(r":(?: |$)", block.partition("\n")[0])[0].strip("'")
         entries.update(dict.fromkeys(names.split(", "), block))
     return entries, _effects(_only_value(entries.pop("effects")))
 

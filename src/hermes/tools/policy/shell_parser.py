@@ -9,9 +9,15 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.tools.policy.shell_scan import MAKES_TEMPORARY, Outline, outline
-from hermes.tools.policy.unicode_escapes import packed, unpacked
+from hermes.tools.policy.shell_scan import (
+    MAKES_TEMPORARY,
+    Node,
+    ScriptScan,
+    node_text,
+    scan_script,
+)
 from hermes.tools.policy.shell_words import Word, backslashed, braced, escaped, joined
+from hermes.tools.policy.unicode_escapes import escape, unescape
 
 MAX_TEXT = 30_000
 MAX_COMMANDS = 300
@@ -21,10 +27,9 @@ _MAX_DEPTH = 60
 _SPLIT_WORD = r"[^\s\\]\\\n[^\s\\]"
 """A word continued on the next line: the grammar would see two words where bash sees one."""
 
-Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
 Operator: TypeAlias = Literal["<", ">", ">>"]
 
-MADE = "/tmp/made-by-mktemp"  # noqa: S108 - a name that is judged, not used
+NEW_TEMPORARY_FILE = "/tmp/made-by-mktemp"  # noqa: S108 - a name that is judged, not used
 """What stands for a new temporary file or folder."""
 
 
@@ -62,7 +67,7 @@ class ShellScript(msgspec.Struct, frozen=True):
     """It starts programs side by side without end."""
     evaluates: bool = False
     """Bash may run a command that stands in quotes, such as one in a subscript."""
-    made: frozenset[str] = frozenset()
+    temporary: frozenset[str] = frozenset()
     """Variables that hold nothing but a new temporary file or folder."""
     kinds: frozenset[str] = frozenset()
     """The kinds of nodes it is made of."""
@@ -74,27 +79,29 @@ def read_script(text: str, variables: Mapping[str, str]) -> ShellScript:
         raise Unreadable("it is too long to be read whole")
     if re.search(_SPLIT_WORD, text):
         raise Unreadable("a word in it is broken over two lines")
-    root = _parser().parse(packed(text)).root_node
+    root = _parser().parse(escape(text)).root_node
     if root.has_error:
         raise Unreadable("it is not a shell command that can be understood")
-    seen = outline(root, text)
-    reader = _Reader(_believed(variables, seen, text), seen)
+    scan = scan_script(root, text)
+    reader = _Reader(_certain(variables, scan, text), scan)
     reader.walk(root, ())
     return ShellScript(
         tuple(reader.commands),
         frozenset(reader.functions),
         reader.bomb,
         reader.flood,
-        seen.evaluates,
-        seen.made,
-        seen.kinds,
+        scan.evaluates,
+        scan.temporary,
+        scan.kinds,
     )
 
 
-def _believed(variables: Mapping[str, str], seen: Outline, text: str) -> dict[str, str]:
+def _certain(
+    variables: Mapping[str, str], scan: ScriptScan, text: str
+) -> dict[str, str]:
     """Those of the shell's own variables that nothing in the text can change."""
     known = dict(variables)
-    if seen.names & {"cd", "pushd", "popd", "source", ".", "eval"}:
+    if scan.names & {"cd", "pushd", "popd", "source", ".", "eval"}:
         known.pop("PWD", None)
     for name in list(known):
         if len(re.findall(rf"\b{name}\b", text)) > len(
@@ -126,9 +133,9 @@ _parser = _make_parser()
 class _Reader:
     """Walks the tree once and collects the commands in order."""
 
-    def __init__(self, variables: dict[str, str], seen: Outline) -> None:
+    def __init__(self, variables: dict[str, str], scan: ScriptScan) -> None:
         self.variables = variables
-        self._seen = seen
+        self._scan = scan
         self.commands: list[ShellCommand] = []
         self.functions: set[str] = set()
         self.bomb = False
@@ -239,17 +246,17 @@ class _Reader:
 
     def _assigned(self, node: Node, *, believe: bool) -> tuple[str, Word]:
         target = node.child_by_field_name("name")
-        name = _text(target)
+        name = node_text(target)
         value = node.child_by_field_name("value")
         word = self.word(value) if value is not None else Word("")
         if (
             value is not None
-            and re.fullmatch(MAKES_TEMPORARY, _text(value))
+            and re.fullmatch(MAKES_TEMPORARY, node_text(value))
             and "mktemp" not in self.functions
         ):
-            word = Word(MADE)
+            word = Word(NEW_TEMPORARY_FILE)
         appended = any(child.type == "+=" for child in node.children)
-        if believe and word.plain and not appended and self._seen.is_believable(name):
+        if believe and word.plain and not appended and self._scan.is_certain(name):
             self.variables[name] = word.text
         else:
             self.variables.pop(name, None)
@@ -258,7 +265,7 @@ class _Reader:
     def visit_declaration_command(
         self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
-        words = [Word(_text(node.children[0]))]
+        words = [Word(node_text(node.children[0]))]
         assignments: list[tuple[str, Word]] = []
         for child in node.children[1:]:
             if child.type == "variable_assignment":
@@ -273,7 +280,7 @@ class _Reader:
         self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
         words = [
-            Word(_text(node.children[0])),
+            Word(node_text(node.children[0])),
             *(self.word(child) for child in node.named_children),
         ]
         for word in words[1:]:
@@ -285,8 +292,8 @@ class _Reader:
     ) -> None:
         variable = node.child_by_field_name("variable")
         if variable is not None:
-            self.variables.pop(_text(variable), None)
-        ranges = re.findall(r"\{(\d+)\.\.(\d+)\}|seq (?:1 )?()(\d+)", _text(node))
+            self.variables.pop(node_text(variable), None)
+        ranges = re.findall(r"\{(\d+)\.\.(\d+)\}|seq (?:1 )?()(\d+)", node_text(node))
         self._note_flood(
             node, is_endless=any(int(one[1] or one[3]) > _MANY for one in ranges)
         )
@@ -297,7 +304,7 @@ class _Reader:
     ) -> None:
         condition = node.child_by_field_name("condition")
         limit = (
-            [int(number) for number in re.findall(r"\d+", _text(condition))]
+            [int(number) for number in re.findall(r"\d+", node_text(condition))]
             if condition is not None
             else []
         )
@@ -314,7 +321,7 @@ class _Reader:
     def visit_while_statement(
         self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
-        endless = _text(node.child_by_field_name("condition")).strip() in (
+        endless = node_text(node.child_by_field_name("condition")).strip() in (
             "true",
             ":",
             "[ 1 ]",
@@ -327,7 +334,7 @@ class _Reader:
     def visit_function_definition(
         self, node: Node, upstream: tuple[ShellCommand, ...]
     ) -> None:
-        name = _text(node.child_by_field_name("name"))
+        name = node_text(node.child_by_field_name("name"))
         self.functions.add(name)
         before = len(self.commands)
         self._others(node, upstream)
@@ -398,14 +405,14 @@ class _Reader:
         quoted, body = False, Word("")
         for child in node.named_children:
             if child.type == "heredoc_start":
-                quoted = any(sign in _text(child) for sign in "'\"\\")
+                quoted = any(sign in node_text(child) for sign in "'\"\\")
             elif child.type == "heredoc_body":
                 inner = [
                     one
                     for one in child.named_children
                     if not quoted and one.type != "heredoc_content"
                 ]
-                body = Word(_text(child), known=not inner)
+                body = Word(node_text(child), known=not inner)
                 if not quoted and re.search(r"(?<!\\)`", body.text):
                     raise Unreadable("a here-document in it runs commands in backticks")
                 for one in inner:
@@ -447,11 +454,11 @@ class _Reader:
         """What a node says as a word. Commands inside substitutions are collected."""
         kind = node.type
         if kind in ("word", "number", "variable_name", "regex", "test_operator"):
-            return backslashed(_text(node))
+            return backslashed(node_text(node))
         if kind == "raw_string":
-            return Word(_text(node)[1:-1], tilde=False)
+            return Word(node_text(node)[1:-1], tilde=False)
         if kind == "ansi_c_string":
-            return escaped(_text(node)[2:-1])
+            return escaped(node_text(node)[2:-1])
         if kind == "string":
             return self._string(node)
         if kind == "concatenation":
@@ -461,7 +468,7 @@ class _Reader:
         if (
             kind == "expansion"
             and len(node.named_children) == 1
-            and re.fullmatch(r"\$\{\w+\}", _text(node))
+            and re.fullmatch(r"\$\{\w+\}", node_text(node))
         ):
             return self._variable(node, quoted=False)
         certain, self._certain = self._certain, False
@@ -469,12 +476,12 @@ class _Reader:
         self._certain = certain
         if kind in ("arithmetic_expansion", "special_variable_name"):
             return Word("0", known=False)
-        return Word(_text(node), known=False)
+        return Word(node_text(node), known=False)
 
     def _variable(self, node: Node, *, quoted: bool) -> Word:
-        value = self.variables.get(_text(node).strip("${}"))
+        value = self.variables.get(node_text(node).strip("${}"))
         if value is None or (not quoted and re.search(r"[\s*?\[]", value)):
-            return Word(_text(node), known=False)
+            return Word(node_text(node), known=False)
         return Word(value, tilde=False)
 
     def _string(self, node: Node) -> Word:
@@ -493,29 +500,27 @@ class _Reader:
                         re.sub(
                             r'\\(["$`\\\n])',
                             lambda sign: sign[1].strip("\n"),
-                            _text(child),
+                            node_text(child),
                         )
                     )
                 )
             elif child.type in ("simple_expansion", "expansion"):
-                plain = re.fullmatch(r"\$\w+|\$\{\w+\}", _text(child))
+                plain = re.fullmatch(r"\$\w+|\$\{\w+\}", node_text(child))
                 parts.append(
                     self._variable(child, quoted=True) if plain else self.word(child)
                 )
             else:
-                parts.append(self.word(child) if child.is_named else Word(_text(child)))
+                parts.append(
+                    self.word(child) if child.is_named else Word(node_text(child))
+                )
         if node.end_byte - 1 > end:
             parts.append(Word(_between(node, end, node.end_byte - 1)))
         whole = joined(parts)
         return Word(whole.text, known=whole.known, tilde=False)
 
 
-def _text(node: Node) -> str:
-    return unpacked(node.text)
-
-
 def _between(node: Node, start: int, end: int) -> str:
-    return unpacked(node.text[start - node.start_byte : end - node.start_byte])
+    return unescape(node.text[start - node.start_byte : end - node.start_byte])
 
 
 def _lost(node: Node, start: int, end: int) -> Iterator[Word]:

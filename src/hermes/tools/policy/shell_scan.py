@@ -1,7 +1,7 @@
-"""A whole command seen at once: what stands in it anywhere, before it is read word by word.
+"""Scans a whole script before it is read word by word.
 
-A variable is believed only if nothing anywhere in the text can give it another value, and text in quotes is not
-believed to be only text where bash would evaluate it.
+The value of a variable is certain only if nothing anywhere in the script can give it another one, and quoted text is
+only text where bash would not evaluate it.
 """
 
 import re
@@ -11,195 +11,147 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from hermes.tools.policy.unicode_escapes import unpacked
+from hermes.tools.policy.shell_words import word_set
+from hermes.tools.policy.unicode_escapes import unescape
 
 Node: TypeAlias = Any  # tree_sitter.Node; the library is loaded on first use
 
-_SETTERS = frozenset(
-    (
-        *(
-            "read",
-            "mapfile",
-            "readarray",
-            "getopts",
-            "source",
-            ".",
-            "eval",
-            "unset",
-            "let",
-            "coproc",
-        ),
-        *(
-            "alias",
-            "hash",
-            "enable",
-            "shopt",
-            "fc",
-            "bind",
-            "complete",
-            "compopt",
-            "vared",
-            "zmodload",
-            "autoload",
-        ),
-    )
+_SETS_VARIABLES = word_set(
+    "read mapfile readarray getopts source . eval unset let coproc alias hash enable shopt fc bind complete compopt vared"
+    " zmodload autoload"
 )
-"""Builtins that can give a variable a value that is not written as an assignment, or make words mean something else."""
-_PASSES_ON = frozenset(("command", "builtin", "time", "exec", "coproc", "noglob"))
+"""Builtins that can set a variable without an assignment, or make words mean something else."""
+_RUNS_BUILTIN = word_set("command builtin time exec coproc noglob")
 """They run another word of theirs as a builtin of this shell."""
-_HIDDEN = "?"
+_NOT_PLAIN = "?"
 """Stands for a program whose name is not plain."""
-_DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
-_EVALUATES = frozenset(
-    (
-        *(
-            "let",
-            "test",
-            "[",
-            "unset",
-            "printf",
-            "read",
-            "mapfile",
-            "readarray",
-            "getopts",
-            "wait",
-            "trap",
-            "eval",
-        ),
-        *_DECLARES,
-    )
+_EVALUATES_SUBSCRIPT = word_set(
+    "let test [ unset printf read mapfile readarray getopts wait trap eval declare typeset local export readonly"
 )
 """Builtins that evaluate a subscript in their arguments."""
-_ARITHMETIC = frozenset(
-    (
-        "test_command",
-        "arithmetic_expansion",
-        "c_style_for_statement",
-        "subscript",
-        "array",
-    )
+_ARITHMETIC_NODES = word_set(
+    "test_command arithmetic_expansion c_style_for_statement subscript array"
 )
-_CALCULATED = r"\+\+|--|(?<![=!<>])=(?!=)"
-_SUBSCRIPT = r"\w\[[^\]]*(\$\(|`|\$\{|<\(|>\()"
-_PROMPT = r"\$\{!?[\w@*\[\]]+@[PAKa]"
-_SETTING = (
+_TEXT_NODES = word_set("raw_string ansi_c_string string word regex")
+_ASSIGNS_IN_ARITHMETIC = r"\+\+|--|(?<![=!<>])=(?!=)"
+_RUNS_IN_SUBSCRIPT = r"\w\[[^\]]*(\$\(|`|\$\{|<\(|>\()"
+_EXPANDS_AS_PROMPT = r"\$\{!?[\w@*\[\]]+@[PAKa]"
+_SETS_BY_OPTION = (
     r"\bprintf\b[^;|&]*\s-\w*v",
     r"\bwait\b[^;|&]*\s-\w*p",
     r"\btrap\b[^\n]*(=|\bread|\beval|\bunset|\bprintf|\.\s)[^\n]*\s(EXIT|DEBUG|ERR|RETURN|SIG\w+|[A-Z]+\d*|\d+)",
     r"\b(declare|typeset|local)\b[^;|&]*\s[-+]\w*n",
+    r"\$\{[\w\[\]]+:?=|\{\w+\}[<>]",
 )
-"""Options with which a builtin sets a variable, or makes it another name for one."""
-_ALIKE = r"\$\{[\w\[\]]+:?=|\{\w+\}[<>]"
-"""Expansions and redirections that assign."""
-
-
+"""Options, expansions and redirections that set a variable, or make it another name for one."""
 MAKES_TEMPORARY = r"\"?\$\(mktemp( -d)?( (-t )?(/tmp/)?[\w.-]*X{3,}[\w.-]*)?\)\"?"
 
 
-class Outline(msgspec.Struct, frozen=True):
-    """What stands in a text, wherever."""
+class ScriptScan(msgspec.Struct, frozen=True):
+    """What a script contains, anywhere in it."""
 
     kinds: frozenset[str]
-    """The kinds of its nodes."""
+    """The kinds of its syntax nodes."""
     names: frozenset[str]
     """The programs it names in plain words."""
     assigned: dict[str, int]
     """How often each variable is assigned."""
     is_steady: bool
     """Whether variables change only by assignments."""
-    made: frozenset[str]
+    temporary: frozenset[str]
     """Variables that hold only what mktemp has made."""
     evaluates: bool
     """Whether bash may evaluate a command that stands in quotes."""
 
-    def is_believable(self, name: str) -> bool:
-        """Whether a variable has one value in the whole text."""
+    def is_certain(self, name: str) -> bool:
+        """Whether a variable has one value in the whole script."""
         return self.is_steady and self.assigned.get(name, 0) == 1
 
 
-def outline(root: Node, text: str) -> Outline:
-    """Looks over a whole tree."""
-    kinds: set[str] = set()
-    names: set[str] = set()
-    assigned: Counter[str] = Counter()
-    made: set[str] = set()
-    quoted = False
-    for node in _all(root):
-        kind = node.type
-        kinds.add(kind)
-        if kind == "command":
-            names.update(_called(node))
-        elif kind in ("declaration_command", "unset_command"):
-            names.add(_text(node.children[0]))
-        elif kind == "variable_assignment":
-            name = _text(node.child_by_field_name("name")).partition("[")[0]
-            assigned[name] += 1
-            if re.fullmatch(MAKES_TEMPORARY, _text(node.child_by_field_name("value"))):
-                made.add(name)
-        elif kind == "for_statement":
-            assigned[_text(node.child_by_field_name("variable"))] += 2
-        elif kind in ("raw_string", "ansi_c_string", "string", "word", "regex"):
-            quoted = quoted or bool(
-                re.search(_SUBSCRIPT, _text(node).replace("\\", ""))
-            )
-    is_steady = _is_steady(kinds, names, text)
-    kept = {
-        name
-        for name in made
-        if is_steady and assigned[name] == 1 and "function_definition" not in kinds
-    }
-    return Outline(
-        frozenset(kinds),
-        frozenset(names),
+def scan_script(root: Node, text: str) -> ScriptScan:
+    """Looks at every node of a script."""
+    nodes = list(_named_nodes(root))
+    kinds = frozenset(node.type for node in nodes)
+    names = frozenset(name for node in nodes for name in _program_names(node))
+    assigned, temporary = _assignments(nodes)
+    is_steady = _is_steady(names, text)
+    if not is_steady or "function_definition" in kinds:
+        temporary = set()
+    evaluates = (
+        names & _EVALUATES_SUBSCRIPT or kinds & _ARITHMETIC_NODES or "((" in text
+    )
+    runs_in_quotes = bool(evaluates) and any(
+        re.search(_RUNS_IN_SUBSCRIPT, node_text(node).replace("\\", ""))
+        for node in nodes
+        if node.type in _TEXT_NODES
+    )
+    return ScriptScan(
+        kinds,
+        names,
         dict(assigned),
         is_steady=is_steady,
-        made=frozenset(kept),
-        evaluates=(
-            quoted and bool(names & _EVALUATES or kinds & _ARITHMETIC or "((" in text)
-        )
-        or bool(re.search(_PROMPT, text)),
+        temporary=frozenset(name for name in temporary if assigned[name] == 1),
+        evaluates=runs_in_quotes or bool(re.search(_EXPANDS_AS_PROMPT, text)),
     )
 
 
-def _called(command: Node) -> Iterator[str]:
-    """The names a command runs: its own, and what a wrapper of the shell itself passes on."""
-    own = command.child_by_field_name("name")
-    name = _bare(own)
+def _named_nodes(root: Node) -> Iterator[Node]:
+    """Every named node. Not recursive, as nesting has no bound here."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_named:
+            yield node
+        waiting.extend(node.children)
+
+
+def _assignments(nodes: list[Node]) -> tuple[Counter[str], set[str]]:
+    """How often each variable is assigned, and those that are assigned a new temporary file."""
+    assigned: Counter[str] = Counter()
+    temporary: set[str] = set()
+    for node in nodes:
+        if node.type == "for_statement":  # a new value each time
+            assigned[node_text(node.child_by_field_name("variable"))] += 2
+        elif node.type == "variable_assignment":
+            name = node_text(node.child_by_field_name("name")).partition("[")[0]
+            value = node_text(node.child_by_field_name("value"))
+            assigned[name] += 1
+            if re.fullmatch(MAKES_TEMPORARY, value):
+                temporary.add(name)
+    return assigned, temporary
+
+
+def _program_names(node: Node) -> Iterator[str]:
+    """The names a node runs: its own, and what a builtin that runs others passes on."""
+    if node.type in ("declaration_command", "unset_command"):
+        yield node_text(node.children[0])
+    if node.type != "command":
+        return
+    own = node.child_by_field_name("name")
+    name = _without_quotes(own)
     yield name
     if own is not None and not re.fullmatch(r"[\w./+:@%,\[!-]+", name):
-        yield _HIDDEN
-    if name in _PASSES_ON:
-        for child in command.children_by_field_name("argument"):
-            yield _bare(child)
-            if not re.fullmatch(r"[\w./+:@%,=-]+", _bare(child)):
-                yield _HIDDEN
+        yield _NOT_PLAIN
+    if name in _RUNS_BUILTIN:
+        for argument in map(_without_quotes, node.children_by_field_name("argument")):
+            yield argument
+            if not re.fullmatch(r"[\w./+:@%,=-]+", argument):
+                yield _NOT_PLAIN
 
 
-def _bare(node: Node) -> str:
-    return re.sub(r"[\\'\"]", "", _text(node))
+def _without_quotes(node: Node) -> str:
+    return re.sub(r"[\\'\"]", "", node_text(node))
 
 
-def _is_steady(kinds: set[str], names: set[str], text: str) -> bool:
-    if names & _SETTERS or _HIDDEN in names or re.search(_ALIKE, text):
+def _is_steady(names: frozenset[str], text: str) -> bool:
+    if names & _SETS_VARIABLES or _NOT_PLAIN in names:
         return False
-    if any(re.search(pattern, text) for pattern in _SETTING):
+    if any(re.search(pattern, text) for pattern in _SETS_BY_OPTION):
         return False
-    calculates = "((" in text or "c_style_for_statement" in kinds
-    return not (
-        calculates
-        and any(re.search(_CALCULATED, part) for part in text.split("((")[1:])
-    )
+    sums = text.split("((")[1:]
+    return not any(re.search(_ASSIGNS_IN_ARITHMETIC, part) for part in sums)
 
 
-def _all(node: Node) -> Iterator[Node]:
-    """Every named node; a cursor, as nesting has no bound here."""
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if one.is_named:
-            yield one
-        waiting.extend(one.children)
-
-
-def _text(node: Node) -> str:
-    return unpacked(node.text) if node is not None else ""
+def node_text(node: Node) -> str:
+    """The text of a node; empty for none."""
+    return unescape(node.text) if node is not None else ""

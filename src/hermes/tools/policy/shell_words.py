@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from typing import TypeAlias
 
 import msgspec
 
@@ -17,6 +19,14 @@ _ESCAPES = {
     "v": "\v",
 }
 _MAX_BRACES = 40
+
+WordSet: TypeAlias = frozenset[str]
+
+
+@cache
+def word_set(words: str) -> WordSet:
+    """The words of a field or constant as a set. Only for texts that are written in the program."""
+    return frozenset(words.split())
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -98,8 +108,3 @@ def braced(word: Word) -> list[Word]:
         )
         for part in found[2].split(",")
     ]
-
-
-def number_or_size(text: str) -> bool:
-    """Whether a word is a number, perhaps with a unit."""
-    return bool(re.fullmatch(r"[+-]?\d+(\.\d+)?[a-zA-Z%]{0,3}", text))

@@ -1,9 +1,9 @@
-"""Programs of the catalogue, and programs named by where they are."""
+"""Judges a program by its entry in the table: its subcommand, its options, and the files it names."""
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
-from hermes.tools.policy import catalogue
-from hermes.tools.policy.inline_code import INTERPRETERS, PYTHON
 from hermes.tools.policy.effects import (
     EFFECTS,
     LOOKS_UP,
@@ -12,250 +12,234 @@ from hermes.tools.policy.effects import (
     Effect,
     Level,
     asks,
-    unclear,
 )
-from hermes.tools.policy.file_programs import HANDLERS, operands
-from hermes.tools.policy.shell_parser import ShellCommand
-from hermes.tools.policy.judging import Judging
-from hermes.tools.policy.packages import is_package
-from hermes.tools.policy.shell_words import Word
-from hermes.tools.policy.wrappers import SHELLS
+from hermes.tools.policy.file_effects import secret_reason, written
+from hermes.tools.policy.package_names import is_package
+from hermes.tools.policy.paths import (
+    PathContext,
+    is_outside,
+    is_stream,
+    is_temporary_only,
+)
+from hermes.tools.policy.program_call import ProgramCall, is_abbreviation, operands
+from hermes.tools.policy.program_table import UNKNOWN, Phrase, Program, program
+from hermes.tools.policy.shell_words import Word, word_set
 
-_VALUE_OPTIONS = frozenset(
-    (
-        *(
-            "-C",
-            "--prefix",
-            "--cwd",
-            "--dir",
-            "--filter",
-            "-F",
-            "-w",
-            "--workspace",
-            "--manifest-path",
-            "--project",
-            "-p",
-        ),
-        *(
-            "--directory",
-            "--context",
-            "-n",
-            "--namespace",
-            "-f",
-            "--file",
-            "--color",
-            "--config",
-            "-c",
-            "--profile",
-        ),
-    )
+SUBCOMMAND_VALUES = word_set(
+    "-C --prefix --cwd --dir --filter -F -w --workspace --manifest-path --project -p --directory --context -n"
+    " --namespace -f --file --color --config -c --profile"
 )
-"""Options before a subcommand that take a value."""
-_LOOKING = (
-    r"--(json|long|all|parseable|outdated|production|depth(=\d+)?|omit=\w+|audit-level=\w+|format=\w+|pre|local)"
-    r"|-[alp]"
+"""Options before a subcommand that usually take a value."""
+_OUTPUT_OPTIONS = word_set(
+    "-o --output --out --outfile --outFile --out-file --output-file --output-dir --outdir --outDir --target-dir --dest"
+    " --destination --dist --log-file --out-dir --report --junitxml"
 )
-"""Options of look-ups that change only what is shown."""
-_OFFLINE = frozenset(("uv", "npm", "pnpm", "yarn", "poetry", "pdm"))
-"""Without the network they install only what was fetched before, into the workspace."""
 _RUNS_OTHERS = r"""(?x) --?(
         shell-escape | enable-write18 | vettool | toolexec | pager | editor | ext-diff | use-askpass | rsh | init-script
       | to-command | use-compress-program | compress-program | checkpoint-action | script-shell | node-options
       | run-as | post-?process\w* | exec-batch | hostname-bin | strip-program | unzip-command | extcmd | ssh-command
     )(=.*)?"""
-"""Options that tell whatever program to run another one."""
-_ELSEWHERE = r"(?i)(stratum\S*://\S+|([\w-]+\.)+[a-z]{2,}:\d{2,5}|\d{1,3}(\.\d{1,3}){3}:\d{2,5})$"
-_TOLD = r"(shell|!|pipe|python|platform shell|source|script)\b|!"
+"""Options that tell any program to run another one."""
+_LOOKUP_OPTIONS = (
+    r"--(json|long|all|parseable|outdated|production|depth(=\d+)?|omit=\w+|audit-level=\w+|format=\w+|pre|local)"
+    r"|-[alp]"
+)
+"""Options of look-ups that change only what is shown."""
+_PUBLISHING_TASK = (
+    r"(deploy|publish|release|install|uninstall|destroy|teardown|push|upload)([:_-].*)?"
+)
+"""Names that people give to tasks that reach beyond the workspace."""
+_PROJECT_PROGRAMS = (
+    r"(^|/)(\.?venv|\.?env|node_modules/\.bin|\.tox|\.nox|vendor/bin)(/|$)"
+)
+_SERVER_ADDRESS = r"(?i)(stratum\S*://\S+|([\w-]+\.)+[a-z]{2,}:\d{2,5}|\d{1,3}(\.\d{1,3}){3}:\d{2,5})$"
+_OWN_ADDRESS = r"(^|[/@])(localhost|127(\.\d{1,3}){3}|0\.0\.0\.0)(:|/|$)"
+_OWN_SERVICE = (
+    r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$"
+)
 
 
-def judge_known(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:
-    """A program of the catalogue, or one of the project."""
-    words = command.words
-    if "/" in name:
-        return judge_path(judge, command)
-    if name.startswith(("mkfs", "newfs")):
-        return [EFFECTS["devices"]]
-    kind = kind_of(name, words)
-    finding = EFFECTS[kind]
-    if kind == "unknown" and judge.defines(name):
-        return [READ]
+def judge_by_table(call: ProgramCall) -> list[Effect]:
+    """What a program does by its subcommand, its options and the files it names."""
+    kind = subcommand_effect(call)
+    effect = EFFECTS[kind]
     if kind == "unknown":
-        finding = asks(f"it is not known what {name!r} does")
-    if finding.level in (Level.ASK, Level.READ, Level.WORK) and only_tells(
-        words, finding
-    ):
+        if call.judge.defines(call.name):
+            return [READ]  # the function is judged where it is defined
+        effect = asks(f"it is not known what {call.name!r} does")
+    if call.prints_help(effect) and effect.level != Level.FORBID:
         return [READ]
-    if finding == LOOKS_UP and not _looks_plainly(words):
-        finding = asks(
+    return [
+        _without_network(call, kind) or effect,
+        *option_effects(call),
+        *_argument_effects(call),
+        named_files(call.words, call.context, call.program),
+    ]
+
+
+def subcommand_effect(call: ProgramCall) -> str:
+    """The effect by program and subcommand."""
+    phrases = call.program.phrases
+    effect = call.program.effect
+    if phrases and not call.texts:
+        return phrases.get(("@",), "work")
+    if phrases:
+        fitting = [phrase for phrase in phrases if _fits(phrase, call)]
+        ranked = sorted(
+            fitting, key=lambda one: (len(one), EFFECTS[phrases[one]].level)
+        )
+        effect = (
+            phrases[ranked[-1] if ranked else ("*",)]
+            if ranked or ("*",) in phrases
+            else "unknown"
+        )
+    if effect in ("work", "unknown") and _runs_publishing_task(call):
+        return "publishes"
+    return effect
+
+
+def _fits(phrase: Phrase, call: ProgramCall) -> bool:
+    """Whether the arguments begin with a phrase. What frees a call must stand in its place; what does not, anywhere."""
+    head, *rest = phrase
+    bare = [
+        word.text
+        for word in operands(
+            call.words, word_set(call.program.values) or SUBCOMMAND_VALUES
+        )
+    ]
+    if head not in (call.texts[0], *bare[:1]):
+        return False
+    if "@" in rest:
+        return len(call.texts) == len(rest)
+    if EFFECTS[call.program.phrases[phrase]].level > Level.WORK:
+        return all(is_given(part, call.signs) for part in rest)
+    names = [part for part in rest if not part.startswith("-")]
+    options = [part for part in rest if part.startswith("-")]
+    return bare[1 : 1 + len(names)] == names and set(options) <= set(call.signs)
+
+
+def is_given(option: str, signs: Sequence[str]) -> bool:
+    """Whether an option or a word is among the arguments, perhaps abbreviated."""
+    return option in signs or any(is_abbreviation(sign, option) for sign in signs)
+
+
+def _runs_publishing_task(call: ProgramCall) -> bool:
+    if not call.program.has_trait("task-runner"):
+        return False
+    if {"-n", "--dry-run", "--just-print"} & set(call.texts):
+        return False
+    return any(re.fullmatch(_PUBLISHING_TASK, text) for text in call.texts)
+
+
+def _without_network(call: ProgramCall, kind: str) -> Effect | None:
+    """What remains of an effect that needs the network, where the arguments limit it."""
+    if kind == "lookup" and not _looks_up_names(call):
+        return asks(
             "it sends something over the network that can't be seen here, or asks in an unusual way",
             "network",
         )
-    if name in ("redis-cli", "valkey-cli") and _asks_here(words):
-        return [LOOKS_UP]
-    if (
-        kind == "packages"
-        and name in _OFFLINE
-        and any(word.text == "--offline" for word in words)
-    ):
-        finding = WORK
-    if kind in ("packages", "publishes") and any(
-        word.text in ("--dry-run", "--dryrun") for word in words
-    ):
-        finding = WORK
-    if name == "history" or (
-        name == "set" and any(word.text == "+o" for word in words)
-    ):
-        finding = EFFECTS["history"] if len(words) > 1 else READ
-    return [
-        finding,
-        *added_by_options(name, words),
-        *judge_told(judge, name, command),
-        judge.named(words, name),
-    ]
+    offline = call.program.has_trait("offline") and "--offline" in call.texts
+    dry = "--dry-run" in call.texts or "--dryrun" in call.texts
+    if (kind == "packages" and offline) or (kind in ("packages", "publishes") and dry):
+        return WORK
+    return None
 
 
-def _asks_here(words: tuple[Word, ...]) -> bool:
-    """Whether a client of a key store only asks the one on this machine."""
-    texts = [word.text for word in words[1:]]
-    hosts = [texts[place + 1] for place, text in enumerate(texts[:-1]) if text == "-h"]
-    bare = operands(words, frozenset(("-h", "-p", "-n")))
-    options = [
-        text
-        for text in texts
-        if text.startswith("-") and text not in ("-h", "-p", "-n")
-    ]
-    asked = [word.text.lower() for word in bare[:1]]
-    return (
-        not options
-        and all(word.plain for word in words)
-        and all(host in ("localhost", "127.0.0.1", "::1") for host in hosts)
-        and bool(asked)
-        and asked[0]
-        in (
-            "ping",
-            "get",
-            "info",
-            "dbsize",
-            "exists",
-            "ttl",
-            "type",
-            "llen",
-            "hgetall",
-            "scan",
-        )
+def _looks_up_names(call: ProgramCall) -> bool:
+    """Whether a look-up sends only names of packages, to where they are usually looked up."""
+    return all(word.plain for word in call.words) and all(
+        re.fullmatch(_LOOKUP_OPTIONS, text)
+        if text.startswith("-")
+        else is_package(text)
+        for text in call.texts
     )
 
 
-def _looks_plainly(words: tuple[Word, ...]) -> bool:
-    """Whether a look-up says all it sends, and asks nobody else than usual: by names, as addresses lead anywhere."""
-    texts = [word.text for word in words[1:]]
-    return all(word.plain for word in words) and all(
-        re.fullmatch(_LOOKING, text) if text.startswith("-") else is_package(text)
-        for text in texts
-    )
-
-
-def judge_told(judge: Judging, name: str, command: ShellCommand) -> list[Effect]:  # noqa: PLR0911 - one for each program
-    """Ways of some programs to be told to run something else."""
-    words = command.words
-    texts = [word.text for word in words[1:]]
-    if name in ("make", "gmake", "just", "ninja"):
-        if any(text in ("-", "/dev/stdin", "-f-", "--file=-") for text in texts):
-            return [unclear("it runs what it is given as input")]
-        return _made_from(judge, words)
-    if name in ("less", "more", "man", "most") and any(
-        text.startswith(("+!", "+|")) for text in texts
-    ):
-        return [EFFECTS["runs"]]
-    if name in ("gdb", "lldb"):
-        attached = any(text in ("-p", "--pid", "-n", "--attach-pid") for text in texts)
-        return (
-            [EFFECTS["spies"]]
-            if attached
-            else [EFFECTS["runs"] for text in texts if re.match(_TOLD, text)]
-        )
-    if name in ("hyperfine", "concurrently"):
-        return [
-            one
-            for word in operands(words, _VALUE_OPTIONS)
-            for one in judge.deeper(word.text)
-        ]
-    if name == "npm" and texts[:1] == ["explore"] and "--" in texts:
-        return judge.again(command, words[texts.index("--") + 2 :])
-    if name == "date" and any(
-        re.fullmatch(r"\d{8,12}(\.\d\d)?", text) for text in texts
-    ):
-        return [EFFECTS["system"]]
-    if name == "go" and any("@" in text for text in texts):
-        return [EFFECTS["packages"]]
-    if name in ("deno", "bun") and any(
-        re.match(r"https?:|npm:|jsr:", text) for text in texts
-    ):
-        return [asks("it runs code from the network", "network")]
-    if name == "unset" and any(text.startswith("HIST") for text in texts):
-        return [EFFECTS["history"]]
-    return []
-
-
-def _made_from(judge: Judging, words: tuple[Word, ...]) -> list[Effect]:
-    """Where a build takes its orders from: a file or folder of somebody else, a shell of another kind."""
-    found: list[Effect] = []
-    for place, word in enumerate(words[1:], 1):
-        if word.text.startswith("SHELL="):
-            found += judge.deeper(word.text[6:])
-        given = re.fullmatch(
-            r"(-[fC]|--(?:file|makefile|directory|justfile)=?)(.*)", word.text
-        )
-        target = (
-            Word(given[2])
-            if given and given[2]
-            else words[place + 1]
-            if given and place + 1 < len(words)
-            else None
-        )
-        if target is not None and not all(
-            judge.site.is_inside(path) for path in judge.site.paths(target)
-        ):
-            found.append(asks("it builds from what lies outside the workspace"))
+def option_effects(call: ProgramCall) -> list[Effect]:
+    """What options add to what a program does."""
+    found = [
+        EFFECTS[effect]
+        for effect, options in call.program.options.items()
+        if any(is_given(option, call.signs) for option in options.split())
+    ]
+    if any(re.fullmatch(_RUNS_OTHERS, text) for text in call.texts):
+        found.append(EFFECTS["runs"])
     return found
 
 
-def judge_path(judge: Judging, command: ShellCommand) -> list[Effect]:
-    """A program named by where it is."""
-    words = command.words
-    base = words[0].text.rpartition("/")[2]
-    paths = judge.site.paths(words[0])
-    inside = all(judge.site.is_inside(path) for path in paths[:1])
-    if paths and any(
-        judge.site.is_temporary(path) and not judge.site.is_inside(path)
-        for path in paths
-    ):
+def _argument_effects(call: ProgramCall) -> list[Effect]:
+    return [
+        EFFECTS[effect]
+        for effect, pattern in call.program.arguments.items()
+        if any(re.fullmatch(pattern, text) for text in call.texts)
+    ]
+
+
+def named_files(
+    words: Sequence[Word], context: PathContext, entry: Program = UNKNOWN
+) -> Effect:
+    """What the files among the arguments of any program mean: secrets that are read, outputs that go elsewhere."""
+    skip = entry.skip
+    for before, word in pairwise(words):
+        if entry.operands == "text" and word.known:
+            continue
+        if _is_text(before, word, entry):
+            continue
+        if skip and not word.text.startswith("-"):
+            skip -= 1
+            continue
+        reason = secret_reason(context, word)
+        if reason:
+            return asks(reason)
+        target = _output(before, word)
+        if target is not None and not entry.has_trait("no-output"):
+            outcome = written([target], context)
+            if outcome.level > Level.WORK:
+                return outcome
+    return READ
+
+
+def _is_text(before: Word, word: Word, entry: Program) -> bool:
+    """Whether a word is text that the program is given, such as the message of a commit."""
+    options = word_set(entry.text_options)
+    if before.text in options:
+        return True
+    short = word.text[:2] in options and not word.text.startswith("--")
+    return short or word.text.partition("=")[0] in options
+
+
+def _output(before: Word, word: Word) -> Word | None:
+    """The file that a word names as an output; None if it names none."""
+    option, sign, value = word.text.partition("=")
+    target = None
+    if re.match(r"-o[~/.]", word.text):
+        target = Word(word.text[2:], word.known)
+    elif sign and option in _OUTPUT_OPTIONS:
+        target = Word(value)
+    elif before.text in _OUTPUT_OPTIONS:
+        target = word
+    return target if target is not None and not target.text.startswith("-") else None
+
+
+def judge_path(call: ProgramCall) -> list[Effect]:
+    """A program named by its path."""
+    word = call.words[0]
+    paths = call.context.paths(word)
+    if is_temporary_only(call.context, word):
         return [asks("it runs a program from a temporary folder")]
-    shared = re.search(
-        r"(^|/)(\.?venv|\.?env|node_modules/\.bin|\.tox|\.nox|vendor/bin)(/|$)",
-        words[0].text,
-    )
-    if not inside or shared:
-        known = (
-            base in catalogue.programs()
-            or base in SHELLS
-            or base in INTERPRETERS
-            or base in HANDLERS
-        )
-        if (
-            known
-            or re.fullmatch(PYTHON, base)
-            or base in catalogue.subcommands()
-            or base in ("git", "sqlite3")
-        ):
-            return judge.again(command, (Word(base), *words[1:]))
+    shared = re.search(_PROJECT_PROGRAMS, word.text)
+    base = word.text.rpartition("/")[2]
+    if shared or not all(call.context.is_inside(path) for path in paths[:1]):
+        if program(base).is_known:
+            return call.judge.judge_words(call.command, (Word(base), *call.words[1:]))
         if not shared:
-            return [asks(f"it is not known what {words[0].text} does")]
-    found = [WORK, *judge.fresh(words[0]), judge.named(words, base)]
-    if any(
-        re.search(_ELSEWHERE, word.text) and not is_address_here(word.text)
-        for word in words[1:]
-    ):
+            return [asks(f"it is not known what {word.text} does")]
+    found = [
+        WORK,
+        *call.judge.written_script(word),
+        named_files(call.words, call.context, program(base)),
+    ]
+    if any(_is_server_address(text) for text in call.texts):
         found.append(
             asks(
                 "it runs a program that is not known, with the address of another machine"
@@ -264,85 +248,102 @@ def judge_path(judge: Judging, command: ShellCommand) -> list[Effect]:
     return found
 
 
-def is_address_here(text: str) -> bool:
-    """Whether an address is one of this machine."""
-    return bool(
-        re.search(r"(^|[/@])(localhost|127(\.\d{1,3}){3}|0\.0\.0\.0)(:|/|$)", text)
-    )
+def _is_server_address(text: str) -> bool:
+    return bool(re.search(_SERVER_ADDRESS, text)) and not re.search(_OWN_ADDRESS, text)
 
 
-def kind_of(name: str, words: tuple[Word, ...]) -> str:
-    """The kind of effect by program and subcommand."""
-    table = catalogue.subcommands().get(
-        name.removesuffix("3") if name == "pip3" else name
-    )
-    plain = catalogue.programs().get(name, "unknown")
-    if table is None:
-        return plain if not _reaches_out(name, words) else "publishes"
-    texts = [word.text for word in words[1:]]
-    if not texts:
-        return table.get(("@",), "work")
-    bare = [word.text for word in operands(words, _VALUE_OPTIONS)]
-    heads = {texts[0], *bare[:1]}
-    phrases = [
-        phrase
-        for phrase in table
-        if phrase[0] in heads and set(phrase[1:]) <= set(texts)
+def is_own_service(text: str) -> bool:
+    """Whether an address is one of this machine itself."""
+    return bool(re.match(_OWN_SERVICE, text))
+
+
+def judge_fetch(call: ProgramCall) -> list[Effect]:
+    """A request over the network. What only looks at this machine's own services is free."""
+    files = named_files(call.words, call.context, call.program)
+    if call.prints_help(READ):
+        return [READ, files]
+    hosts = [word for word in call.operands if word.text not in ("GET", "HEAD")]
+    if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
+        return [EFFECTS["network"], files]
+    return [LOOKS_UP, *_saved(call), *_sent(call), files]
+
+
+def _saved(call: ProgramCall) -> list[Effect]:
+    """Files that the answer of a service of this machine goes to."""
+    found: list[Effect] = []
+    for word in call.after(*call.program.outputs.split()):
+        if word.text != "-" and not is_stream(word.text):
+            found += [
+                written([word], call.context),
+                asks("it saves what a service of this machine answers", "network"),
+            ]
+    return found
+
+
+def _sent(call: ProgramCall) -> list[Effect]:
+    """What a request sends to a service of this machine."""
+    found: list[Effect] = []
+    if any(
+        word.text.startswith("@")
+        for word in call.after("-H", "--header", "-w", "--write-out")
+    ):
+        found.append(asks("it sends a file to a service of this machine", "network"))
+    if any(word.text not in ("GET", "HEAD") for word in call.after("-X", "--request")):
+        found.append(asks("it sends something to a service of this machine", "network"))
+    options = [
+        word
+        for word in call.words[1:]
+        if word.text.startswith("-") and word.text != "-"
     ]
-    kind = table[max(phrases, key=len)] if phrases else table.get(("*",), "unknown")
-    return (
-        "publishes"
-        if kind in ("work", "unknown") and _reaches_out(name, words)
-        else kind
+    pattern = call.program.request_options
+    if not all(word.known and re.fullmatch(pattern, word.text) for word in options):
+        found.append(
+            asks(
+                "it sends something to a service of this machine, or asks in an unusual way",
+                "network",
+            )
+        )
+    return found
+
+
+def judge_build(call: ProgramCall) -> list[Effect]:
+    """A build tool: which file and folder it works from, and the shell it runs."""
+    found = judge_by_table(call)
+    for text in call.texts:
+        if text.startswith("SHELL="):
+            found += call.judge.judge_text(text.removeprefix("SHELL="))
+    sources = call.values_of(
+        "-f", "-C", "--file", "--makefile", "--directory", "--justfile"
     )
+    if any(is_outside(call.context, word) for word in sources):
+        found.append(asks("it builds from what lies outside the workspace"))
+    return found
 
 
-def _reaches_out(name: str, words: tuple[Word, ...]) -> bool:
-    if any(word.text in ("-n", "--dry-run", "--just-print") for word in words):
-        return False
-    return name in catalogue.TASK_RUNNERS and any(
-        re.split(r"[:_-]", word.text)[0] in catalogue.PERSONAL for word in words[1:]
-    )
+def judge_commands(call: ProgramCall) -> list[Effect]:
+    """A program whose operands are shell commands, such as hyperfine."""
+    texts = [word.text for word in operands(call.words, SUBCOMMAND_VALUES)]
+    inner = [one for text in texts for one in call.judge.judge_text(text)]
+    return judge_by_table(call) + inner
 
 
-def added_by_options(name: str, words: tuple[Word, ...]) -> list[Effect]:
-    """What options add to what a program does."""
-    table = catalogue.options().get(name, {})
-    signs = [word.text.partition("=")[0] for word in words[1:]]
-    if name in catalogue.BUNDLING:
-        signs += [
-            f"-{letter}"
-            for sign in signs
-            if re.fullmatch(r"-[a-zA-Z]{2,}", sign)
-            for letter in sign[1:]
-        ]
-    told = (
-        any(re.fullmatch(_RUNS_OTHERS, word.text) for word in words[1:])
-        and "--pager=cat" not in signs
-    )
-    return [EFFECTS[table[sign]] for sign in signs if sign in table] + (
-        [EFFECTS["runs"]] if told else []
-    )
+def judge_npm(call: ProgramCall) -> list[Effect]:
+    """npm: `npm explore` runs the command behind `--`."""
+    found = judge_by_table(call)
+    if call.texts[:1] == ["explore"] and "--" in call.texts:
+        inner = call.words[call.texts.index("--") + 2 :]
+        found += call.judge.judge_words(call.command, inner)
+    return found
 
 
-def only_tells(words: tuple[Word, ...], finding: Effect) -> bool:
-    """Whether it only prints its version or help."""
-    texts = [word.text for word in words[1:]]
-    plain = ("--version", "--help", "-h", "-V", "version", "help")
-    short = (*plain, "-v", "-version") if finding.level <= Level.WORK else plain
-    if len(texts) == 2 and texts[1] == "--help":  # help of a subcommand
-        return finding.level < Level.FORBID and texts[0].isalpha()
-    return len(texts) == 1 and texts[0] in short
-
-
-def fetched(
-    wrapper: str, words: tuple[Word, ...], inner: tuple[Word, ...]
-) -> list[Effect]:
-    """Programs that are fetched before they run."""
-    own = words[: len(words) - len(inner)]
-    told = any(
-        word.text in ("-y", "--yes", "-p", "--package", "--from", "--with", "--spec")
-        for word in own
-    )
-    versioned = inner and re.search(r".@|^(https?|git|github|file):|/", inner[0].text)
-    return [EFFECTS["packages"]] if (told and wrapper != "uvx") or versioned else []
+def judge_key_value_store(call: ProgramCall) -> list[Effect]:
+    """A client of a key-value store: asking the one on this machine is free."""
+    hosts = {word.text for word in call.after("-h")}
+    options = {text for text in call.texts if text.startswith("-")}
+    asked = [word.text.lower() for word in call.operands[:1]]
+    reads = r"ping|get|info|dbsize|exists|ttl|type|llen|hgetall|scan"
+    is_plain = all(word.plain for word in call.words) and options <= {"-h", "-p", "-n"}
+    is_own = hosts <= {"localhost", "127.0.0.1", "::1"}
+    if is_plain and is_own and asked and re.fullmatch(reads, asked[0]):
+        return [LOOKS_UP]
+    return judge_by_table(call)

@@ -1,44 +1,50 @@
-"""Signs beyond ASCII, as the bash grammar can safely read them, and back.
+"""Characters beyond ASCII: how the bash parser can safely read them, and which make a command look different.
 
-The grammar's scanner looks signs up in tables of 256 places and reads far outside of them for any other: that is a
-wrong answer at best, and the end of the process at worst. So each sign becomes four letters that are in the table and,
-like the sign itself for bash, neither blanks nor of any meaning.
+The parser's scanner looks characters up in tables of 256 entries and reads far outside of them for any other: that is a
+wrong answer at best, and a crash at worst. So each character becomes four letters that are in the table and, like the
+character itself for bash, are neither blanks nor special.
 """
 
 import re
+import unicodedata
 
-_FIRST = 0xC0
+_FIRST_LETTER = 0xC0
 _BASE = 64
-_PLACES = 4
-_PACKED = rf"[\u00c0-\u00ff]{{{_PLACES}}}"
+_LETTERS = 4
+_ESCAPED = rf"[\u00c0-\u00ff]{{{_LETTERS}}}"
+_WIDE_GAP = r"\S[ \t]{24,}\S"
+_HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp")
 
 
-def packed(text: str) -> bytes:
-    """The text for the grammar: every sign beyond ASCII as four letters below U+0100."""
-    return (
-        re.sub(r"[^\x00-\x7f]", _pack, text).encode()
-        if not text.isascii()
-        else text.encode()
-    )
+def escape(text: str) -> bytes:
+    """The text for the parser: every character beyond ASCII as four letters below U+0100."""
+    if text.isascii():
+        return text.encode()
+    return re.sub(r"[^\x00-\x7f]", _escape_one, text).encode()
 
 
-def unpacked(source: bytes) -> str:
-    """What a part of such a text said."""
+def unescape(source: bytes) -> str:
+    """The original of an escaped text, or of a part of it."""
     text = source.decode()
-    return re.sub(_PACKED, _unpack, text) if not text.isascii() else text
+    return text if text.isascii() else re.sub(_ESCAPED, _unescape_one, text)
 
 
-def _pack(sign: re.Match[str]) -> str:
-    number = ord(sign[0])
-    return "".join(
-        chr(_FIRST + number // _BASE**place % _BASE) for place in range(_PLACES)
-    )
+def _escape_one(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    digits = [code // _BASE**place % _BASE for place in range(_LETTERS)]
+    return "".join(chr(_FIRST_LETTER + digit) for digit in digits)
 
 
-def _unpack(letters: re.Match[str]) -> str:
-    return chr(
-        sum(
-            (ord(letter) - _FIRST) * _BASE**place
-            for place, letter in enumerate(letters[0])
-        )
-    )
+def _unescape_one(match: re.Match[str]) -> str:
+    digits = [ord(letter) - _FIRST_LETTER for letter in match[0]]
+    return chr(sum(digit * _BASE**place for place, digit in enumerate(digits)))
+
+
+def spoof_reason(text: str) -> str:
+    """Why a text may look different from what it is; empty when it does not."""
+    unusual = re.findall(r"[^ -~\n\t]", text)
+    if any(unicodedata.category(one) in _HIDDEN_CATEGORIES for one in unusual):
+        return "it holds characters that hide or reorder others"
+    if re.search(_WIDE_GAP, text):
+        return "it holds a gap so wide that the rest may not be seen"
+    return ""

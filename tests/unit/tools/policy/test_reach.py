@@ -173,7 +173,7 @@ def test_rules_that_reach_further_are_not_joined_with_other_work() -> None:
     )
     site = PathContext(CWD, (CWD,), HOME, Guard(HOME / ".hermes"))
     alone, joined = (
-        judge_command(text, site, book).finding for text in ("npm ci", "npm ci && make")
+        judge_command(text, site, book).effect for text in ("npm ci", "npm ci && make")
     )
     assert (alone.level, alone.reach) == (Level.WORK, "network")
     assert (joined.level, "joins" in joined.reason) == (Level.ASK, True)

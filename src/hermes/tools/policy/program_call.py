@@ -1,0 +1,123 @@
+"""One program with its arguments, as the functions that judge it see it."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes.tools.policy.effects import Effect, Level
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.program_table import Program
+from hermes.tools.policy.shell_parser import ShellCommand
+from hermes.tools.policy.shell_words import Word, WordSet, word_set
+
+if TYPE_CHECKING:
+    from hermes.tools.policy.command_judge import CommandJudge
+
+_HELP = ("--version", "--help", "-h", "-V", "version", "help")
+
+
+class ProgramCall(msgspec.Struct, frozen=True, dict=True):
+    """A program, what the table says about it, and the words it is called with."""
+
+    judge: "CommandJudge"
+    name: str
+    program: Program
+    command: ShellCommand
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The program and its arguments."""
+        return self.command.words
+
+    @property
+    def context(self) -> PathContext:
+        """Where it runs."""
+        return self.judge.context
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Its arguments as text."""
+        return [word.text for word in self.words[1:]]
+
+    @cached_property
+    def operands(self) -> list[Word]:
+        """Its arguments that are neither options nor their values."""
+        return operands(self.words, word_set(self.program.values))
+
+    @cached_property
+    def signs(self) -> list[str]:
+        """Its arguments without the values behind `=`. Letters that stand together are also there one by one."""
+        signs = [text.partition("=")[0] for text in self.texts]
+        if self.program.bundled:
+            bundles = [sign for sign in signs if re.fullmatch(r"-[a-zA-Z]{2,}", sign)]
+            signs += [f"-{letter}" for bundle in bundles for letter in bundle[1:]]
+        return signs
+
+    def has(self, *options: str) -> bool:
+        """Whether one of these options is given, perhaps abbreviated or among other letters, as GNU tools allow."""
+        return any(_is_given(self.words, option) for option in options)
+
+    def values_of(self, *options: str) -> list[Word]:
+        """The values of options: the next word (`-o x`), or the rest of the same word (`-ox`, `--output=x`)."""
+        return [value for option in options for value in _values(self.words, option)]
+
+    def after(self, *options: str) -> list[Word]:
+        """The words directly behind these options."""
+        return [word for before, word in pairwise(self.words) if before.text in options]
+
+    def prints_help(self, effect: Effect) -> bool:
+        """Whether it only prints its version or its help."""
+        if len(self.texts) == 2 and self.texts[1] == "--help":  # help on a subcommand
+            return effect.level < Level.FORBID and self.texts[0].isalpha()
+        short = ("-v", "-version") if effect.level <= Level.WORK else ()
+        return len(self.texts) == 1 and self.texts[0] in (*_HELP, *short)
+
+
+def operands(words: Sequence[Word], values: WordSet = frozenset()) -> list[Word]:
+    """The arguments that are neither options nor the values of options."""
+    found: list[Word] = []
+    only_operands, is_value = False, False
+    for word in words[1:]:
+        if is_value:
+            is_value = False
+        elif only_operands or not word.text.startswith("-") or word.text == "-":
+            found.append(word)
+        elif word.text == "--":
+            only_operands = True
+        else:
+            is_value = word.text in values
+    return found
+
+
+def is_abbreviation(text: str, option: str) -> bool:
+    """Whether a text is a long option, or the beginning of it."""
+    return len(text) > 3 and text.startswith("--") and option.startswith(text)
+
+
+def _is_given(words: Sequence[Word], option: str) -> bool:
+    for word in words[1:]:
+        if word.text == "--":
+            return False
+        if is_abbreviation(word.text.partition("=")[0], option):
+            return True
+        bundle = rf"-[a-zA-Z0-9]*{re.escape(option[1:])}[a-zA-Z0-9]*"
+        if len(option) == 2 and re.fullmatch(bundle, word.text):
+            return True
+    return False
+
+
+def _values(words: Sequence[Word], option: str) -> list[Word]:
+    found: list[Word] = []
+    start = f"{option}=" if option.startswith("--") else option
+    for place, word in enumerate(words[1:], 1):
+        if word.text == "--":
+            break
+        if word.text == option:
+            found += words[place + 1 : place + 2]
+        elif word.text.startswith(start):
+            found.append(Word(word.text.removeprefix(start), word.known))
+    return found
