@@ -125,7 +125,7 @@ def _show(home: Home, *, as_json: bool) -> int:
     if problem:
         print(f"\n{shown(problem)}.")
         print(
-            "Until that is corrected, no rule allows anything and every effect is asked about."
+            "Until you fix it, no rule allows anything, and Hermes asks about every effect."
         )
         return 1
     for line in _rule_lines(book):

@@ -120,7 +120,7 @@ class CommandApproval:
                 continue
             file = context.project_program(name)
             if file is not None:
-                reason = f"{name} is {file} here, a program of the project that could do anything"
+                reason = f"here {name} is {file}, a program of the project that could do anything"
                 return Effect(Level.ASK, reason, effect.reach, once=True)
         return effect
 

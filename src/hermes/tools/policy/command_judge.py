@@ -18,10 +18,10 @@ from hermes.tools.policy.effects import (
 )
 from hermes.tools.policy.environment_variables import variable_effect
 from hermes.tools.policy.file_effects import (
-    emptied,
-    overwritten,
-    secrets_read,
-    written,
+    empty_files,
+    read_files,
+    replace_files,
+    write_files,
 )
 from hermes.tools.policy.file_programs import FILE_JUDGES, judge_files
 from hermes.tools.policy.git_program import judge_git
@@ -51,15 +51,14 @@ from hermes.tools.policy.program_runners import (
 )
 from hermes.tools.policy.program_table import has_trait, program
 from hermes.tools.policy.rules import RuleBook
-from hermes.tools.policy.shell_parser import (
-    NEW_TEMPORARY_FILE,
+from hermes.tools.policy.shell_parser import NEW_TEMPORARY_FILE, Unreadable, read_script
+from hermes.tools.policy.shell_words import (
     Redirect,
     ShellCommand,
     ShellScript,
-    Unreadable,
-    read_script,
+    Word,
+    word_set,
 )
-from hermes.tools.policy.shell_words import Word, word_set
 from hermes.tools.policy.table_judge import (
     judge_build,
     judge_by_table,
@@ -107,7 +106,7 @@ def judge_command(
     reaches = {one.reach for one in found if one.level == Level.WORK}
     if effect.level == Level.WORK and len(reaches) > 1:
         effect = asks(
-            "it joins what may reach further with other work; each could run alone",
+            "it combines commands that need different access; run them separately",
             effect.reach,
         )
     if effect.level == Level.READ and not all(
@@ -166,12 +165,14 @@ class CommandJudge:
 
     def _script(self, script: ShellScript) -> list[Effect]:
         if script.bomb:
-            return [forbidden("it starts copies of itself without end")]
+            return [forbidden("it starts endless copies of itself")]
         self._functions |= script.functions
         self._temporary = script.temporary
         if script.evaluates:
-            return [unclear("bash may run a command in it that stands in quotes")]
-        found = [asks("it starts programs without end")] if script.flood else [READ]
+            return [unclear("bash may run a command that it quotes")]
+        found = (
+            [asks("it starts programs without stopping")] if script.flood else [READ]
+        )
         for command in script.commands:
             for redirect in command.redirects:
                 found += self._redirect(command, redirect)
@@ -190,10 +191,10 @@ class CommandJudge:
             or not words[0].text.isascii()
             or not words[0].text.strip()
         ):
-            return [unclear("which program it runs is only known when it runs")]
+            return [unclear("which program it runs can't be known before it runs")]
         name = program_name(words[0])
         if name in _GRAMMAR_WORDS:
-            return [unclear("it is not a shell command that can be understood")]
+            return [unclear("Hermes can't parse it as a shell command")]
         self._shared.programs.add(name)
         never = never_allowed(name, words, self.context)
         found = [never] if never is not None else []
@@ -299,7 +300,7 @@ class CommandJudge:
             return [asks("it opens a connection to another machine", "network")]
         if redirect.operator == "<":
             devices = [EFFECTS["devices"]] if is_device(target.text) else []
-            return secrets_read([target], self.context) + devices
+            return [read_files([target], self.context), *devices]
         if is_stream(target.text):
             return []
         never = write_never_allowed(target, self.context)
@@ -314,12 +315,12 @@ class CommandJudge:
     def _output(self, command: ShellCommand, operator: str, target: Word) -> Effect:
         self.note_written([target], printed((command,)) if operator == ">" else None)
         if operator == ">>":
-            return written([target], self.context)
+            return write_files([target], self.context)
         if is_without_end(command):
-            return asks("it writes without end")
+            return asks("it writes without stopping")
         if prints_nothing(command):
-            return emptied(target, self.context)
-        return overwritten(target, self.context)
+            return empty_files([target], self.context)
+        return replace_files([target], self.context)
 
 
 JUDGES: dict[str, Callable[[ProgramCall], list[Effect]]] = {

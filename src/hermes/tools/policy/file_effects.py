@@ -1,7 +1,7 @@
 """What it means that a command reads, writes, empties or removes the file a word names."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -63,23 +63,26 @@ def _may_match_secret(pattern: str) -> bool:
     )
 
 
-def secrets_read(words: Iterable[Word], context: PathContext) -> list[Effect]:
-    """One effect for each word that names something secret."""
+def read_files(words: Iterable[Word], context: PathContext) -> Effect:
+    """Reading files: a person decides about secrets."""
     reasons = [secret_reason(context, word) for word in words]
-    return [asks(reason) for reason in reasons if reason]
+    return worst(asks(reason) for reason in reasons if reason)
 
 
-def written(words: Iterable[Word], context: PathContext) -> Effect:
-    """Files that are made or changed."""
+def write_files(words: Iterable[Word], context: PathContext) -> Effect:
+    """Making or changing files."""
+    return worst([WORK, *_protected(words, context)])
+
+
+def _protected(words: Iterable[Word], context: PathContext) -> Iterator[Effect]:
+    """What writing means for those words that lead out of the workspace, or to files that can change what runs later."""
     for word in words:
-        found = protected(word, context)
-        if found is not None:
-            return found
-    return WORK
+        effect = _protection(word, context)
+        if effect is not None:
+            yield effect
 
 
-def protected(word: Word, context: PathContext) -> Effect | None:
-    """What writing means where a word leads out of the workspace, or to a file that can change what runs later."""
+def _protection(word: Word, context: PathContext) -> Effect | None:
     if is_stream(word.text):
         return None
     paths = context.paths(word)
@@ -97,40 +100,35 @@ def protected(word: Word, context: PathContext) -> Effect | None:
     return None
 
 
-def removed(words: list[Word], context: PathContext) -> Effect:
-    """Files that are gone afterwards."""
+def remove_files(words: Sequence[Word], context: PathContext) -> Effect:
+    """Removing files."""
     if all(is_expendable(context, word) for word in words):
         return WORK
     if any(is_elsewhere(context, word) for word in words):
         return asks("it deletes files outside the workspace", "machine")
-    return asks("it deletes files that may not be possible to bring back")
+    return asks("it deletes files that you may not be able to recover")
 
 
-def emptied(word: Word, context: PathContext) -> Effect:
-    """A file whose content is thrown away."""
-    found = protected(word, context)
-    if found is not None:
-        return found
-    if is_expendable(context, word) or not word.known:
-        return WORK
-    return asks("it empties a file")
+def empty_files(words: Sequence[Word], context: PathContext) -> Effect:
+    """Throwing away what is in files."""
+    matters = [
+        word for word in words if word.known and not is_expendable(context, word)
+    ]
+    emptied = [asks("it empties a file")] if matters else []
+    return worst([WORK, *_protected(words, context), *emptied])
 
 
-def overwritten(word: Word, context: PathContext) -> Effect:
-    """A file that output is written over."""
-    found = protected(word, context)
-    if found is not None:
-        return found
-    for path in context.paths(word):
-        matters = re.search(_WORTH_KEEPING, path.name)
-        if matters and not is_expendable(context, word) and _has_content(path):
-            return asks(f"it replaces {path.name}, which is there already")
-    return WORK
-
-
-def all_emptied(words: Iterable[Word], context: PathContext) -> Effect:
-    """Several files whose content is thrown away."""
-    return worst(emptied(word, context) for word in words)
+def replace_files(words: Sequence[Word], context: PathContext) -> Effect:
+    """Writing output over files."""
+    replaced = [
+        asks(f"it replaces the existing file {path.name}")
+        for word in words
+        for path in context.paths(word)
+        if re.search(_WORTH_KEEPING, path.name)
+        and not is_expendable(context, word)
+        and _has_content(path)
+    ]
+    return worst([WORK, *_protected(words, context), *replaced])
 
 
 def _has_content(path: Path) -> bool:
@@ -138,6 +136,16 @@ def _has_content(path: Path) -> bool:
         return path.is_file() and path.stat().st_size > 0
     except OSError:
         return True
+
+
+FILE_EFFECTS: dict[str, Callable[[Sequence[Word], PathContext], Effect]] = {
+    "read": read_files,
+    "write": write_files,
+    "remove": remove_files,
+    "empty": empty_files,
+    "replace": replace_files,
+}
+"""What happens to files, by the `operands` and `target` fields of a program."""
 
 
 def is_expendable(context: PathContext, word: Word) -> bool:

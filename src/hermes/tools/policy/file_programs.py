@@ -5,37 +5,39 @@ from collections.abc import Callable
 
 from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks
 from hermes.tools.policy.file_effects import (
-    all_emptied,
-    emptied,
+    FILE_EFFECTS,
+    empty_files,
     is_expendable,
-    overwritten,
-    removed,
-    secrets_read,
-    written,
+    read_files,
+    replace_files,
+    write_files,
 )
 from hermes.tools.policy.paths import is_device, is_elsewhere, is_endless, is_outside
 from hermes.tools.policy.pipelines import is_without_end, printed, prints_nothing
 from hermes.tools.policy.program_call import ProgramCall
 from hermes.tools.policy.shell_words import Word
 
-_WRITES_WITHOUT_END = asks("it writes without end")
+_WRITES_WITHOUT_END = asks("it writes without stopping")
 _EMPTIES_FILES = asks("it empties files")
 
 
 def judge_files(call: ProgramCall) -> list[Effect]:
     """A program whose entry says what happens to the files it names."""
     entry, context = call.program, call.context
-    if entry.reads_with and call.has(*entry.reads_with.split()):
+    if not set(call.options).isdisjoint(entry.reads_with.split()):
         return [READ]
-    found = [written(call.values_of(*entry.outputs.split()), context)]
-    files = call.operands[entry.skip :]
-    if entry.operands == "write":
-        found.append(written(files, context))
-    elif entry.operands == "remove":
-        found.append(removed(files, context))
-    elif entry.operands == "empty":
-        found.append(all_emptied(files, context))
-    return found
+    files, targets = call.operands[entry.skip :], call.values_of(*entry.outputs.split())
+    if entry.target:
+        files, targets = _sources_and_target(call)
+    found = [WORK]
+    if entry.operands != "text":
+        found.append(FILE_EFFECTS[entry.operands](files, context))
+    if any(_is_blank_or_endless(word.text) for word in files):
+        return [*found, empty_files(targets, context)]
+    in_place = [word for word in targets if word in files]
+    others = [word for word in targets if word not in files]
+    change = FILE_EFFECTS[entry.target or "replace"]
+    return [*found, write_files(in_place, context), change(others, context)]
 
 
 def _sources_and_target(call: ProgramCall) -> tuple[list[Word], list[Word]]:
@@ -46,6 +48,10 @@ def _sources_and_target(call: ProgramCall) -> tuple[list[Word], list[Word]]:
     return call.operands[:-1], call.operands[-1:]
 
 
+def _is_blank_or_endless(text: str) -> bool:
+    return text == "/dev/null" or is_endless(text)
+
+
 def _mv(call: ProgramCall) -> list[Effect]:
     sources, target = _sources_and_target(call)
     if not sources:
@@ -54,46 +60,20 @@ def _mv(call: ProgramCall) -> list[Effect]:
     leaves = any(is_outside(context, word) for word in target)
     if leaves and not all(is_expendable(context, word) for word in sources):
         return [asks("it moves files out of the workspace", "machine")]
-    return [
-        written([*sources, *target], context),
-        *(overwritten(word, context) for word in target),
-    ]
-
-
-def _cp(call: ProgramCall) -> list[Effect]:
-    sources, target = _sources_and_target(call)
-    blank = [word for word in sources[:1] if _is_blank_or_endless(word.text)]
-    if blank:
-        return [all_emptied(target, call.context)]
-    return [
-        *(overwritten(word, call.context) for word in target),
-        *secrets_read(sources, call.context),
-    ]
-
-
-def _is_blank_or_endless(text: str) -> bool:
-    return text == "/dev/null" or is_endless(text)
+    return [write_files([*sources, *target], context), replace_files(target, context)]
 
 
 def _ln(call: ProgramCall) -> list[Effect]:
     sources, target = _sources_and_target(call)
     if not sources:
         sources, target = target, []
-    found = [written(target, call.context)]
+    found = [write_files(target, call.context)]
     for word in sources:
         if call.context.guard.secret(call.context.paths(word)):
-            found.append(asks("it makes a link to something that holds secrets"))
+            found.append(asks("it creates a link to a file that holds secrets"))
         elif word.text.startswith(("/", "~", "$")) and is_elsewhere(call.context, word):
-            found.append(asks("it makes a link out of the workspace"))
+            found.append(asks("it creates a link to a path outside the workspace"))
     return found
-
-
-def _install(call: ProgramCall) -> list[Effect]:
-    sources, target = _sources_and_target(call)
-    if any(word.text == "/dev/null" for word in sources):
-        return [all_emptied(target, call.context)]
-    made = call.operands if call.has("-d", "--directory") else target
-    return [written(made, call.context)]
 
 
 def _tee(call: ProgramCall) -> list[Effect]:
@@ -105,10 +85,10 @@ def _tee(call: ProgramCall) -> list[Effect]:
         return [_WRITES_WITHOUT_END]
     blank = content is not None and content.known and not content.text.strip()
     if blank or (command.upstream and prints_nothing(command.upstream[-1])):
-        return [all_emptied(files, call.context)]
+        return [empty_files(files, call.context)]
     if call.has("-a", "--append"):
-        return [written(files, call.context)]
-    return [overwritten(word, call.context) for word in files]
+        return [write_files(files, call.context)]
+    return [replace_files(files, call.context)]
 
 
 def _chmod(call: ProgramCall) -> list[Effect]:
@@ -119,14 +99,14 @@ def _chmod(call: ProgramCall) -> list[Effect]:
     if _opens_to_all(mode):
         return [
             asks(
-                "it lets everybody change a file, or run it with other rights",
+                "it lets everyone change a file, or run it with another user's permissions",
                 "machine",
             )
         ]
     takes_away = call.has("-R", "--recursive") and re.search(r"-[rwx]", mode)
     if takes_away or re.fullmatch(r"0{1,4}|[0-3]00", mode):
-        return [asks("it takes rights to files away")]
-    return [written(call.operands[1:], call.context)]
+        return [asks("it removes permissions on files")]
+    return [write_files(call.operands[1:], call.context)]
 
 
 def _opens_to_all(mode: str) -> bool:
@@ -139,33 +119,26 @@ def _opens_to_all(mode: str) -> bool:
 
 
 def _dd(call: ProgramCall) -> list[Effect]:
-    found = [WORK]
-    given = {word.text.partition("=")[0]: word for word in call.words[1:]}
-    source = (
-        Word(given["if"].text[3:], given["if"].known) if "if" in given else Word("")
-    )
-    if source.text:
-        found += secrets_read([source], call.context)
+    """`dd`: its operands are `if=FILE`, `of=FILE` and so on."""
+    given: dict[str, Word] = {}
+    for word in call.words[1:]:
+        name, _, value = word.text.partition("=")
+        given[name] = Word(value, word.known)
+    source, target = given.get("if", Word("")), [*filter(None, [given.get("of")])]
+    found = [WORK, read_files([source], call.context)]
     if is_device(source.text):
         found.append(EFFECTS["devices"])
-    for word in call.words[1:]:
-        if not word.text.startswith("of="):
-            continue
-        target = Word(word.text[3:], word.known)
-        if _is_blank_or_endless(source.text):
-            found.append(emptied(target, call.context))
-        else:
-            found.append(overwritten(target, call.context))
-        if is_endless(source.text) and "count" not in given:
-            found.append(_WRITES_WITHOUT_END)
-    return found
+    if is_endless(source.text) and target and "count" not in given:
+        found.append(_WRITES_WITHOUT_END)
+    change = empty_files if _is_blank_or_endless(source.text) else replace_files
+    return [*found, change(target, call.context)]
 
 
 def _tar(call: ProgramCall) -> list[Effect]:
     first = call.texts[0] if call.texts else ""
     letters = "" if first.startswith("--") else first
     if "P" in letters and letters.strip("-").isalpha():
-        return [asks("it writes files wherever an archive says", "machine")]
+        return [asks("it writes files wherever the archive says", "machine")]
     creates = "c" in letters or "--create" in call.texts
     lists = "t" in letters or "--list" in call.texts
     if lists and not creates and "x" not in letters:
@@ -174,7 +147,7 @@ def _tar(call: ProgramCall) -> list[Effect]:
     made = call.after("-C", "--directory") + call.values_of("--directory")
     if creates:
         made = files[:1] if "f" in letters else []
-    return [written(made, call.context), *secrets_read(files, call.context)]
+    return [write_files(made, call.context), read_files(files, call.context)]
 
 
 def _sed(call: ProgramCall) -> list[Effect]:
@@ -182,11 +155,11 @@ def _sed(call: ProgramCall) -> list[Effect]:
     scripts, files = call.after("-e", "--expression"), call.operands
     if not scripts:
         scripts, files = files[:1], files[1:]
-    found = [written(files, call.context) if in_place else READ]
+    found = [write_files(files, call.context) if in_place else READ]
     for script in scripts:
         if script.known:
             found += _sed_script(script.text, call, in_place=in_place)
-    return found + secrets_read(files, call.context)
+    return [*found, read_files(files, call.context)]
 
 
 def _sed_script(script: str, call: ProgramCall, *, in_place: bool) -> list[Effect]:
@@ -196,7 +169,7 @@ def _sed_script(script: str, call: ProgramCall, *, in_place: bool) -> list[Effec
     if any(_runs_program(part) for part in re.split(r"[;\n]", script)):
         return [EFFECTS["runs"]]
     target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script)
-    return [written([Word(target[1])], call.context)] if target else []
+    return [write_files([Word(target[1])], call.context)] if target else []
 
 
 def _runs_program(command: str) -> bool:
@@ -216,35 +189,13 @@ def _awk(call: ProgramCall) -> list[Effect]:
     if re.search(runs, script):
         return [EFFECTS["runs"]]
     outputs = [Word(text) for text in re.findall(r">>?\s*\"([^\"]+)\"", script)]
-    found = [READ, written(outputs, call.context) if outputs else READ]
+    found = [write_files(outputs, call.context) if outputs else READ]
     if call.has("-i", "--include") and "inplace" in call.texts:
-        found.append(written(files, call.context))
+        found.append(write_files(files, call.context))
         prints_lines = r"\$|\bprint\s*[;}]|(^|[;}])\s*1\s*$|/\s*$"
         if not re.search(prints_lines, script):
             found.append(_EMPTIES_FILES)
-    return found + secrets_read(files, call.context)
-
-
-def _sort(call: ProgramCall) -> list[Effect]:
-    targets = call.values_of("-o", "--output")
-    sources = {word.text for word in call.operands}
-    if "/dev/null" in sources and targets:
-        return [all_emptied(targets, call.context)]
-    found = [READ, *secrets_read(call.operands, call.context)]
-    for word in targets:
-        keeps_lines = word.text in sources
-        found.append(
-            written([word], call.context)
-            if keeps_lines
-            else overwritten(word, call.context)
-        )
-    return found
-
-
-def _fallocate(call: ProgramCall) -> list[Effect]:
-    if any(re.search(r"\d[TPE]|\d{2,}G|\d{11,}", text) for text in call.texts):
-        return [asks("it fills the disk")]
-    return [written(call.operands, call.context)]
+    return [*found, read_files(files, call.context)]
 
 
 def _kill(call: ProgramCall) -> list[Effect]:
@@ -259,26 +210,14 @@ def _kill(call: ProgramCall) -> list[Effect]:
     return [EFFECTS["processes"]]
 
 
-def _rsync(call: ProgramCall) -> list[Effect]:
-    files = call.operands
-    if any(re.match(r"[\w.@-]+::?[^\\]|rsync://", word.text) for word in files):
-        return [EFFECTS["sends"]]
-    return [written(files[-1:], call.context), *secrets_read(files, call.context)]
-
-
 FILE_JUDGES: dict[str, Callable[[ProgramCall], list[Effect]]] = {
     "awk": _awk,
     "chmod": _chmod,
-    "cp": _cp,
     "dd": _dd,
-    "fallocate": _fallocate,
-    "install": _install,
     "kill": _kill,
     "ln": _ln,
     "mv": _mv,
-    "rsync": _rsync,
     "sed": _sed,
-    "sort": _sort,
     "tar": _tar,
     "tee": _tee,
 }

@@ -91,7 +91,7 @@ def _subcommand(call: ProgramCall) -> Effect:
         return special(call)
     effect = subcommand_effect(call)
     if effect == "unknown":
-        return asks(f"it is not known what `git {name}` does")
+        return asks(f"Hermes does not know what `git {name}` does")
     writes = r"--output(=.*)?|--open-files-in-pager.*|-O.*"
     if effect == "read" and any(re.fullmatch(writes, text) for text in call.texts):
         return asks("it writes a file, or runs another program")

@@ -24,7 +24,7 @@ from hermes.tools.sensitive import is_carrying, is_secret
 
 _NAMES: tuple[tuple[Effect, str], ...] = (
     (
-        unclear("the code it runs is put together while it runs"),
+        unclear("the code it runs is assembled while it runs"),
         (
             "eval exec compile __import__ importlib import_module getattr globals __builtins__ builtins marshal pickle runpy"
             " __subclasses__ codecs Function instance_eval vm b64decode fromhex unhexlify atob base64_decode decode64"
@@ -57,7 +57,7 @@ _NAMES: tuple[tuple[Effect, str], ...] = (
         ),
     ),
     (
-        asks("the code it runs changes processes, rights or files"),
+        asks("the code it runs changes processes, permissions or files"),
         (
             "kill killpg chown setuid setgid chroot reboot mount umount lchown renames utime mknod fchmod putenv getpass"
             " keyring SIGKILL ptrace mmap atexit renameSync chmodSync chownSync"
@@ -101,18 +101,16 @@ def _python(code: str) -> Effect:
             warnings.simplefilter("ignore")
             nodes = list(ast.walk(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return unclear("the code it runs can't be understood")
+        return unclear("Hermes can't parse the code it runs")
     names = {name for node in nodes for name in _names_of(node)}
     constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
     texts = [value for value in constants if isinstance(value, str)]
-    if any(_renames_os(node) for node in nodes) and any(
-        isinstance(node, ast.Attribute) and node.attr == "remove" for node in nodes
-    ):
+    methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    if "remove" in methods and any(map(_renames_os, nodes)):
         names.add("unlink")
-    opens_to_write = "open" in names and {"w", "wb", "w+"} & set(texts)
-    if opens_to_write and not names & word_set(_FILLS):
-        names.add("truncate")
-    if any(_writes_nothing(node) for node in nodes):
+    opens_to_write = "open" in names and not {"w", "wb", "w+"}.isdisjoint(texts)
+    leaves_empty = opens_to_write and names.isdisjoint(word_set(_FILLS))
+    if leaves_empty or any(map(_writes_nothing, nodes)):
         names.add("truncate")
     return _effect_of(names, texts)
 
@@ -197,7 +195,7 @@ def _text_effect(text: str, *, writes: bool) -> Effect | None:
         reason = f"the code it runs may write {text}, which can change what runs later"
         return Effect(Level.ASK, reason, once=True)
     if writes and re.match(_OUTSIDE, text):
-        return asks("the code it runs works on files outside the workspace", "machine")
+        return asks("the code it runs changes files outside the workspace", "machine")
     return None
 
 
@@ -216,7 +214,7 @@ def judge_sql(text: str) -> Effect:
     return worst(_statement(one) for one in statements if one)
 
 
-def _statement(text: str) -> Effect:
+def _statement(text: str) -> Effect:  # noqa: PLR0911 - a line for each kind of statement
     if text.startswith("."):
         return READ if re.match(_SHELL_COMMANDS_THAT_READ, text) else EFFECTS["runs"]
     words = re.findall(r"[a-z_]+", text.lower())
@@ -225,14 +223,16 @@ def _statement(text: str) -> Effect:
         return WORK if "=" in text else READ
     if first in word_set(_SQL_DESTROYS) or "drop" in words[:4]:
         return EFFECTS["destroys"]
-    if first == "delete" and "where" not in words:
-        return asks("it deletes every row of a table")
-    everywhere = re.search(r"\bwhere\s+(1\s*=\s*1|true|1)\s*($|;)", text.lower())
-    if everywhere or (first == "update" and "where" not in words):
-        return asks("it changes every row of a table")
-    changes = word_set(_SQL_CHANGES) & set(words)
+    if first in ("delete", "update") and _concerns_every_row(text, words):
+        return asks("it deletes or changes every row of a table")
+    changes = not word_set(_SQL_CHANGES).isdisjoint(words)
     if first in word_set(_SQL_READS) and not changes:
         return READ
-    if {"attach", "load_extension"} & set(words):
+    if "attach" in words or "load_extension" in words:
         return asks("it attaches another database, or runs code")
     return WORK
+
+
+def _concerns_every_row(text: str, words: list[str]) -> bool:
+    always = r"\bwhere\s+(1\s*=\s*1|true|1)\s*($|;)"
+    return "where" not in words or bool(re.search(always, text.lower()))

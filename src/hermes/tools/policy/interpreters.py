@@ -2,8 +2,10 @@
 
 import re
 
+import msgspec
+
 from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks, unclear
-from hermes.tools.policy.file_effects import written
+from hermes.tools.policy.file_effects import write_files
 from hermes.tools.policy.inline_code import judge_code, judge_sql
 from hermes.tools.policy.paths import is_elsewhere, is_temporary_only
 from hermes.tools.policy.pipelines import printed
@@ -17,12 +19,10 @@ from hermes.tools.policy.table_judge import (
 )
 
 _PYTHON_FLAGS = r"-[bBdEhiIOqsSuvVx]*"
-_UNKNOWN_CODE = unclear("the code it runs is not known")
-_ONLY_WHEN_RUN = unclear("what it runs is only known when it runs")
+_UNKNOWN_CODE = unclear("Hermes can't tell what code it runs")
+_ONLY_WHEN_RUN = unclear("what it runs can't be known before it runs")
 _CODE_FROM_NETWORK = asks("it runs code from the network", "network")
 _FROM_OUTSIDE = asks("it runs a script from outside the workspace")
-_READING_MODULES = r"json\.tool|this|calendar|tokenize|ast|dis|sysconfig|platform"
-_OPEN_MODULES = r"smtpd|ftplib|telnetlib|webbrowser|asyncio|pdb|code|runpy|ensurepip"
 _DESTROYING_TASKS = r"flush|reset_db|sqlflush|dbshell|migrate:fresh|migrate:reset|db:wipe|migrate:refresh"
 
 
@@ -93,40 +93,48 @@ def judge_script(call: ProgramCall, file: Word) -> list[Effect]:
 
 
 def _module(call: ProgramCall, words: tuple[Word, ...]) -> list[Effect]:
-    """`python -m`: some modules are programs of their own."""
+    """`python -m`: a module with an entry of its own, a program of the same name, or any other module."""
     if not words or not words[0].plain:
-        return [unclear("which module it runs is not known")]
-    module = words[0].text
-    files = named_files(words, call.context)
-    if module in ("http.server", "SimpleHTTPServer"):
-        return [_web_server(call)]
-    if module == "timeit":
-        return _timed(words)
-    if re.fullmatch(_READING_MODULES, module):
-        writes = module == "json.tool" and len(operands(words)) > 1
-        return [WORK if writes else READ, files]
-    if re.fullmatch(_OPEN_MODULES, module):
-        return [EFFECTS["runs"]]
-    if program(module).is_known:
+        return [unclear("Hermes can't tell which module it runs")]
+    name = words[0].text
+    entry = program(f"python -m {name}")
+    if entry.is_known:
+        command = msgspec.structs.replace(call.command, words=words)
+        module = ProgramCall(call.judge, name, entry, command)
+        judge = MODULE_JUDGES.get(entry.judge)
+        if judge is not None:
+            return judge(module)
+        return [EFFECTS[entry.effect], named_files(words, call.context)]
+    if program(name).is_known:
         return call.judge.judge_words(call.command, words)
-    return [WORK, files]
+    return [WORK, named_files(words, call.context)]
 
 
-def _web_server(call: ProgramCall) -> Effect:
+def _web_server(call: ProgramCall) -> list[Effect]:
     address = next((word.text for word in call.after("-b", "--bind")), "")
     is_private = is_own_service(address) and address != "0.0.0.0"  # noqa: S104 - judged, not used
-    return WORK if is_private else EFFECTS["listens"]
+    return [WORK if is_private else EFFECTS["listens"]]
 
 
-def _timed(words: tuple[Word, ...]) -> list[Effect]:
+def _json_tool(call: ProgramCall) -> list[Effect]:
+    writes = len(call.operands) > 1
+    return [WORK if writes else READ, named_files(call.words, call.context)]
+
+
+def _timeit(call: ProgramCall) -> list[Effect]:
     """`timeit`: every word may be code."""
     option = r"-[a-zA-Z]+|--\w+|\d+"
-    codes = [word for word in words[1:] if not re.fullmatch(option, word.text)]
-    found = [WORK]
-    for word in codes:
-        text = re.sub(r"^--[^=]*=?", "", word.text)
-        found.append(_code_effect("python", Word(text, word.known)))
-    return found
+    codes = [word for word in call.words[1:] if not re.fullmatch(option, word.text)]
+    texts = [Word(re.sub(r"^--[^=]*=?", "", one.text), one.known) for one in codes]
+    return [WORK, *(_code_effect("python", text) for text in texts)]
+
+
+MODULE_JUDGES = {
+    "json-tool": _json_tool,
+    "timeit": _timeit,
+    "web-server": _web_server,
+}
+"""Judges modules of python by the name that their entry gives."""
 
 
 def judge_interpreter(call: ProgramCall) -> list[Effect]:
@@ -174,7 +182,7 @@ def _inline(call: ProgramCall, place: int) -> list[Effect]:
         return [judge_code(call.name, code.text), _files(call, *rest)]
     if _empties(code.text, options):
         return [asks("it empties files")]
-    return [judge_code(call.name, code.text), written(rest, call.context)]
+    return [judge_code(call.name, code.text), write_files(rest, call.context)]
 
 
 def _empties(code: str, options: list[str]) -> bool:
@@ -198,7 +206,7 @@ def judge_input(call: ProgramCall, language: str) -> list[Effect]:
         files = [one.target for one in command.redirects if one.operator == "<"]
         return judge_script(call, files[-1]) if files else [WORK]
     if not given.known:
-        return [unclear("the code it runs is put together while it runs")]
+        return [unclear("the code it runs is assembled while it runs")]
     if language == "shell":
         return call.judge.judge_text(given.text)
     return [judge_code(language, given.text)]
@@ -215,8 +223,8 @@ def judge_database(call: ProgramCall) -> list[Effect]:
     elif command.upstream:
         queries.append(printed(command.upstream) or Word("", known=False))
     elif any(one.operator == "<" for one in command.redirects):
-        return [asks("it runs SQL from a file on a database")]
+        return [asks("it runs SQL from a file")]
     if not all(word.known for word in queries):
-        return [asks("the SQL it runs is only known when it runs")]
+        return [asks("the SQL it runs can't be known before it runs")]
     found = [judge_sql(word.text) for word in queries]
     return [*found, _files(call, *call.operands[:1])]

@@ -8,7 +8,7 @@ from hermes.tools.policy.effects import Effect, forbidden
 from hermes.tools.policy.paths import PathContext, is_device
 from hermes.tools.policy.shell_words import Word
 
-_STOPS_MACHINE = forbidden("it stops the machine or everything on it")
+_STOPS_MACHINE = forbidden("it stops this machine or everything running on it")
 _POWER = r"shutdown|reboot|halt|poweroff|telinit"
 _POWER_COMMANDS = frozenset(
     ("poweroff", "reboot", "halt", "kexec", "emergency", "rescue")
@@ -43,7 +43,7 @@ def never_allowed(
         if not word.text.startswith("-") and context.is_root(word)
     ]
     if roots and _destroys_root(name, [word.text for word in arguments], roots):
-        return forbidden(f"it would destroy all of {roots[0]}")
+        return forbidden(f"it would destroy everything in {roots[0]}")
     return _harms_hermes(name, arguments, context)
 
 
@@ -57,7 +57,7 @@ def write_never_allowed(target: Word, context: PathContext) -> Effect | None:
             return forbidden("it changes Hermes' own policy; use `hermes policy`")
         if re.fullmatch(_SYSTEM_FILES, str(path), re.DOTALL):
             return forbidden(
-                f"it overwrites {path}, which the machine needs to start or to let people in"
+                f"it overwrites {path}, which this machine needs to start or to log people in"
             )
         if str(path).startswith("/proc/sysrq"):
             return _STOPS_MACHINE
@@ -98,18 +98,20 @@ def _destroys_root(name: str, arguments: list[str], roots: list[str]) -> bool:
     options = [text for text in arguments if text.startswith("-") and len(text) > 1]
     operands = [text for text in arguments if not text.startswith("-")]
     if re.fullmatch(f"{_REMOVES}|{_CHANGES_RIGHTS}", name):
-        recursive = any(re.match(r"-[a-zA-Z]*[rR]|--r", option) for option in options)
-        return recursive or name in ("shred", "wipe", "srm")
+        always = name in ("shred", "wipe", "srm")
+        return always or _has_option(options, r"-[a-zA-Z]*[rR].*|--r.*")
     if name == "mv":
-        into_folder = any(option.startswith(("-t", "--t")) for option in options)
-        return into_folder or not set(roots).isdisjoint(operands[:-1])
+        is_source = not set(roots).isdisjoint(operands[:-1])
+        return is_source or _has_option(options, r"-t.*|--t.*")
     if name in ("find", "gfind"):
-        narrowed = any(re.fullmatch(_NARROWS_FIND, option) for option in options)
-        return "-delete" in options and not narrowed
+        return "-delete" in options and not _has_option(options, _NARROWS_FIND)
     if name == "rsync":
-        deletes = any(option.startswith("--del") for option in options)
-        return deletes and operands[-1] in roots
+        return operands[-1] in roots and _has_option(options, r"--del.*")
     return name in ("tar", "bsdtar") and "--remove-files" in options
+
+
+def _has_option(options: list[str], pattern: str) -> bool:
+    return any(re.fullmatch(pattern, option) for option in options)
 
 
 def _harms_hermes(
@@ -118,23 +120,29 @@ def _harms_hermes(
     """Removing what Hermes keeps, or writing its policy."""
     operands = [word for word in arguments if not word.text.startswith("-")]
     gone = operands if re.fullmatch(_REMOVES, name) else []
-    written: list[Word] = []
     if name == "mv":
         gone = operands[:-1]
+    for word in gone:
+        if any(_is_of_hermes(path, context) for path in context.paths(word)):
+            return forbidden(
+                "it removes Hermes' own data: its settings, policy or sessions"
+            )
+    for word in _written(name, arguments, operands):
+        effect = write_never_allowed(word, context)
+        if effect is not None:
+            return effect
+    return None
+
+
+def _written(name: str, arguments: Sequence[Word], operands: list[Word]) -> list[Word]:
+    """The files that a program writes."""
     if name in ("cp", "mv", "ln"):
-        written = operands[-1:]
-    elif name in ("tee", "truncate", "sponge"):
-        written = operands
-    elif name == "dd":
-        written = [Word(word.text[3:]) for word in arguments if word.text[:3] == "of="]
-    if any(
-        _is_of_hermes(path, context) for word in gone for path in context.paths(word)
-    ):
-        return forbidden(
-            "it removes what Hermes itself keeps: its settings, policy or sessions"
-        )
-    found = [write_never_allowed(word, context) for word in written]
-    return next((one for one in found if one is not None), None)
+        return operands[-1:]
+    if name in ("tee", "truncate", "sponge"):
+        return operands
+    if name == "dd":
+        return [Word(word.text[3:]) for word in arguments if word.text[:3] == "of="]
+    return []
 
 
 def _is_of_hermes(path: Path, context: PathContext) -> bool:

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from hermes.tools.policy.paths import is_endless
 from hermes.tools.policy.program_table import has_trait
-from hermes.tools.policy.shell_parser import ShellCommand
-from hermes.tools.policy.shell_words import Word, escaped
+from hermes.tools.policy.shell_words import ShellCommand, Word, escaped
 
 _PROGRAM_FOLDERS = (
     r"(/usr|/usr/local|/opt/homebrew|/run/current-system/sw)?/s?bin|/snap/bin"

@@ -17,10 +17,10 @@ from hermes.tools.sensitive import Guard
 
 Mode: TypeAlias = Literal["ask", "auto-edit", "full"]
 WHILE_BROKEN = (
-    "Until that is corrected, no rule allows anything and every effect is asked about."
+    "Until you fix it, no rule allows anything, and Hermes asks about every effect."
 )
 BY_USER = "your rules say so"
-NO_SANDBOX = "it may change something, and no sandbox holds it"
+NO_SANDBOX = "it may change something, and it runs without a sandbox"
 
 
 class Circumstances(msgspec.Struct, frozen=True):

@@ -11,8 +11,7 @@ import msgspec
 from hermes.tools.policy.effects import Effect, Level
 from hermes.tools.policy.paths import PathContext
 from hermes.tools.policy.program_table import Program
-from hermes.tools.policy.shell_parser import ShellCommand
-from hermes.tools.policy.shell_words import Word, WordSet, word_set
+from hermes.tools.policy.shell_words import ShellCommand, Word, WordSet, word_set
 
 if TYPE_CHECKING:
     from hermes.tools.policy.command_judge import CommandJudge
@@ -50,16 +49,25 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def signs(self) -> list[str]:
-        """Its arguments without the values behind `=`. Letters that stand together are also there one by one."""
-        signs = [text.partition("=")[0] for text in self.texts]
+        """Its arguments without the values behind `=`, and bundled letters also one by one."""
+        return self._signs(self.texts)
+
+    @cached_property
+    def options(self) -> list[str]:
+        """The same for the arguments before `--`: those that surely are options."""
+        end = self.texts.index("--") if "--" in self.texts else None
+        return self._signs(self.texts[:end])
+
+    def _signs(self, texts: list[str]) -> list[str]:
+        signs = [text.partition("=")[0] for text in texts]
         if self.program.bundled:
             bundles = [sign for sign in signs if re.fullmatch(r"-[a-zA-Z]{2,}", sign)]
             signs += [f"-{letter}" for bundle in bundles for letter in bundle[1:]]
         return signs
 
     def has(self, *options: str) -> bool:
-        """Whether one of these options is given, perhaps abbreviated or among other letters, as GNU tools allow."""
-        return any(_is_given(self.words, option) for option in options)
+        """Whether one of these options is given, perhaps abbreviated."""
+        return any(is_given(option, self.options) for option in options)
 
     def values_of(self, *options: str) -> list[Word]:
         """The values of options: the next word (`-o x`), or the rest of the same word (`-ox`, `--output=x`)."""
@@ -93,21 +101,14 @@ def operands(words: Sequence[Word], values: WordSet = frozenset()) -> list[Word]
     return found
 
 
+def is_given(option: str, signs: Sequence[str]) -> bool:
+    """Whether an option or a word is among the arguments, perhaps abbreviated."""
+    return option in signs or any(is_abbreviation(sign, option) for sign in signs)
+
+
 def is_abbreviation(text: str, option: str) -> bool:
-    """Whether a text is a long option, or the beginning of it."""
+    """Whether a text is a long option, or the beginning of one."""
     return len(text) > 3 and text.startswith("--") and option.startswith(text)
-
-
-def _is_given(words: Sequence[Word], option: str) -> bool:
-    for word in words[1:]:
-        if word.text == "--":
-            return False
-        if is_abbreviation(word.text.partition("=")[0], option):
-            return True
-        bundle = rf"-[a-zA-Z0-9]*{re.escape(option[1:])}[a-zA-Z0-9]*"
-        if len(option) == 2 and re.fullmatch(bundle, word.text):
-            return True
-    return False
 
 
 def _values(words: Sequence[Word], option: str) -> list[Word]:

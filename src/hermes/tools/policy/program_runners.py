@@ -16,7 +16,7 @@ from hermes.tools.policy.effects import (
     unclear,
 )
 from hermes.tools.policy.environment_variables import variable_effect
-from hermes.tools.policy.file_effects import secrets_read, written
+from hermes.tools.policy.file_effects import read_files, write_files
 from hermes.tools.policy.interpreters import judge_input, judge_script
 from hermes.tools.policy.never_allowed import never_allowed
 from hermes.tools.policy.paths import is_temporary_only
@@ -32,8 +32,8 @@ from hermes.tools.policy.program_table import ProgramRunner, program
 from hermes.tools.policy.shell_words import Word, word_set
 from hermes.tools.policy.table_judge import option_effects
 
-_ONLY_WHEN_RUN = unclear("what it runs is only known when it runs")
-_NOT_KNOWN = unclear("what it runs is not known")
+_ONLY_WHEN_RUN = unclear("what it runs can't be known before it runs")
+_NOT_KNOWN = unclear("Hermes can't tell what it runs")
 _NAMES_PACKAGE = word_set("-y --yes -p --package --from --with --spec")
 _FETCHED_PROGRAM = r".@|^(https?|git|github|file):|/"
 
@@ -250,8 +250,9 @@ def judge_find(call: ProgramCall) -> list[Effect]:
     names = find_names(call.words, "-name", "-iname", "-path")
     files = found_files(starts, names)
     outputs = call.after("-fprint", "-fprintf", "-fls", "-fprint0")
-    found = secrets_read(starts, call.context) or [READ]
-    found += [written([word], call.context) for word in outputs]
+    found = [read_files(starts, call.context)]
+    if outputs:
+        found.append(write_files(outputs, call.context))
     if "-delete" in call.texts:
         words = (Word("rm"), Word("-f"), *files)
         found += call.judge.judge_words(call.command, words)

@@ -41,6 +41,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     text_options: str = ""
     operands: Operands = "read"
     skip: int = 0
+    target: Literal["", "write", "replace"] = ""
     outputs: str = ""
     reads_with: str = ""
     judge: str = ""
@@ -66,7 +67,8 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     @property
     def changes_files(self) -> bool:
         """Whether its operands or options name files that it changes."""
-        return self.operands in ("write", "remove", "empty") or bool(self.outputs)
+        changes = self.operands in ("write", "remove", "empty")
+        return changes or bool(self.target or self.outputs)
 
     @cached_property
     def phrases(self) -> dict[Phrase, str]:

@@ -24,7 +24,10 @@ from hermes.tools.files.edit_match import plan_edit
 _MAX_COMPARED_BYTES = 400_000
 _MAX_SHOWN_CHARS = 20_000
 _MAX_SHOWN_ARGUMENT_CHARS = 2_000
-_HASHED_VARIABLES = r"PATH|HOME|SHELL|LD_\w+|DYLD_\w+|BASH_ENV|ENV|IFS|GIT_\w+|PYTHON(PATH|STARTUP|HOME)|NODE_(OPTIONS|PATH)|\w*PROXY"
+_HASHED_VARIABLES = (
+    r"PATH|HOME|SHELL|LD_\w+|DYLD_\w+|BASH_ENV|ENV|IFS|GIT_\w+|PYTHON(PATH|STARTUP|HOME)|NODE_(OPTIONS|PATH)"
+    r"|\w*PROXY"
+)
 
 
 def command_summary(command: str, folder: Path) -> str:

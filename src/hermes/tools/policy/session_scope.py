@@ -13,18 +13,13 @@ import msgspec
 
 from hermes.tools.policy.effects import ASKS_FOR_NETWORK, EFFECTS, Effect, Level
 from hermes.tools.policy.file_effects import secret_reason
-from hermes.tools.policy.package_names import install_command
 from hermes.tools.policy.paths import PathContext, is_stream
 from hermes.tools.policy.program_call import operands
 from hermes.tools.policy.program_runners import runner_name
 from hermes.tools.policy.program_table import program
-from hermes.tools.policy.shell_parser import (
-    ShellCommand,
-    ShellScript,
-    Unreadable,
-    read_script,
-)
-from hermes.tools.policy.shell_words import Word, word_set
+from hermes.tools.policy.shell_parser import Unreadable, read_script
+from hermes.tools.policy.shell_words import ShellCommand, ShellScript, Word, word_set
+from hermes.tools.policy.table_judge import install_command
 
 _REPEATABLE_REASONS = frozenset(
     (

@@ -1,11 +1,12 @@
-"""A shell command as the commands it is made of. Parsed whole, with the bash grammar; nothing is matched as text.
+"""A shell command as the simple commands it is made of, parsed whole with the bash grammar.
 
 What the shell would still put in (variables, substitutions) is not guessed: a word is known, a pattern, or unknown.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -16,75 +17,51 @@ from hermes.tools.policy.shell_scan import (
     node_text,
     scan_script,
 )
-from hermes.tools.policy.shell_words import Word, backslashed, braced, escaped, joined
+from hermes.tools.policy.shell_words import (
+    Operator,
+    Redirect,
+    ShellCommand,
+    ShellScript,
+    Word,
+    backslashed,
+    braced,
+    escaped,
+    joined,
+    word_set,
+)
 from hermes.tools.policy.unicode_escapes import escape, unescape
 
-MAX_TEXT = 30_000
+MAX_SCRIPT_CHARS = 30_000
 MAX_COMMANDS = 300
-_MANY = 200
+_MAX_NODE_DEPTH = 60
+_MANY_PROGRAMS = 200
 """More programs than this at once are a flood."""
-_MAX_DEPTH = 60
 _SPLIT_WORD = r"[^\s\\]\\\n[^\s\\]"
-"""A word continued on the next line: the grammar would see two words where bash sees one."""
-
-Operator: TypeAlias = Literal["<", ">", ">>"]
+"""A word that continues on the next line: the grammar would see two words where bash sees one."""
+_ALWAYS_TRUE = ("true", ":", "[ 1 ]", "((1))", "1")
+_PLAIN_NODES = word_set("word number variable_name regex test_operator")
+_DESCRIPTOR = r"(>&|<&|>&-|<&-) (\d+-?|-)"
 
 NEW_TEMPORARY_FILE = "/tmp/made-by-mktemp"  # noqa: S108 - a name that is judged, not used
-"""What stands for a new temporary file or folder."""
+"""Stands for a new temporary file or folder."""
 
 
 class Unreadable(Exception):
     """The command can't be understood; the text says why."""
 
 
-class Redirect(msgspec.Struct, frozen=True):
-    """A file that is read, written or appended to."""
-
-    operator: Operator
-    target: Word
-
-
-class ShellCommand(msgspec.Struct, frozen=True):
-    """One simple command: its words, what is assigned before it, its files, and what it gets as input."""
-
-    words: tuple[Word, ...]
-    assignments: tuple[tuple[str, Word], ...] = ()
-    redirects: tuple[Redirect, ...] = ()
-    given: Word | None = None
-    """Text it gets as input: a here-document or here-string."""
-    upstream: tuple["ShellCommand", ...] = ()
-    """What feeds its input in a pipeline, the nearest last."""
-
-
-class ShellScript(msgspec.Struct, frozen=True):
-    """Everything a text would run, wherever in it that stands."""
-
-    commands: tuple[ShellCommand, ...]
-    functions: frozenset[str] = frozenset()
-    bomb: bool = False
-    """A function starts itself more than once, or beside itself."""
-    flood: bool = False
-    """It starts programs side by side without end."""
-    evaluates: bool = False
-    """Bash may run a command that stands in quotes, such as one in a subscript."""
-    temporary: frozenset[str] = frozenset()
-    """Variables that hold nothing but a new temporary file or folder."""
-    kinds: frozenset[str] = frozenset()
-    """The kinds of nodes it is made of."""
-
-
 def read_script(text: str, variables: Mapping[str, str]) -> ShellScript:
     """Takes a command apart. `variables` are those whose values are certain. Raises Unreadable."""
-    if len(text) > MAX_TEXT:
-        raise Unreadable("it is too long to be read whole")
+    if len(text) > MAX_SCRIPT_CHARS:
+        raise Unreadable("it is too long to analyze")
     if re.search(_SPLIT_WORD, text):
-        raise Unreadable("a word in it is broken over two lines")
+        raise Unreadable("it breaks a word over two lines")
     root = _parser().parse(escape(text)).root_node
     if root.has_error:
-        raise Unreadable("it is not a shell command that can be understood")
+        raise Unreadable("Hermes can't parse it as a shell command")
     scan = scan_script(root, text)
-    reader = _Reader(_certain(variables, scan, text), scan)
-    reader.walk(root, ())
+    reader = _Reader(_certain_variables(variables, scan, text), scan)
+    reader.walk(root)
     return ShellScript(
         tuple(reader.commands),
         frozenset(reader.functions),
@@ -96,42 +73,39 @@ def read_script(text: str, variables: Mapping[str, str]) -> ShellScript:
     )
 
 
-def _certain(
+@cache
+def _parser() -> Any:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _certain_variables(
     variables: Mapping[str, str], scan: ScriptScan, text: str
 ) -> dict[str, str]:
     """Those of the shell's own variables that nothing in the text can change."""
-    known = dict(variables)
-    if scan.names & {"cd", "pushd", "popd", "source", ".", "eval"}:
-        known.pop("PWD", None)
-    for name in list(known):
-        if len(re.findall(rf"\b{name}\b", text)) > len(
-            re.findall(rf"\$\{{?{name}\b", text)
-        ):
-            known.pop(name)
-    return known
+    certain: dict[str, str] = {}
+    moves = scan.names & {"cd", "pushd", "popd", "source", ".", "eval"}
+    for name, value in variables.items():
+        mentions = len(re.findall(rf"\b{name}\b", text))
+        uses = len(re.findall(rf"\$\{{?{name}\b", text))
+        if mentions <= uses and not (name == "PWD" and moves):
+            certain[name] = value
+    return certain
 
 
-def _make_parser() -> Callable[[], Any]:
-    made: list[Any] = []
+class _Draft(msgspec.Struct):
+    """A command that is being read."""
 
-    def parser() -> Any:
-        if not made:
-            import tree_sitter
-            import tree_sitter_bash
-
-            made.append(
-                tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-            )
-        return made[0]
-
-    return parser
-
-
-_parser = _make_parser()
+    words: list[Word] = msgspec.field(default_factory=list)
+    assignments: list[tuple[str, Word]] = msgspec.field(default_factory=list)
+    redirects: list[Redirect] = msgspec.field(default_factory=list)
+    given: Word | None = None
 
 
 class _Reader:
-    """Walks the tree once and collects the commands in order."""
+    """Walks the syntax tree once and collects the commands in order."""
 
     def __init__(self, variables: dict[str, str], scan: ScriptScan) -> None:
         self.variables = variables
@@ -141,22 +115,26 @@ class _Reader:
         self.bomb = False
         self.flood = False
         self._depth = 0
+        self._upstream: tuple[ShellCommand, ...] = ()
+        """What feeds the input of what is read now."""
         self._certain = True
-        """Whether what is read now surely runs, in this shell: only then is an assignment believed."""
+        """Whether what is read now surely runs, in this shell: only then does an assignment count."""
 
-    def walk(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
-        """Collects what runs at `node` and below; `upstream` feeds its input."""
+    def walk(self, node: Node) -> None:
+        """Collects what runs at `node` and below."""
         self._depth += 1
-        if self._depth > _MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
+        if self._depth > _MAX_NODE_DEPTH or len(self.commands) > MAX_COMMANDS:
             raise Unreadable("it is nested too deeply, or too long")
-        visit = getattr(self, f"visit_{node.type}", None)
-        if visit is not None:
-            visit(node, upstream)
-        else:
-            self._others(node, upstream)
+        visit = getattr(self, f"visit_{node.type}", self._children)
+        visit(node)
         self._depth -= 1
 
-    def _others(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
+    def _walk_with(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
+        before, self._upstream = self._upstream, upstream
+        self.walk(node)
+        self._upstream = before
+
+    def _children(self, node: Node) -> None:
         certain = self._certain
         if node.type not in ("program", "list"):
             self._certain = False
@@ -164,324 +142,258 @@ class _Reader:
             if child.type in ("||", "&&"):
                 self._certain = False
             if child.is_named:
-                before, self._certain = (
-                    self._certain,
-                    self._certain and not _is_beside(child),
-                )
-                self.walk(child, upstream)
+                before = self._certain
+                self._certain = before and not _is_in_background(child)
+                self.walk(child)
                 self._certain = before
         self._certain = certain
 
-    def visit_comment(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
+    def visit_comment(self, node: Node) -> None:
         pass
 
-    def visit_command(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
-        self._add(node, (), None, upstream)
+    def visit_command(self, node: Node) -> None:
+        self._add(node, _Draft())
 
-    def _add(
-        self,
-        node: Node | None,
-        outer: tuple[Redirect, ...],
-        given: Word | None,
-        upstream: tuple[ShellCommand, ...],
-    ) -> None:
-        words: list[Word] = []
-        assignments: list[tuple[str, Word]] = []
-        redirects = list(outer)
-        end = node.start_byte if node is not None else 0
-        for child in node.children if node is not None else ():
-            if (
-                words
-                and child.start_byte == end
-                and child.type != "herestring_redirect"
-            ):
-                words[-1] = Word(
-                    words[-1].text, known=False
-                )  # one word for bash, two for the grammar
-            words += _lost(node, end, child.start_byte)
+    def _add(self, node: Node, draft: _Draft, following: tuple[Word, ...] = ()) -> None:
+        """Adds a command. `following`: its words behind redirections."""
+        end = node.start_byte
+        for child in node.children:
+            touches = child.start_byte == end and child.type != "herestring_redirect"
+            if draft.words and touches:  # one word for bash, two for the grammar
+                draft.words[-1] = Word(draft.words[-1].text, known=False)
+            draft.words += _dropped_words(node, end, child.start_byte)
             end = child.end_byte
-            if child.type == "variable_assignment":
-                assignments.append(self._assigned(child, believe=False))
-            elif child.type == "file_redirect":
-                redirects += self._file(child, words)
-            elif child.type == "herestring_redirect":
-                given = self.word(child.named_children[-1])
-            elif child.is_named:
-                words += braced(
-                    self.word(
-                        child.named_children[0]
-                        if child.type == "command_name"
-                        else child
-                    )
-                )
-        if node is not None:
-            words += _lost(node, end, node.end_byte)
+            self._add_part(child, draft)
+        draft.words += _dropped_words(node, end, node.end_byte)
+        draft.words += following
+        self._append(draft)
+
+    def _add_part(self, child: Node, draft: _Draft) -> None:
+        if child.type == "variable_assignment":
+            draft.assignments.append(self._assignment(child, counts=False))
+        elif child.type == "file_redirect":
+            self._add_redirect(child, draft.redirects, draft.words)
+        elif child.type == "herestring_redirect":
+            draft.given = self.word(child.named_children[-1])
+        elif child.type == "command_name":
+            draft.words += braced(self.word(child.named_children[0]))
+        elif child.is_named:
+            draft.words += braced(self.word(child))
+
+    def _append(self, draft: _Draft) -> None:
         self.commands.append(
             ShellCommand(
-                tuple(words), tuple(assignments), tuple(redirects), given, upstream
+                tuple(draft.words),
+                tuple(draft.assignments),
+                tuple(draft.redirects),
+                draft.given,
+                self._upstream,
             )
         )
 
-    def visit_command_substitution(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
+    def visit_command_substitution(self, node: Node) -> None:
         if node.text.startswith(b"`") and b"\\`" in node.text:
             raise Unreadable("it has backticks within backticks")
-        self._others(node, upstream)
+        self._children(node)
 
-    def visit_process_substitution(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
+    def visit_process_substitution(self, node: Node) -> None:
         """What runs in `>( )` is fed by a program that can't be told from here."""
-        writes = node.text.startswith(b">")
-        self._others(
-            node, (ShellCommand((Word("?", known=False),)),) if writes else upstream
-        )
+        before = self._upstream
+        if node.text.startswith(b">"):
+            self._upstream = (ShellCommand((Word("?", known=False),)),)
+        self._children(node)
+        self._upstream = before
 
-    def visit_variable_assignment(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
-        name, value = self._assigned(node, believe=self._certain)
-        self.commands.append(ShellCommand((), ((name, value),), upstream=upstream))
+    def visit_variable_assignment(self, node: Node) -> None:
+        assignment = self._assignment(node, counts=self._certain)
+        self._append(_Draft(assignments=[assignment]))
 
-    def _assigned(self, node: Node, *, believe: bool) -> tuple[str, Word]:
-        target = node.child_by_field_name("name")
-        name = node_text(target)
+    def _assignment(self, node: Node, *, counts: bool) -> tuple[str, Word]:
+        """The name and the value of an assignment. `counts`: later words may use the value."""
+        name = node_text(node.child_by_field_name("name"))
         value = node.child_by_field_name("value")
         word = self.word(value) if value is not None else Word("")
-        if (
-            value is not None
-            and re.fullmatch(MAKES_TEMPORARY, node_text(value))
-            and "mktemp" not in self.functions
-        ):
+        is_temporary = re.fullmatch(MAKES_TEMPORARY, node_text(value))
+        if is_temporary and "mktemp" not in self.functions:
             word = Word(NEW_TEMPORARY_FILE)
-        appended = any(child.type == "+=" for child in node.children)
-        if believe and word.plain and not appended and self._scan.is_certain(name):
+        appends = any(child.type == "+=" for child in node.children)
+        if counts and word.plain and not appends and self._scan.is_certain(name):
             self.variables[name] = word.text
         else:
             self.variables.pop(name, None)
         return name, word
 
-    def visit_declaration_command(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
-        words = [Word(node_text(node.children[0]))]
-        assignments: list[tuple[str, Word]] = []
+    def visit_declaration_command(self, node: Node) -> None:
+        draft = _Draft(words=[Word(node_text(node.children[0]))])
         for child in node.children[1:]:
             if child.type == "variable_assignment":
-                assignments.append(self._assigned(child, believe=self._certain))
+                draft.assignments.append(self._assignment(child, counts=self._certain))
             elif child.is_named:
-                words.append(self.word(child))
-        self.commands.append(
-            ShellCommand(tuple(words), tuple(assignments), upstream=upstream)
-        )
+                draft.words.append(self.word(child))
+        self._append(draft)
 
-    def visit_unset_command(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
-        words = [
-            Word(node_text(node.children[0])),
-            *(self.word(child) for child in node.named_children),
-        ]
-        for word in words[1:]:
+    def visit_unset_command(self, node: Node) -> None:
+        names = [self.word(child) for child in node.named_children]
+        for word in names:
             self.variables.pop(word.text, None)
-        self.commands.append(ShellCommand(tuple(words), upstream=upstream))
+        self._append(_Draft(words=[Word(node_text(node.children[0])), *names]))
 
-    def visit_for_statement(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
-        variable = node.child_by_field_name("variable")
-        if variable is not None:
-            self.variables.pop(node_text(variable), None)
-        ranges = re.findall(r"\{(\d+)\.\.(\d+)\}|seq (?:1 )?()(\d+)", node_text(node))
-        self._note_flood(
-            node, is_endless=any(int(one[1] or one[3]) > _MANY for one in ranges)
-        )
-        self._others(node, upstream)
+    def visit_for_statement(self, node: Node) -> None:
+        self.variables.pop(node_text(node.child_by_field_name("variable")), None)
+        ends = re.findall(r"\{\d+\.\.(\d+)\}|seq (?:1 )?(\d+)", node_text(node))
+        numbers = [_number(brace or sequence) for brace, sequence in ends]
+        self._visit_loop(node, is_endless=max(numbers, default=0) > _MANY_PROGRAMS)
 
-    def visit_c_style_for_statement(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
-        condition = node.child_by_field_name("condition")
-        limit = (
-            [int(number) for number in re.findall(r"\d+", node_text(condition))]
-            if condition is not None
-            else []
-        )
-        self._note_flood(node, is_endless=not limit or max(limit) > _MANY)
-        self._others(node, upstream)
+    def visit_c_style_for_statement(self, node: Node) -> None:
+        condition = node_text(node.child_by_field_name("condition"))
+        numbers = [_number(digits) for digits in re.findall(r"\d+", condition)]
+        endless = not numbers or max(numbers) > _MANY_PROGRAMS
+        self._visit_loop(node, is_endless=endless)
 
-    def _note_flood(self, node: Node, *, is_endless: bool) -> None:
-        """Starting a program beside the shell, over and over."""
-        beside = any(
-            child.type == "&" for child in _below(node.child_by_field_name("body"))
-        )
-        self.flood = self.flood or (is_endless and beside)
+    def visit_while_statement(self, node: Node) -> None:
+        condition = node_text(node.child_by_field_name("condition")).strip()
+        self._visit_loop(node, is_endless=condition in _ALWAYS_TRUE)
 
-    def visit_while_statement(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
-        endless = node_text(node.child_by_field_name("condition")).strip() in (
-            "true",
-            ":",
-            "[ 1 ]",
-            "((1))",
-            "1",
-        )
-        self._note_flood(node, is_endless=endless)
-        self._others(node, upstream)
+    def _visit_loop(self, node: Node, *, is_endless: bool) -> None:
+        """Notes a loop that starts programs in the background over and over."""
+        if is_endless and _starts_in_background(node.child_by_field_name("body")):
+            self.flood = True
+        self._children(node)
 
-    def visit_function_definition(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
+    def visit_function_definition(self, node: Node) -> None:
         name = node_text(node.child_by_field_name("name"))
         self.functions.add(name)
         before = len(self.commands)
-        self._others(node, upstream)
-        own = sum(
-            bool(one.words) and one.words[0].text == name
-            for one in self.commands[before:]
-        )
-        piped = any(
-            one.upstream
-            for one in self.commands[before:]
-            if one.words and one.words[0].text == name
-        )
-        beside = any(child.type == "&" for child in _below(node))
-        self.bomb = self.bomb or own > 1 or (own > 0 and (piped or beside))
+        self._children(node)
+        inner = [one for one in self.commands[before:] if one.words]
+        calls = [one for one in inner if one.words[0].text == name]
+        piped = any(one.upstream for one in calls)
+        multiplies = piped or _starts_in_background(node)
+        if len(calls) > 1 or (calls and multiplies):
+            self.bomb = True
 
-    def visit_pipeline(self, node: Node, upstream: tuple[ShellCommand, ...]) -> None:
+    def visit_pipeline(self, node: Node) -> None:
         certain, self._certain = self._certain, False
-        fed = upstream
+        upstream = self._upstream
         for child in node.named_children:
             before = len(self.commands)
-            self.walk(child, fed)
-            fed = (*fed, *(one for one in self.commands[before:] if one.words))
+            self._walk_with(child, upstream)
+            upstream += tuple(one for one in self.commands[before:] if one.words)
         self._certain = certain
 
-    def visit_redirected_statement(
-        self, node: Node, upstream: tuple[ShellCommand, ...]
-    ) -> None:
+    def visit_redirected_statement(self, node: Node) -> None:
         body = node.child_by_field_name("body")
-        redirects: list[Redirect] = []
-        given: Word | None = None
-        rest: list[Node] = []
-        more: list[Word] = []
+        draft = _Draft()
+        piped: list[Node] = []
+        following: list[Word] = []
         for child in node.children_by_field_name("redirect"):
             if child.type == "file_redirect":
-                redirects += self._file(child, more)
+                self._add_redirect(child, draft.redirects, following)
             elif child.type == "herestring_redirect":
-                given = self.word(child.named_children[-1])
+                draft.given = self.word(child.named_children[-1])
             else:
-                given = self._heredoc(child, redirects, rest, more)
-        _require_nothing_lost(node)
+                self._add_heredoc(child, draft, following, piped)
+        _require_nothing_dropped(node)
         before = len(self.commands)
-        if body is None or body.type == "command":
-            self._add(body, tuple(redirects), given, upstream)
-            self._lengthen(more)
-        elif more:
-            raise Unreadable("words stand where only a file can")
+        if body is None:
+            draft.words += following
+            self._append(draft)
+        elif body.type == "command":
+            self._add(body, draft, tuple(following))
+        elif following:
+            raise Unreadable("it has words where only a file may stand")
         else:
-            self.walk(body, upstream)
-            self._spread(before, tuple(redirects), given)
-        fed = (*upstream, *self.commands[before:])
-        for child in rest:
-            self.walk(child, fed if child.type == "pipeline" else upstream)
+            self.walk(body)
+            self._redirect_all(before, draft)
+        fed = (*self._upstream, *self.commands[before:])
+        for child in piped:
+            self._walk_with(child, fed if child.type == "pipeline" else self._upstream)
 
-    def _spread(
-        self, before: int, redirects: tuple[Redirect, ...], given: Word | None
-    ) -> None:
+    def _redirect_all(self, before: int, draft: _Draft) -> None:
         """Files and input of a group count for every command in it."""
-        for place in range(before, len(self.commands)):
-            one = self.commands[place]
+        for place, one in enumerate(self.commands[before:], before):
             self.commands[place] = msgspec.structs.replace(
-                one, redirects=one.redirects + redirects, given=one.given or given
+                one,
+                redirects=(*one.redirects, *draft.redirects),
+                given=one.given or draft.given,
             )
 
-    def _heredoc(
-        self, node: Node, redirects: list[Redirect], rest: list[Node], more: list[Word]
-    ) -> Word:
-        """The text of a here-document; what stands behind it on its first line is put into `redirects` and `rest`."""
-        quoted, body = False, Word("")
+    def _add_heredoc(
+        self, node: Node, draft: _Draft, following: list[Word], piped: list[Node]
+    ) -> None:
+        """Adds a here-document. What stands behind it on its first line goes into `following` and `piped`."""
+        is_quoted = False
+        draft.given = Word("")
         for child in node.named_children:
             if child.type == "heredoc_start":
-                quoted = any(sign in node_text(child) for sign in "'\"\\")
+                is_quoted = bool(re.search(r"['\"\\]", node_text(child)))
             elif child.type == "heredoc_body":
-                inner = [
-                    one
-                    for one in child.named_children
-                    if not quoted and one.type != "heredoc_content"
-                ]
-                body = Word(node_text(child), known=not inner)
-                if not quoted and re.search(r"(?<!\\)`", body.text):
-                    raise Unreadable("a here-document in it runs commands in backticks")
-                for one in inner:
-                    self.walk(one, ())
+                draft.given = self._heredoc_text(child, is_quoted=is_quoted)
             elif child.type == "file_redirect":
-                redirects += self._file(child, more)
+                self._add_redirect(child, draft.redirects, following)
             elif child.type != "heredoc_end":
-                rest.append(child)
-        return body
+                piped.append(child)
 
-    def _lengthen(self, more: list[Word]) -> None:
-        """Words behind a redirection belong to the command before it."""
-        if more:
-            one = self.commands[-1]
-            self.commands[-1] = msgspec.structs.replace(one, words=(*one.words, *more))
+    def _heredoc_text(self, node: Node, *, is_quoted: bool) -> Word:
+        text = node_text(node)
+        if is_quoted:
+            return Word(text)
+        if re.search(r"(?<!\\)`", text):
+            raise Unreadable("it has a here-document that runs commands in backticks")
+        parts = [one for one in node.named_children if one.type != "heredoc_content"]
+        for part in parts:
+            self._walk_with(part, ())
+        return Word(text, known=not parts)
 
-    def _file(self, node: Node, more: list[Word]) -> list[Redirect]:
-        """The file of a redirection; descriptors are none. What follows it goes into `more`."""
-        found: list[Redirect] = []
+    def _add_redirect(
+        self, node: Node, redirects: list[Redirect], following: list[Word]
+    ) -> None:
+        """Adds the file of a redirection; a descriptor is none. Words behind it go into `following`."""
         signs = [child.type for child in node.children if not child.is_named]
         sign = next((one for one in signs if "<" in one or ">" in one), ">")
-        for place, child in enumerate(node.children_by_field_name("destination")):
-            word = self.word(child)
-            if place:
-                more += braced(word)
+        targets = [self.word(one) for one in node.children_by_field_name("destination")]
+        for word in targets[1:]:
+            following += braced(word)
+        for word in targets[:1]:
+            if re.fullmatch(_DESCRIPTOR, f"{sign} {word.text}"):
                 continue
-            if sign in (">&", "<&", ">&-", "<&-") and re.fullmatch(
-                r"\d+-?|-", word.text
-            ):
-                continue
-            found.append(
-                Redirect(
-                    "<" if sign in ("<", "<&") else ">>" if ">>" in sign else ">", word
-                )
-            )
-        return found
+            operator: Operator = ">>" if ">>" in sign else ">"
+            redirects.append(Redirect("<" if sign in ("<", "<&") else operator, word))
 
     def word(self, node: Node) -> Word:  # noqa: PLR0911 - a line for each kind of node
-        """What a node says as a word. Commands inside substitutions are collected."""
-        kind = node.type
-        if kind in ("word", "number", "variable_name", "regex", "test_operator"):
-            return backslashed(node_text(node))
+        """A node as a word. Commands inside substitutions are collected."""
+        kind, text = node.type, node_text(node)
+        if kind in _PLAIN_NODES:
+            return backslashed(text)
         if kind == "raw_string":
-            return Word(node_text(node)[1:-1], tilde=False)
+            return Word(text[1:-1], tilde=False)
         if kind == "ansi_c_string":
-            return escaped(node_text(node)[2:-1])
+            return escaped(text[2:-1])
         if kind == "string":
             return self._string(node)
         if kind == "concatenation":
             return joined([self.word(child) for child in node.children])
-        if kind == "simple_expansion":
-            return self._variable(node, quoted=False)
-        if (
-            kind == "expansion"
-            and len(node.named_children) == 1
-            and re.fullmatch(r"\$\{\w+\}", node_text(node))
+        is_variable = kind == "expansion" and re.fullmatch(r"\$\{\w+\}", text)
+        if kind == "simple_expansion" or (
+            is_variable and len(node.named_children) == 1
         ):
-            return self._variable(node, quoted=False)
+            return self._variable(text, is_quoted=False)
+        return self._substituted(node)
+
+    def _substituted(self, node: Node) -> Word:
+        """What the shell puts in, which is not known."""
         certain, self._certain = self._certain, False
-        self.walk(node, ())
+        self._walk_with(node, ())
         self._certain = certain
-        if kind in ("arithmetic_expansion", "special_variable_name"):
+        if node.type in ("arithmetic_expansion", "special_variable_name"):
             return Word("0", known=False)
         return Word(node_text(node), known=False)
 
-    def _variable(self, node: Node, *, quoted: bool) -> Word:
-        value = self.variables.get(node_text(node).strip("${}"))
-        if value is None or (not quoted and re.search(r"[\s*?\[]", value)):
-            return Word(node_text(node), known=False)
+    def _variable(self, text: str, *, is_quoted: bool) -> Word:
+        value = self.variables.get(text.strip("${}"))
+        splits = value is not None and re.search(r"[\s*?\[]", value)
+        if value is None or (splits and not is_quoted):
+            return Word(text, known=False)
         return Word(value, tilde=False)
 
     def _string(self, node: Node) -> Word:
@@ -491,61 +403,55 @@ class _Reader:
         for child in node.children:
             if child.type == '"':
                 continue
-            if child.start_byte > end:
-                parts.append(Word(_between(node, end, child.start_byte)))
+            parts.append(Word(_text_between(node, end, child.start_byte)))
+            parts.append(self._string_part(child))
             end = child.end_byte
-            if child.type == "string_content":
-                parts.append(
-                    Word(
-                        re.sub(
-                            r'\\(["$`\\\n])',
-                            lambda sign: sign[1].strip("\n"),
-                            node_text(child),
-                        )
-                    )
-                )
-            elif child.type in ("simple_expansion", "expansion"):
-                plain = re.fullmatch(r"\$\w+|\$\{\w+\}", node_text(child))
-                parts.append(
-                    self._variable(child, quoted=True) if plain else self.word(child)
-                )
-            else:
-                parts.append(
-                    self.word(child) if child.is_named else Word(node_text(child))
-                )
-        if node.end_byte - 1 > end:
-            parts.append(Word(_between(node, end, node.end_byte - 1)))
+        parts.append(Word(_text_between(node, end, node.end_byte - 1)))
         whole = joined(parts)
         return Word(whole.text, known=whole.known, tilde=False)
 
+    def _string_part(self, node: Node) -> Word:
+        text = node_text(node)
+        if node.type == "string_content":
+            unquoted = r'\\(["$`\\\n])'
+            return Word(re.sub(unquoted, lambda sign: sign[1].strip("\n"), text))
+        if re.fullmatch(r"\$\w+|\$\{\w+\}", text) and "expansion" in node.type:
+            return self._variable(text, is_quoted=True)
+        return self.word(node) if node.is_named else Word(text)
 
-def _between(node: Node, start: int, end: int) -> str:
-    return unescape(node.text[start - node.start_byte : end - node.start_byte])
+
+def _number(digits: str) -> int:
+    """A number that may have more digits than Python converts."""
+    return int(digits[:9])
 
 
-def _lost(node: Node, start: int, end: int) -> Iterator[Word]:
+def _text_between(node: Node, start: int, end: int) -> str:
+    return unescape(
+        node.text[start - node.start_byte : max(start, end) - node.start_byte]
+    )
+
+
+def _dropped_words(node: Node, start: int, end: int) -> Iterator[Word]:
     """Words between two children that the grammar has dropped, such as a lone dash before a here-document."""
-    for text in _between(node, start, end).replace("\\\n", " ").split():
-        yield Word(text, known=bool(re.fullmatch(r"-", text)))
+    for text in _text_between(node, start, end).replace("\\\n", " ").split():
+        yield Word(text, known=text == "-")
 
 
-def _require_nothing_lost(node: Node) -> None:
+def _require_nothing_dropped(node: Node) -> None:
     end = node.start_byte
     for child in node.children:
-        if _between(node, end, child.start_byte).replace("\\\n", " ").strip() not in (
-            "",
-            "-",
-        ):
-            raise Unreadable("a part of it can't be understood")
+        if any(not word.known for word in _dropped_words(node, end, child.start_byte)):
+            raise Unreadable("Hermes can't parse a part of it")
         end = child.end_byte
 
 
-def _is_beside(node: Node) -> bool:
+def _is_in_background(node: Node) -> bool:
     """Whether something runs beside this shell, so that what it assigns is lost."""
     return node.next_sibling is not None and node.next_sibling.type == "&"
 
 
-def _below(node: Node) -> Iterator[Node]:
-    for child in node.children:
-        yield child
-        yield from _below(child)
+def _starts_in_background(node: Node) -> bool:
+    """Whether something below a node runs in the background."""
+    return any(
+        child.type == "&" or _starts_in_background(child) for child in node.children
+    )

@@ -13,15 +13,13 @@ from hermes.tools.policy.effects import (
     Level,
     asks,
 )
-from hermes.tools.policy.file_effects import secret_reason, written
-from hermes.tools.policy.package_names import is_package
+from hermes.tools.policy.file_effects import secret_reason, write_files
 from hermes.tools.policy.paths import (
     PathContext,
     is_outside,
-    is_stream,
     is_temporary_only,
 )
-from hermes.tools.policy.program_call import ProgramCall, is_abbreviation, operands
+from hermes.tools.policy.program_call import ProgramCall, is_given, operands
 from hermes.tools.policy.program_table import UNKNOWN, Phrase, Program, program
 from hermes.tools.policy.shell_words import Word, word_set
 
@@ -58,6 +56,24 @@ _OWN_SERVICE = (
     r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$"
 )
 
+_NAME = r"[A-Za-z0-9_]([\w.-]*[A-Za-z0-9_])?"
+_VERSION = r"[\w.^~-]+"
+_FORMS = {
+    "name": rf"(?a:(@{_NAME}/)?{_NAME}(@{_VERSION})?)",
+    "python": rf"(?a:{_NAME}(\[[\w,-]+\])?([=<>~!]={_VERSION})?)",
+    "vendor": rf"(?a:{_NAME}/{_NAME})",
+}
+"""How packages are named, by the `installs` field of a program."""
+_ARCHIVE = r"(?i)\.(tar|tgz|tbz2?|txz|tlz|zip|whl|egg|gz|bz2|xz|zst|lz|lzma|gem|crate|deb|rpm|conda|jar|nupkg|phar)$"
+_SCRIPT = (
+    r"(?i)\.([cm]?[jt]s|[jt]sx|py|pyz|rb|sh|bash|zsh|fish|ps1|bat|cmd|exe|pl|php|lua)$"
+)
+_HARMLESS_OPTIONS = word_set(
+    "-D --save-dev -S --save -E --save-exact -O --save-optional --dev -y --yes -U --upgrade -q --quiet --verbose --no-audit"
+    " --no-fund --silent"
+)
+"""Options that take no value, and do not change where packages come from or go to."""
+
 
 def judge_by_table(call: ProgramCall) -> list[Effect]:
     """What a program does by its subcommand, its options and the files it names."""
@@ -66,13 +82,12 @@ def judge_by_table(call: ProgramCall) -> list[Effect]:
     if kind == "unknown":
         if call.judge.defines(call.name):
             return [READ]  # the function is judged where it is defined
-        effect = asks(f"it is not known what {call.name!r} does")
+        effect = asks(f"Hermes does not know what {call.name!r} does")
     if call.prints_help(effect) and effect.level != Level.FORBID:
         return [READ]
     return [
         _without_network(call, kind) or effect,
         *option_effects(call),
-        *_argument_effects(call),
         named_files(call.words, call.context, call.program),
     ]
 
@@ -115,12 +130,7 @@ def _fits(phrase: Phrase, call: ProgramCall) -> bool:
         return all(is_given(part, call.signs) for part in rest)
     names = [part for part in rest if not part.startswith("-")]
     options = [part for part in rest if part.startswith("-")]
-    return bare[1 : 1 + len(names)] == names and set(options) <= set(call.signs)
-
-
-def is_given(option: str, signs: Sequence[str]) -> bool:
-    """Whether an option or a word is among the arguments, perhaps abbreviated."""
-    return option in signs or any(is_abbreviation(sign, option) for sign in signs)
+    return bare[1 : 1 + len(names)] == names and set(options) <= set(call.options)
 
 
 def _runs_publishing_task(call: ProgramCall) -> bool:
@@ -135,7 +145,7 @@ def _without_network(call: ProgramCall, kind: str) -> Effect | None:
     """What remains of an effect that needs the network, where the arguments limit it."""
     if kind == "lookup" and not _looks_up_names(call):
         return asks(
-            "it sends something over the network that can't be seen here, or asks in an unusual way",
+            "it sends data over the network that Hermes can't see, or makes an unusual request",
             "network",
         )
     offline = call.program.has_trait("offline") and "--offline" in call.texts
@@ -156,23 +166,16 @@ def _looks_up_names(call: ProgramCall) -> bool:
 
 
 def option_effects(call: ProgramCall) -> list[Effect]:
-    """What options add to what a program does."""
+    """What options and other arguments add to what a program does."""
     found = [
         EFFECTS[effect]
         for effect, options in call.program.options.items()
         if any(is_given(option, call.signs) for option in options.split())
     ]
-    if any(re.fullmatch(_RUNS_OTHERS, text) for text in call.texts):
-        found.append(EFFECTS["runs"])
+    for effect, pattern in (*call.program.arguments.items(), ("runs", _RUNS_OTHERS)):
+        if any(re.fullmatch(pattern, text) for text in call.texts):
+            found.append(EFFECTS[effect])
     return found
-
-
-def _argument_effects(call: ProgramCall) -> list[Effect]:
-    return [
-        EFFECTS[effect]
-        for effect, pattern in call.program.arguments.items()
-        if any(re.fullmatch(pattern, text) for text in call.texts)
-    ]
 
 
 def named_files(
@@ -191,9 +194,9 @@ def named_files(
         reason = secret_reason(context, word)
         if reason:
             return asks(reason)
-        target = _output(before, word)
+        target = _output(before, word, entry)
         if target is not None and not entry.has_trait("no-output"):
-            outcome = written([target], context)
+            outcome = write_files([target], context)
             if outcome.level > Level.WORK:
                 return outcome
     return READ
@@ -208,15 +211,16 @@ def _is_text(before: Word, word: Word, entry: Program) -> bool:
     return short or word.text.partition("=")[0] in options
 
 
-def _output(before: Word, word: Word) -> Word | None:
+def _output(before: Word, word: Word, entry: Program) -> Word | None:
     """The file that a word names as an output; None if it names none."""
     option, sign, value = word.text.partition("=")
+    outputs = _OUTPUT_OPTIONS | word_set(entry.outputs)
     target = None
     if re.match(r"-o[~/.]", word.text):
         target = Word(word.text[2:], word.known)
-    elif sign and option in _OUTPUT_OPTIONS:
+    elif sign and option in outputs:
         target = Word(value)
-    elif before.text in _OUTPUT_OPTIONS:
+    elif before.text in outputs:
         target = word
     return target if target is not None and not target.text.startswith("-") else None
 
@@ -233,7 +237,7 @@ def judge_path(call: ProgramCall) -> list[Effect]:
         if program(base).is_known:
             return call.judge.judge_words(call.command, (Word(base), *call.words[1:]))
         if not shared:
-            return [asks(f"it is not known what {word.text} does")]
+            return [asks(f"Hermes does not know what {word.text} does")]
     found = [
         WORK,
         *call.judge.written_script(word),
@@ -241,9 +245,7 @@ def judge_path(call: ProgramCall) -> list[Effect]:
     ]
     if any(_is_server_address(text) for text in call.texts):
         found.append(
-            asks(
-                "it runs a program that is not known, with the address of another machine"
-            )
+            asks("it runs an unknown program with the address of another machine")
         )
     return found
 
@@ -265,44 +267,27 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
     hosts = [word for word in call.operands if word.text not in ("GET", "HEAD")]
     if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
         return [EFFECTS["network"], files]
-    return [LOOKS_UP, *_saved(call), *_sent(call), files]
-
-
-def _saved(call: ProgramCall) -> list[Effect]:
-    """Files that the answer of a service of this machine goes to."""
-    found: list[Effect] = []
-    for word in call.after(*call.program.outputs.split()):
-        if word.text != "-" and not is_stream(word.text):
-            found += [
-                written([word], call.context),
-                asks("it saves what a service of this machine answers", "network"),
-            ]
-    return found
-
-
-def _sent(call: ProgramCall) -> list[Effect]:
-    """What a request sends to a service of this machine."""
-    found: list[Effect] = []
-    if any(
-        word.text.startswith("@")
-        for word in call.after("-H", "--header", "-w", "--write-out")
-    ):
-        found.append(asks("it sends a file to a service of this machine", "network"))
-    if any(word.text not in ("GET", "HEAD") for word in call.after("-X", "--request")):
-        found.append(asks("it sends something to a service of this machine", "network"))
-    options = [
-        word
-        for word in call.words[1:]
-        if word.text.startswith("-") and word.text != "-"
-    ]
     pattern = call.program.request_options
-    if not all(word.known and re.fullmatch(pattern, word.text) for word in options):
-        found.append(
-            asks(
-                "it sends something to a service of this machine, or asks in an unusual way",
-                "network",
-            )
-        )
+    if all(re.fullmatch(pattern, option) for option in _options_with_values(call)):
+        return [LOOKS_UP, files]
+    sends = asks(
+        "it sends data to a service on this machine, or makes an unusual request",
+        "network",
+    )
+    return [sends, files]
+
+
+def _options_with_values(call: ProgramCall) -> list[str]:
+    """Each option with the value behind it, if it takes one: `-s`, `-X GET`. What is not known is `?`."""
+    values = word_set(call.program.values)
+    found: list[str] = []
+    for before, word in pairwise(call.words):
+        is_text = word.known or word.text[:1].isalpha()
+        text = word.text if is_text else "?"
+        if before.text in values:
+            found.append(f"{before.text} {text}")
+        elif text.startswith(("-", "?")) and text != "-" and text not in values:
+            found.append(text)
     return found
 
 
@@ -316,7 +301,7 @@ def judge_build(call: ProgramCall) -> list[Effect]:
         "-f", "-C", "--file", "--makefile", "--directory", "--justfile"
     )
     if any(is_outside(call.context, word) for word in sources):
-        found.append(asks("it builds from what lies outside the workspace"))
+        found.append(asks("it builds from files outside the workspace"))
     return found
 
 
@@ -347,3 +332,31 @@ def judge_key_value_store(call: ProgramCall) -> list[Effect]:
     if is_plain and is_own and asked and re.fullmatch(reads, asked[0]):
         return [LOOKS_UP]
     return judge_by_table(call)
+
+
+def is_package(text: str, form: str = "name") -> bool:
+    """Whether a word can only be the name of a package."""
+    parts = re.split(r"[@\[=<>~!]", text)
+    is_archive = any(re.search(_ARCHIVE, part) for part in parts)
+    return bool(re.fullmatch(_FORMS[form], text)) and not is_archive
+
+
+def install_command(texts: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command that installs packages by plain names, without those names; empty for any other."""
+    for form, phrases in program(texts[0]).installs.items():
+        for phrase in phrases.split():
+            verb = (texts[0], *phrase.split("+"))
+            rest = texts[len(verb) :]
+            if tuple(texts[: len(verb)]) != verb:
+                continue
+            options = [text for text in rest if text.startswith("-")]
+            names = [text for text in rest if not text.startswith("-")]
+            if names and _HARMLESS_OPTIONS.issuperset(options):
+                return (*verb, *options) if _are_packages(names, form) else ()
+    return ()
+
+
+def _are_packages(names: Sequence[str], form: str) -> bool:
+    return all(
+        is_package(name, form) and not re.search(_SCRIPT, name) for name in names
+    )

@@ -37,7 +37,7 @@ def judge_terminal_input(
     line = before + text
     least = WORK
     if re.search(r"\\\s*$", line):
-        least = unclear("the line goes on, and only its end says what it does")
+        least = unclear("the line continues, and only its end shows what it does")
     elif not isinstance(owner, _BackgroundPrograms) and not line.endswith("\n"):
         least = unclear("the line is not finished")
     return reach, worst([least, _line_effect(line, command, context)])

@@ -227,7 +227,7 @@ class ToolApproval:
             return Decision("forbid", call.summary, shown(effect.reason), reach)
         if self._state.allows_code(effect, reach):
             return Decision("allow", reach=reach)
-        reason = effect.reason or "it types into a program that is running"
+        reason = effect.reason or "it types into a running program"
         return Decision("ask", call.summary, shown(reason), reach, memorable=False)
 
 

@@ -44,7 +44,7 @@ def spoof_reason(text: str) -> str:
     """Why a text may look different from what it is; empty when it does not."""
     unusual = re.findall(r"[^ -~\n\t]", text)
     if any(unicodedata.category(one) in _HIDDEN_CATEGORIES for one in unusual):
-        return "it holds characters that hide or reorder others"
+        return "it contains characters that hide or reorder others"
     if re.search(_WIDE_GAP, text):
-        return "it holds a gap so wide that the rest may not be seen"
+        return "it contains a gap so wide that you may not see the rest"
     return ""

@@ -176,4 +176,4 @@ def test_rules_that_reach_further_are_not_joined_with_other_work() -> None:
         judge_command(text, site, book).effect for text in ("npm ci", "npm ci && make")
     )
     assert (alone.level, alone.reach) == (Level.WORK, "network")
-    assert (joined.level, "joins" in joined.reason) == (Level.ASK, True)
+    assert (joined.level, "combines" in joined.reason) == (Level.ASK, True)
