@@ -29,15 +29,15 @@ def judge_files(call: ProgramCall) -> list[Effect]:
     files, targets = call.operands[entry.skip :], call.values_of(*entry.outputs.split())
     if entry.target:
         files, targets = _sources_and_target(call)
-    found = [WORK]
+    found = [WORK if entry.operands == "text" else READ]
     if entry.operands != "text":
         found.append(FILE_EFFECTS[entry.operands](files, context))
-    if any(_is_blank_or_endless(word.text) for word in files):
+    if targets and any(_is_blank_or_endless(word.text) for word in files):
         return [*found, empty_files(targets, context)]
-    in_place = [word for word in targets if word in files]
-    others = [word for word in targets if word not in files]
-    change = FILE_EFFECTS[entry.target or "replace"]
-    return [*found, write_files(in_place, context), change(others, context)]
+    for word in targets:
+        role = "write" if word in files else entry.target or "replace"
+        found.append(FILE_EFFECTS[role]([word], context))
+    return found
 
 
 def _sources_and_target(call: ProgramCall) -> tuple[list[Word], list[Word]]:
@@ -94,6 +94,8 @@ def _tee(call: ProgramCall) -> list[Effect]:
 def _chmod(call: ProgramCall) -> list[Effect]:
     if not call.operands:
         return [WORK]
+    if call.has("--reference"):
+        return [write_files(call.operands, call.context)]
     first = call.texts[0]
     mode = first if re.match(r"-[rwx]", first) else call.operands[0].text
     if _opens_to_all(mode):
@@ -135,18 +137,20 @@ def _dd(call: ProgramCall) -> list[Effect]:
 
 
 def _tar(call: ProgramCall) -> list[Effect]:
+    """`tar`: its options may stand together in the first word, without a dash."""
     first = call.texts[0] if call.texts else ""
-    letters = "" if first.startswith("--") else first
-    if "P" in letters and letters.strip("-").isalpha():
+    bundles = [text for text in call.texts if re.fullmatch(r"-[a-zA-Z]+", text)]
+    letters = "".join([*bundles, "" if first.startswith("-") else first])
+    if "P" in letters:
         return [asks("it writes files wherever the archive says", "machine")]
-    creates = "c" in letters or "--create" in call.texts
-    lists = "t" in letters or "--list" in call.texts
+    creates = "c" in letters or call.has("--create")
+    lists = "t" in letters or call.has("--list")
     if lists and not creates and "x" not in letters:
         return [READ]
     files = [word for word in call.operands if word.text != first]
-    made = call.after("-C", "--directory") + call.values_of("--directory")
+    made = call.values_of("-C", "--directory")
     if creates:
-        made = files[:1] if "f" in letters else []
+        made = call.values_of("--file") or (files[:1] if "f" in letters else [])
     return [write_files(made, call.context), read_files(files, call.context)]
 
 
@@ -190,7 +194,7 @@ def _awk(call: ProgramCall) -> list[Effect]:
         return [EFFECTS["runs"]]
     outputs = [Word(text) for text in re.findall(r">>?\s*\"([^\"]+)\"", script)]
     found = [write_files(outputs, call.context) if outputs else READ]
-    if call.has("-i", "--include") and "inplace" in call.texts:
+    if any(word.text == "inplace" for word in call.values_of("-i", "--include")):
         found.append(write_files(files, call.context))
         prints_lines = r"\$|\bprint\s*[;}]|(^|[;}])\s*1\s*$|/\s*$"
         if not re.search(prints_lines, script):

@@ -6,9 +6,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, Level, asks
+from hermes.tools.policy.effects import (
+    EFFECTS,
+    READ,
+    WORK,
+    Effect,
+    Level,
+    asks,
+    worst,
+)
+from hermes.tools.policy.file_effects import write_files
 from hermes.tools.policy.paths import is_elsewhere
 from hermes.tools.policy.program_call import ProgramCall
+from hermes.tools.policy.program_table import program
 from hermes.tools.policy.shell_words import Word, word_set
 from hermes.tools.policy.table_judge import named_files, subcommand_effect
 
@@ -92,10 +102,15 @@ def _subcommand(call: ProgramCall) -> Effect:
     effect = subcommand_effect(call)
     if effect == "unknown":
         return asks(f"Hermes does not know what `git {name}` does")
-    writes = r"--output(=.*)?|--open-files-in-pager.*|-O.*"
-    if effect == "read" and any(re.fullmatch(writes, text) for text in call.texts):
+    writes = call.has("--output", "--open-files-in-pager")
+    if effect == "read" and (writes or any(text[:2] == "-O" for text in call.texts)):
         return asks("it writes a file, or runs another program")
-    return EFFECTS[effect]
+    outputs = call.values_of(*program(f"git {name}").outputs.split())
+    return (
+        worst([EFFECTS[effect], write_files(outputs, call.context)])
+        if outputs
+        else EFFECTS[effect]
+    )
 
 
 def _checkout(call: ProgramCall) -> Effect:
@@ -128,7 +143,7 @@ def _config(call: ProgramCall) -> Effect:
     ):
         return READ
     key = (names[1:] if names[:1] == ["set"] else names)[:1]
-    outside = {"--global", "--system", "-f", "--file"} & set(call.signs)
+    outside = call.has("--global", "--system", "-f", "--file")
     if key and not outside and re.match(_HARMLESS_KEYS, key[0]):
         return WORK
     return asks(

@@ -31,11 +31,13 @@ def judge_python(call: ProgramCall) -> list[Effect]:
     words = call.words
     for place, word in enumerate(words[1:], 1):
         text, rest = word.text, words[place + 1 :]
-        if re.fullmatch(f"{_PYTHON_FLAGS}c", text):
-            code = rest[0] if rest else Word("", known=False)
-            return [_code_effect("python", code), _files(call, *rest[1:])]
-        if re.fullmatch(f"{_PYTHON_FLAGS}m", text):
-            return _module(call, rest)
+        option = re.fullmatch(rf"{_PYTHON_FLAGS}([cm])(.*)", text, re.DOTALL)
+        if option:
+            glued = (Word(option[2], word.known),) if option[2] else ()
+            given = (*glued, *rest) or (Word("", known=False),)
+            if option[1] == "m":
+                return _module(call, given)
+            return [_code_effect("python", given[0]), _files(call, *given[1:])]
         if text in ("--version", "-V", "-VV", "--help", "-h"):
             return [READ]
         is_value = words[place - 1].text in ("-W", "-X")
@@ -117,8 +119,9 @@ def _web_server(call: ProgramCall) -> list[Effect]:
 
 
 def _json_tool(call: ProgramCall) -> list[Effect]:
-    writes = len(call.operands) > 1
-    return [WORK if writes else READ, named_files(call.words, call.context)]
+    files = named_files(call.words, call.context)
+    outputs = call.operands[1:2]
+    return [write_files(outputs, call.context) if outputs else READ, files]
 
 
 def _timeit(call: ProgramCall) -> list[Effect]:
@@ -139,12 +142,11 @@ MODULE_JUDGES = {
 
 def judge_interpreter(call: ProgramCall) -> list[Effect]:
     """An interpreter other than python."""
-    place = next(
-        (place for place, text in enumerate(call.texts, 1) if _takes_code(call, text)),
-        0,
-    )
-    if place:
-        return _inline(call, place)
+    places = [
+        place for place, text in enumerate(call.texts, 1) if _takes_code(call, text)
+    ]
+    if places:
+        return [one for place in places for one in _inline(call, place)]
     if call.program.subcommands and call.texts:
         return judge_by_table(call)
     if call.prints_help(WORK):

@@ -70,7 +70,7 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
         return any(is_given(option, self.options) for option in options)
 
     def values_of(self, *options: str) -> list[Word]:
-        """The values of options: the next word (`-o x`), or the rest of the same word (`-ox`, `--output=x`)."""
+        """The values of options: the next word (`-o x`, `-vo x`), or the rest of the same word (`-ox`, `--output=x`)."""
         return [value for option in options for value in _values(self.words, option)]
 
     def after(self, *options: str) -> list[Word]:
@@ -113,12 +113,21 @@ def is_abbreviation(text: str, option: str) -> bool:
 
 def _values(words: Sequence[Word], option: str) -> list[Word]:
     found: list[Word] = []
-    start = f"{option}=" if option.startswith("--") else option
     for place, word in enumerate(words[1:], 1):
         if word.text == "--":
             break
-        if word.text == option:
+        value = _value_in(word.text, option)
+        if value:
+            found.append(Word(value, word.known))
+        elif value is not None:
             found += words[place + 1 : place + 2]
-        elif word.text.startswith(start):
-            found.append(Word(word.text.removeprefix(start), word.known))
     return found
+
+
+def _value_in(text: str, option: str) -> str | None:
+    """The value of an option in the same word, empty if the next word is it; None if the word is another option."""
+    if option.startswith("--"):
+        name, _, value = text.partition("=")
+        return value if is_abbreviation(name, option) else None
+    glued = re.match(rf"-\w*?{re.escape(option[1:])}(.*)", text, re.DOTALL)
+    return glued[1] if glued else None

@@ -35,6 +35,8 @@ from hermes.tools.policy.table_judge import option_effects
 _ONLY_WHEN_RUN = unclear("what it runs can't be known before it runs")
 _NOT_KNOWN = unclear("Hermes can't tell what it runs")
 _NAMES_PACKAGE = word_set("-y --yes -p --package --from --with --spec")
+_SHELL_VALUES = word_set("-o +o -O +O --rcfile --init-file")
+"""Options of shells that take the next word as their value."""
 _FETCHED_PROGRAM = r".@|^(https?|git|github|file):|/"
 
 
@@ -155,6 +157,8 @@ def judge_shell(call: ProgramCall) -> list[Effect]:
 def command_of_shell(words: Sequence[Word]) -> Word | None:
     """What `sh -c` is told to run; None if there is no `-c`."""
     for place, word in enumerate(words[1:], 1):
+        if words[place - 1].text in _SHELL_VALUES:
+            continue
         is_command = re.fullmatch(r"[-+][a-zA-Z]*c[a-zA-Z]*", word.text)
         if is_command or word.text == "--command":
             options = r"[-+][a-zA-Z]+"
@@ -170,6 +174,8 @@ def command_of_shell(words: Sequence[Word]) -> Word | None:
 def judge_eval(call: ProgramCall) -> list[Effect]:
     """`eval` and `trap`: text that this shell runs."""
     words = call.words[1:]
+    if call.texts[:1] == ["--"]:
+        words = words[1:]
     if call.name == "trap":
         sets = len(words) > 1 and not words[0].text.startswith("-")
         words = words[:1] if sets else ()

@@ -210,7 +210,10 @@ class _Reader:
 
     def _assignment(self, node: Node, *, counts: bool) -> tuple[str, Word]:
         """The name and the value of an assignment. `counts`: later words may use the value."""
-        name = node_text(node.child_by_field_name("name"))
+        target = node.child_by_field_name("name")
+        name = node_text(target)
+        if target.type == "subscript":  # bash runs what it contains
+            self._substituted(target)
         value = node.child_by_field_name("value")
         word = self.word(value) if value is not None else Word("")
         is_temporary = re.fullmatch(MAKES_TEMPORARY, node_text(value))

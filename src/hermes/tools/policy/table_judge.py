@@ -191,14 +191,14 @@ def named_files(
         if skip and not word.text.startswith("-"):
             skip -= 1
             continue
+        target = _output(before, word, entry)
+        if target is not None:
+            effect = write_files([target], context)
+            if effect.level > Level.WORK:
+                return effect
         reason = secret_reason(context, word)
         if reason:
             return asks(reason)
-        target = _output(before, word, entry)
-        if target is not None and not entry.has_trait("no-output"):
-            outcome = write_files([target], context)
-            if outcome.level > Level.WORK:
-                return outcome
     return READ
 
 
@@ -213,6 +213,8 @@ def _is_text(before: Word, word: Word, entry: Program) -> bool:
 
 def _output(before: Word, word: Word, entry: Program) -> Word | None:
     """The file that a word names as an output; None if it names none."""
+    if entry.has_trait("no-output"):
+        return None
     option, sign, value = word.text.partition("=")
     outputs = _OUTPUT_OPTIONS | word_set(entry.outputs)
     target = None
@@ -263,18 +265,18 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
     """A request over the network. What only looks at this machine's own services is free."""
     files = named_files(call.words, call.context, call.program)
     if call.prints_help(READ):
-        return [READ, files]
+        return [files]
     hosts = [word for word in call.operands if word.text not in ("GET", "HEAD")]
     if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
-        return [EFFECTS["network"], files]
+        return [files, EFFECTS["network"]]
     pattern = call.program.request_options
     if all(re.fullmatch(pattern, option) for option in _options_with_values(call)):
-        return [LOOKS_UP, files]
+        return [files, LOOKS_UP]
     sends = asks(
         "it sends data to a service on this machine, or makes an unusual request",
         "network",
     )
-    return [sends, files]
+    return [files, sends]
 
 
 def _options_with_values(call: ProgramCall) -> list[str]:
@@ -313,12 +315,14 @@ def judge_commands(call: ProgramCall) -> list[Effect]:
 
 
 def judge_npm(call: ProgramCall) -> list[Effect]:
-    """npm: `npm explore` runs the command behind `--`."""
+    """npm: `npm x` is `npm exec`, and `npm explore` runs the command behind `--`."""
     found = judge_by_table(call)
-    if call.texts[:1] == ["explore"] and "--" in call.texts:
+    inner: tuple[Word, ...] = ()
+    if call.texts[:1] == ["x"]:
+        inner = (call.words[0], Word("exec"), *call.words[2:])
+    elif call.texts[:1] == ["explore"] and "--" in call.texts:
         inner = call.words[call.texts.index("--") + 2 :]
-        found += call.judge.judge_words(call.command, inner)
-    return found
+    return found + call.judge.judge_words(call.command, inner)
 
 
 def judge_key_value_store(call: ProgramCall) -> list[Effect]:
