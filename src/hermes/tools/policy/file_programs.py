@@ -66,7 +66,7 @@ def _mv(call: ProgramCall) -> list[Effect]:
 def _ln(call: ProgramCall) -> list[Effect]:
     sources, target = _sources_and_target(call)
     if not sources:
-        sources, target = target, []
+        sources, target = target, sources
     found = [write_files(target, call.context)]
     for word in sources:
         if call.context.guard.secret(call.context.paths(word)):
