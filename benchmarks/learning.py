@@ -18,11 +18,11 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.learning.learner import Learner
-from hermes.app.learning.reviewer import Circle, Nobody
-from hermes.app.session_log import SessionJournal
-from hermes.core.budget import Budget, request_tokens
+from hermes.app.learning.reviewer import Nobody, ReviewDeps
+from hermes.app.session_journal import SessionJournal
+from hermes.core.budget import Price, TurnBudget, request_tokens
 from hermes.core.calls import CallRunner
-from hermes.core.ports import Decision, Model, Tool
+from hermes.core.ports import Model, PolicyDecision, Tool
 from hermes.core.turn import NativeRuntime, Turn
 from hermes.learning.review import INSTRUCTIONS
 from hermes.schema.events import SessionCreated, SessionPrompted, TurnEnded, TurnStarted
@@ -34,10 +34,10 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.schema.model import Finished, ModelEvent, ModelRequest
+from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
 from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 from hermes.tools.tool import tool
 
 TASK = "Release the shop to production."
@@ -107,7 +107,7 @@ class Apprentice:
             text="" if made else "done", tool_calls=made, finish="tool_calls" if made else "stop", usage=usage,
             provider=self.provider, model=self.name,
         )  # fmt: skip
-        yield Finished(message)
+        yield ReplyFinished(message)
 
     def _work(self, request: ModelRequest) -> list[tuple[str, dict[str, str]]]:
         results = _since_task(request)
@@ -134,7 +134,7 @@ class Apprentice:
         return [("skill_manage", {"action": "write", "name": SKILL, "text": text})]
 
 
-def circle(model: Model, tools: Mapping[str, Tool]) -> Circle:
+def circle(model: Model, tools: Mapping[str, Tool]) -> ReviewDeps:
     """What a review takes from an agent; there is always room, and nothing has a price."""
 
     @asynccontextmanager
@@ -147,14 +147,22 @@ def circle(model: Model, tools: Mapping[str, Tool]) -> Circle:
     def room(session: str, input_tokens: int) -> None:  # noqa: ARG001 - the port's shape
         return None
 
-    return Circle(same, offered, room, lambda: None)
+    def price(session: str) -> Price | None:  # noqa: ARG001 - the shape of the port
+        return None
+
+    return ReviewDeps(same, offered, room, price)
 
 
 class Anything:
     """A policy without questions: this world is made of paper."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, object], cwd: Path) -> Decision:  # noqa: ARG002
-        return Decision("allow")
+    def judge(
+        self,
+        tool: Tool,  # noqa: ARG002
+        arguments: Mapping[str, object],  # noqa: ARG002
+        cwd: Path,  # noqa: ARG002
+    ) -> PolicyDecision:
+        return PolicyDecision("allow")
 
     def remember(self, request: object) -> None:
         """Nothing is asked."""
@@ -186,9 +194,7 @@ async def work(
     )
     (said,) = app.record(session, UserMessage(text=TASK))
     lease = app.store.leases.acquire(session)
-    journal = SessionJournal(
-        app.store, session, lease, publish=app.publish, show=lambda _: None
-    )
+    journal = SessionJournal(app, session, lease)
     journal.load()
     journal.turn = "turn-1"
     await journal.record(prompt, TurnStarted(inputs=(said.seq,)))
@@ -197,7 +203,7 @@ async def work(
         cwd=app.home.root,
         journal=journal,
         history=journal.history,
-        budget=Budget(),
+        budget=TurnBudget(),
         id="t",
     )
     before = model.tokens

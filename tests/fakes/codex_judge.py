@@ -3,19 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 
 
 class FixedJudge:
     """Always says the same, and remembers what it was asked. Without a decision, judging fails."""
 
-    def __init__(self, decision: Decision | None = None) -> None:
+    def __init__(self, decision: PolicyDecision | None = None) -> None:
         self.decision = decision
         self.asked: list[tuple[Any, ...]] = []
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None
-    ) -> Decision:
+    ) -> PolicyDecision:
         return self._say(command, folder, workspace)
 
     def check_files(
@@ -24,16 +24,16 @@ class FixedJudge:
         workspace: Path,
         *,
         below: tuple[Path, ...] = (),  # noqa: ARG002, RUF100
-    ) -> Decision:
+    ) -> PolicyDecision:
         return self._say(paths, below)
 
-    def check_host(self, host: str) -> Decision:
+    def check_host(self, host: str) -> PolicyDecision:
         return self._say(host)
 
-    def check_tool(self, name: str) -> Decision:
+    def check_tool(self, name: str) -> PolicyDecision:
         return self._say(name)
 
-    def _say(self, *about: Any) -> Decision:
+    def _say(self, *about: Any) -> PolicyDecision:
         self.asked.append(about)
         if self.decision is None:
             raise RuntimeError("no policy")

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.session_events import watch
 
 from hermes.app import build
 from hermes.app.agent import Agent
@@ -18,18 +19,18 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.scripted_responses import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 PATIENCE = 40.0
 
 
-def calls(name: str, **arguments: object) -> Served:
-    return Served(calls=(ServedCall(name, json.dumps(arguments)),))
+def calls(name: str, **arguments: object) -> ScriptedResponse:
+    return ScriptedResponse(calls=(ServedCall(name, json.dumps(arguments)),))
 
 
 @asynccontextmanager
 async def agent(
-    tmp_path: Path, *replies: Served | str
+    tmp_path: Path, *replies: ScriptedResponse | str
 ) -> AsyncIterator[tuple[App, Agent, str]]:
     """An agent at work in `work`, for a user who allows everything."""
     async with ModelServer(*replies) as server:
@@ -45,7 +46,7 @@ async def agent(
             ).session
 
             async def allow() -> None:
-                async for event in made.service.watch(session):
+                async for event in watch(app, session):
                     if event["type"] == "agent.approval.requested":
                         await made.service.answer(
                             session,
@@ -55,7 +56,7 @@ async def agent(
                             shown=approval_hash(event),
                         )
 
-            with made.desk.attached("test"):
+            with made.questions.attached("test"):
                 allowing = asyncio.ensure_future(allow())
                 try:
                     yield app, made, session

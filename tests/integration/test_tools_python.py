@@ -13,7 +13,7 @@ from hermes.core.calls import fenced
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
-from hermes.tools.files.file_tools import Files
+from hermes.tools.files.file_tools import FileTools
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.python.run_python import MAX_CALLS, PythonRunner
@@ -49,7 +49,7 @@ class Lab:
         self.calls: list[tuple[str, Mapping[str, Any]]] = []
         self.running = self.most = 0
         self.shown: list[str] = []
-        files = Files()
+        files = FileTools()
         tools: list[Tool] = [files.read_file, files.write_file, news]
         self.tools = {one.spec.name: one for one in tools}
         environment = {

@@ -56,7 +56,7 @@ class Main(msgspec.Struct, frozen=True):
     model: Callable[[], Resilient]
 
 
-class Watch(msgspec.Struct, frozen=True):
+class CallWatch(msgspec.Struct, frozen=True):
     """What is done around the calls of a helper."""
 
     check: Callable[[int, Price | None], None]
@@ -69,7 +69,7 @@ class Watch(msgspec.Struct, frozen=True):
 class Helper:
     """The models for one task in one session as one: when the first fails, the next goes on. Implements `Model`."""
 
-    def __init__(self, models: Sequence[Resilient], watch: Watch) -> None:
+    def __init__(self, models: Sequence[Resilient], watch: CallWatch) -> None:
         self._models = list(models)
         self._watch = watch
 
@@ -124,7 +124,7 @@ class Helper:
             yield Retrying(reason, failure.message, 2, 0.0, self.provider, self.name)
 
 
-class Auxiliary:
+class AuxiliaryModels:
     """The table of tasks and models of one process. Models are made on first use."""
 
     def __init__(
@@ -173,7 +173,7 @@ class Auxiliary:
                 "no model that can be asked does this.",
                 hint=f"Name one in auxiliary.{task}.",
             )
-        watch = Watch(
+        watch = CallWatch(
             partial(spending.check, session),
             partial(spending.guess, session),
             partial(self._failed, task, session),

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 
 from hermes.app.app import App
-from hermes.app.auxiliary_models import Auxiliary
-from hermes.app.session_log import SessionJournal, read_history
-from hermes.core.compaction import Cut, NotCompacted, choose_cut, compact
+from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.app.session_journal import SessionJournal, read_history
+from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, compact
 from hermes.core.compaction_preview import Outlook, outlook
 from hermes.core.context_usage import Context, measure
 from hermes.schema.events import SessionCompacted
@@ -14,7 +14,10 @@ from hermes.schema.messages import Message
 
 
 async def summarise(
-    auxiliary: Auxiliary, session: str, messages: Sequence[Message], cut: Cut
+    auxiliary: AuxiliaryModels,
+    session: str,
+    messages: Sequence[Message],
+    cut: CompactionCut,
 ) -> SessionCompacted:
     """The row that makes room. What one model writes and can't be used, the next one writes again.
 
@@ -38,7 +41,9 @@ async def summarise(
                 raise
 
 
-async def compress(app: App, auxiliary: Auxiliary, session: str) -> SessionCompacted:
+async def compress(
+    app: App, auxiliary: AuxiliaryModels, session: str
+) -> SessionCompacted:
     """Replaces the middle of a conversation by a summary, in the model's view.
 
     Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed.
@@ -46,9 +51,7 @@ async def compress(app: App, auxiliary: Auxiliary, session: str) -> SessionCompa
     settings = app.settings.compression
     lease = await asyncio.to_thread(app.store.leases.acquire, session)
     try:
-        journal = SessionJournal(
-            app.store, session, lease, publish=app.publish, show=lambda _: None
-        )
+        journal = SessionJournal(app, session, lease)
         await asyncio.to_thread(journal.load)
         messages = journal.history.messages
         cut = choose_cut(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.bridge.event_socket import Window
+from hermes.bridge.event_socket import EventSocket
 from hermes.errors import HermesError
 from hermes.settings import Secrets
 from hermes.settings.load import event_target
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.app")
 
 
-class Outside:
+class Exporters:
     """Everything of one process that leads out of it. Begins with `open`, ends with `close`; neither ever raises."""
 
     def __init__(self, app: "App", secrets: Secrets, surface: str) -> None:
@@ -33,7 +33,7 @@ class Outside:
         self._secrets = secrets
         self._lock = threading.Lock()
         self._closed = False
-        self._window: Window | None = None
+        self._window: EventSocket | None = None
         self._since = app.clock.now()
         self.surface = surface
         self.bridge: Bridge | None = None
@@ -158,7 +158,7 @@ class Outside:
     def _open_window(self) -> None:
         folder = self._app.home.root / "run"
         self._app.home.ensure(folder)
-        self._window = Window(
+        self._window = EventSocket(
             folder,
             self._app.bus,
             self.describe,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
-from hermes.app.auxiliary_models import Auxiliary, NoModel
+from hermes.app.auxiliary_models import AuxiliaryModels, NoModel
 from hermes.errors import HermesError
 from hermes.schema.event import Event
 from hermes.schema.events import PictureDescribed, PictureWithheld
@@ -21,10 +21,10 @@ _WORDS = 500  # characters of what came with a picture
 _AT_ONCE = 6
 
 
-class Sight:
+class ImageDescriber:
     """Implements the port of that name."""
 
-    def __init__(self, auxiliary: Auxiliary, blind: str = "") -> None:
+    def __init__(self, auxiliary: AuxiliaryModels, blind: str = "") -> None:
         """`blind`: the model that answers, when it reads only text, as `provider:model`."""
         self._auxiliary = auxiliary
         self._blind = blind

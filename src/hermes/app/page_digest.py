@@ -1,6 +1,6 @@
 """Digests of long web pages, if the user has set a model for that. What is left out of one is in the page's file."""
 
-from hermes.app.auxiliary_models import Auxiliary
+from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.errors import HermesError
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest
@@ -16,7 +16,7 @@ _LONGEST = 16_000
 _OUTPUT_TOKENS = 6_000
 
 
-async def digest(auxiliary: Auxiliary, session: str, page: str) -> str:
+async def digest(auxiliary: AuxiliaryModels, session: str, page: str) -> str:
     """What matters of a page; empty when no model did it, which the session says."""
     request = ModelRequest(
         system=(_ASK,),

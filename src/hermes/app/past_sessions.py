@@ -6,7 +6,7 @@ import msgspec
 
 from hermes.store.log_row import Row
 from hermes.store.store import Store
-from hermes.tools.session_search import Said
+from hermes.tools.session_search import FoundMessage
 
 _ROWS = 64
 """Rows that are looked through at once for messages around a place."""
@@ -34,23 +34,23 @@ class StoreRecall:
     def _store(self) -> Store:
         return self._open()
 
-    def find(self, query: str, *, session: str, limit: int) -> Sequence[Said]:
+    def find(self, query: str, *, session: str, limit: int) -> Sequence[FoundMessage]:
         """Messages with all these words, newest first."""
         name = self._store.sessions.find(session).id if session else ""
         hits = self._store.search.find(query, session=name, limit=limit)
         return [
-            Said(hit.session, hit.seq, hit.ts, hit.role, hit.snippet, hit.title)
+            FoundMessage(hit.session, hit.seq, hit.ts, hit.role, hit.snippet, hit.title)
             for hit in hits
         ]
 
     def around(
         self, session: str, seq: int, *, before: int, after: int
-    ) -> Sequence[Said]:
+    ) -> Sequence[FoundMessage]:
         """The message at or next before a place, with some before and after it, in order."""
         name = self._store.sessions.find(session).id
         back = self._back(name, seq)
         earlier = [said for _, said in zip(range(before + 1), back, strict=False)]
-        later: list[Said] = []
+        later: list[FoundMessage] = []
         place = seq
         while len(later) < after and (
             rows := self._store.log.events(name, after=place, limit=_ROWS)
@@ -59,7 +59,7 @@ class StoreRecall:
             place = rows[-1].seq
         return [*reversed(earlier), *later[:after]]
 
-    def _back(self, session: str, seq: int) -> Iterator[Said]:
+    def _back(self, session: str, seq: int) -> Iterator[FoundMessage]:
         """Messages from a place backwards."""
         last = seq
         while last > 0:
@@ -71,10 +71,10 @@ class StoreRecall:
             last = first
 
 
-def _said(row: Row) -> Said:
+def _said(row: Row) -> FoundMessage:
     message = msgspec.json.decode(row.data, type=_Text)
     calls = [f"[{call.name} {call.arguments}]" for call in message.tool_calls]
-    return Said(
+    return FoundMessage(
         row.session,
         row.seq,
         row.ts,

@@ -1,13 +1,14 @@
-"""Titles of sessions: one at once from the first words, a better one by a model if the user wants it.
+"""Titles of sessions: at first the first words, then a better one by a model if the user wants it.
 
-Nobody waits for it, and what it cost is in the log.
+Nobody waits for the model, and what it cost is in the log.
 """
 
-import asyncio
+from collections.abc import Callable
 
-from hermes.app.auxiliary_models import Auxiliary
-from hermes.core.history import History
+from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest
@@ -23,39 +24,36 @@ _OUTPUT_TOKENS = 1_000  # with what a model thinks before it writes
 
 
 class Titles:
-    """Looks for better titles on the side."""
+    """Looks for better titles in the background. `auxiliary` returns the models that help in a session."""
 
-    def __init__(self, auxiliary: Auxiliary) -> None:
+    def __init__(self, auxiliary: Callable[[str], AuxiliaryModels]) -> None:
         self._auxiliary = auxiliary
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks("looking for a title")
 
-    def begin(self, session: str, history: History) -> None:
+    def begin(self, session: str, history: ConversationHistory) -> None:
         """Starts the search for a better title, if the user wants one."""
-        if self._auxiliary.wanted("title") == "off" or len(history.messages) < 2:
+        auxiliary = self._auxiliary(session)
+        if auxiliary.wanted("title") == "off" or len(history.messages) < 2:
             return
-        task = asyncio.get_running_loop().create_task(
-            self._find(session, asked(history))
-        )
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(_find(auxiliary, session, asked(history)))
 
     async def close(self) -> None:
         """Ends what is being looked for; the first words stay."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    async def _find(self, session: str, request: ModelRequest) -> None:
-        try:
-            message = await self._auxiliary.ask("title", session, request)
-        except HermesError:  # it is noted in the session
-            return
-        if title := shortened(message.text.strip().strip("\"'`.")):
-            await self._auxiliary.note(session, SessionTitled(title=title, by="model"))
+        await self._tasks.close()
 
 
-def first_words(history: History) -> str:
+async def _find(
+    auxiliary: AuxiliaryModels, session: str, request: ModelRequest
+) -> None:
+    try:
+        message = await auxiliary.ask("title", session, request)
+    except HermesError:  # `ask` has noted it in the session
+        return
+    if title := shortened(message.text.strip().strip("\"'`.")):
+        await auxiliary.note(session, SessionTitled(title=title, by="model"))
+
+
+def first_words(history: ConversationHistory) -> str:
     """A title without a model: how the person began."""
     first = next(
         (
@@ -69,7 +67,7 @@ def first_words(history: History) -> str:
     return shortened(typed if attached and typed.strip() else first)
 
 
-def asked(history: History) -> ModelRequest:
+def asked(history: ConversationHistory) -> ModelRequest:
     """What a model is asked for a title."""
     said = [
         message

@@ -10,23 +10,25 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.past_sessions import StoreRecall
 from hermes.core.ports import Tool
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.tools import Needs, close_tools, session_tools
-from hermes.tools.files.file_stamps import Seen
+from hermes.tools.files.file_stamps import FileStamps
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
-from hermes.tools.toolsets import SURFACES, Choice
+from hermes.tools.toolsets import SURFACES, ToolChoice
 from hermes.tools.web import web_tools
 
 if TYPE_CHECKING:
-    from hermes.mcp import Servers
+    from hermes.mcp import McpServers
     from hermes.tools.web.fetch import Digest
 
 _KEPT = 1_024  # sessions whose tools are remembered: as many chats as may be at work at once
 
 
-class Toolbox:
+class SessionTools:
     """Each session's tools know what it has read and where its terminal is. `more` gives a session further tools.
 
     `digest` makes long web pages short.
@@ -43,19 +45,21 @@ class Toolbox:
         self._secrets = secrets
         self._more = more
         self._digest = digest
-        self._tools: dict[str, Mapping[str, Tool]] = {}
-        self._seen: dict[str, Seen] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tools: RecentDict[str, Mapping[str, Tool]] = RecentDict(
+            _KEPT, self._clear_up
+        )
+        self._seen: dict[str, FileStamps] = {}
+        self._closing = BackgroundTasks("ending the tools of a session")
 
     @cached_property
-    def servers(self) -> "Servers | None":
+    def servers(self) -> "McpServers | None":
         """The MCP servers; None when none is configured."""
         settings = self._app.settings.mcp_servers
         if not settings:
             return None
-        from hermes.mcp import Servers
+        from hermes.mcp import McpServers
 
-        return Servers(settings, self._app.home, self._secrets, environment())
+        return McpServers(settings, self._app.home, self._secrets, environment())
 
     async def prepare(self) -> None:
         """Before a session's tools are fixed: servers that were never asked say what they offer, if they are quick."""
@@ -64,13 +68,7 @@ class Toolbox:
 
     def of(self, session: str) -> Mapping[str, Tool]:
         """What the model can do in a session."""
-        tools = self._tools.pop(session, None) or self._make(session)
-        self._tools[session] = tools
-        if len(self._tools) > _KEPT:
-            oldest = next(iter(self._tools))
-            self._seen.pop(oldest, None)
-            self._clear_up(self._tools.pop(oldest))
-        return tools
+        return self._tools.get_or_make(session, lambda: self._make(session))
 
     def forget_files(self, session: str) -> None:
         """Files of the session were brought back to how they were: what its tools know of them no longer counts."""
@@ -81,7 +79,8 @@ class Toolbox:
         """Ends what tools left running, and the servers."""
         tools = list(self._tools.values())
         self._tools.clear()
-        await asyncio.gather(*(close_tools(one) for one in tools), *self._closing)
+        await asyncio.gather(*(close_tools(one) for one in tools))
+        await self._closing.join()
         if self.servers is not None:
             await self.servers.close()
 
@@ -110,7 +109,7 @@ class Toolbox:
                 needs.choice, disabled=(*needs.choice.disabled, "sessions")
             )
             needs = msgspec.structs.replace(needs, choice=choice)
-        self._seen[session] = seen = Seen()
+        self._seen[session] = seen = FileStamps()
         return session_tools(msgspec.structs.replace(needs, seen=seen))
 
     def _scheduling(self, surface: str) -> tuple[Tool, ...]:
@@ -121,10 +120,9 @@ class Toolbox:
 
         return schedule_tools(self._app, surface)
 
-    def _clear_up(self, tools: Mapping[str, Tool]) -> None:
-        task = asyncio.get_running_loop().create_task(close_tools(tools))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+    def _clear_up(self, session: str, tools: Mapping[str, Tool]) -> None:
+        self._seen.pop(session, None)
+        self._closing.start(close_tools(tools))
 
 
 def offers_schedules(app: App, surface: str) -> bool:
@@ -146,7 +144,7 @@ def needs_of(
 ) -> Needs:
     """For `session_tools`; `extra` are tools that come from elsewhere."""
     settings = app.settings
-    choice = Choice(surface, settings.tools.enabled, settings.tools.disabled)
+    choice = ToolChoice(surface, settings.tools.enabled, settings.tools.disabled)
     outputs = OutputFolder(app.home.cache / "outputs")
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
     seen = (app.home.cache / "outputs", app.home.skills)

@@ -9,7 +9,8 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from hermes.app.app import App
-from hermes.core.budget import Budget, Cap, Price, add, parse_amount
+from hermes.core.budget import Cap, Price, TurnBudget, add, parse_amount
+from hermes.primitives.recent import RecentDict
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
 from hermes.store.sessions import UsageRow
@@ -18,19 +19,19 @@ _GUESSES_KEPT = 4_096  # sessions and days with calls that had to be estimated
 
 
 class Spending:
-    """The budgets of all sessions of one process. `price` is the most a token can cost."""
+    """The budgets of all sessions of one process. `price` returns the most that a token can cost in a session."""
 
-    def __init__(self, app: App, price: Callable[[], Price | None]) -> None:
+    def __init__(self, app: App, price: Callable[[str], Price | None]) -> None:
         self._app = app
         self._price = price
         self._caps = {
             scope: text for scope, text in app.settings.budget.caps().items() if text
         }
-        self._budgets: WeakValueDictionary[str, Budget] = WeakValueDictionary()
-        self._guessed: dict[str, Usage] = {}
+        self._budgets: WeakValueDictionary[str, TurnBudget] = WeakValueDictionary()
+        self._guessed: RecentDict[str, Usage] = RecentDict(_GUESSES_KEPT)
         self._claimed: set[str] = set()
 
-    def budget(self, session: str) -> Budget:
+    def budget(self, session: str) -> TurnBudget:
         """The caps for a turn that begins in a session. What is used of them is looked up before each call.
 
         Who works for a running turn shares its caps; what a family of sessions uses counts for the first of them.
@@ -61,10 +62,10 @@ class Spending:
         if running is not None:
             running.spend(usage)
 
-    def _made(self, session: str) -> Budget:
+    def _made(self, session: str) -> TurnBudget:
         caps = [_cap(scope, text) for scope, text in self._caps.items()]
         if not caps:
-            return Budget()
+            return TurnBudget()
         refresh = self._refresh(session)
 
         async def claim(usage: Usage) -> None:
@@ -78,7 +79,7 @@ class Spending:
         claiming = claim if any(cap.scope != "turn" for cap in caps) else None
         if above is not None:
             return above.child(refresh, claiming)
-        return Budget(caps, self._price(), refresh=refresh, claim=claiming)
+        return TurnBudget(caps, self._price(session), refresh=refresh, claim=claiming)
 
     def _refresh(self, session: str) -> Callable[[Cap], tuple[float, float]]:
         info = self._app.store.sessions.find(session)
@@ -99,15 +100,13 @@ class Spending:
         budget = self._budgets.get(session)
         if budget is None:  # no caps
             return
-        price = self._price()
+        price = self._price(session)
         usage = msgspec.structs.replace(
             usage, cost_usd=price.of(usage) if price else 0.0
         )
         budget.guess(usage)
         for key in (session, self.today()):
-            self._guessed[key] = add(self._guessed.pop(key, Usage(cost_usd=0.0)), usage)
-        while len(self._guessed) > _GUESSES_KEPT:
-            del self._guessed[next(iter(self._guessed))]
+            self._guessed[key] = add(self._guessed.get(key, Usage(cost_usd=0.0)), usage)
 
     def today(self) -> str:
         """The day that caps per day are counted by (UTC)."""
@@ -130,19 +129,20 @@ class Spending:
         )
         guessed = self._guessed.get(first if of_session else today, Usage())
         if cap.unit == "usd":
-            return sum(map(self._cost, rows)) + (guessed.cost_usd or 0.0), claimed[1]
+            cost = sum(_cost(row, self._price(session)) for row in rows)
+            return cost + (guessed.cost_usd or 0.0), claimed[1]
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)
         return float(tokens + guessed.input_tokens + guessed.output_tokens), float(
             claimed[0]
         )
 
-    def _cost(self, row: UsageRow) -> float:
-        """What a row of the usage cost; calls without a known price count as much as they can have."""
-        price = self._price()
-        if not row.unpriced_calls or price is None:
-            return row.cost_usd
-        used = Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens)
-        return row.cost_usd + price.of(used) * row.unpriced_calls / row.calls
+
+def _cost(row: UsageRow, price: Price | None) -> float:
+    """What a row of the usage cost. Calls without a known price count as the most they can have cost."""
+    if not row.unpriced_calls or price is None:
+        return row.cost_usd
+    used = Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens)
+    return row.cost_usd + price.of(used) * row.unpriced_calls / row.calls
 
 
 def _cap(scope: str, text: str) -> Cap:

@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from hermes.bridge.ports import Bus
+from hermes.bridge.ports import EventSource
 from hermes.events.origin import is_foreign
 from hermes.events.wire import WireEncoder
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 
 log = logging.getLogger("hermes.bridge")
 
@@ -45,13 +45,13 @@ class Look(msgspec.Struct, frozen=True):
     """Also events that came from other processes."""
 
 
-class Window:
+class EventSocket:
     """Open from the start until `close`."""
 
     def __init__(
         self,
         folder: Path,
-        bus: Bus,
+        bus: EventSource,
         describe: Callable[[], dict[str, Any]],
         on_dashboard: Callable[[], None],
         *,

@@ -15,7 +15,7 @@ _FORCED = 7.0  # seconds for the leash to end everything; it takes half a one, u
 _LEASH = Path(__file__).with_name("leash.py")
 
 
-class Child:
+class PipedChild:
     """A running program. `stop` must be awaited, whatever happens."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", life: int) -> None:
@@ -33,7 +33,7 @@ class Child:
         cwd: Path,
         environment: Mapping[str, str],
         complaints: Callable[[], asyncio.Protocol],
-    ) -> "Child":
+    ) -> "PipedChild":
         """Starts it; what it writes to stderr goes to `complaints`. OSError or ValueError when that is not possible."""
         ours, theirs = os.pipe()
         try:

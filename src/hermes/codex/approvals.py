@@ -13,20 +13,20 @@ from typing import Any
 import msgspec
 
 from hermes.codex import wire
-from hermes.codex.approver import Approver, Judge, request_for
+from hermes.codex.approver import CodexApprover, CommandPolicy, request_for
 from hermes.codex.elicitation import Elicitations, Elicited, InputAsked
 from hermes.codex.failures import CodexRefused
 from hermes.codex.items import (
-    Change,
-    FileChange,
     Item,
+    PatchedFile,
+    PatchItem,
     call_of,
     changes_in_words,
     changes_to_decide,
     near,
     shown_command,
 )
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.schema.events import ApprovalRequested
 
 _DECISIONS = {
@@ -83,11 +83,15 @@ class _PermissionsAsked(msgspec.Struct, frozen=True, rename="camel"):
     permissions: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Asking:
+class CodexApprovals:
     """Answers codex's requests in one turn."""
 
     def __init__(
-        self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: Path
+        self,
+        approver: CodexApprover,
+        judge: CommandPolicy,
+        items: Mapping[str, Item],
+        cwd: Path,
     ) -> None:
         self._approver = approver
         self._judge = judge
@@ -100,7 +104,7 @@ class Asking:
         """How many questions a person is being asked now."""
         return self._approver.waiting
 
-    async def answer(self, call: wire.Call) -> object:
+    async def answer(self, call: wire.CodexRequest) -> object:
         """What codex gets. CodexRefused for a request we don't know: an error, never silence."""
         match call.method:
             case "item/commandExecution/requestApproval":
@@ -120,7 +124,7 @@ class Asking:
                     f"Hermes does not answer {call.method}", code=wire.UNKNOWN_METHOD
                 )
 
-    async def _command(self, call: wire.Call, asked: _CommandAsked) -> str:
+    async def _command(self, call: wire.CodexRequest, asked: _CommandAsked) -> str:
         if asked.network_approval_context is not None:
             return await self._host(call, asked, asked.network_approval_context)
         permissions = _decoded(asked.additional_permissions, _Permissions)
@@ -128,11 +132,11 @@ class Asking:
         more = _in_words(asked.additional_permissions)
         runs = asked.kind == "command" and bool(command.strip())
 
-        def judge() -> Decision:
+        def judge() -> PolicyDecision:
             found = (
                 self._judge.check(command, cwd, workspace=self._cwd)
                 if command.strip()
-                else Decision("ask")
+                else PolicyDecision("ask")
             )
             if found.verdict != "forbid" and (places := permissions.writable()):
                 files = self._judge.check_files((), self._cwd, below=places)
@@ -167,7 +171,9 @@ class Asking:
         )
         return _DECISIONS.get(answer, "decline")
 
-    async def _host(self, call: wire.Call, asked: _CommandAsked, wanted: _Host) -> str:
+    async def _host(
+        self, call: wire.CodexRequest, asked: _CommandAsked, wanted: _Host
+    ) -> str:
         """A command wants to reach a host that codex's sandbox keeps from it."""
         where = f"{wanted.protocol}://{wanted.host}" if wanted.protocol else wanted.host
         command = shown_command(asked.command or "")
@@ -188,9 +194,9 @@ class Asking:
         )
         return _DECISIONS.get(answer, "decline")
 
-    async def _change(self, call: wire.Call, asked: _ChangeAsked) -> str:
+    async def _change(self, call: wire.CodexRequest, asked: _ChangeAsked) -> str:
         item = self._items.get(asked.item_id)
-        known = item if isinstance(item, FileChange) else None
+        known = item if isinstance(item, PatchItem) else None
         below = (Path(asked.grant_root),) if asked.grant_root else ()
         paths = known.paths(self._cwd) if known else ()
         request = self._patch(call, asked, known)
@@ -200,7 +206,7 @@ class Asking:
         return _DECISIONS.get(answer, "decline")
 
     def _patch(
-        self, call: wire.Call, asked: _ChangeAsked, item: FileChange | None
+        self, call: wire.CodexRequest, asked: _ChangeAsked, item: PatchItem | None
     ) -> ApprovalRequested:
         cwd = str(self._cwd)
         root = (
@@ -227,7 +233,9 @@ class Asking:
             shape=f"codex {made.name} {made.arguments}",
         )
 
-    async def _permissions(self, call: wire.Call, asked: _PermissionsAsked) -> object:
+    async def _permissions(
+        self, call: wire.CodexRequest, asked: _PermissionsAsked
+    ) -> object:
         """More permissions for what follows: exactly those that were shown, for the turn or the session."""
         wanted = _in_words(asked.permissions)
         places = _decoded(asked.permissions, _Permissions).writable()
@@ -253,7 +261,7 @@ class Asking:
 
 
 def would_run(
-    name: str, arguments: Mapping[str, Any], judge: Judge, workspace: Path
+    name: str, arguments: Mapping[str, Any], judge: CommandPolicy, workspace: Path
 ) -> bool:
     """Whether a request of codex that was put to a person would be answered by the policy alone by now."""
     match name, arguments:
@@ -267,7 +275,7 @@ def would_run(
             return False  # files, permissions and tools of servers are asked about in every mode
 
 
-def _is_free(decision: Decision) -> bool:
+def _is_free(decision: PolicyDecision) -> bool:
     """Whether a command may leave codex's sandbox unasked."""
     return decision.verdict == "allow" and decision.reach == "machine"
 
@@ -279,7 +287,7 @@ def _intention(kind: str, command: str) -> str:
     return command if command.strip() else "an action for which codex gives no command"
 
 
-def _number(call: wire.Call, item: str) -> str:
+def _number(call: wire.CodexRequest, item: str) -> str:
     return item or f"codex-{call.id}"
 
 
@@ -312,7 +320,7 @@ def _written(entry: object) -> str:
     return str(place.get("path") or place.get("pattern") or "")
 
 
-def _cut(changes: Sequence[Change], cwd: str) -> str:
+def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
     """The patch, cut to the space there is. Files that are not shown at all are named."""
     diff = changes_to_decide(changes, cwd)
     left = len(diff) - _MAX_DIFF_CHARACTERS
@@ -346,7 +354,7 @@ def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
         ) from error
 
 
-def _read(call: wire.Call, kind: type[Any]) -> Any:
+def _read(call: wire.CodexRequest, kind: type[Any]) -> Any:
     """The request's fields. What can't be read can't be shown to anybody, so it is refused."""
     try:
         return msgspec.json.decode(call.params, type=kind)

@@ -17,11 +17,12 @@ import msgspec
 
 from hermes.codex import config_block
 from hermes.codex.elicitation import OWN_SERVER
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
 from hermes.settings.redaction import has_credentials
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 PERMISSIONS = ":workspace"
 _OTHERS = 0o077  # what a file's mode gives anybody but its owner
@@ -36,14 +37,14 @@ _BEARER = re.compile(r"(?i)bearer \$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What the block is to say."""
 
-    servers: Mapping[str, McpServer] = {}
+    servers: Mapping[str, McpServerSettings] = {}
     tool_server: tuple[str, ...] = ()
     """The command of Hermes' own tool server; empty for none."""
     plugins: tuple[str, ...] = ()
     """Installed plugins, as `name@marketplace`."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ConfigPlan(msgspec.Struct, frozen=True):
     """What would be written, and what could not be."""
 
     path: Path
@@ -65,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True):
         )
 
 
-def plan(path: Path, wanted: Wanted) -> Plan:
+def plan(path: Path, wanted: Wanted) -> ConfigPlan:
     """Works out the new file. Writes nothing. SettingsError when the file can't be changed safely."""
     before = read_text(path)
     parts = config_block.split(before or "", path.name)
@@ -73,7 +74,7 @@ def plan(path: Path, wanted: Wanted) -> Plan:
         config_block.data(parts), config_block.closed(parts, ("mcp_servers", "plugins"))
     )
     lines = list(writer.lines(wanted))
-    return Plan(
+    return ConfigPlan(
         path,
         before,
         config_block.join(parts, lines, path.name),
@@ -82,22 +83,22 @@ def plan(path: Path, wanted: Wanted) -> Plan:
     )
 
 
-def plan_removal(path: Path) -> Plan:
+def plan_removal(path: Path) -> ConfigPlan:
     """The file without the block."""
     before = read_text(path)
-    return Plan(
+    return ConfigPlan(
         path,
         before,
         config_block.join(config_block.split(before or "", path.name), [], path.name),
     )
 
 
-def write(planned: Plan) -> bool:
+def write(planned: ConfigPlan) -> bool:
     """Makes it so, in one step. False when there is nothing to do, or when the file has changed since the plan."""
     is_new = planned.after != (planned.before or "")
     if not is_new and not (planned.private and _mode(planned.path) & _OTHERS):
         return False
-    planned.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(planned.path.parent)
     with atomic.locked(planned.path) as target:
         if read_text(target) != planned.before:
             return False
@@ -188,7 +189,7 @@ class _Writer:
         }
         yield from _table(("mcp_servers", OWN_SERVER), own)
 
-    def _server(self, name: str, server: McpServer) -> Iterator[str]:
+    def _server(self, name: str, server: McpServerSettings) -> Iterator[str]:
         keys: dict[str, Any] = (
             {"url": server.url}
             if server.url
@@ -249,7 +250,7 @@ class _Writer:
             | ({"env_http_headers": named} if named else {})
         )
 
-    def _tools(self, name: str, server: McpServer) -> dict[str, Any]:
+    def _tools(self, name: str, server: McpServerSettings) -> dict[str, Any]:
         chosen = (
             ("include", "enabled_tools", server.tools.include),
             ("exclude", "disabled_tools", server.tools.exclude),
@@ -264,8 +265,8 @@ class _Writer:
                 keys[theirs] = list(names)
         return keys
 
-    def _without_equivalent(self, name: str, server: McpServer) -> None:
-        default = McpServer()
+    def _without_equivalent(self, name: str, server: McpServerSettings) -> None:
+        default = McpServerSettings()
         for key in ("idle_timeout", "trusted"):
             if getattr(server, key) != getattr(default, key):
                 self.unmapped.append(

@@ -18,7 +18,7 @@ from hermes.codex.binary import (
     run_once,
     version_warning,
 )
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.client import Client, CodexLaunch, CodexListener
 from hermes.codex.engine_choice import ON, is_on
 from hermes.codex.environment import child_environment, codex_home, named_variables
 from hermes.codex.failures import CodexFailed, CodexRefused
@@ -37,7 +37,7 @@ WORDS: Mapping[str, str] = {
 """What may be said after `/codex-runtime`, and what it means."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is switched."""
 
     home: Home
@@ -64,7 +64,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SwitchOutcome(msgspec.Struct, frozen=True):
     """What was done, one sentence per line; `diff` is what changes in codex's config.toml."""
 
     lines: tuple[str, ...]
@@ -106,7 +106,7 @@ class Standing(msgspec.Struct, frozen=True):
         return (*said, config, *extra)
 
 
-async def enable(place: Place, *, dry_run: bool = False) -> Outcome:
+async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcome:
     """Switches it on. CodexGone without a codex program; SettingsError when its config.toml can't be changed."""
     program = require_codex(place.environ, place.settings.codex.binary)
     ran = await run_once(program, ("--version",), place.environment())
@@ -121,7 +121,7 @@ async def enable(place: Place, *, dry_run: bool = False) -> Outcome:
     complaint = await _objection(place, program, planned)
     notes = [note for note in (warning, missed, complaint, *planned.unmapped) if note]
     if dry_run:
-        return Outcome(
+        return SwitchOutcome(
             ("Nothing was changed. This would be written:", *notes), planned.diff
         )
     set_value(place.home.ensure().config, KEY, ON)
@@ -132,10 +132,10 @@ async def enable(place: Place, *, dry_run: bool = False) -> Outcome:
         raise
     done = f"Codex runs your turns from now on ({program}). {_NEXT}"
     told = f"{place.config} has Hermes' block{'' if written else ' already'}."
-    return Outcome((done, told, *notes), planned.diff)
+    return SwitchOutcome((done, told, *notes), planned.diff)
 
 
-def disable(place: Place) -> Outcome:
+def disable(place: SwitchContext) -> SwitchOutcome:
     """Switches it off and takes the block out of codex's config.toml again."""
     if place.home.config.exists():
         unset_value(place.home.config, KEY)
@@ -148,12 +148,12 @@ def disable(place: Place) -> Outcome:
         if removed
         else ()
     )
-    return Outcome(
+    return SwitchOutcome(
         (f"Hermes runs your turns itself from now on. {_NEXT}", *told), planned.diff
     )
 
 
-async def status(place: Place) -> Standing:
+async def status(place: SwitchContext) -> Standing:
     """How it stands. Looks, changes nothing."""
     on = is_on(place.settings.model)
     program = find_codex(place.environ, place.settings.codex.binary)
@@ -201,7 +201,9 @@ def _migrated(config: Path) -> tuple[bool, str]:
         return False, error.message
 
 
-async def _objection(place: Place, program: Path, planned: codex_config.Plan) -> str:
+async def _objection(
+    place: SwitchContext, program: Path, planned: codex_config.ConfigPlan
+) -> str:
     """What codex has against the new file. SettingsError when that is our doing."""
     with tempfile.TemporaryDirectory(prefix="hermes-") as folder:
         trial = Path(folder) / "config.toml"
@@ -221,13 +223,13 @@ async def _objection(place: Place, program: Path, planned: codex_config.Plan) ->
     )
 
 
-async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
+async def _plugins(place: SwitchContext, program: Path) -> tuple[tuple[str, ...], str]:
     """The plugins that are installed, and why they could not be listed if so."""
 
     async def nothing(_: object) -> None:
         return None
 
-    launch = Launch(
+    launch = CodexLaunch(
         program,
         ("app-server",),
         place.environment(),
@@ -235,7 +237,7 @@ async def _plugins(place: Place, program: Path) -> tuple[tuple[str, ...], str]:
         place.settings.codex.startup_timeout,
     )
     try:
-        client = await Client.start(launch, Listener(nothing, nothing))
+        client = await Client.start(launch, CodexListener(nothing, nothing))
     except CodexFailed as error:
         return (), f"Its plugins could not be listed: {error.message}"
     try:

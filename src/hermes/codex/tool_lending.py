@@ -22,10 +22,12 @@ from typing import Any
 
 import msgspec
 
-from hermes.acceptor import Acceptor, accept_streams
 from hermes.codex.elicitation import OWN_SERVER
-from hermes.core.calls import CallRunner, Place
-from hermes.core.ports import Approvals, Journal, Keeper, Policy, Tool
+from hermes.core.calls import CallRunner, CallScope
+from hermes.core.ports import Approver, Journal, Keeper, Policy, Tool
+from hermes.primitives.acceptor import Acceptor, accept_streams
+from hermes.primitives.files import make_private_folder
+from hermes.primitives.tasks import BackgroundTasks, running
 from hermes.schema.event import Event
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult, ToolSpec
@@ -59,7 +61,7 @@ class Lending(msgspec.Struct, frozen=True):
 
     tools: Mapping[str, Tool]
     policy: Policy
-    approvals: Approvals
+    approvals: Approver
     keeper: Keeper | None = None
 
 
@@ -71,25 +73,26 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: Mapping[str, Any] = {}
 
 
-class Offer(msgspec.Struct, frozen=True):
+class LentTool(msgspec.Struct, frozen=True):
     """A tool as it is offered."""
 
     spec: ToolSpec
     reads: bool
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class LentToolReply(msgspec.Struct, frozen=True, omit_defaults=True):
     """What it gets."""
 
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[LentTool, ...] = ()
     result: ToolResult | None = None
     refusal: str = ""
 
 
-def offers(tools: Mapping[str, Tool]) -> tuple[Offer, ...]:
+def offers(tools: Mapping[str, Tool]) -> tuple[LentTool, ...]:
     """The tools in a form that can be sent."""
     return tuple(
-        Offer(tool.spec, tool.effect in ("read", "network")) for tool in tools.values()
+        LentTool(tool.spec, tool.effect in ("read", "network"))
+        for tool in tools.values()
     )
 
 
@@ -130,10 +133,10 @@ class Lender:
         self._own_folder = ""
         self._path: Path | None = None
         self._server: Acceptor | None = None
-        self._now: tuple[Place, Lending] | None = None
+        self._now: tuple[CallScope, Lending] | None = None
         self._offered: Mapping[str, Tool] = {}
         self._numbers = itertools.count(1)
-        self._calls: set[asyncio.Task[None]] = set()
+        self._calls = BackgroundTasks("serving a tool to codex")
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -152,7 +155,7 @@ class Lender:
 
     @asynccontextmanager
     async def during(
-        self, place: Place, lending: Lending | None
+        self, place: CallScope, lending: Lending | None
     ) -> AsyncIterator[None]:
         """While inside, calls run for this turn. What still runs at the end is cancelled."""
         if lending is None or not self._command:
@@ -165,13 +168,13 @@ class Lender:
             yield
         finally:
             self._now = None
-            await self._cancel()
+            await self._calls.close()
 
     async def close(self) -> None:
         """Stops listening and takes the socket away."""
         if self._server is not None:
             self._server.close()
-        await self._cancel()
+        await self._calls.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
         if self._own_folder:
@@ -191,7 +194,7 @@ class Lender:
         if self._server is not None:
             return
         path = self._place()
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         bound = _bound(path)
         try:
             bound.listen()
@@ -200,18 +203,10 @@ class Lender:
             bound.close()
             raise
 
-    async def _cancel(self) -> None:
-        for task in list(self._calls):
-            task.cancel()
-        if self._calls:
-            await asyncio.wait(self._calls)
-
     def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+        self._calls.start(self._serve(reader, writer))
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -219,19 +214,16 @@ class Lender:
         """One question per connection. Whoever hangs up does not want the answer any more."""
         try:
             ask = msgspec.json.decode(await reader.readuntil(b"\n"), type=Ask)
-            answer = asyncio.ensure_future(self._answer(ask))
-            hung_up = asyncio.ensure_future(reader.read(1))
-            try:
+            async with (
+                running(self._answer(ask)) as answer,
+                running(reader.read(1)) as hung_up,
+            ):
                 await asyncio.wait(
                     {answer, hung_up}, return_when=asyncio.FIRST_COMPLETED
                 )
                 if answer.done():
                     writer.write(msgspec.json.encode(answer.result()) + b"\n")
                     await writer.drain()
-            finally:
-                for task in (answer, hung_up):
-                    task.cancel()
-                await asyncio.wait({answer, hung_up})
         except (
             msgspec.DecodeError,
             asyncio.IncompleteReadError,
@@ -242,19 +234,19 @@ class Lender:
         finally:
             writer.close()
 
-    async def _answer(self, ask: Ask) -> Reply:
+    async def _answer(self, ask: Ask) -> LentToolReply:
         if not hmac.compare_digest(ask.token.encode(), self._token.encode()):
-            return Reply(refusal="The token is wrong.")
+            return LentToolReply(refusal="The token is wrong.")
         if not ask.call:
-            return Reply(offers=offers(self._offered))
+            return LentToolReply(offers=offers(self._offered))
         if self._now is None:
-            return Reply(
+            return LentToolReply(
                 refusal="No turn is running, so there is nobody to run this for."
             )
         place, lending = self._now
-        return Reply(result=await self._run(place, lending, ask))
+        return LentToolReply(result=await self._run(place, lending, ask))
 
-    async def _run(self, place: Place, lending: Lending, ask: Ask) -> ToolResult:
+    async def _run(self, place: CallScope, lending: Lending, ask: Ask) -> ToolResult:
         runner = CallRunner(
             lendable(lending.tools), lending.policy, lending.approvals, lending.keeper
         )
@@ -265,7 +257,7 @@ class Lender:
             arguments=arguments,
         )
         journal = _Captured(place.journal)
-        here = Place(journal, place.session, place.turn, place.cwd)
+        here = CallScope(journal, place.session, place.turn, place.cwd)
         await runner.run(here, runner.prepare((call,)), ())
         found = journal.results[call.id]
         return ToolResult(text=found.text, ok=found.ok, images=found.images)
@@ -284,13 +276,13 @@ def _bound(path: Path) -> socket.socket:
     return made
 
 
-async def borrow(address: str, ask: Ask) -> Reply:
+async def borrow(address: str, ask: Ask) -> LentToolReply:
     """The tool server's end: one question, one answer. OSError when the session is gone."""
     reader, writer = await asyncio.open_unix_connection(address, limit=MAX_MESSAGE)
     try:
         writer.write(msgspec.json.encode(ask) + b"\n")
         await writer.drain()
-        return msgspec.json.decode(await reader.readuntil(b"\n"), type=Reply)
+        return msgspec.json.decode(await reader.readuntil(b"\n"), type=LentToolReply)
     except (asyncio.IncompleteReadError, msgspec.DecodeError) as error:
         raise ConnectionError("the session did not answer") from error
     finally:

@@ -15,8 +15,8 @@ from hermes.codex.tool_lending import (
     SOCKET,
     TOKEN,
     Ask,
-    Offer,
-    Reply,
+    LentTool,
+    LentToolReply,
     borrow,
     lendable,
     offers,
@@ -42,7 +42,7 @@ _ALONE = (
 class Source(Protocol):
     """Where the tools are."""
 
-    async def offers(self) -> Sequence[Offer]: ...
+    async def offers(self) -> Sequence[LentTool]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult: ...
 
@@ -54,18 +54,18 @@ class Borrowed:
         self._socket = socket
         self._token = token
 
-    async def offers(self) -> Sequence[Offer]:
+    async def offers(self) -> Sequence[LentTool]:
         return (await self._ask(Ask(self._token))).offers
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         reply = await self._ask(Ask(self._token, name, arguments))
         return reply.result or ToolResult(text=reply.refusal or _GONE, ok=False)
 
-    async def _ask(self, ask: Ask) -> Reply:
+    async def _ask(self, ask: Ask) -> LentToolReply:
         try:
             return await borrow(self._socket, ask)
         except OSError:
-            return Reply(refusal=_GONE)
+            return LentToolReply(refusal=_GONE)
 
 
 class Alone:
@@ -79,7 +79,7 @@ class Alone:
         self._cwd = cwd
         self._numbers = itertools.count(1)
 
-    async def offers(self) -> Sequence[Offer]:
+    async def offers(self) -> Sequence[LentTool]:
         return offers(self._tools)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -149,7 +149,7 @@ async def serve(source: Source, version: str) -> None:
         await server.run(reading, writing, options)
 
 
-def _tool(offer: Offer) -> "types.Tool":
+def _tool(offer: LentTool) -> "types.Tool":
     from mcp import types
 
     hints = types.ToolAnnotations(read_only_hint=offer.reads)

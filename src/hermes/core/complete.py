@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from hermes.core.ports import Model
 from hermes.errors import ModelError
 from hermes.schema.messages import AssistantMessage
-from hermes.schema.model import Finished, ModelRequest
+from hermes.schema.model import ModelRequest, ReplyFinished
 
 
 async def answer(model: Model, request: ModelRequest) -> AssistantMessage:
@@ -13,7 +13,7 @@ async def answer(model: Model, request: ModelRequest) -> AssistantMessage:
     events = model.stream(request)
     try:
         async for event in events:
-            if isinstance(event, Finished):
+            if isinstance(event, ReplyFinished):
                 return event.message
     finally:
         if isinstance(events, AsyncGenerator):

@@ -9,12 +9,12 @@ from hermes.core.budget import (
     tool_tokens,
 )
 from hermes.core.compaction import MARK
-from hermes.core.history import History
+from hermes.core.history import ConversationHistory
 from hermes.core.prompt import PROJECT_HEAD, SKILLS_HEAD
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 
 
-class Part(msgspec.Struct, frozen=True):
+class ContextPart(msgspec.Struct, frozen=True):
     """One kind of content and about how many tokens it takes."""
 
     name: str
@@ -26,7 +26,7 @@ class Context(msgspec.Struct, frozen=True):
     """How full the window is. `counted` is what the provider last counted, 0 before the first reply; at `full` tokens
     room is made."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ContextPart, ...]
     counted: int
     window: int
     full: int = 0
@@ -36,11 +36,11 @@ class Context(msgspec.Struct, frozen=True):
         """Tokens in use: as counted, else as estimated."""
         return self.counted or sum(part.tokens for part in self.parts)
 
-    def scaled(self) -> tuple[Part, ...]:
+    def scaled(self) -> tuple[ContextPart, ...]:
         """The parts that there are, their estimates brought in line with what the provider counted for all of them."""
         total = sum(part.tokens for part in self.parts) or 1
         return tuple(
-            Part(part.name, round(part.tokens * self.used / total), part.count)
+            ContextPart(part.name, round(part.tokens * self.used / total), part.count)
             for part in self.parts
             if part.tokens
         )
@@ -51,7 +51,9 @@ class Context(msgspec.Struct, frozen=True):
         return self.used / self.window if self.window else 0.0
 
 
-def measure(history: History, window: int, threshold: float = 1.0) -> Context:
+def measure(
+    history: ConversationHistory, window: int, threshold: float = 1.0
+) -> Context:
     """What the next request would hold; room is made when it passes `threshold`, a part of the window."""
     prompt = history.prompt
     parts: dict[str, list[int]] = {"instructions": []}
@@ -70,7 +72,7 @@ def measure(history: History, window: int, threshold: float = 1.0) -> Context:
             message_tokens(message) - IMAGE_TOKENS * len(pictures)
         )
     listed = tuple(
-        Part(name, sum(tokens), len(tokens)) for name, tokens in parts.items()
+        ContextPart(name, sum(tokens), len(tokens)) for name, tokens in parts.items()
     )
     return Context(listed, _counted(history), window, int(window * threshold))
 
@@ -99,7 +101,7 @@ def _kind(message: Message) -> str:
     )
 
 
-def _counted(history: History) -> int:
+def _counted(history: ConversationHistory) -> int:
     """What the provider counted last, and a guess for what came since."""
     since = 0
     for message in reversed(history.messages):

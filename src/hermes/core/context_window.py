@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from hermes.core.budget import IMAGE_TOKENS, request_tokens
-from hermes.core.compaction import Cut, NotCompacted, choose_cut, uncounted
+from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, uncounted
 from hermes.core.ports import Clock
 from hermes.schema.event import Event
 from hermes.schema.events import CompactionFailed, SessionCompacted, SessionTrimmed
@@ -18,7 +18,7 @@ from hermes.schema.messages import Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
 
 Summarise: TypeAlias = Callable[
-    [str, Sequence[Message], Cut], Awaitable[SessionCompacted]
+    [str, Sequence[Message], CompactionCut], Awaitable[SessionCompacted]
 ]
 """Has a session's messages between the ends of a cut summarised. Raises NotCompacted."""
 
@@ -27,7 +27,7 @@ _LONG = 2_000  # characters of a result that is worth removing
 _WORTH = 0.1  # part of the window that trimming must free, to be enough by itself
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ContextLimits(msgspec.Struct, frozen=True):
     """When room is made, and what stays word for word."""
 
     window: int
@@ -39,7 +39,9 @@ class Limits(msgspec.Struct, frozen=True):
 class Room:
     """The built-in context engine. One for all sessions of a process: it remembers where it failed lately."""
 
-    def __init__(self, summarise: Summarise, limits: Limits, clock: Clock) -> None:
+    def __init__(
+        self, summarise: Summarise, limits: ContextLimits, clock: Clock
+    ) -> None:
         self._summarise = summarise
         self._limits = limits
         self._clock = clock

@@ -87,7 +87,7 @@ class UndoneRows:
         return turn in self._turns or seq in self._inputs
 
 
-class History:
+class ConversationHistory:
     """What was said so far, what waits to be said, and what a crash left open."""
 
     def __init__(self) -> None:

@@ -22,14 +22,14 @@ class NotShrunk(HermesError):
     """The picture is too large and can't be made smaller here."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ImageLimits(msgspec.Struct, frozen=True):
     """The largest picture that somebody takes: bytes, and pixels of the longest side."""
 
     bytes: int
     side: int
 
 
-def fits(data: bytes, limits: Limits) -> bool:
+def fits(data: bytes, limits: ImageLimits) -> bool:
     """Whether a picture can be sent as it is. One whose size can't be read is judged by its bytes."""
     size = pixel_size(data)
     return len(data) <= limits.bytes and (
@@ -37,7 +37,7 @@ def fits(data: bytes, limits: Limits) -> bool:
     )
 
 
-def shrunk(data: bytes, limits: Limits) -> bytes:
+def shrunk(data: bytes, limits: ImageLimits) -> bytes:
     """The picture as large as it may be: PNG stays PNG while that is small enough, else it becomes JPEG.
 
     The same picture always gives the same bytes. Raises NotShrunk.
@@ -91,7 +91,7 @@ def _upright(picture: "Image") -> "Image":
         return picture
 
 
-def _fitted(picture: "Image", limits: Limits, *, as_png: bool) -> bytes:
+def _fitted(picture: "Image", limits: ImageLimits, *, as_png: bool) -> bytes:
     picture = picture.convert(
         "RGBA" if "A" in picture.getbands() or "transparency" in picture.info else "RGB"
     )

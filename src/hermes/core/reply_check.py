@@ -32,7 +32,7 @@ _GO_ON = "Your reply was cut off by the output limit. Go on exactly where it sto
 _SHORTER = "Not run: your reply was cut off by the output limit in the middle of this call. Ask for less at once."
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ReplyVerdict(msgspec.Struct, frozen=True):
     """What to do with a reply."""
 
     kind: Literal["answer", "calls", "again", "end"]
@@ -43,7 +43,7 @@ class Verdict(msgspec.Struct, frozen=True):
     end: TurnEnd = "failed"
 
 
-class Judge:
+class ReplyJudge:
     """Judges the replies of one turn, remembering how often it had to ask again."""
 
     def __init__(self) -> None:
@@ -51,10 +51,10 @@ class Judge:
         self._last_calls: tuple[tuple[str, str], ...] = ()
         self._same = 0
 
-    def judge(self, message: AssistantMessage) -> Verdict:
+    def judge(self, message: AssistantMessage) -> ReplyVerdict:
         """The verdict on a whole reply."""
         if message.finish == "refused":
-            return Verdict(
+            return ReplyVerdict(
                 "end",
                 end="refused",
                 detail=message.text or "the provider refused to answer",
@@ -68,27 +68,27 @@ class Judge:
         if not message.text.strip():
             what = "only thinking" if message.reasoning else "nothing"
             return self.fault("empty", f"the model answered with {what}")
-        return Verdict("answer")
+        return ReplyVerdict("answer")
 
     def fault(
         self, fault: Fault, detail: str, *, nudge: str = "", refuse_calls: str = ""
-    ) -> Verdict:
+    ) -> ReplyVerdict:
         """Asks again, or ends the turn when that has been done too often in a row."""
         count = self._faults[fault] = self._faults.get(fault, 0) + 1
         if count > MOST[fault]:
-            return Verdict(
+            return ReplyVerdict(
                 "end",
                 fault,
                 f"{detail}, {count} times in a row",
                 refuse_calls=refuse_calls,
             )
-        return Verdict("again", fault, detail, nudge, refuse_calls)
+        return ReplyVerdict("again", fault, detail, nudge, refuse_calls)
 
     def worked(self, fault: Fault) -> None:
         """Starts counting that fault anew."""
         self._faults.pop(fault, None)
 
-    def _judge_calls(self, message: AssistantMessage) -> Verdict:
+    def _judge_calls(self, message: AssistantMessage) -> ReplyVerdict:
         if message.finish == "length":
             return self.fault(
                 "truncated_call",
@@ -102,13 +102,13 @@ class Judge:
         self._last_calls = calls
         if self._same > SAME_CALL_LIMIT:
             detail = f"the model asked for the same call {self._same} times in a row ({calls[0][0]})"
-            return Verdict(
+            return ReplyVerdict(
                 "end",
                 "looping",
                 detail,
                 refuse_calls="Not run: the same call was made again and again.",
             )
-        return Verdict("calls")
+        return ReplyVerdict("calls")
 
 
 def _ends_naturally(text: str) -> bool:

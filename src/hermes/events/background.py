@@ -68,7 +68,7 @@ class InFlight:
             self._by_loop.pop(loop, None)
 
 
-class Background:
+class AsyncCallbacks:
     """Runs the async callback of one subscription, a task per event."""
 
     __slots__ = ("_callback", "_home", "_in_flight", "_subscription", "_totals")

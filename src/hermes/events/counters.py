@@ -5,7 +5,7 @@ from itertools import repeat
 from operator import length_hint
 
 
-class Tally:
+class Counter:
     """A number that only grows. `add()` is one C call, so that no two threads can count the same step."""
 
     __slots__ = ("_left", "add")
@@ -25,10 +25,10 @@ class Outcomes:
     __slots__ = ("dropped", "failed", "finished", "scheduled")
 
     def __init__(self) -> None:
-        self.failed = Tally()
-        self.dropped = Tally()
-        self.scheduled = Tally()  # handed to a loop
-        self.finished = Tally()  # and done there, well or not
+        self.failed = Counter()
+        self.dropped = Counter()
+        self.scheduled = Counter()  # handed to a loop
+        self.finished = Counter()  # and done there, well or not
 
     @property
     def pending(self) -> int:

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from hermes.events.counters import Tally
+from hermes.events.counters import Counter
 
 # A topic is remembered as reported once; beyond this many topics nothing more is logged.
 MAX_REPORTED = 1000
 
 # Frames that whoever is told of a stopped recursion may need; at most a quarter of what Python allows.
-ROOM = 200
+SPARE_FRAMES = 200
 
 
 class Stop(NamedTuple):
@@ -33,7 +33,7 @@ class RecursionGuard:
             raise ValueError(f"max_depth must be at least 1, not {limit}")
         self.limit = limit
         self.alarm = limit
-        self.refused = Tally()
+        self.refused = Counter()
         self._publish = publish
         self._local = _Trips()
         self._reported: set[str] = set()
@@ -69,7 +69,7 @@ class RecursionGuard:
         """
         frames, height = _stack(self._publish)
         if len(frames) <= 1 or sys.getrecursionlimit() - height >= min(
-            ROOM, sys.getrecursionlimit() // 4
+            SPARE_FRAMES, sys.getrecursionlimit() // 4
         ):
             return False
         self._trip()

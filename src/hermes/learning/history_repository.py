@@ -4,7 +4,6 @@ Its work tree is the home, of which it sees `memories/` and `skills/` alone. One
 """
 
 import contextlib
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,11 +11,11 @@ from pathlib import Path
 
 from hermes.core import gitfolder
 from hermes.learning.change import LearningError
-from hermes.learning.folders import make_private
+from hermes.primitives.file_lock import FileLock
 
 KEPT = ("memories", "skills")
-_PATIENCE = 20.0  # seconds for another process to let go
-_SLOW = 60.0  # seconds after which git is given up on
+_LOCK_TIMEOUT_S = 20.0  # seconds for another process to let go
+_GIT_TIMEOUT_S = 60.0  # seconds after which git is given up on
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -42,7 +41,7 @@ _FILES = {
 }
 
 
-class Repository:
+class HistoryRepository:
     """The folder of the history. `locked` makes it if needed and lets one user in at a time."""
 
     def __init__(
@@ -67,7 +66,7 @@ class Repository:
         return (self._folder / "config").exists()
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator["Git"]:
+    def locked(self) -> Iterator["HistoryGit"]:
         """The repository, for this caller alone. A lock that a killed git left is a leftover, and goes."""
         if not self._git:
             raise LearningError(
@@ -80,9 +79,12 @@ class Repository:
             raise _unusable(self._folder, error) from error
         try:
             self._prepare()
-            yield Git(self._root, gitfolder.Run(self._git, self._folder, lock, _SLOW))
+            yield HistoryGit(
+                self._root,
+                gitfolder.GitRunner(self._git, self._folder, lock, _GIT_TIMEOUT_S),
+            )
         finally:
-            os.close(lock)
+            lock.close()
 
     def _prepare(self) -> None:
         try:
@@ -91,10 +93,9 @@ class Repository:
         except OSError as error:
             raise _unusable(self._folder, error) from error
 
-    def _lock(self) -> int:
-        make_private(self._folder)
+    def _lock(self) -> FileLock:
         try:
-            return gitfolder.take_lock(self._folder, _PATIENCE)
+            return gitfolder.take_lock(self._folder, _LOCK_TIMEOUT_S)
         except gitfolder.Busy as error:
             raise LearningError(
                 "Another process kept the history of memory and skills busy for too long.",
@@ -108,10 +109,10 @@ def _unusable(folder: Path, error: OSError) -> LearningError:
     )
 
 
-class Git:
+class HistoryGit:
     """A repository while its lock is held."""
 
-    def __init__(self, root: Path, git: gitfolder.Run) -> None:
+    def __init__(self, root: Path, git: gitfolder.GitRunner) -> None:
         self._root = root
         self._git = git
 

@@ -1,4 +1,4 @@
-"""`Learning`: memory, skills, proposals and their history of one home, and the rules of who may change what."""
+"""`LearningService`: memory, skills, proposals and their history of one home, and the rules of who may change what."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.learning.change import (
-    Applied,
+    AppliedChange,
     Change,
     LearningError,
     MemoryChange,
@@ -18,14 +18,14 @@ from hermes.learning.change import (
     SkillChange,
 )
 from hermes.learning.external_memory import MemoryProvider, external_memory
-from hermes.learning.history import History, Reverted
-from hermes.learning.history_repository import Repository
-from hermes.learning.memory import Limits, Memory
+from hermes.learning.history import LearningHistory, RevertReport
+from hermes.learning.history_repository import HistoryRepository
+from hermes.learning.memory import MemoryFiles, MemoryLimits
 from hermes.learning.proposals import Proposal, Proposals
-from hermes.learning.skill_library import BUNDLED, Library
-from hermes.learning.skill_records import Records
+from hermes.learning.skill_library import BUNDLED, SkillLibrary
+from hermes.learning.skill_records import SkillRecords
 from hermes.settings import Home
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 PREFIX = "skill:"
 
@@ -37,16 +37,16 @@ class SkillCommand(msgspec.Struct, frozen=True):
     description: str
 
 
-class Learning:
+class LearningService:
     """Everything that is learned in one home. Making one touches no file."""
 
     def __init__(
         self,
         home: Home,
         clock: Clock,
-        history: History,
-        memory: Memory,
-        skills: Library,
+        history: LearningHistory,
+        memory: MemoryFiles,
+        skills: SkillLibrary,
         proposals: Path,
     ) -> None:
         self.home = home
@@ -106,7 +106,7 @@ class Learning:
             case _:
                 assert_never(change)
 
-    def apply(self, change: Change, origin: Provenance) -> Applied:
+    def apply(self, change: Change, origin: Provenance) -> AppliedChange:
         """Makes a change."""
         match change:
             case MemoryChange():
@@ -134,7 +134,7 @@ class Learning:
         """Puts a proposed change aside for good."""
         return self.proposals.decide(self._waiting(name), "rejected")
 
-    def revert(self, change: str, under: str, *, whole: bool = False) -> Reverted:
+    def revert(self, change: str, under: str, *, whole: bool = False) -> RevertReport:
         """Takes one change back, or with `whole` goes back to how everything below `under` was after it."""
         undo = self.history.restore if whole else self.history.revert
         with (
@@ -171,7 +171,7 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
     provider: MemoryProvider | None = None,
     bundled: Path = BUNDLED,
     person: str = "",
-) -> Learning:
+) -> LearningService:
     """Puts the parts together. Touches no file, unless a memory elsewhere is named, whose key is read.
 
     A `person` is somebody else than the user whose home it is: their memory and what is proposed for it are apart, and
@@ -179,24 +179,24 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
     """
     clock = clock or SystemClock()
     folder = home.root / "learning"
-    history = History(
-        home.root, Repository(home.root, folder / "history.git", environment)
+    history = LearningHistory(
+        home.root, HistoryRepository(home.root, folder / "history.git", environment)
     )
-    limits = Limits(settings.memory_limit, settings.user_limit)
+    limits = MemoryLimits(settings.memory_limit, settings.user_limit)
     if person:
         name = folder_of(person)
-        memory = Memory(home.memories / "people" / name, history, limits)
+        memory = MemoryFiles(home.memories / "people" / name, history, limits)
         proposals = folder / "people" / name / "proposals"
     else:
-        memory = Memory(
+        memory = MemoryFiles(
             home.memories,
             history,
             limits,
             provider=provider or external_memory(home, settings, environment),
         )
         proposals = folder / "proposals"
-    skills = Library(home.skills, Records(folder), history, clock, bundled)
-    return Learning(home, clock, history, memory, skills, proposals)
+    skills = SkillLibrary(home.skills, SkillRecords(folder), history, clock, bundled)
+    return LearningService(home, clock, history, memory, skills, proposals)
 
 
 def folder_of(person: str) -> str:

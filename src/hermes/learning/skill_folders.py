@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.folders import make_private
 from hermes.learning.scan import scan
 from hermes.learning.skill import MAIN, Origin, Skill, parse, require_name
-from hermes.learning.skill_records import Record
+from hermes.learning.skill_records import SkillRecord
+from hermes.primitives.files import make_private_folder
 
 ARCHIVE = ".archive"
 _HEAD_BYTES = 16_384
@@ -52,7 +52,7 @@ def own_folder(root: Path, name: str) -> Path:
 
 
 def read_head(
-    folder: Path, records: Mapping[str, Record], origin: Origin | None
+    folder: Path, records: Mapping[str, SkillRecord], origin: Origin | None
 ) -> Skill:
     """What the index knows of a skill: the front matter alone is read."""
     try:
@@ -66,7 +66,7 @@ def read_head(
             origin or "user",
             problem=f"it can't be read ({error.strerror})",
         )
-    record = records.get(folder.name, Record())
+    record = records.get(folder.name, SkillRecord())
     description = head.field("description")
     wrong = "" if description else "its SKILL.md has no description"
     if not origin and (why := scan(f"{folder.name}\n{description}")):
@@ -84,7 +84,7 @@ def read_head(
 
 def archive(root: Path, name: str) -> None:
     """Moves a skill aside. It is not deleted, and `restore` or the history can bring it back."""
-    make_private(root / ARCHIVE)
+    make_private_folder(root / ARCHIVE)
     place, number = root / ARCHIVE / name, 1
     while place.exists():
         number += 1

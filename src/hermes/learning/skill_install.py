@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes.learning.change import Applied, LearningError
-from hermes.learning.scan import Finding, scan_files
+from hermes.learning.change import AppliedChange, LearningError
+from hermes.learning.scan import SkillFinding, scan_files
 from hermes.learning.skill import (
     MAIN,
     files_diff,
@@ -14,8 +14,8 @@ from hermes.learning.skill import (
     require_name,
     tree_hash,
 )
-from hermes.learning.skill_library import Library
-from hermes.learning.skill_source import Parcel
+from hermes.learning.skill_library import SkillLibrary
+from hermes.learning.skill_source import SkillSource
 
 
 class InstallPlan(msgspec.Struct, frozen=True):
@@ -25,18 +25,18 @@ class InstallPlan(msgspec.Struct, frozen=True):
     source: str
     files: Mapping[str, bytes]
     hash: str
-    findings: list[Finding]
+    findings: list[SkillFinding]
     diff: str
     replaces: bool
 
     @property
-    def dangers(self) -> list[Finding]:
+    def dangers(self) -> list[SkillFinding]:
         """What speaks against it."""
         return [finding for finding in self.findings if finding.level == "danger"]
 
 
 def plan(
-    library: Library, parcel: Parcel, *, skill: str = "", expected: str = ""
+    library: SkillLibrary, parcel: SkillSource, *, skill: str = "", expected: str = ""
 ) -> InstallPlan:
     """Looks at a parcel. `skill` names one of several in it; `expected` is the hash that it must have."""
     name, files = _choose(parcel, skill)
@@ -65,8 +65,8 @@ def plan(
 
 
 def install(
-    library: Library, chosen: InstallPlan, *, despite_dangers: bool = False
-) -> Applied:
+    library: SkillLibrary, chosen: InstallPlan, *, despite_dangers: bool = False
+) -> AppliedChange:
     """Puts the skill in place, pinned by its hash."""
     if chosen.dangers and not despite_dangers:
         hint = "Nothing was installed. Read the files; if you are sure, install with --despite-dangers."
@@ -76,7 +76,7 @@ def install(
     return library.install(chosen.name, chosen.files, chosen.source)
 
 
-def altered(library: Library, name: str) -> bool:
+def altered(library: SkillLibrary, name: str) -> bool:
     """Whether an installed skill is no longer what was installed."""
     record = library.records.get(name)
     return (
@@ -85,7 +85,7 @@ def altered(library: Library, name: str) -> bool:
     )
 
 
-def _choose(parcel: Parcel, wanted: str) -> tuple[str, dict[str, bytes]]:
+def _choose(parcel: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
     found = parcel.skills()
     if not found:
         raise LearningError(
@@ -113,7 +113,7 @@ def _choose(parcel: Parcel, wanted: str) -> tuple[str, dict[str, bytes]]:
     return next(iter(found.items()))
 
 
-def _installed(library: Library, name: str) -> dict[str, bytes]:
+def _installed(library: SkillLibrary, name: str) -> dict[str, bytes]:
     known = {skill.name: skill for skill in library.all()}
     skill = known.get(name)
     return read_files(skill.folder) if skill and skill.origin != "bundled" else {}

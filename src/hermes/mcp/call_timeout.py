@@ -10,7 +10,7 @@ _STRETCH = 10
 """Signs of life can extend a call to this many times its patience."""
 
 
-class Patience:
+class CallTimeout:
     """The clock of one call. Leaving it when the time is up raises TimeoutError."""
 
     def __init__(self, seconds: float) -> None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hermes.installation import install_hint
 from hermes.mcp.definitions import Listing, listing
-from hermes.mcp.failures import Closed, Refused, ServerFailed, leaves
-from hermes.mcp.rate_limit import Gate
+from hermes.mcp.failures import Closed, ServerFailed, ServerRefused, leaves
+from hermes.mcp.rate_limit import NotificationFilter
 from hermes.mcp.safe_text import one_line
 from hermes.mcp.server_address import Address
 from hermes.mcp.stdio_server import ServerChild
-from hermes.settings.sections import McpTools
+from hermes.settings.sections import McpToolSettings
 
 if TYPE_CHECKING:
     from hermes.mcp.http_server import LimitedTransport
@@ -37,14 +37,18 @@ _OVER = frozenset((401, 403, 404))
 _T = TypeVar("_T")
 
 
-OnEnd: TypeAlias = "Callable[[Connection], None]"
+OnEnd: TypeAlias = "Callable[[McpConnection], None]"
 
 
-class Connection:
+class McpConnection:
     """A server that can be called. `failure` says why it can't any more."""
 
     def __init__(
-        self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: "OnEnd"
+        self,
+        address: Address,
+        chosen: McpToolSettings,
+        elicit: "Elicit",
+        on_end: "OnEnd",
     ) -> None:
         self.failure: ServerFailed | None = None
         self.pid = 0
@@ -56,7 +60,7 @@ class Connection:
         self._listing = Listing()
         self._listed = float("-inf")
         self._listing_lock = asyncio.Lock()
-        self._gate = Gate(self._list_changed)
+        self._gate = NotificationFilter(self._list_changed)
         self._child: ServerChild | None = None
         self._transport: LimitedTransport | None = None
         self._left = False
@@ -101,7 +105,7 @@ class Connection:
             )
             await self.close(failure)
             raise failure from None
-        except Refused as refused:
+        except ServerRefused as refused:
             await self.close(self._refused(refused))
             raise self.failure or self._refused(refused) from refused
         except BaseException:
@@ -152,8 +156,8 @@ class Connection:
             )
             if self._task.done():
                 raise self.failure or ServerFailed("it has ended") from closed
-            raise Refused(str(closed)) from closed  # only this request has failed
-        except Refused as refused:
+            raise ServerRefused(str(closed)) from closed  # only this request has failed
+        except ServerRefused as refused:
             if self._transport is not None and self._transport.refusal in _OVER:
                 await self.close(self._refused(refused))
                 raise self._refused(refused) from refused
@@ -226,7 +230,7 @@ class Connection:
         for error in errors:
             if isinstance(error, ServerFailed):
                 return error
-            if isinstance(error, Refused):
+            if isinstance(error, ServerRefused):
                 return self._refused(error)
             if type(error).__module__.startswith("httpx2"):
                 return ServerFailed(
@@ -241,7 +245,7 @@ class Connection:
             said=self._said(errors[0]),
         )
 
-    def _refused(self, refused: Refused) -> ServerFailed:
+    def _refused(self, refused: ServerRefused) -> ServerFailed:
         if self._transport is not None and self._transport.refusal:
             words, hint = importlib.import_module(
                 "hermes.mcp.http_server"

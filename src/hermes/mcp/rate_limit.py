@@ -10,7 +10,7 @@ _PER_SECOND = 20.0
 _BURST = 40.0
 
 
-class Gate:
+class NotificationFilter:
     """Decides message by message. Answers always pass; the rest is dropped when too much comes."""
 
     def __init__(

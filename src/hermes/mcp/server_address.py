@@ -9,15 +9,15 @@ from hermes.mcp.definitions import is_server_name
 from hermes.mcp.environment import Values, handed_on, telling
 from hermes.mcp.failures import ServerFailed
 from hermes.mcp.safe_text import Redaction
-from hermes.mcp.server_context import Place
-from hermes.mcp.stdio_server import Launch
-from hermes.settings.sections import McpServer
+from hermes.mcp.server_context import ServerContext
+from hermes.mcp.stdio_server import ServerLaunch
+from hermes.settings.sections import McpServerSettings
 
 
 class Address(msgspec.Struct, frozen=True):
     """What is started here, or a service with its headers. Never shown: it holds secrets."""
 
-    launch: Launch | None
+    launch: ServerLaunch | None
     url: str
     headers: Mapping[str, str]
     connect_timeout: float
@@ -34,7 +34,7 @@ def bad_name() -> ServerFailed:
     )
 
 
-def address_of(name: str, settings: McpServer, place: Place) -> Address:
+def address_of(name: str, settings: McpServerSettings, place: ServerContext) -> Address:
     """The address of a server. ServerFailed or SettingsError says what is wrong with its settings."""
     if not is_server_name(name):
         raise bad_name()
@@ -52,13 +52,13 @@ def address_of(name: str, settings: McpServer, place: Place) -> Address:
 
 
 def _launch(
-    name: str, settings: McpServer, env: Mapping[str, str], place: Place
-) -> Launch:
+    name: str, settings: McpServerSettings, env: Mapping[str, str], place: ServerContext
+) -> ServerLaunch:
     home = Path(place.environment.get("HOME") or "/")
     folder = settings.cwd.removeprefix("~/") if settings.cwd not in {"", "~"} else "."
     log = place.home.logs / "mcp" / f"{name}.log"
     search_path = env.get("PATH") or place.environment.get("PATH", "")
     given = {**handed_on(place.environment), **env}
-    return Launch(
+    return ServerLaunch(
         settings.command, settings.args, given, home / folder, log, search_path
     )

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.mcp.results import Shelf
-from hermes.mcp.server_cache import Listings, Pins
+from hermes.mcp.results import ResultFiles
+from hermes.mcp.server_cache import Listings, ToolPins
 from hermes.settings import Home, Secrets
 
 State: TypeAlias = Literal["off", "idle", "connecting", "connected", "failed"]
@@ -30,15 +30,15 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     pid: int = 0
 
 
-class Place(msgspec.Struct, frozen=True):
+class ServerContext(msgspec.Struct, frozen=True):
     """What servers work with."""
 
     home: Home
     secrets: Secrets
     environment: Mapping[str, str]
     listings: Listings
-    pins: Pins
-    shelf: Shelf
+    pins: ToolPins
+    shelf: ResultFiles
     on_change: Callable[[ServerStatus], None] = lambda _: None
     now: Callable[[], float] = time.monotonic
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from hermes.children.helper_programs import find_program, skipped_program
-from hermes.children.piped_child import CHUNK, Child
+from hermes.children.piped_child import CHUNK, PipedChild
 from hermes.mcp.failures import ServerFailed
 from hermes.mcp.safe_text import plain
+from hermes.primitives.files import make_private_folder, open_private
 
 MAX_MESSAGE = 8 * 1024 * 1024
 """Bytes of one message."""
@@ -20,7 +21,7 @@ _TAIL = 2_000
 _NO_PROGRAM = "Install it, or give its full path. Hermes does not look for a bare name in a project's own folders."
 
 
-class Launch(msgspec.Struct, frozen=True):
+class ServerLaunch(msgspec.Struct, frozen=True):
     """What is started, with what, and where what it complains about goes."""
 
     command: str
@@ -65,18 +66,17 @@ class BoundedLog(asyncio.Protocol):
 
     def _next_file(self) -> None:
         self.close()
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.path.parent)
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._file = os.open(self.path, flags, 0o600)
+        self._file = open_private(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         self._size = 0
 
 
 class ServerChild:
     """A running server. `stop` must be awaited, whatever happens."""
 
-    def __init__(self, child: Child, log: BoundedLog) -> None:
+    def __init__(self, child: PipedChild, log: BoundedLog) -> None:
         self.log = log
         self.pid = child.pid
         self.write = child.write
@@ -88,7 +88,7 @@ class ServerChild:
         return self._child.ended
 
     @classmethod
-    async def start(cls, launch: Launch) -> "ServerChild":
+    async def start(cls, launch: ServerLaunch) -> "ServerChild":
         """Starts it. ServerFailed says why that is not possible."""
         program = find_program(launch.command, launch.environment)
         if program is None:
@@ -102,7 +102,7 @@ class ServerChild:
         log = BoundedLog(launch.log)
         command = (program, *launch.args)
         try:
-            child = await Child.start(
+            child = await PipedChild.start(
                 command,
                 cwd=launch.cwd,
                 environment=launch.environment,
@@ -137,7 +137,7 @@ class ServerChild:
             self.log.close()
 
 
-def _how_to_get(launch: Launch) -> str:
+def _how_to_get(launch: ServerLaunch) -> str:
     """What to do when there is no program that can be used."""
     found = (
         skipped_program(launch.command, {"PATH": launch.search_path})

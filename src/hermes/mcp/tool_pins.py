@@ -7,7 +7,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import SettingsError, ToolFailed
 from hermes.mcp.definitions import Definition, Listing, difference
 from hermes.mcp.results import unusable
-from hermes.mcp.server_cache import Pins
+from hermes.mcp.server_cache import ToolPins
 
 ACCEPT = "Use it as it is now"
 REFUSE = "Don't use it"
@@ -16,7 +16,7 @@ REFUSE = "Don't use it"
 class Agreement:
     """The pins of one server, and what follows from them."""
 
-    def __init__(self, server: str, pins: Pins) -> None:
+    def __init__(self, server: str, pins: ToolPins) -> None:
         self._server = server
         self._pins = pins
 

@@ -1,4 +1,4 @@
-"""`Adapter`: one model at one address, as the `Model` port. It moves the bytes; a `Codec` knows what they mean.
+"""`ModelAdapter`: one model at one address, as the `Model` port. It moves the bytes; a `Codec` knows what they mean.
 
 A codec is pure: it builds the request's bytes, and its `Reader` turns server events into model events. So every rule
 about a format can be tested without a socket.
@@ -11,18 +11,18 @@ from typing import Protocol
 import msgspec
 
 from hermes import __version__
-from hermes.core.image_resize import Limits
+from hermes.core.image_resize import ImageLimits
 from hermes.providers import error_reasons
 from hermes.providers.catalogue import with_cost
-from hermes.providers.endpoint import Endpoint
-from hermes.providers.http_client import Deadlines, Http, Reply, TransportFailure
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.http_client import Http, HttpReply, HttpTimeouts, TransportFailure
 from hermes.providers.opaque_items import ABSENT, is_present
 from hermes.providers.request_images import load_pictures
 from hermes.providers.request_prefix import Prefixes, Writer, build_body
 from hermes.providers.sse import MAX_EVENT, BrokenEvents, EventParser, ServerEvent
 from hermes.providers.tool_names import own_names, with_own_names
 from hermes.schema.messages import AssistantMessage
-from hermes.schema.model import Finished, ModelEvent, ModelRequest
+from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
 
 PLACEHOLDER_KEY = "none"  # local servers want a key and don't look at it
 
@@ -58,20 +58,20 @@ class Reader(Protocol):
 class Codec(Writer, Protocol):
     """One wire format."""
 
-    def url(self, endpoint: Endpoint) -> str: ...
+    def url(self, endpoint: ModelEndpoint) -> str: ...
 
-    def models_url(self, endpoint: Endpoint) -> str: ...
+    def models_url(self, endpoint: ModelEndpoint) -> str: ...
 
     def headers(self, key: str) -> Mapping[str, str]: ...
 
-    def reader(self, endpoint: Endpoint) -> Reader: ...
+    def reader(self, endpoint: ModelEndpoint) -> Reader: ...
 
 
-class Adapter:
+class ModelAdapter:
     """Implements the `Model` port for one attempt: no retries here."""
 
     def __init__(
-        self, http: Http, endpoint: Endpoint, codec: Codec, deadlines: Deadlines
+        self, http: Http, endpoint: ModelEndpoint, codec: Codec, deadlines: HttpTimeouts
     ) -> None:
         self.provider = endpoint.provider
         self.name = endpoint.model
@@ -107,9 +107,9 @@ class Adapter:
         }
         return {**ours, **self._codec.headers(key or PLACEHOLDER_KEY)}
 
-    async def _body(self, endpoint: Endpoint, request: ModelRequest) -> bytes:
+    async def _body(self, endpoint: ModelEndpoint, request: ModelRequest) -> bytes:
         settled = self._prefixes.find(endpoint, request)
-        limits = Limits(endpoint.quirks.image_bytes, endpoint.quirks.image_side)
+        limits = ImageLimits(endpoint.quirks.image_bytes, endpoint.quirks.image_side)
         seen = (
             request.messages[len(settled.messages) :] if endpoint.facts.images else ()
         )
@@ -158,9 +158,9 @@ class Adapter:
         request: ModelRequest,
         *,
         key: str = "",
-        deadlines: Deadlines | None = None,
+        deadlines: HttpTimeouts | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        """Ends with `Finished` or raises ModelError; closing it closes the connection at once."""
+        """Ends with `ReplyFinished` or raises ModelError; closing it closes the connection at once."""
         if not self.endpoint.model and not request.model:
             await self._choose(key)
         endpoint = self.endpoint.at_model(request.model)
@@ -211,10 +211,14 @@ class Adapter:
         finished = msgspec.structs.replace(
             message, provider=endpoint.provider, model=endpoint.model, usage=usage
         )
-        yield with_own_names(Finished(finished), names) if names else Finished(finished)
+        yield (
+            with_own_names(ReplyFinished(finished), names)
+            if names
+            else ReplyFinished(finished)
+        )
 
 
-async def _require_ok(reply: Reply, caller: error_reasons.Caller, key: str) -> None:
+async def _require_ok(reply: HttpReply, caller: error_reasons.Caller, key: str) -> None:
     if reply.status != 200:
         body = _without_key(await reply.read_error(), key)
         raise error_reasons.from_status(
@@ -222,7 +226,7 @@ async def _require_ok(reply: Reply, caller: error_reasons.Caller, key: str) -> N
         )
 
 
-async def _first_words(reply: Reply) -> bytes:
+async def _first_words(reply: HttpReply) -> bytes:
     """The beginning of the body, enough to tell what it is, whatever its content type says."""
     start = b""
     while len(start.lstrip()) < len(b"retry:") and (piece := await reply.read()):
@@ -241,7 +245,11 @@ _EVENT_LINES = (b"data:", b"event:", b":", b"id:", b"retry:", b"error:")
 
 
 async def _read_whole(
-    reply: Reply, start: bytes, reader: Reader, caller: error_reasons.Caller, key: str
+    reply: HttpReply,
+    start: bytes,
+    reader: Reader,
+    caller: error_reasons.Caller,
+    key: str,
 ) -> list[ModelEvent]:
     """The events of a reply that came as one JSON object. ModelError when it is something else."""
     kind = reply.headers.get("content-type", "")

@@ -11,7 +11,7 @@ from hermes.providers.sse import ServerEvent
 from hermes.providers.think_tags import Thinking
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
+from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta, ToolCallStarted
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -211,7 +211,7 @@ class ChatReader:
         thought = delta.reasoning_content or delta.reasoning
         if thought:
             self._reasoning.append(thought)
-            events.append(ReasoningDelta(thought))
+            events.append(ReasoningPiece(thought))
         for detail in delta.reasoning_details or ():
             last = self._details[-1] if self._details else None
             if last is not None and (last.type, last.index) == (
@@ -235,7 +235,7 @@ class ChatReader:
         thought, text = parts
         if thought:
             self._reasoning.append(thought)
-            events.append(ReasoningDelta(thought))
+            events.append(ReasoningPiece(thought))
         if text:
             self._text.append(text)
             events.append(TextDelta(text))
@@ -246,7 +246,7 @@ class ChatReader:
             thought = "".join(part.text for part in piece.thinking)
             if thought:
                 self._reasoning.append(thought)
-                events.append(ReasoningDelta(thought))
+                events.append(ReasoningPiece(thought))
             if piece.text:
                 self._text.append(piece.text)
                 events.append(TextDelta(piece.text))

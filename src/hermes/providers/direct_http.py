@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import h11
 
-from hermes.providers.http_response import Cut
+from hermes.providers.http_response import ConnectionBroken
 
 if TYPE_CHECKING:
     import ssl
@@ -27,7 +27,7 @@ class Direct:
     """The connections of one process, by server."""
 
     def __init__(self) -> None:
-        self._idle: dict[str, list[Exchange]] = {}
+        self._idle: dict[str, list[Http11Connection]] = {}
         self._context: ssl.SSLContext | None = None
 
     def warm(self, url: str) -> None:
@@ -35,7 +35,7 @@ class Direct:
         if url.startswith("https:"):
             self._secure()
 
-    async def connect(self, url: str) -> "Exchange":
+    async def connect(self, url: str) -> "Http11Connection":
         """A connection that has not been used. Raises OSError (ssl's errors are among them)."""
         parts = urlsplit(url)
         secure = parts.scheme == "https"
@@ -44,9 +44,9 @@ class Direct:
             parts.port or (443 if secure else 80),
             ssl=self._secure() if secure else None,
         )
-        return Exchange(self, _server(parts), reader, writer)
+        return Http11Connection(self, _server(parts), reader, writer)
 
-    def idle(self, url: str) -> "Exchange | None":
+    def idle(self, url: str) -> "Http11Connection | None":
         """A connection to the same server that waits, and still seems open."""
         waiting = self._idle.get(_server(urlsplit(url)), [])
         now = asyncio.get_running_loop().time()
@@ -57,7 +57,7 @@ class Direct:
             exchange.close()
         return None
 
-    def keep(self, server: str, exchange: "Exchange") -> None:
+    def keep(self, server: str, exchange: "Http11Connection") -> None:
         """Takes a connection back whose answer has ended."""
         waiting = self._idle.setdefault(server, [])
         waiting.append(exchange)
@@ -81,7 +81,7 @@ class Direct:
         return self._context
 
 
-class Exchange:
+class Http11Connection:
     """One connection with, at any time, one request and its answer on it."""
 
     def __init__(
@@ -143,9 +143,9 @@ class Exchange:
             )
             await self._writer.drain()
         except OSError as error:
-            raise Cut(str(error), fresh=self._fresh) from error
+            raise ConnectionBroken(str(error), fresh=self._fresh) from error
         except h11.LocalProtocolError as error:
-            raise Cut(f"the request can't be sent: {error}") from error
+            raise ConnectionBroken(f"the request can't be sent: {error}") from error
         while not isinstance(event := await self._event(), h11.Response):
             pass
         self.status = event.status_code
@@ -181,9 +181,9 @@ class Exchange:
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 self._http.receive_data(await self._reader.read(_CHUNK))
         except (OSError, h11.RemoteProtocolError) as error:
-            raise Cut(str(error)) from error
+            raise ConnectionBroken(str(error)) from error
         if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
-            raise Cut("the server closed the connection")
+            raise ConnectionBroken("the server closed the connection")
         assert isinstance(event, h11.Event)  # noqa: S101 - the two that are not events are handled above
         return event
 

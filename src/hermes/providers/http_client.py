@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.core.decompression import CompressionError, Decompressor
-from hermes.providers.http_response import Answer, Cut
+from hermes.providers.http_response import ConnectionBroken, HttpResponse
 from hermes.providers.quirks import is_local
 
 if TYPE_CHECKING:
-    from hermes.providers.direct_http import Direct, Exchange
+    from hermes.providers.direct_http import Direct, Http11Connection
     from hermes.providers.proxied_http import Proxied
 
 MAX_RESPONSE = 128 * 1024 * 1024
@@ -31,7 +31,7 @@ Phase: TypeAlias = Literal[
 ]
 
 
-class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
+class HttpTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for each phase of a call. `idle` is the longest silence in a body that has begun."""
 
     connect: float = 10.0
@@ -85,8 +85,8 @@ class Http:
         url: str,
         headers: Mapping[str, str],
         body: bytes,
-        deadlines: Deadlines,
-    ) -> "Reply":
+        deadlines: HttpTimeouts,
+    ) -> "HttpReply":
         """Send and wait for the head of the answer. The caller closes the reply."""
         start = asyncio.get_running_loop().time()
         phase: Phase = (
@@ -95,20 +95,20 @@ class Http:
         try:
             async with asyncio.timeout(getattr(deadlines, phase)):
                 if self._is_direct(url):
-                    answer: Answer = await self._ask(
+                    answer: HttpResponse = await self._ask(
                         method, url, headers, body, deadlines
                     )
                 else:
                     answer = await self._proxied.send(method, url, headers, body)
         except TimeoutError as error:
             raise _late(phase, getattr(deadlines, phase)) from error
-        except Cut as error:
+        except ConnectionBroken as error:
             raise TransportFailure("cut", str(error)) from error
         except (OSError, ValueError) as error:
             raise TransportFailure(
                 "connect", str(error) or "the connection was refused"
             ) from error
-        return Reply(answer, deadlines, start)
+        return HttpReply(answer, deadlines, start)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -130,14 +130,14 @@ class Http:
         url: str,
         headers: Mapping[str, str],
         body: bytes,
-        deadlines: Deadlines,
-    ) -> "Exchange":
+        deadlines: HttpTimeouts,
+    ) -> "Http11Connection":
         """Asks on a connection that waited, or on a new one; a connection may have died while it waited."""
         exchange = self._direct.idle(url)
         if exchange is not None:
             try:
                 return await _asked(exchange, method, url, headers, body)
-            except Cut as cut:
+            except ConnectionBroken as cut:
                 if cut.fresh:
                     raise
         try:
@@ -149,8 +149,12 @@ class Http:
 
 
 async def _asked(
-    exchange: "Exchange", method: str, url: str, headers: Mapping[str, str], body: bytes
-) -> "Exchange":
+    exchange: "Http11Connection",
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+) -> "Http11Connection":
     try:
         await exchange.send(method, url, headers, body)
     except BaseException:
@@ -159,10 +163,12 @@ async def _asked(
     return exchange
 
 
-class Reply:
+class HttpReply:
     """An answer whose body is still coming. Leaving the `async with` lets go of the connection at once."""
 
-    def __init__(self, answer: Answer, deadlines: Deadlines, start: float) -> None:
+    def __init__(
+        self, answer: HttpResponse, deadlines: HttpTimeouts, start: float
+    ) -> None:
         self.status = answer.status
         self.headers = answer.headers
         self._answer = answer
@@ -229,7 +235,7 @@ class Reply:
                 chunk = await self._answer.chunk()
         except TimeoutError as error:
             raise _late(phase, getattr(self._deadlines, phase)) from error
-        except Cut as error:
+        except ConnectionBroken as error:
             raise TransportFailure("cut", str(error)) from error
         self._began, self._ended = True, not chunk
         return chunk
@@ -256,7 +262,7 @@ class Reply:
             async with asyncio.timeout(_DRAIN):
                 while await self._answer.chunk():
                     pass
-        except (TimeoutError, Cut):
+        except (TimeoutError, ConnectionBroken):
             return  # the message was complete before; the connection is closed instead of kept
 
 

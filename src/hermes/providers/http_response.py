@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 
-class Cut(Exception):
+class ConnectionBroken(Exception):
     """The connection broke, or what came over it is not HTTP. `fresh` is false when one that had waited was dead before
     the request was sent: then nobody can have acted on it."""
 
@@ -13,7 +13,7 @@ class Cut(Exception):
         self.fresh = fresh
 
 
-class Answer(Protocol):
+class HttpResponse(Protocol):
     """An answer whose head has come, from either client."""
 
     status: int

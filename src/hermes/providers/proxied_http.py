@@ -8,7 +8,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hermes.providers.http_response import Cut
+from hermes.providers.http_response import ConnectionBroken
 
 if TYPE_CHECKING:
     import httpx2
@@ -51,7 +51,7 @@ class Proxied:
         except (library.InvalidURL, library.UnsupportedProtocol) as error:
             raise OSError(f"not an address: {error}") from error
         except library.HTTPError as error:
-            raise Cut(str(error) or type(error).__name__) from error
+            raise ConnectionBroken(str(error) or type(error).__name__) from error
         return ProxiedExchange(response, library)
 
     async def close(self) -> None:
@@ -75,7 +75,7 @@ class ProxiedExchange:
         try:
             return await anext(self._chunks, b"")
         except self._library.HTTPError as error:
-            raise Cut(str(error) or type(error).__name__) from error
+            raise ConnectionBroken(str(error) or type(error).__name__) from error
 
     async def end(self) -> None:
         """The caller is done."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from hermes.core.image_info import media_type
-from hermes.core.image_resize import Limits, NotShrunk, fits, shrunk
+from hermes.core.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.schema.messages import AssistantMessage, Image, Message
 
 log = logging.getLogger("hermes.providers")
@@ -20,7 +20,7 @@ _REDUCED_BYTES = 1_000_000  # of a picture that was not accepted as it was
 _REDUCED_SIDE = 1_024  # pixels of its longest side
 
 
-class Picture(Struct, frozen=True):
+class RequestImage(Struct, frozen=True):
     """One picture, ready for the wire: either an address or base64 data; `problem` says why there is neither."""
 
     media_type: str
@@ -34,10 +34,10 @@ class Picture(Struct, frozen=True):
         return self.address or f"data:{self.media_type};base64,{self.data}"
 
 
-Pictures: TypeAlias = Mapping[str, Picture]
+Pictures: TypeAlias = Mapping[str, RequestImage]
 
 
-async def load_pictures(messages: Sequence[Message], limits: Limits) -> Pictures:
+async def load_pictures(messages: Sequence[Message], limits: ImageLimits) -> Pictures:
     """Every picture of `messages` by its source, made smaller where it is too large for the provider.
 
     One that can't be read or made smaller is told to the model in words.
@@ -55,26 +55,26 @@ async def load_pictures(messages: Sequence[Message], limits: Limits) -> Pictures
     )
 
 
-def _load(image: Image, limits: Limits) -> Picture:
+def _load(image: Image, limits: ImageLimits) -> RequestImage:
     if image.source.startswith(("https://", "http://")):
-        return Picture(image.media_type, address=image.source)
+        return RequestImage(image.media_type, address=image.source)
     path = Path(image.source)
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        return Picture(
+        return RequestImage(
             image.media_type,
             problem=f"{path.name}: {(error.strerror or 'unreadable').lower()}",
         )
     if len(content) > MAX_BYTES:
-        return Picture(
+        return RequestImage(
             image.media_type,
             problem=f"{path.name}: larger than {MAX_BYTES // 2**20} MiB",
         )
     kind = image.media_type
     if image.reduced:
-        limits = Limits(
+        limits = ImageLimits(
             min(limits.bytes, _REDUCED_BYTES), min(limits.side, _REDUCED_SIDE)
         )
     if image.reduced or not fits(content, limits):
@@ -82,18 +82,18 @@ def _load(image: Image, limits: Limits) -> Picture:
             content = shrunk(content, limits)
         except NotShrunk as error:
             log.warning("%s is not sent: %s", path.name, error)
-            return Picture(
+            return RequestImage(
                 kind, problem=f"{path.name}: {error.message} {error.hint}".rstrip()
             )
         kind = media_type(content[:16])
-    return Picture(
+    return RequestImage(
         kind, data=binascii.b2a_base64(content, newline=False).decode("ascii")
     )
 
 
 def split_pictures(
     images: Sequence[Image], pictures: Pictures, *, seen: bool
-) -> tuple[list[Picture], str]:
+) -> tuple[list[RequestImage], str]:
     """The pictures that can be sent, and a note about those that can't. `seen`: the model can look at pictures."""
     if not images:
         return [], ""

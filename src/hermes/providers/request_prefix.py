@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from hermes.providers.endpoint import Endpoint
+from hermes.primitives.recent import RecentDict
+from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.request_images import Pictures
 from hermes.schema.messages import AssistantMessage, Message
 from hermes.schema.model import ModelRequest
@@ -27,7 +28,7 @@ class Writer(Protocol):
 
     def wires(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         messages: Sequence[Message],
         pictures: Pictures,
         *,
@@ -36,7 +37,9 @@ class Writer(Protocol):
         """`messages` in the format's own form. They begin a conversation or follow a reply; `end`: nothing follows."""
         ...
 
-    def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
+    def body(
+        self, endpoint: ModelEndpoint, request: ModelRequest, messages: bytes
+    ) -> bytes:
         """The whole request around its encoded messages."""
         ...
 
@@ -44,7 +47,7 @@ class Writer(Protocol):
 class Settled(msgspec.Struct, frozen=True):
     """The encoded beginning of a conversation."""
 
-    endpoint: Endpoint | None = None
+    endpoint: ModelEndpoint | None = None
     messages: tuple[Message, ...] = ()
     encoded: bytes = b""
 
@@ -56,9 +59,9 @@ class Prefixes:
     """What is settled of the last few conversations."""
 
     def __init__(self) -> None:
-        self._settled: dict[str, Settled] = {}
+        self._settled: RecentDict[str, Settled] = RecentDict(_KEPT)
 
-    def find(self, endpoint: Endpoint, request: ModelRequest) -> Settled:
+    def find(self, endpoint: ModelEndpoint, request: ModelRequest) -> Settled:
         """The settled beginning of `request`; nothing if it does not begin as it did."""
         found = self._settled.get(request.cache_key, NOTHING)
         same = (
@@ -69,15 +72,12 @@ class Prefixes:
 
     def keep(self, request: ModelRequest, settled: Settled) -> None:
         """Remember it for the next request of this conversation."""
-        self._settled.pop(request.cache_key, None)
         self._settled[request.cache_key] = settled
-        if len(self._settled) > _KEPT:
-            del self._settled[next(iter(self._settled))]
 
 
 def build_body(
     writer: Writer,
-    endpoint: Endpoint,
+    endpoint: ModelEndpoint,
     request: ModelRequest,
     pictures: Pictures,
     settled: Settled = NOTHING,

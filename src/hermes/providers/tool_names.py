@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from hermes.schema.messages import AssistantMessage
-from hermes.schema.model import Finished, ModelEvent, ToolCallStarted
+from hermes.schema.model import ModelEvent, ReplyFinished, ToolCallStarted
 from hermes.schema.tools import ToolSpec
 
 _LONGEST = 64
@@ -36,7 +36,7 @@ def with_own_names(event: ModelEvent, names: Mapping[str, str]) -> ModelEvent:
     """The event with the names that we know the tools by."""
     if isinstance(event, ToolCallStarted) and event.name in names:
         return msgspec.structs.replace(event, name=names[event.name])
-    if isinstance(event, Finished):
+    if isinstance(event, ReplyFinished):
         return msgspec.structs.replace(event, message=_renamed(event.message, names))
     return event
 

@@ -33,7 +33,7 @@ _USUAL = (
 _MOVE = ("/bin/sh", "-c", 'cd -- "$0" && unset OLDPWD && exec "$@"')
 
 
-class Child:
+class PtyChild:
     """The leader of a session of processes. `code` is how it ended."""
 
     def __init__(

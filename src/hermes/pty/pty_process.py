@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from hermes.errors import HermesError
-from hermes.pty.process_group import Child
+from hermes.pty.process_group import PtyChild
 
 try:
     import fcntl
@@ -39,7 +39,7 @@ class PtyStalled(HermesError):
 class PtyBridge:
     """A running child at a terminal. Made by `spawn`; `close` ends it and everything it started there."""
 
-    def __init__(self, master: int, child: Child) -> None:
+    def __init__(self, master: int, child: PtyChild) -> None:
         self._master = master
         self._child = child
         self._hung_up = False
@@ -73,7 +73,7 @@ class PtyBridge:
         try:
             _set_size(master, cols, rows)
             _prefer_utf8(slave)
-            child = Child.start(argv, os.ttyname(slave), cwd=cwd, env=env)
+            child = PtyChild.start(argv, os.ttyname(slave), cwd=cwd, env=env)
             os.set_blocking(master, False)
         except BaseException:
             os.close(master)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from hermes.schedules.grammar import Grammar, length_of
 from hermes.schedules.recurrence import cron, next_after
 from hermes.schedules.time_zones import ScheduleError, zone
-from hermes.schedules.tokens import Words
+from hermes.schedules.tokens import ScheduleTokens
 from hermes.schema.schedules import Rule
 
-_LONGEST = 300  # characters
+_MAX_SCHEDULE_CHARS = 300  # characters
 _CRON = re.compile(
     r"[\d*@][^\s:]*(\s+[\d*A-Za-z][^\s:]*){4,}|@(?!every\b)\S+|[*\d][\d*,/-]*(\s+[*\d][\d*,/-]*)+"
 )
@@ -27,17 +27,17 @@ _ZONE = re.compile(
 )
 
 
-class Understood(NamedTuple):
+class ParsedSchedule(NamedTuple):
     """What a schedule means."""
 
     rule: Rule
     zone: str
 
 
-def understand(text: str, now: float, zone_name: str) -> Understood:
+def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
     """The rule of a schedule as a person writes it. Raises ScheduleError, which says how far it was understood."""
     text = " ".join(text.split())
-    if not text or len(text) > _LONGEST:
+    if not text or len(text) > _MAX_SCHEDULE_CHARS:
         what = "is too long" if text else "is empty"
         raise ScheduleError(
             f"The schedule {what}.", hint="Such as: every weekday at 9:00"
@@ -48,21 +48,21 @@ def understand(text: str, now: float, zone_name: str) -> Understood:
                 zone(_proper(found[1])).key,
                 text[: found.start()].rstrip(" ,"),
             )
-        rule = Grammar(Words(text), now, zone_name).read()
+        rule = Grammar(ScheduleTokens(text), now, zone_name).read()
     else:
         rule = cron(text)
     if next_after(rule, zone_name, now) is None:
         raise ScheduleError(
             f"“{text}” is over already.", hint="Name a time that is still to come."
         )
-    return Understood(rule, zone_name)
+    return ParsedSchedule(rule, zone_name)
 
 
 def seconds(text: str) -> float:
     """A length of time: `90`, `90s`, `10 minutes`, `1h`."""
     if found := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:s|sec|seconds?)?\s*", text):
         return float(found[1])
-    words = Words(text)
+    words = ScheduleTokens(text)
     total = length_of(words)
     if total is None or not words.done:
         raise ScheduleError(

@@ -53,7 +53,7 @@ EXAMPLES = (
 )
 
 
-class Words:
+class ScheduleTokens:
     """A schedule on its way to being understood."""
 
     def __init__(self, text: str) -> None:

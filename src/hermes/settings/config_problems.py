@@ -15,7 +15,7 @@ from ruamel.yaml.reader import ReaderError
 
 from hermes.settings import secrets
 from hermes.settings.key_shapes import is_secret_value
-from hermes.settings.parse import Problem
+from hermes.settings.parse import SettingProblem
 from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import Settings
 from hermes.settings.setting_keys import (
@@ -28,7 +28,7 @@ from hermes.settings.setting_keys import (
 )
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml
 
-SHOWN = 20  # problems of one file
+MAX_SHOWN_PROBLEMS = 20  # problems of one file
 
 _STANDARD_TAGS = {
     "str",
@@ -53,14 +53,14 @@ def compose(text: str) -> list[Node]:
     ]
 
 
-def diagnose(text: str) -> list[Problem]:
+def diagnose(text: str) -> list[SettingProblem]:
     """Every problem of `text`, in the order of its lines."""
     try:
         documents = compose(text)
     except YAMLError as error:
         return _first(_tabs(text)) or [_syntax(error, text)]
     except RecursionError:
-        return [Problem(1, "", TOO_DEEP)]
+        return [SettingProblem(1, "", TOO_DEEP)]
     if not documents:
         return []
     walk = _Walk()
@@ -68,7 +68,7 @@ def diagnose(text: str) -> list[Problem]:
     for document in documents[1:]:
         line = document.start_mark.line + 1
         walk.problems.append(
-            Problem(
+            SettingProblem(
                 line,
                 "",
                 "a second document starts here",
@@ -78,32 +78,38 @@ def diagnose(text: str) -> list[Problem]:
     return _first(sorted(walk.problems, key=lambda problem: problem.line), walk.more)
 
 
-def _first(problems: list[Problem], more: int = 0) -> list[Problem]:
+def _first(problems: list[SettingProblem], more: int = 0) -> list[SettingProblem]:
     """As many as a person reads at once, and how many more there are."""
-    more += max(0, len(problems) - SHOWN)
-    rest = [Problem(0, "", f"and {more:,} more", "correct these first")] if more else []
-    return problems[:SHOWN] + rest
+    more += max(0, len(problems) - MAX_SHOWN_PROBLEMS)
+    rest = (
+        [SettingProblem(0, "", f"and {more:,} more", "correct these first")]
+        if more
+        else []
+    )
+    return problems[:MAX_SHOWN_PROBLEMS] + rest
 
 
-def _tabs(text: str) -> list[Problem]:
+def _tabs(text: str) -> list[SettingProblem]:
     lines = (
         number
         for number, line in enumerate(text.split("\n"), 1)
         if re.match(r"[ ]*\t[ \t]*[^\s#]", line)
     )
     return [
-        Problem(number, "", "a tab in the indentation", "use spaces")
+        SettingProblem(number, "", "a tab in the indentation", "use spaces")
         for number in lines
     ]
 
 
-def _syntax(error: YAMLError, text: str) -> Problem:
+def _syntax(error: YAMLError, text: str) -> SettingProblem:
     if isinstance(error, MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         words = ", ".join(part for part in (error.context, error.problem) if part)
-        return Problem(mark.line + 1 if mark else 0, "", f"not valid YAML: {words}")
+        return SettingProblem(
+            mark.line + 1 if mark else 0, "", f"not valid YAML: {words}"
+        )
     before = text[: error.position] if isinstance(error, ReaderError) else ""
-    return Problem(
+    return SettingProblem(
         before.count("\n") + 1, "", f"not valid YAML: {str(error).splitlines()[0]}"
     )
 
@@ -112,7 +118,7 @@ class _Walk:
     """One pass over the nodes; collects problems."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[SettingProblem] = []
         self.more = 0  # problems beyond those that are shown
         self._seen: set[int] = set()
 
@@ -185,7 +191,9 @@ class _Walk:
             self._add(
                 node, path, "merge keys are not supported", "write the values out"
             )
-        elif len(self.problems) >= SHOWN:  # looking for the nearest name takes long
+        elif (
+            len(self.problems) >= MAX_SHOWN_PROBLEMS
+        ):  # looking for the nearest name takes long
             self.more += 1
         else:
             near = nearest(".".join(path))
@@ -232,12 +240,12 @@ class _Walk:
     def _add(
         self, node: Node, path: tuple[str, ...], text: str, hint: str = ""
     ) -> None:
-        if len(self.problems) >= SHOWN:
+        if len(self.problems) >= MAX_SHOWN_PROBLEMS:
             self.more += 1
             return
         key = ".".join(path)
         self.problems.append(
-            Problem(
+            SettingProblem(
                 node.start_mark.line + 1,
                 key if key.isprintable() else ascii(key),
                 text,

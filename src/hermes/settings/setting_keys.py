@@ -14,7 +14,7 @@ from hermes.settings.redaction import has_credentials
 from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
-from hermes.settings.yaml_read import TOO_DEEP, TooDeep, parse_yaml
+from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
 
 # Variables of Hermes that are not settings.
 OTHER_VARIABLES = (
@@ -29,11 +29,11 @@ OTHER_VARIABLES = (
 )
 OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
 
-_QUOTED = 40  # the longest value that a message repeats
+_MAX_QUOTED_CHARS = 40  # the longest value that a message repeats
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 
 
-class Key(Struct, frozen=True):
+class SettingKey(Struct, frozen=True):
     """One setting: `store.busy_timeout`."""
 
     path: tuple[str, ...]
@@ -59,7 +59,7 @@ class Key(Struct, frozen=True):
 
 def all_keys(
     section: type[Struct] = Settings, path: tuple[str, ...] = ()
-) -> Iterator[Key]:
+) -> Iterator[SettingKey]:
     """Every key with a fixed name, in the order of the types."""
     for field in msgspec.structs.fields(section):
         here = (*path, field.encode_name)
@@ -72,10 +72,10 @@ def all_keys(
                 if field.default_factory is msgspec.NODEFAULT
                 else field.default_factory()
             )
-            yield Key(here, field.type, default)
+            yield SettingKey(here, field.type, default)
 
 
-def find_key(name: str) -> Key:
+def find_key(name: str) -> SettingKey:
     """The key called `name`, also below a table of named things (`servers.mine.url`); SettingsError if none."""
     annotation: object = Settings
     default: object = Settings()
@@ -100,7 +100,7 @@ def find_key(name: str) -> Key:
             f"{name} is a section, not a setting.",
             hint=f"Its settings: {', '.join(_below(name))}.",
         )
-    return Key(tuple(name.split(".")), annotation, default)
+    return SettingKey(tuple(name.split(".")), annotation, default)
 
 
 def unknown_key(name: str) -> SettingsError:
@@ -161,7 +161,7 @@ def nearest_variable(name: str) -> str | None:
     return f"HERMES_{close[0]}" if close else None
 
 
-def parse_value(key: Key, text: str, *, quote: bool = True) -> object:
+def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
     """What a person typed, or the environment holds, as the value of `key`; SettingsError if it can't be.
 
     The error repeats a short text unless `quote` is off.
@@ -192,7 +192,7 @@ def parse_value(key: Key, text: str, *, quote: bool = True) -> object:
         return msgspec.convert(
             plain, type=typing.cast("type[object]", key.annotation), strict=False
         )
-    except TooDeep as error:
+    except YamlTooDeep as error:
         raise SettingsError(
             f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels."
         ) from error
@@ -200,11 +200,11 @@ def parse_value(key: Key, text: str, *, quote: bool = True) -> object:
         raise _mistyped(key, text if quote else "") from error
 
 
-def _mistyped(key: Key, text: str) -> SettingsError:
+def _mistyped(key: SettingKey, text: str) -> SettingsError:
     """What was expected, what came (if that is short and no secret), and an example."""
     got = (
         f", got {text!r}"
-        if 0 < len(text) <= _QUOTED and not is_secret_value(text)
+        if 0 < len(text) <= _MAX_QUOTED_CHARS and not is_secret_value(text)
         else ""
     )
     example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))

@@ -8,30 +8,30 @@ from msgspec import Struct
 
 from hermes.settings.home import Home, probe
 from hermes.settings.load import load, read_config, read_overrides, read_text
-from hermes.settings.parse import Problem
+from hermes.settings.parse import SettingProblem
 from hermes.settings.secrets import parse_env
 from hermes.settings.setting_keys import (
-    Key,
+    SettingKey,
     all_keys,
     nearest_variable,
     unknown_variables,
 )
 
 
-class Entry(Struct, frozen=True):
+class SettingOrigin(Struct, frozen=True):
     """One setting with its value in force and its origin: `default`, `config.yaml:3` or the variable's name."""
 
-    key: Key
+    key: SettingKey
     value: object
     origin: str
 
 
-def entries(environ: Mapping[str, str], home: Home) -> list[Entry]:
+def entries(environ: Mapping[str, str], home: Home) -> list[SettingOrigin]:
     """Every setting. SettingsError if they can't be loaded."""
     settings = load(environ, home=home)
     lines = _lines(read_text(home.config) or "")
     overrides, _ = read_overrides(environ)
-    found: list[Entry] = []
+    found: list[SettingOrigin] = []
     for key in all_keys():
         value: object = settings
         for part in key.path:
@@ -41,35 +41,35 @@ def entries(environ: Mapping[str, str], home: Home) -> list[Entry]:
             origin = key.variable
         elif key.path in lines:
             origin = f"{home.config.name}:{lines[key.path]}"
-        found.append(Entry(key, msgspec.to_builtins(value), origin))
+        found.append(SettingOrigin(key, msgspec.to_builtins(value), origin))
     return found
 
 
-def config_problems(home: Home) -> list[Problem]:
+def config_problems(home: Home) -> list[SettingProblem]:
     """What is wrong with config.yaml. SettingsError if it can't be read at all."""
     return read_config(home)[1]
 
 
-def variable_problems(environ: Mapping[str, str]) -> list[Problem]:
+def variable_problems(environ: Mapping[str, str]) -> list[SettingProblem]:
     """Variables with a value that can't be used."""
     return read_overrides(environ)[1]
 
 
-def variable_warnings(environ: Mapping[str, str]) -> list[Problem]:
+def variable_warnings(environ: Mapping[str, str]) -> list[SettingProblem]:
     """HERMES_* variables that mean nothing, with the nearest that does."""
-    found: list[Problem] = []
+    found: list[SettingProblem] = []
     for name in unknown_variables(environ):
         near = nearest_variable(name)
         hint = f"did you mean {near}?" if near else "unset it"
-        found.append(Problem(0, name, "Hermes knows no such variable", hint))
+        found.append(SettingProblem(0, name, "Hermes knows no such variable", hint))
     return found
 
 
-def secret_problems(home: Home) -> list[Problem]:
+def secret_problems(home: Home) -> list[SettingProblem]:
     """What is wrong with `.env`. SettingsError if it can't be read at all."""
     lines = parse_env(read_text(home.env_file) or "")
     found = [
-        Problem(number, "", line.problem, "correct it")
+        SettingProblem(number, "", line.problem, "correct it")
         for number, line in enumerate(lines, 1)
         if line.problem
     ]
@@ -77,7 +77,7 @@ def secret_problems(home: Home) -> list[Problem]:
     mode = 0 if isinstance(info, OSError) else stat.S_IMODE(info.st_mode)
     if mode & 0o077:
         text = f"can be read by others (mode {mode:04o})"
-        found.append(Problem(0, "", text, f"run: chmod 600 '{home.env_file}'"))
+        found.append(SettingProblem(0, "", text, f"run: chmod 600 '{home.env_file}'"))
     return found
 
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import apsw
 
 from hermes.errors import StoreDamaged, StoreError, StoreTooNew
+from hermes.primitives.files import open_private, sync_folder
 from hermes.store.connection import connect, glance, has_wal, in_our_words, suspicion
 from hermes.store.integrity_check import check, check_pages
 from hermes.store.lock import last_row_noted
-from hermes.store.private import open_private
 from hermes.store.schema import APPLICATION_ID, LAST_ROW
 from hermes.store.write_ahead_log import commits_after, content
 
@@ -28,10 +28,12 @@ CHECK_PAGES_BYTES = 16 * 1024 * 1024
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
 _HEADER, _MAGIC = 100, b"SQLite format 3\0"
-_WAL_ROUND = 32  # bytes of a write-ahead log's header, which change when it begins anew
+_WAL_HEADER_BYTES = (
+    32  # bytes of a write-ahead log's header, which change when it begins anew
+)
 
 
-class State(Enum):
+class DatabaseState(Enum):
     """What opening found."""
 
     MISSING = "missing"
@@ -40,11 +42,11 @@ class State(Enum):
     DAMAGED = "damaged"
 
 
-class Finding(NamedTuple):
+class DatabaseFinding(NamedTuple):
     """A state; a file's version if it could be read; for a damaged one what is wrong, and how many of its last rows are
     gone, if that is all that is wrong."""
 
-    state: State
+    state: DatabaseState
     version: int = 0
     detail: str = ""
     lost_rows: int = 0
@@ -66,23 +68,23 @@ def inspect(
     busy_timeout: float,
     read_only: bool = False,
     check_pages_bytes: int = CHECK_PAGES_BYTES,
-) -> Finding:
+) -> DatabaseFinding:
     """Looks without changing anything. Raises for a file that is newer than we are or not ours."""
     wal = path.with_name(path.name + "-wal")
     if not path.exists():
         if wal.exists() and wal.stat().st_size:
-            return Finding(
-                State.DAMAGED,
+            return DatabaseFinding(
+                DatabaseState.DAMAGED,
                 detail="the database is gone, but its write-ahead log is still there",
             )
-        return Finding(State.MISSING)
+        return DatabaseFinding(DatabaseState.MISSING)
     if not path.is_file():
         raise StoreError(
             f"{path} is not a file",
             hint="Move it away: Hermes keeps its sessions there.",
         )
     if not path.stat().st_size:
-        return Finding(State.DAMAGED, detail="the file is empty")
+        return DatabaseFinding(DatabaseState.DAMAGED, detail="the file is empty")
     noted = last_row_noted(path)  # before looking inside, as others may write
     try:
         with in_our_words(path):
@@ -106,7 +108,7 @@ def inspect(
                         connection, path, version, check_pages_bytes
                     )
     except StoreDamaged as damaged:
-        return Finding(State.DAMAGED, detail=str(damaged.__cause__))
+        return DatabaseFinding(DatabaseState.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
         hint = (
             "Nothing was changed. Upgrade Hermes, or set HERMES_HOME to another folder."
@@ -117,10 +119,15 @@ def inspect(
         )
     if last_row < noted:
         detail = f"the last {noted - last_row:,} rows are missing: its write-ahead log is gone or was emptied"
-        return Finding(
-            State.DAMAGED, version=found, detail=detail, lost_rows=noted - last_row
+        return DatabaseFinding(
+            DatabaseState.DAMAGED,
+            version=found,
+            detail=detail,
+            lost_rows=noted - last_row,
         )
-    return Finding(State.CURRENT if found == version else State.OLD, version=found)
+    return DatabaseFinding(
+        DatabaseState.CURRENT if found == version else DatabaseState.OLD, version=found
+    )
 
 
 def _glimpsed_version(path: Path) -> int:
@@ -195,12 +202,15 @@ def _check_wal(connection: apsw.Connection, path: Path) -> None:
     log = content(path.with_name(path.name + "-wal"))
     if not log:
         return
-    before = log[:_WAL_ROUND]
+    before = log[:_WAL_HEADER_BYTES]
     _, frames, _ = connection.execute("PRAGMA wal_checkpoint(NOOP)").get
     lost = commits_after(
         log, max(frames, 0), int(connection.execute("PRAGMA page_size").get)
     )
-    if lost > 1 and content(path.with_name(path.name + "-wal"))[:_WAL_ROUND] == before:
+    if (
+        lost > 1
+        and content(path.with_name(path.name + "-wal"))[:_WAL_HEADER_BYTES] == before
+    ):
         raise apsw.CorruptError(
             f"the write-ahead log is damaged before its last {lost} transactions"
         )
@@ -270,12 +280,3 @@ def _run_steps(
             connection.execute(step).fetchall()
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}").fetchall()
         connection.execute(f"PRAGMA user_version={len(migrations)}").fetchall()
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes renames in a folder survive a power cut."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

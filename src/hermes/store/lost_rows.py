@@ -10,11 +10,11 @@ from hermes.store.connection import glance, has_wal
 from hermes.store.write_ahead_log import content, overlay
 
 _MAGIC = b"SQLite format 3\0"
-_HEADER = 100
-_LARGEST_PAGE = 65536
+_HEADER_BYTES = 100
+_MAX_PAGE_BYTES = 65536
 
 
-class Head(NamedTuple):
+class SessionHead(NamedTuple):
     """How far a session had come."""
 
     epoch: int
@@ -29,8 +29,13 @@ def what_is_gone(path: Path) -> str:
     if not main:
         return "the file is empty"
     size = int.from_bytes(main[16:18], "big")
-    size = _LARGEST_PAGE if size == 1 else size
-    if len(main) < _HEADER or main[:16] != _MAGIC or size < 512 or size & (size - 1):
+    size = _MAX_PAGE_BYTES if size == 1 else size
+    if (
+        len(main) < _HEADER_BYTES
+        or main[:16] != _MAGIC
+        or size < 512
+        or size & (size - 1)
+    ):
         return "the file has lost its header"
     stated, last = int.from_bytes(main[28:32], "big"), len(main) // size
     if not stated or main[24:28] != main[92:96]:
@@ -41,14 +46,14 @@ def what_is_gone(path: Path) -> str:
     return ""
 
 
-def known_heads(path: Path) -> dict[str, Head]:
+def known_heads(path: Path) -> dict[str, SessionHead]:
     """The last row of each session by the list of sessions, as far as that can be read.
 
     Nothing where a newer list may be in the write-ahead log: it may have had sessions deleted.
     """
     if not path.is_file() or has_wal(path):
         return {}
-    heads: dict[str, Head] = {}
+    heads: dict[str, SessionHead] = {}
     written = 0
     try:
         with closing(glance(path)) as connection:
@@ -64,7 +69,7 @@ def known_heads(path: Path) -> dict[str, Head]:
             for session, epoch, head in connection.execute(
                 "SELECT id, epoch, head FROM sessions"
             ):
-                heads[session] = Head(int(epoch), int(head))
+                heads[session] = SessionHead(int(epoch), int(head))
     except (apsw.Error, UnicodeDecodeError, TypeError, ValueError):
         pass  # what was read until here is as good as anything
     # A list that speaks of more rows than were ever written is itself damaged.

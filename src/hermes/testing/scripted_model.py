@@ -8,10 +8,10 @@ import msgspec
 from hermes.errors import ModelError
 from hermes.schema.messages import AssistantMessage, ToolCall, Usage
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
-    ReasoningDelta,
+    ReasoningPiece,
+    ReplyFinished,
     TextDelta,
 )
 
@@ -62,11 +62,11 @@ class ScriptedModel:
             yield event
         if reply.error is not None:
             raise reply.error
-        yield Finished(self._message(reply))
+        yield ReplyFinished(self._message(reply))
 
     def _deltas(self, reply: Reply) -> Iterable[ModelEvent]:
         for start in range(0, len(reply.reasoning), _CHUNK):
-            yield ReasoningDelta(reply.reasoning[start : start + _CHUNK])
+            yield ReasoningPiece(reply.reasoning[start : start + _CHUNK])
         for start in range(0, len(reply.text), _CHUNK):
             yield TextDelta(reply.text[start : start + _CHUNK])
 

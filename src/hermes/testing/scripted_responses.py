@@ -14,7 +14,9 @@ class ServedCall(msgspec.Struct, frozen=True):
     namespace: str = ""  # of the Responses format alone
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServerFault(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """How a reply goes wrong. One of these at a time, but for what belongs to `status`."""
 
     status: int = 0
@@ -35,7 +37,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     content_type: str = "text/event-stream"
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScriptedResponse(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """One scripted answer."""
 
     text: str = ""
@@ -52,7 +56,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     delay: float = 0.0  # seconds between events
     delivery: Literal["stream", "plain", "gzip", "deflate", "json"] = "stream"
     """As a stream, a stream called text/plain or compressed, or all at once as one JSON object."""
-    fault: Fault | None = None
+    fault: ServerFault | None = None
 
 
 def pieces(text: str, size: int) -> list[str]:
@@ -60,9 +64,10 @@ def pieces(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def parse_script(text: bytes) -> list[Served]:
+def parse_script(text: bytes) -> list[ScriptedResponse]:
     """A script file: a JSON list of replies, each an object or just its text."""
-    replies = msgspec.json.decode(text, type=list[Served | str])
+    replies = msgspec.json.decode(text, type=list[ScriptedResponse | str])
     return [
-        Served(text=reply) if isinstance(reply, str) else reply for reply in replies
+        ScriptedResponse(text=reply) if isinstance(reply, str) else reply
+        for reply in replies
     ]

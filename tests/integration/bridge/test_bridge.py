@@ -16,13 +16,13 @@ import pytest
 from tests.integration.bridge.receiver import wait_until
 
 from hermes.app import build
-from hermes.bridge.backoff import Pace
 from hermes.bridge.bridge import Bridge
 from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.websocket import Target
 from hermes.events import Bus
 from hermes.events.origin import relay
+from hermes.primitives.backoff import Backoff
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.load import event_target
 
@@ -53,8 +53,8 @@ def test_it_stops_promptly_and_again_while_nobody_answers(tmp_path: Path) -> Non
 def test_no_dashboard_means_no_bridge(tmp_path: Path) -> None:
     with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
         app.go_live(Secrets({}, {}))
-        assert app.outside is not None
-        assert app.outside.bridge is None
+        assert app.exporters is not None
+        assert app.exporters.bridge is None
         assert not (app.home.root / "bridge").exists()
 
 
@@ -68,8 +68,8 @@ def test_a_dashboard_that_is_this_very_process_or_is_no_more_is_none(
         (home.root / "dashboard" / "running.json").write_text(running)
         with build(Settings(), home, bus=Bus()) as app:
             app.go_live(Secrets({}, {}))
-            assert app.outside is not None
-            assert app.outside.bridge is None
+            assert app.exporters is not None
+            assert app.exporters.bridge is None
 
 
 def test_starting_twice_replaces(
@@ -80,13 +80,13 @@ def test_starting_twice_replaces(
     bus = Bus()
     with build(Settings(), Home(tmp_path / "home"), bus=bus) as app:
         app.go_live(Secrets({}, {}), "gateway")
-        assert app.outside is not None
-        first = app.outside.bridge
+        assert app.exporters is not None
+        first = app.exporters.bridge
         assert first is not None
         assert first.channel == "gateway"
-        app.outside.start_bridge()
+        app.exporters.start_bridge()
         assert first.state == "stopped"
-        assert app.outside.bridge not in {None, first}
+        assert app.exporters.bridge not in {None, first}
         assert [
             one.pattern for one in bus.stats().subscriptions if "Bridge" in one.callback
         ] == ["**"]
@@ -196,7 +196,7 @@ def test_it_tries_at_once_when_a_dashboard_has_begun(tmp_path: Path) -> None:
     def find() -> None:
         asked.release()
 
-    bridge = Bridge(Bus(), find, Outbox(tmp_path), pace=Pace(600.0, 600.0))
+    bridge = Bridge(Bus(), find, Outbox(tmp_path), backoff=Backoff(600.0, 600.0))
     assert asked.acquire(timeout=20)
     wait_until(lambda: bridge.state == "waiting")
     bridge.hurry()
@@ -208,7 +208,7 @@ def test_what_was_damaged_on_disk_is_counted_and_told_as_a_gap(tmp_path: Path) -
     left = Outbox(tmp_path)
     for number in range(3):
         left.put({"type": "agent.tool.started", "n": number})
-    os.close(left.spool._guard)  # it was killed
+    os.close(left.spool._file_lock.fd)  # it was killed
     (path,) = left.spool.folder.glob("*.log")
     os.truncate(path, path.stat().st_size - 1)
     with _Fake() as fake:

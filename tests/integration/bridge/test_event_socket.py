@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from hermes.bridge.event_socket import Look, Window, look_into, windows
+from hermes.bridge.event_socket import EventSocket, Look, look_into, windows
 from hermes.events import Bus
 
 
-def _open(folder: Path, bus: Bus) -> Window:
-    return Window(folder, bus, lambda: {"pid": 1, "surface": "test"}, lambda: None)
+def _open(folder: Path, bus: Bus) -> EventSocket:
+    return EventSocket(folder, bus, lambda: {"pid": 1, "surface": "test"}, lambda: None)
 
 
 def _lines(peer: socket.socket) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,28 +20,29 @@ from hermes.children.helper_programs import (
     trusted_path,
 )
 from hermes.children.own_python import hermes_command, module_command
-from hermes.children.piped_child import Child
+from hermes.children.piped_child import PipedChild
 from hermes.codex.binary import find_codex
 from hermes.codex.environment import child_environment
 from hermes.codex.tools_server import serve_command
+from hermes.commands.context import CommandContext
+from hermes.commands.doctor import check_installation
 from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
 from hermes.mcp.failures import ServerFailed
-from hermes.mcp.results import Shelf
+from hermes.mcp.results import ResultFiles
 from hermes.mcp.server_address import address_of
-from hermes.mcp.server_cache import Listings, Pins
-from hermes.mcp.server_context import Place
-from hermes.mcp.stdio_server import Launch, ServerChild
+from hermes.mcp.server_cache import Listings, ToolPins
+from hermes.mcp.server_context import ServerContext
+from hermes.mcp.stdio_server import ServerChild, ServerLaunch
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.catalogue import Wheels
 from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import Dashboard, McpServer
-from hermes.surfaces.cli.draft import editor
-from hermes.surfaces.dashboard.terminals import Opening, Terminals
-from hermes.surfaces.tui.slash.asking import doctor
+from hermes.settings.sections import DashboardSettings, McpServerSettings
+from hermes.surfaces.cli.editing import editor
+from hermes.surfaces.dashboard.terminals import TerminalLaunch, Terminals
 from hermes.tools.browser.executable import browser_environment, find_executable
 from hermes.tools.files.ripgrep import find_ripgrep
 from hermes.tools.sandbox.detect import find_bubblewrap
@@ -106,9 +106,9 @@ async def test_the_local_model_is_started_without_it(
 
 
 async def test_the_dashboards_terminals_are_started_without_it(traps: Traps) -> None:
-    terminals = Terminals(Dashboard())
+    terminals = Terminals(DashboardSettings())
     one = await terminals.open(
-        Opening(session="no-such-session", cwd=str(traps.folder))
+        TerminalLaunch(session="no-such-session", cwd=str(traps.folder))
     )
     async with asyncio.timeout(PATIENCE):
         await one.terminal.finished()
@@ -117,11 +117,10 @@ async def test_the_dashboards_terminals_are_started_without_it(traps: Traps) -> 
     assert traps.sprung == []
 
 
-async def test_the_chats_doctor_is_started_without_it(traps: Traps) -> None:
-    lines: list[str] = []
-    chat: Any = SimpleNamespace(screen=SimpleNamespace(line=lines.append))
-    await doctor(chat, "")
-    assert any("Python" in line for line in lines)
+def test_the_doctor_starts_its_programs_without_it(traps: Traps) -> None:
+    surface: Any = None
+    report = check_installation.function(CommandContext(surface))
+    assert any("Python" in finding.text for finding in report.findings)
     assert traps.sprung == []
 
 
@@ -143,7 +142,7 @@ def test_pip_fetches_without_it(
 async def test_what_is_spoken_to_through_pipes_is_started_without_it(
     traps: Traps,
 ) -> None:
-    child = await Child.start(
+    child = await PipedChild.start(
         ("/bin/true",),
         cwd=traps.folder,
         environment=dict(os.environ),
@@ -207,7 +206,7 @@ def test_a_virtual_environment_is_some_projects_wherever_it_is(tmp_path: Path) -
 async def test_a_server_by_a_bare_name_is_not_taken_from_there(
     traps: Traps, tmp_path: Path
 ) -> None:
-    launch = Launch(
+    launch = ServerLaunch(
         "npx",
         (),
         {"PATH": f"{traps.folder}:.:/nowhere"},
@@ -229,10 +228,15 @@ async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(
     environ = {"PATH": f"{program.parent}:/nowhere", "HOME": str(tmp_path / "user")}
     add_workspace(tmp_path / "user")
     home = Home(tmp_path / "hermes")
-    place = Place(
-        home, Secrets({}, {}), environ, Listings(home), Pins(home), Shelf(home.cache)
+    place = ServerContext(
+        home,
+        Secrets({}, {}),
+        environ,
+        Listings(home),
+        ToolPins(home),
+        ResultFiles(home.cache),
     )
-    launch = address_of("lab", McpServer(command="uvx"), place).launch
+    launch = address_of("lab", McpServerSettings(command="uvx"), place).launch
     assert launch is not None
     with pytest.raises(ServerFailed, match="no program 'uvx'") as caught:
         await ServerChild.start(launch)

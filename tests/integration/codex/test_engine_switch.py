@@ -15,12 +15,12 @@ from tests.fakes.codex_program import NEWEST, OLDEST
 
 from hermes.codex import codex_config
 from hermes.codex.binary import preflight
-from hermes.codex.engine_switch import Place, disable, enable, status
+from hermes.codex.engine_switch import SwitchContext, disable, enable, status
 from hermes.codex.failures import CodexGone
 from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.load import load
-from hermes.settings.sections import Codex, McpServer
+from hermes.settings.sections import CodexSettings, McpServerSettings
 
 MINE = """\
 # my settings
@@ -34,24 +34,24 @@ plugins = false
 command = "echo"
 """
 SERVERS = {
-    "files": McpServer(
+    "files": McpServerSettings(
         command="npx",
         args=("-y", "files"),
         env={"ROOT": "/srv", "FILES_TOKEN": "${FILES_TOKEN}"},
         cwd="/",
     ),
-    "web": McpServer(
+    "web": McpServerSettings(
         url="https://example.org/mcp",
         headers={"Authorization": "Bearer ${WEB_TOKEN}", "X-A": "b"},
         timeout=9.5,
     ),
-    "odd name": McpServer(command="x", enabled=False),
+    "odd name": McpServerSettings(command="x", enabled=False),
 }
 
 
-def place(real: Any, **more: Any) -> Place:
-    codex = Codex(binary=str(real.program), home=str(real.home))
-    return Place(
+def place(real: Any, **more: Any) -> SwitchContext:
+    codex = CodexSettings(binary=str(real.program), home=str(real.home))
+    return SwitchContext(
         home=Home(real.folder / "hermes").ensure(),
         settings=Settings(codex=codex, mcp_servers=SERVERS, **more),
         environ=real.environ,
@@ -70,7 +70,7 @@ async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_agai
     assert "+[mcp_servers.files]" in shown.diff
     done = await enable(here)
     written = config.read_text()
-    assert done.lines[0].startswith("Codex runs your turns from now on")
+    assert done.lines[0].startswith("CodexSettings runs your turns from now on")
     assert await preflight(real.program, here.environment()) == ""
     assert (
         load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime
@@ -93,9 +93,9 @@ async def test_on_works_without_any_codex_settings(real: Any) -> None:
 
 async def test_on_is_refused_without_the_program(real: Any) -> None:
     here = place(real)
-    missing = Place(
+    missing = SwitchContext(
         home=here.home,
-        settings=Settings(codex=Codex(home=str(real.home))),
+        settings=Settings(codex=CodexSettings(home=str(real.home))),
         environ={**real.environ, "PATH": str(real.folder)},
     )
     with pytest.raises(CodexGone) as refused:
@@ -155,9 +155,9 @@ async def test_status_says_how_it_stands(real: Any) -> None:
 _CRASH = """
 import os, sys
 from pathlib import Path
-from hermes.codex import migrate
+from hermes.codex import codex_config
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
-planned = migrate.plan(path, migrate.Wanted(tool_server=("/opt/hermes",)))
+planned = codex_config.plan(path, codex_config.Wanted(tool_server=("/opt/hermes",)))
 left = limit
 def hook(name, args):
     global left
@@ -166,7 +166,7 @@ def hook(name, args):
         if left == 0:
             os._exit(9)
 sys.addaudithook(hook)
-migrate.write(planned)
+codex_config.write(planned)
 os._exit(0)
 """
 
@@ -213,7 +213,7 @@ def test_the_files_mode_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
 
 
 LITERAL = codex_config.Wanted(
-    servers={"s": McpServer(command="x", env={"API_KEY": "sk-literal"})}
+    servers={"s": McpServerSettings(command="x", env={"API_KEY": "sk-literal"})}
 )
 
 
@@ -265,7 +265,7 @@ some_servers = st.dictionaries(
     st.text("abc-_", min_size=1, max_size=4),
     st.one_of(
         st.builds(
-            McpServer,
+            McpServerSettings,
             command=words.filter(str.strip),
             args=st.lists(words, max_size=2).map(tuple),
             env=st.dictionaries(st.sampled_from("AB"), words, max_size=2),
@@ -273,7 +273,7 @@ some_servers = st.dictionaries(
             enabled=st.booleans(),
         ),
         st.builds(
-            McpServer,
+            McpServerSettings,
             url=st.just("https://example.org/mcp"),
             headers=st.dictionaries(st.just("X-A"), st.just("b")),
         ),
@@ -285,7 +285,10 @@ some_servers = st.dictionaries(
 @given(own_keys, own_tables, some_servers)
 @hypothesis.settings(max_examples=12, deadline=None)
 def test_the_real_program_accepts_the_block_in_whatever_file(
-    program: Path, keys: list[str], tables: list[str], servers: dict[str, McpServer]
+    program: Path,
+    keys: list[str],
+    tables: list[str],
+    servers: dict[str, McpServerSettings],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "config.toml"

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from hermes.settings import Home, Secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.open_connections import SIGNED_OUT
-from hermes.surfaces.dashboard.running_file import Running
+from hermes.surfaces.dashboard.running_file import RunningDashboard
 
 _PASSWORD = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
 
@@ -170,7 +170,7 @@ async def test_passwords_guessed_all_at_once_are_not_all_looked_at(
 
 
 async def test_a_connection_without_a_request_does_not_last(house: House) -> None:
-    house.served.board.hub.haste = 0.1
+    house.served.board.feed.request_timeout_s = 0.1
     host, _, port = house.host.partition(":")
     for sent in ("", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "):
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -194,7 +194,7 @@ async def test_a_connection_stays_open_between_requests_and_as_a_websocket(
 ) -> None:
     """Longer than clients keep one, so that it is not closed just as they use it; the time of a head or a body, six
     seconds here, is over when they have come."""
-    house.served.board.hub.haste = 2.0
+    house.served.board.feed.request_timeout_s = 2.0
     host, _, port = house.host.partition(":")
     head = f"Host: {house.host}\r\nAuthorization: {house.bearer('observe')['Authorization']}\r\n\r\n"
     async with (
@@ -249,8 +249,8 @@ async def test_an_answer_for_good_is_a_matter_for_an_admin(house: House) -> None
 def test_a_dashboard_that_crashed_is_not_taken_for_one_that_runs() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        assert Running(url, "", "", os.getpid()).listens()
-    assert not Running(url, "", "", os.getpid()).listens()
+        assert RunningDashboard(url, "", "", os.getpid()).listens()
+    assert not RunningDashboard(url, "", "", os.getpid()).listens()
 
 
 async def test_a_plugin_s_page_is_served_only_as_it_was_agreed_to(

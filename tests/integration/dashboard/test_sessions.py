@@ -17,13 +17,15 @@ from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.learning_service import open_learning
 from hermes.settings import Secrets
 from hermes.testing.model_server import ModelServer
-from hermes.testing.scripted_responses import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 _PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
 
 @asynccontextmanager
-async def talking(folder: Path, *replies: Served | str) -> AsyncIterator[House]:
+async def talking(
+    folder: Path, *replies: ScriptedResponse | str
+) -> AsyncIterator[House]:
     """A dashboard whose model says these things."""
     async with ModelServer(*replies) as model:
         secrets = Secrets(
@@ -87,7 +89,7 @@ async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(
         name="write_file",
         arguments=msgspec.json.encode({"path": "a.txt", "content": "x"}).decode(),
     )
-    async with talking(tmp_path, Served(calls=(write,)), "Done.") as house:
+    async with talking(tmp_path, ScriptedResponse(calls=(write,)), "Done.") as house:
         session = await _begin(house, tmp_path)
         async with house.socket(
             f"/api/sessions/{session}/feed", scope="observe"
@@ -153,7 +155,9 @@ async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(
 
 
 async def test_a_turn_is_stopped(tmp_path: Path) -> None:
-    async with talking(tmp_path, Served(text="word " * 200, delay=0.05)) as house:
+    async with talking(
+        tmp_path, ScriptedResponse(text="word " * 200, delay=0.05)
+    ) as house:
         session = await _begin(house, tmp_path)
         async with house.socket(f"/api/sessions/{session}/feed") as socket:
             await house.call(
@@ -391,7 +395,7 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(
         arguments=msgspec.json.encode({"path": "b.txt", "content": "y"}).decode(),
     )
     async with (
-        ModelServer(Served(calls=(write,)), "Done.") as model,
+        ModelServer(ScriptedResponse(calls=(write,)), "Done.") as model,
         opened(tmp_path) as house,
     ):
         code = (
@@ -403,7 +407,7 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(
             "async def main(home, session, url):\n"
             "    with build(Settings(), Home(Path(home))) as app:\n"
             "        agent = Agent(app, Secrets({}, {'OPENAI_BASE_URL': url, 'OPENAI_API_KEY': 'sk-test-00000000'}))\n"
-            "        with agent.desk.attached('terminal'):\n"
+            "        with agent.questions.attached('terminal'):\n"
             "            await agent.service.submit(session, 'write it')\n"
             "            await agent.service.idle(session)\n"
             "        await agent.close()\n"

@@ -8,7 +8,7 @@ from hermes.settings import Home
 from hermes.store.leases import this_process
 from hermes.surfaces.gateway import doctor_checks
 from hermes.surfaces.gateway.doctor_checks import findings
-from hermes.surfaces.gateway.status import PartStatus, Status, write_status
+from hermes.surfaces.gateway.status import GatewayStatus, PartStatus, write_status
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
 
@@ -46,7 +46,7 @@ def test_how_it_runs_is_said(tmp_path: Path) -> None:
     part = PartStatus(
         "telegram", "failed", error="Telegram does not know this bot's token."
     )
-    status = Status(this_process(), 0.0, 1e12, state="running", parts=[part])
+    status = GatewayStatus(this_process(), 0.0, 1e12, state="running", parts=[part])
     write_status(Home(tmp_path), status)
     found = told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))
     assert found["telegram is set up"] == OK

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from hermes.app.learning.tools import Conversation, LearningTools
+from hermes.app.learning.tools import ConversationChanges, LearningTools
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.external_memory import HttpMemory
-from hermes.learning.learning_service import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.settings import Home
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 from hermes.testing.clock import FakeClock
 
 MODEL = Provenance("model", "session-1", "turn-1")
@@ -111,7 +111,7 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture
-def learning(service: Service, tmp_path: Path) -> Learning:
+def learning(service: Service, tmp_path: Path) -> LearningService:
     home = Home(tmp_path / "home").ensure()
     home.env_file.write_text(f"MEMORY_API_KEY={KEY}\n")
     settings = LearningSettings(memory_url=service.url, memory_user="anna b")
@@ -125,7 +125,7 @@ def change(*edits: MemoryEdit) -> MemoryChange:
 
 
 def test_what_is_kept_changed_and_removed_here_is_so_there(
-    learning: Learning, service: Service
+    learning: LearningService, service: Service
 ) -> None:
     learning.apply(
         change(MemoryEdit("add", "likes tea"), MemoryEdit("add", "has a dog")), MODEL
@@ -148,7 +148,7 @@ def test_what_is_kept_changed_and_removed_here_is_so_there(
 
 
 def test_a_new_session_knows_what_it_says_beyond_the_files(
-    learning: Learning, service: Service
+    learning: LearningService, service: Service
 ) -> None:
     learning.apply(change(MemoryEdit("add", "likes tea")), MODEL)
     service.notes["x"] = {"id": "x", "memory": "plays the\ncello"}
@@ -176,7 +176,7 @@ def test_a_new_session_knows_what_it_says_beyond_the_files(
     ],
 )
 def test_it_may_fail_and_the_files_are_what_counts(
-    learning: Learning, service: Service, status: int, raw: bytes | None
+    learning: LearningService, service: Service, status: int, raw: bytes | None
 ) -> None:
     service.status, service.raw = status, raw
     learning.apply(change(MemoryEdit("add", "likes tea")), MODEL)
@@ -199,8 +199,8 @@ def test_a_key_does_not_go_over_the_network_in_the_clear() -> None:
         HttpMemory("http://memory.example", "anna", KEY).recent(1)
 
 
-def tools_of(learning: Learning) -> LearningTools:
-    landing = Conversation(
+def tools_of(learning: LearningService) -> LearningTools:
+    landing = ConversationChanges(
         learning,
         mode="auto",
         record=lambda session, event: None,
@@ -210,7 +210,7 @@ def tools_of(learning: Learning) -> LearningTools:
 
 
 async def test_the_model_can_search_it_and_gets_its_words_as_data(
-    learning: Learning, service: Service
+    learning: LearningService, service: Service
 ) -> None:
     service.notes["x"] = {"id": "x", "memory": "plays the cello"}
     service.notes["y"] = {
@@ -262,7 +262,7 @@ def test_an_answer_that_only_drips_is_given_up(service: Service) -> None:
 
 
 def test_a_note_without_a_name_is_not_deleted(
-    learning: Learning, service: Service
+    learning: LearningService, service: Service
 ) -> None:
     learning.apply(change(MemoryEdit("add", "likes tea")), MODEL)
     service.notes["n1"]["id"] = ""

@@ -9,7 +9,7 @@ from hermes.app import build
 from hermes.learning.learning_service import open_learning
 from hermes.learning.review import lease
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 ROOT = Path(__file__).parents[3]
 

@@ -23,12 +23,12 @@ from hermes.providers.embedded import (
     engine_wire,
     find,
 )
-from hermes.providers.embedded.conversation import Seen
+from hermes.providers.embedded.conversation import SeenFile
 from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.grammar import Allowed, build
 from hermes.providers.embedded.line_protocol import VERBS, parse_line
 from hermes.schema.messages import UserMessage
-from hermes.schema.model import Finished, ModelRequest, TextDelta
+from hermes.schema.model import ModelRequest, ReplyFinished, TextDelta
 
 pytestmark = [
     pytest.mark.slow,
@@ -130,7 +130,7 @@ async def test_the_prefix_is_computed_once_and_then_restored(tmp_path: Path) -> 
         ][-1]
     assert not prepared
     assert second == first
-    assert isinstance(last, engine_wire.Done)
+    assert isinstance(last, engine_wire.GenerationEnded)
     assert last.cached_tokens > 10
 
 
@@ -145,8 +145,8 @@ async def test_a_damaged_state_is_computed_again(tmp_path: Path) -> None:
 
 async def test_the_real_engine_takes_our_grammar_and_obeys_it(tmp_path: Path) -> None:
     files = {
-        "a b.py": Seen('x = "1"\n\tif a => b:\n'),
-        'q"uote.md': Seen("é 漢字 \\n \x01"),
+        "a b.py": SeenFile('x = "1"\n\tif a => b:\n'),
+        'q"uote.md': SeenFile("é 漢字 \\n \x01"),
     }
     async with running(load(tmp_path)) as engine:
         for verbs in [*({verb} for verb in VERBS), set(VERBS)]:
@@ -249,7 +249,7 @@ async def test_a_file_that_is_no_model_is_a_clear_error(tmp_path: Path) -> None:
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from hermes.providers.embedded import wire
+from hermes.providers.embedded import engine_wire as wire
 from hermes.providers.embedded.engine import Engine
 async def main():
     engine = Engine(wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))
@@ -277,7 +277,7 @@ def test_the_child_dies_with_its_parent(parent: subprocess.Popen[str]) -> None:
     wait_until_gone(child, 3.0)
 
 
-async def ask(model: EmbeddedModel, text: str) -> Finished:
+async def ask(model: EmbeddedModel, text: str) -> ReplyFinished:
     messages = (UserMessage(text=text),)
     request = ModelRequest(
         system=("x" * 9000,),
@@ -289,7 +289,7 @@ async def ask(model: EmbeddedModel, text: str) -> Finished:
     async for event in model.stream(request):
         if isinstance(event, TextDelta):
             streamed += event.text
-        if isinstance(event, Finished):
+        if isinstance(event, ReplyFinished):
             assert event.message.text == streamed
             return event
     raise AssertionError("no end")

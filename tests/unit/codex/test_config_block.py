@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hermes.codex import config_block
 from hermes.codex.codex_config import Wanted, _Writer
 from hermes.errors import SettingsError
-from hermes.settings.sections import McpServer, McpTools
+from hermes.settings.sections import McpServerSettings, McpToolSettings
 
 names = st.text("abcdefgh_-", min_size=1, max_size=6)
 texts = st.text(
@@ -71,7 +71,7 @@ def files(draw: st.DrawFn) -> str:
 servers = st.dictionaries(
     st.one_of(names, texts.filter(bool)).map(lambda name: f"srv {name}"),
     st.builds(
-        McpServer,
+        McpServerSettings,
         command=texts,
         args=st.lists(texts, max_size=2).map(tuple),
         env=st.dictionaries(names, texts, max_size=2),
@@ -135,7 +135,10 @@ def test_what_the_user_wrote_wins_and_is_reported() -> None:
     text = 'sandbox_mode = "read-only"\n[mcp_servers.git]\ncommand = "mine"\n[plugins."a@b"]\nenabled = false\n'
     writer = _Writer(config_block.data(config_block.split(text)))
     wanted = Wanted(
-        servers={"git": McpServer(command="ours"), "new": McpServer(command="x")},
+        servers={
+            "git": McpServerSettings(command="ours"),
+            "new": McpServerSettings(command="x"),
+        },
         plugins=("a@b", "c@d"),
     )
     lines = list(writer.lines(wanted))
@@ -150,7 +153,7 @@ def test_what_the_user_wrote_wins_and_is_reported() -> None:
 
 
 def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
-    local = McpServer(
+    local = McpServerSettings(
         command="npx",
         args=("-y", "server"),
         env={"PLAIN": "1", "GIT_TOKEN": "${GIT_TOKEN}", "OTHER": "${GIT_TOKEN}"},
@@ -158,9 +161,9 @@ def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
         timeout=90,
         connect_timeout=2.5,
         idle_timeout=5,
-        tools=McpTools(include=("read",), exclude=("write_*",)),
+        tools=McpToolSettings(include=("read",), exclude=("write_*",)),
     )
-    remote = McpServer(
+    remote = McpServerSettings(
         url="https://example.org/mcp",
         headers={
             "Authorization": "Bearer ${WEATHER_KEY}",
@@ -221,7 +224,9 @@ def test_a_byte_order_mark_stays_in_front(text: str) -> None:
 
 
 def test_no_secret_is_written() -> None:
-    server = McpServer(command="x", env={"A_TOKEN": "${A_TOKEN}", "B": "x-${A_TOKEN}"})
+    server = McpServerSettings(
+        command="x", env={"A_TOKEN": "${A_TOKEN}", "B": "x-${A_TOKEN}"}
+    )
     lines = "\n".join(_Writer({}).lines(Wanted(servers={"s": server})))
     assert "${" not in lines
 
@@ -253,7 +258,7 @@ def test_what_is_written_in_one_line_stays_and_is_reported(
         config_block.data(parts), config_block.closed(parts, ("mcp_servers", "plugins"))
     )
     wanted = Wanted(
-        servers={"b": McpServer(command="y")},
+        servers={"b": McpServerSettings(command="y")},
         tool_server=("/opt/hermes",),
         plugins=("a@b",),
     )
@@ -282,10 +287,10 @@ def test_tables_that_can_be_added_to_are_open() -> None:
 
 def test_values_that_are_written_as_they_are_are_reported() -> None:
     writer = _Writer({})
-    local = McpServer(
+    local = McpServerSettings(
         command="x", env={"API_KEY": "sk-literal", "GIT_TOKEN": "${GIT_TOKEN}"}
     )
-    remote = McpServer(
+    remote = McpServerSettings(
         url="https://me:pw@example.org", headers={"Authorization": "Bearer literal"}
     )
     list(
@@ -294,7 +299,7 @@ def test_values_that_are_written_as_they_are_are_reported() -> None:
                 servers={
                     "l": local,
                     "r": remote,
-                    "none": McpServer(command="z", args=("-y",)),
+                    "none": McpServerSettings(command="z", args=("-y",)),
                 }
             )
         )
@@ -316,7 +321,11 @@ def test_a_file_without_literal_values_is_not_private() -> None:
     writer = _Writer({})
     list(
         writer.lines(
-            Wanted(servers={"l": McpServer(command="x", env={"A_TOKEN": "${A_TOKEN}"})})
+            Wanted(
+                servers={
+                    "l": McpServerSettings(command="x", env={"A_TOKEN": "${A_TOKEN}"})
+                }
+            )
         )
     )
     assert not writer.private

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.unit.core.test_turn import Bench
 
-from hermes.core.budget import Budget, Cap
+from hermes.core.budget import Cap, TurnBudget
 from hermes.core.compaction import compact
-from hermes.core.context_window import Limits, Room, choose_trim, trim
-from hermes.core.history import History
+from hermes.core.context_window import ContextLimits, Room, choose_trim, trim
+from hermes.core.history import ConversationHistory
 from hermes.errors import ModelError
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -59,7 +59,7 @@ def room(*replies: Any, window: int = 1_000, clock: FakeClock | None = None) -> 
     model = ScriptedModel(*replies)
     return Room(
         lambda session, messages, cut: compact(model, messages, cut),
-        Limits(window, 0.8, 1, 2),
+        ContextLimits(window, 0.8, 1, 2),
         clock or FakeClock(),
     )
 
@@ -133,7 +133,7 @@ def test_the_history_of_the_same_rows_is_the_same() -> None:
         *called("a", "z" * 3_000),
     ]
     rows += [SessionTrimmed(call_ids=("a",), freed=3_000)]
-    one, two = History(), History()
+    one, two = ConversationHistory(), ConversationHistory()
     for history in (one, two):
         for seq, row in enumerate(rows, 1):
             history.add(seq, row, "t")
@@ -180,7 +180,7 @@ async def test_room_is_not_made_beyond_a_cap() -> None:
     bench = Bench(
         ScriptedModel("never said"),
         context=Engine(),
-        budget=Budget([Cap("turn", "tokens", 20)]),
+        budget=TurnBudget([Cap("turn", "tokens", 20)]),
     )
     ended = await bench.run(
         "a question of several words, more than the cap has room for"
@@ -222,7 +222,7 @@ def test_old_pictures_become_pointers_and_new_ones_stay() -> None:
 
 
 def test_a_description_stays_with_its_picture_in_every_message() -> None:
-    history = History()
+    history = ConversationHistory()
     history.add(1, UserMessage(text="look", images=(PICTURE,)))
     history.add(2, TurnStarted(inputs=(1,)), "t")
     history.add(3, PictureDescribed(source="/p/shot.png", text="a boat"))

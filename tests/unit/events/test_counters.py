@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hermes.events.counters import Outcomes, Tally
+from hermes.events.counters import Counter, Outcomes
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def _eager_switching() -> Iterator[None]:
 
 
 def test_a_tally_counts_every_step_of_every_thread() -> None:
-    tally = Tally()
+    tally = Counter()
 
     def count() -> None:
         for _ in range(20_000):

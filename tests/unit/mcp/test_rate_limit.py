@@ -1,6 +1,6 @@
 """What a server may send without being asked."""
 
-from hermes.mcp.rate_limit import Gate
+from hermes.mcp.rate_limit import NotificationFilter
 
 
 class Watch:
@@ -9,7 +9,7 @@ class Watch:
     def __init__(self) -> None:
         self.now = 0.0
         self.changes = 0
-        self.gate = Gate(self._changed, lambda: self.now)
+        self.gate = NotificationFilter(self._changed, lambda: self.now)
 
     def _changed(self) -> None:
         self.changes += 1

@@ -2,13 +2,13 @@
 
 import pytest
 
-from hermes.providers.adapter import Adapter
+from hermes.providers.adapter import ModelAdapter
 from hermes.providers.build import build_helper, build_model
 from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.endpoint import Options
 from hermes.providers.routing import chosen_route
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import CustomModel, CustomProvider, Model
+from hermes.settings.sections import CustomModel, CustomProvider, ModelSettings
 
 
 def choice(settings: Settings, need: Need | None = None, **keys: str) -> str:
@@ -39,7 +39,8 @@ def test_it_is_a_model_of_the_same_provider_that_costs_less(
         "ANTHROPIC_API_KEY": "k",
     }  # other keys make nobody else's model a candidate
     assert (
-        choice(Settings(model=Model(provider=provider, default=model)), **keys) == cheap
+        choice(Settings(model=ModelSettings(provider=provider, default=model)), **keys)
+        == cheap
     )
 
 
@@ -48,7 +49,7 @@ def test_another_service_that_speaks_like_a_known_one_is_not_asked_for_models_it
 ):
     mine = CustomProvider(base_url="https://gateway.example.org/v1", family="anthropic")
     settings = Settings(
-        model=Model(provider="mine", default="claude-opus-5"),
+        model=ModelSettings(provider="mine", default="claude-opus-5"),
         custom_providers={"mine": mine},
     )
     assert choice(settings) == ""
@@ -56,7 +57,7 @@ def test_another_service_that_speaks_like_a_known_one_is_not_asked_for_models_it
 
 def test_a_region_of_the_provider_stays_the_one_that_was_chosen() -> None:
     settings = Settings(
-        model=Model(
+        model=ModelSettings(
             provider="openai",
             default="gpt-5.5",
             base_url="https://eu.api.openai.com/v1",
@@ -81,7 +82,8 @@ def test_what_the_task_needs_comes_before_the_price() -> None:
 
     def mine_at(model: str) -> Settings:
         return Settings(
-            model=Model(provider="mine", default=model), custom_providers={"mine": mine}
+            model=ModelSettings(provider="mine", default=model),
+            custom_providers={"mine": mine},
         )
 
     assert choice(mine_at("main")) == "mine:small"
@@ -94,7 +96,7 @@ def test_what_the_task_needs_comes_before_the_price() -> None:
 
 
 def test_a_helper_is_asked_alone_and_plainly() -> None:
-    chosen = Model(
+    chosen = ModelSettings(
         provider="openai",
         default="gpt-5.5",
         reasoning_effort="xhigh",
@@ -108,8 +110,8 @@ def test_a_helper_is_asked_alone_and_plainly() -> None:
     route = cheapest(chosen_route(settings, secrets), Need())
     assert route is not None
     (helper,) = build_helper(route, settings, secrets).candidates
-    assert isinstance(helper.model, Adapter)
+    assert isinstance(helper.model, ModelAdapter)
     assert helper.model.endpoint.options == Options()
     main = build_model(settings, secrets).candidates[0].model
-    assert isinstance(main, Adapter)
+    assert isinstance(main, ModelAdapter)
     assert main.endpoint.options.reasoning_effort == "xhigh"

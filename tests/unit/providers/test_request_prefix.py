@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint
 
-from hermes.providers.endpoint import Endpoint
+from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.quirks import GENERIC, family
-from hermes.providers.request_images import Picture
+from hermes.providers.request_images import RequestImage
 from hermes.providers.request_prefix import NOTHING, Prefixes, Settled, build_body
 from hermes.schema.messages import (
     AssistantMessage,
@@ -22,7 +22,7 @@ from hermes.schema.model import ModelRequest
 from hermes.testing.formats import Format
 
 PICTURE = Image(source="p", media_type="image/png")
-LOADED = {"p": Picture("image/png", data="Y2F0")}
+LOADED = {"p": RequestImage("image/png", data="Y2F0")}
 CALL = ToolCall(id="c", name="f", arguments="{}")
 MESSAGES: st.SearchStrategy[Message] = st.sampled_from(
     [
@@ -76,7 +76,7 @@ def conversation(turns: int) -> tuple[Message, ...]:
     return (*(message for pair in pairs for message in pair), UserMessage(text="last"))
 
 
-def settle(prefixes: Prefixes, at: Endpoint, request: ModelRequest) -> Settled:
+def settle(prefixes: Prefixes, at: ModelEndpoint, request: ModelRequest) -> Settled:
     _, settled = build_body(CODECS["chat"], at, request, {}, prefixes.find(at, request))
     prefixes.keep(request, settled)
     return settled

@@ -5,7 +5,7 @@ import pytest
 from hermes.errors import SettingsError
 from hermes.providers.routing import Route, first_route, keys_of, route_for
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import CustomModel, CustomProvider, Model
+from hermes.settings.sections import CustomModel, CustomProvider, ModelSettings
 
 
 def secrets(**values: str) -> Secrets:
@@ -68,7 +68,7 @@ def test_keys_and_addresses_choose_the_provider(
 
 
 def test_a_model_chooses_the_provider_that_makes_it_among_those_with_a_key() -> None:
-    settings = Settings(model=Model(default="claude-opus-5-5"))
+    settings = Settings(model=ModelSettings(default="claude-opus-5-5"))
     assert (
         choose(settings, OPENAI_API_KEY="k", ANTHROPIC_API_KEY="k").provider
         == "anthropic"
@@ -78,7 +78,8 @@ def test_a_model_chooses_the_provider_that_makes_it_among_those_with_a_key() -> 
 
 def test_a_named_provider_wins_over_the_environment() -> None:
     route = choose(
-        Settings(model=Model(provider="groq", default="llama-4")), OPENAI_API_KEY="k"
+        Settings(model=ModelSettings(provider="groq", default="llama-4")),
+        OPENAI_API_KEY="k",
     )
     assert (route.provider, route.model, route.key_variable) == (
         "groq",
@@ -89,13 +90,13 @@ def test_a_named_provider_wins_over_the_environment() -> None:
 
 def test_openais_name_at_another_address_behaves_as_that_address_says() -> None:
     settings = Settings(
-        model=Model(provider="openai", base_url="http://127.0.0.1:9/v1")
+        model=ModelSettings(provider="openai", base_url="http://127.0.0.1:9/v1")
     )
     route = choose(settings)
     assert (route.api, route.quirks.family) == ("chat", "generic")
     assert (
         choose(
-            Settings(model=Model(provider="openai")),
+            Settings(model=ModelSettings(provider="openai")),
             OPENAI_BASE_URL="http://127.0.0.1:9/v1",
         ).api
         == "chat"
@@ -103,12 +104,14 @@ def test_openais_name_at_another_address_behaves_as_that_address_says() -> None:
 
 
 def test_the_wire_format_can_be_chosen() -> None:
-    settings = Settings(model=Model(base_url="http://127.0.0.1:9/v1", api="anthropic"))
+    settings = Settings(
+        model=ModelSettings(base_url="http://127.0.0.1:9/v1", api="anthropic")
+    )
     assert choose(settings).api == "anthropic"
 
 
 def test_anthropics_key_alone_makes_an_address_anthropics() -> None:
-    settings = Settings(model=Model(base_url="http://proxy.example/v1"))
+    settings = Settings(model=ModelSettings(base_url="http://proxy.example/v1"))
     route = choose(settings, ANTHROPIC_API_KEY="k")
     assert (route.provider, route.api, route.base_url) == (
         "anthropic",
@@ -121,13 +124,13 @@ def test_anthropics_key_alone_makes_an_address_anthropics() -> None:
 @pytest.mark.parametrize(
     ("model", "environ"),
     [
-        (Model(base_url="http://proxy.example/v1"), {"OPENAI_API_KEY": "o"}),
-        (Model(base_url="http://proxy.example/v1", api="chat"), {}),
-        (Model(), {"OPENAI_BASE_URL": "http://proxy.example/v1"}),
+        (ModelSettings(base_url="http://proxy.example/v1"), {"OPENAI_API_KEY": "o"}),
+        (ModelSettings(base_url="http://proxy.example/v1", api="chat"), {}),
+        (ModelSettings(), {"OPENAI_BASE_URL": "http://proxy.example/v1"}),
     ],
 )
 def test_anthropics_key_goes_nowhere_else(
-    model: Model, environ: dict[str, str]
+    model: ModelSettings, environ: dict[str, str]
 ) -> None:
     route = choose(Settings(model=model), ANTHROPIC_API_KEY="k", **environ)
     assert (route.provider, route.api, route.key_variable) == (
@@ -138,7 +141,7 @@ def test_anthropics_key_goes_nowhere_else(
 
 
 def test_an_address_that_tells_who_it_is_is_believed() -> None:
-    settings = Settings(model=Model(base_url="http://localhost:11434/v1"))
+    settings = Settings(model=ModelSettings(base_url="http://localhost:11434/v1"))
     assert choose(settings, ANTHROPIC_API_KEY="k").provider == "ollama"
 
 
@@ -149,7 +152,8 @@ def test_a_provider_of_ones_own_has_its_address_key_and_models() -> None:
         models={"m": CustomModel(window=9)},
     )
     settings = Settings(
-        model=Model(provider="mine", default="m"), custom_providers={"mine": mine}
+        model=ModelSettings(provider="mine", default="m"),
+        custom_providers={"mine": mine},
     )
     route = choose(settings)
     assert (route.base_url, route.key_variable, route.custom["m"].window) == (
@@ -164,21 +168,23 @@ def test_facts_about_a_known_providers_models_keep_its_address_and_key() -> None
         key_env="OPENAI_API_KEY", models={"gpt-9": CustomModel(window=9)}
     )
     route = choose(
-        Settings(model=Model(provider="openai"), custom_providers={"openai": facts})
+        Settings(
+            model=ModelSettings(provider="openai"), custom_providers={"openai": facts}
+        )
     )
     assert (route.base_url, route.api) == ("https://api.openai.com/v1", "responses")
 
 
 def test_an_unknown_provider_is_named_with_the_nearest() -> None:
     with pytest.raises(SettingsError) as caught:
-        choose(Settings(model=Model(provider="antropic")))
+        choose(Settings(model=ModelSettings(provider="antropic")))
     assert caught.value.hint == "Did you mean anthropic?"
 
 
 @pytest.mark.parametrize("address", ["localhost:1234", "ftp://x/v1", "https://"])
 def test_an_address_that_can_not_be_called_is_refused(address: str) -> None:
     with pytest.raises(SettingsError):
-        choose(Settings(model=Model(base_url=address)))
+        choose(Settings(model=ModelSettings(base_url=address)))
 
 
 @pytest.mark.parametrize(
@@ -211,7 +217,7 @@ def test_several_keys_are_separated_by_commas_or_numbered() -> None:
 
 def test_a_missing_key_is_asked_for_by_name_and_local_servers_need_none() -> None:
     with pytest.raises(SettingsError, match="GROQ_API_KEY is not set"):
-        keys_of(choose(Settings(model=Model(provider="groq"))), secrets())
+        keys_of(choose(Settings(model=ModelSettings(provider="groq"))), secrets())
     assert keys_of(choose(OPENAI_BASE_URL="http://127.0.0.1:9/v1"), secrets()) == ()
 
 

@@ -11,7 +11,7 @@ from hermes.settings.sections import Settings
 from hermes.settings.setting_keys import (
     OTHER_PREFIXES,
     OTHER_VARIABLES,
-    Key,
+    SettingKey,
     all_keys,
     find_key,
     kind,
@@ -148,7 +148,7 @@ def test_text_that_does_not_fit_says_what_is_expected(name: str, text: str) -> N
 
 def test_literal_choices_are_named() -> None:
     assert kind(Literal["a", "b"]) == "one of a, b"
-    assert Key(("x",), Literal["a"], "a").description == ""
+    assert SettingKey(("x",), Literal["a"], "a").description == ""
 
 
 def test_unknown_variables_are_those_that_mean_nothing() -> None:

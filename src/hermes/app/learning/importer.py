@@ -11,18 +11,21 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.schedules.import_jobs import RESTING, fitting, read_jobs
-from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import HermesError, SessionNotFound, SettingsError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.imports.conversation import session_lines
-from hermes.learning.imports.hermes_agent_config import Carried, read_configuration
+from hermes.learning.imports.hermes_agent_config import (
+    ImportedConfig,
+    read_configuration,
+)
 from hermes.learning.imports.sources import Kind, Left, find, read
-from hermes.learning.learning_service import Learning
+from hermes.learning.learning_service import LearningService
 from hermes.learning.memory import FILES
 from hermes.learning.memory_entries import Notes
 from hermes.learning.skill import MAIN, read_files
 from hermes.learning.skill_install import InstallPlan, plan
-from hermes.learning.skill_source import Parcel
+from hermes.learning.skill_source import SkillSource
 from hermes.providers.routing import route_to
 from hermes.settings import Secrets
 from hermes.settings.edit import set_secret, set_value
@@ -55,7 +58,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     skills: tuple[InstallPlan, ...] = ()
     settings: dict[str, object] = {}
     secrets: dict[str, str] = {}
-    schedules: tuple[Draft, ...] = ()
+    schedules: tuple[JobDraft, ...] = ()
     left: tuple[Left, ...] = ()
 
     @property
@@ -72,7 +75,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
         return not any(things)
 
 
-class Done(msgspec.Struct):
+class ImportReport(msgspec.Struct):
     """What came over, and what went wrong."""
 
     sessions: int = 0
@@ -87,7 +90,7 @@ class Done(msgspec.Struct):
 class Importer:
     """Brings things into one home."""
 
-    def __init__(self, app: App, learning: Learning) -> None:
+    def __init__(self, app: App, learning: LearningService) -> None:
         self._app = app
         self._learning = learning
 
@@ -113,9 +116,11 @@ class Importer:
             made = self._plan_home(made, parts, left)
         return msgspec.structs.replace(made, left=tuple(left))
 
-    def carry_out(self, made: ImportPlan, *, said: Callable[[str], None]) -> Done:
+    def carry_out(
+        self, made: ImportPlan, *, said: Callable[[str], None]
+    ) -> ImportReport:
         """Does it. One thing that goes wrong does not keep the others."""
-        done = Done()
+        done = ImportReport()
         self._app.home.ensure()
         self._bring_notes(made, done)
         self._bring_skills(made, done)
@@ -154,7 +159,7 @@ class Importer:
         carried = (
             read_configuration(source)
             if {"settings", "secrets"} & set(parts)
-            else Carried()
+            else ImportedConfig()
         )
         left += [Left(what, "there is no such setting here") for what in carried.left]
         return msgspec.structs.replace(
@@ -204,7 +209,7 @@ class Importer:
                 continue
             try:
                 chosen = plan(
-                    self._learning.skills, Parcel(read_files(folder), str(folder))
+                    self._learning.skills, SkillSource(read_files(folder), str(folder))
                 )
             except LearningError as error:
                 left.append(Left(f"skill {folder.name}", error.message))
@@ -225,7 +230,9 @@ class Importer:
             )
         return tuple(found)
 
-    def _plan_settings(self, carried: Carried, left: list[Left]) -> dict[str, object]:
+    def _plan_settings(
+        self, carried: ImportedConfig, left: list[Left]
+    ) -> dict[str, object]:
         here, problems = read_config(self._app.home)
         if problems:
             left.append(
@@ -249,7 +256,9 @@ class Importer:
                 wanted[key] = value
         return wanted
 
-    def _plan_secrets(self, carried: Carried, left: list[Left]) -> dict[str, str]:
+    def _plan_secrets(
+        self, carried: ImportedConfig, left: list[Left]
+    ) -> dict[str, str]:
         here = load_secrets({}, home=self._app.home)
         known = [name for name in carried.secrets if here.get(name)]
         left += [Left(name, "it is set here already") for name in known]
@@ -257,14 +266,14 @@ class Importer:
             name: value for name, value in carried.secrets.items() if name not in known
         }
 
-    def _plan_schedules(self, source: Path, left: list[Left]) -> tuple[Draft, ...]:
+    def _plan_schedules(self, source: Path, left: list[Left]) -> tuple[JobDraft, ...]:
         path = source / "cron" / "jobs.json"
         if not path.is_file() or path.stat().st_size > 10_000_000:
             return ()
         drafts = read_jobs(path.read_text("utf-8", "replace"), left)
         return fitting(JobBook(self._app), drafts, self._app.has_log, left)
 
-    def _bring_schedules(self, made: ImportPlan, done: Done) -> None:
+    def _bring_schedules(self, made: ImportPlan, done: ImportReport) -> None:
         for draft in made.schedules:
             try:
                 JobBook(self._app).add(draft, paused=RESTING)
@@ -274,7 +283,7 @@ class Importer:
                     Left(f"schedule {draft.name or draft.prompt[:40]}", error.message)
                 )
 
-    def _bring_notes(self, made: ImportPlan, done: Done) -> None:
+    def _bring_notes(self, made: ImportPlan, done: ImportReport) -> None:
         if not made.notes:
             return
         try:
@@ -283,7 +292,7 @@ class Importer:
         except HermesError as error:
             done.problems.append(Left("memories", error.message))
 
-    def _bring_skills(self, made: ImportPlan, done: Done) -> None:
+    def _bring_skills(self, made: ImportPlan, done: ImportReport) -> None:
         for chosen in made.skills:
             try:
                 self._learning.skills.install(chosen.name, chosen.files, chosen.source)
@@ -291,7 +300,7 @@ class Importer:
             except HermesError as error:
                 done.problems.append(Left(f"skill {chosen.name}", error.message))
 
-    def _bring_settings(self, made: ImportPlan, done: Done) -> None:
+    def _bring_settings(self, made: ImportPlan, done: ImportReport) -> None:
         for key, value in made.settings.items():
             try:
                 set_value(self._app.home.config, key, value)
@@ -306,7 +315,7 @@ class Importer:
                 done.problems.append(Left(name, error.message))
 
     def _bring_sessions(
-        self, made: ImportPlan, done: Done, said: Callable[[str], None]
+        self, made: ImportPlan, done: ImportReport, said: Callable[[str], None]
     ) -> None:
         unread: list[Left] = []
         for conversation in read(made.kind, made.sessions, unread):

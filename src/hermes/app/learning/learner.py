@@ -11,18 +11,27 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.app.app import App
-from hermes.app.learning.reviewer import Circle, Reviewing, Staged
-from hermes.app.learning.tools import Conversation, LearningTools, changed
-from hermes.core.history import History
+from hermes.app.learning.reviewer import ReviewDeps, Reviewing, ReviewTools
+from hermes.app.learning.tools import ConversationChanges, LearningTools, changed
+from hermes.core.history import ConversationHistory
 from hermes.core.ports import Tool
 from hermes.errors import HermesError, SessionNotFound
 from hermes.events.origin import is_foreign
 from hermes.learning.change import Change, Provenance
 from hermes.learning.curator import unused
-from hermes.learning.learning_service import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.learning.proposals import Proposal
-from hermes.learning.review import ALLOWED, Outcome, Stage, Tally, lease, settle
-from hermes.learning.untrusted_text import Taint
+from hermes.learning.review import (
+    ALLOWED,
+    ReviewChanges,
+    ReviewCounter,
+    ReviewOutcome,
+    lease,
+    settle,
+)
+from hermes.learning.untrusted_text import UntrustedText
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, TurnEnded
 from hermes.schema.learning import LearningReviewed
@@ -37,23 +46,24 @@ _SESSIONS = 256  # whose tallies are remembered
 class Learner:
     """What is learned in one process."""
 
-    def __init__(self, app: App, circle: Circle | None = None) -> None:
+    def __init__(self, app: App, deps: ReviewDeps | None = None) -> None:
         self._app = app
-        self._circle = circle
+        self._deps = deps
         self._settings = app.settings.learning
-        self._tallies: dict[str, Tally] = {}
-        self._taint = Taint()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_SESSIONS)
+        self._taint = UntrustedText()
+        self._tasks = BackgroundTasks("a review")
         self._handle: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._mine: Callable[[str], bool] = lambda _: True
-        self.learning: Learning = open_learning(
+        self.learning: LearningService = open_learning(
             app.home, self._settings, environment(), clock=app.clock
         )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
         """The tools of a conversation. Somebody else than the user has a memory apart, and changes no skill."""
         learning = self._of(person)
-        landing = Conversation(
+        landing = ConversationChanges(
             learning, mode=self._settings.mode, record=self._record, taint=self._doubt
         )
         tools = LearningTools(learning, landing, self._app.clock).all()
@@ -63,7 +73,7 @@ class Learner:
             else tools
         )
 
-    def _of(self, person: str) -> Learning:
+    def _of(self, person: str) -> LearningService:
         if not person:
             return self.learning
         return open_learning(
@@ -105,18 +115,23 @@ class Learner:
                 )
         return decided
 
-    def start(self, mine: Callable[[str], bool] = lambda _: True) -> None:
-        """Begins to watch for conversations that are due. For surfaces that stay: in one answer is no time for it.
+    def start(
+        self,
+        mine: Callable[[str], bool] = lambda _: True,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """Begins to review conversations that are due. For surfaces that stay: one answer leaves no time for it.
 
-        `mine` says whether a session is this learner's, where a process has several.
+        `mine` tells whether a session is to be reviewed. `loop` is where reviews run, by default the running loop.
         """
         if (
             self._settings.mode == "off"
             or self._handle is not None
-            or self._circle is None
+            or self._deps is None
         ):
             return
         self._mine = mine
+        self._loop = loop or asyncio.get_running_loop()
         self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
 
     async def close(self) -> None:
@@ -124,15 +139,11 @@ class Learner:
         if self._handle is not None:
             self._app.bus.unsubscribe(self._handle)
             self._handle = None
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.close()
 
     async def idle(self) -> None:
         """Waits until no review runs."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.join()
 
     async def review(self, session: str) -> LearningReviewed | None:
         """Looks back at a session now, due or not; None when there is nothing to do or another review runs."""
@@ -142,17 +153,13 @@ class Learner:
     def _ended(self, event: Mapping[str, Any]) -> None:
         """A turn ended here. One that another process ran is that process's business."""
         session = event.get("session_id")
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        if not isinstance(session, str) or is_foreign(event) or self._loop is None:
             return
-        if isinstance(session, str) and not is_foreign(event) and self._mine(session):
-            self._begin(session, loop)
+        if self._mine(session):
+            self._loop.call_soon_threadsafe(self._begin, session)
 
-    def _begin(self, session: str, loop: asyncio.AbstractEventLoop) -> None:
-        task = loop.create_task(self._consider(session))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _begin(self, session: str) -> None:
+        self._tasks.start(self._consider(session))
 
     async def _consider(self, session: str) -> None:
         """The boundary of a subscriber: what goes wrong here is logged, and the user goes on."""
@@ -172,10 +179,7 @@ class Learner:
                 return False  # what others say is not taken for the user's own
         except SessionNotFound:
             return False
-        tally = self._tallies.pop(session, None) or Tally()
-        self._tallies[session] = tally
-        while len(self._tallies) > _SESSIONS:
-            del self._tallies[next(iter(self._tallies))]
+        tally = self._tallies.get_or_make(session, ReviewCounter)
         while rows := self._app.store.log.events(session, after=tally.seq):
             for row in rows:
                 tally.add(row.seq, row.event)
@@ -186,13 +190,13 @@ class Learner:
         names = (
             {spec.name for spec in history.prompt.tools} if history.prompt else set()
         )
-        if not history.messages or not names >= ALLOWED or self._circle is None:
+        if not history.messages or not names >= ALLOWED or self._deps is None:
             return None
-        stage = Stage(self.learning)
+        stage = ReviewChanges(self.learning)
         tools = LearningTools(
-            self.learning, Staged(stage), self._app.clock, counted=False
+            self.learning, ReviewTools(stage), self._app.clock, counted=False
         )
-        reviewing = Reviewing(self._circle, tools.all())
+        reviewing = Reviewing(self._deps, tools.all())
         try:
             ended = await reviewing.run(session, history, self._settings.budget)
         except asyncio.CancelledError:
@@ -241,7 +245,7 @@ class Learner:
         self._app.record(session, called, reviewed)
         return reviewed
 
-    def _settle(self, session: str, changes: list[Change]) -> Outcome:
+    def _settle(self, session: str, changes: list[Change]) -> ReviewOutcome:
         doubt = self._taint.of(self._events(session), whole=True) if changes else ""
         auto = self._settings.mode == "auto"
         outcome = settle(
@@ -255,16 +259,16 @@ class Learner:
             *unused(self.learning, self._app.clock.now(), self._settings.retire_after)
         ]
         retired = settle(self.learning, old, Provenance("hermes"), auto=auto, doubt="")
-        return Outcome(
+        return ReviewOutcome(
             (*outcome.proposals, *retired.proposals),
             (*outcome.changes, *retired.changes),
             (*outcome.titles, *retired.titles),
             (*outcome.lost, *retired.lost),
         )
 
-    def _history(self, session: str) -> tuple[History, int]:
+    def _history(self, session: str) -> tuple[ConversationHistory, int]:
         """The conversation up to its last finished turn, and the row that is."""
-        history, upto = History(), 0
+        history, upto = ConversationHistory(), 0
         since: list[Row] = []
         for row in self._app.store.log.every_event(session):
             since.append(row)

@@ -7,15 +7,15 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hermes.core.budget import Budget, BudgetSpent, Cap, Price, parse_amount
+from hermes.core.budget import BudgetSpent, Cap, Price, TurnBudget, parse_amount
 from hermes.core.calls import CallRunner
-from hermes.core.history import Beginning, History
-from hermes.core.ports import Decision, Model, Tool, ToolContext
+from hermes.core.history import Beginning, ConversationHistory
+from hermes.core.ports import Model, PolicyDecision, Tool, ToolContext
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime, Turn
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import Change
-from hermes.learning.review import ALLOWED, INSTRUCTIONS, Stage
+from hermes.learning.review import ALLOWED, INSTRUCTIONS, ReviewChanges
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -30,23 +30,23 @@ from hermes.schema.tools import ToolResult
 
 _STEPS = 16
 _REPLY = 4_000  # tokens of one reply in a review
-_NO = Decision("forbid", reason="this is a review")
+_NO = PolicyDecision("forbid", reason="this is a review")
 _REFUSED = (
     "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
 )
 
 
-class Circle(NamedTuple):
-    """What a review takes from the agent it belongs to."""
+class ReviewDeps(NamedTuple):
+    """What a review needs of the agent."""
 
     model: Callable[[str], AbstractAsyncContextManager[Model]]
     """The model that reviews a session, for as long as it takes."""
     tools: Callable[[str], Mapping[str, Tool]]
     """The tools that the session's prompt names."""
-    room: Callable[[str, int], None]
+    check_budget: Callable[[str, int], None]
     """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
-    price: Callable[[], Price | None]
-    """The most that a token can cost."""
+    price: Callable[[str], Price | None]
+    """The most that a token can cost in a session."""
     engine: Callable[
         [str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None
     ] = lambda *_: None
@@ -56,34 +56,36 @@ class Circle(NamedTuple):
 class Reviewing:
     """The model's part of a review: the parent's request to the byte, and one message more."""
 
-    def __init__(self, circle: Circle, tools: tuple[Tool, ...]) -> None:
-        self._circle = circle
+    def __init__(self, deps: ReviewDeps, tools: tuple[Tool, ...]) -> None:
+        self._deps = deps
         self._tools = tools
         self.called = AuxiliaryCalled(task="review")
         """What it cost; also of one that was cut off."""
 
-    async def run(self, session: str, history: History, amount: str) -> TurnEnded:
+    async def run(
+        self, session: str, history: ConversationHistory, amount: str
+    ) -> TurnEnded:
         """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
         tools = {
-            **self._circle.tools(session),
+            **self._deps.tools(session),
             **{one.spec.name: one for one in self._tools},
         }
         history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
-        budget = _ReviewBudget(amount, self._circle, session)
+        budget = _ReviewBudget(amount, self._deps, session)
         turn = Turn(
             session=session,
             cwd=Path("/"),
-            journal=Aside(history),
+            journal=UnsavedLog(history),
             history=history,
             budget=budget,
         )
         if (
-            engine := self._circle.engine(
+            engine := self._deps.engine(
                 session, {one.spec.name: one for one in self._tools}
             )
         ) is not None:
             return await self._by_engine(engine, turn)
-        async with self._circle.model(session) as model:
+        async with self._deps.model(session) as model:
             calls = CallRunner(tools, OnlyLearning(), Nobody())
             ended = TurnEnded(reason="failed", detail="it was cut off")
             try:
@@ -138,10 +140,10 @@ class Reviewing:
         return ended
 
 
-class Aside:
+class UnsavedLog:
     """A journal that is kept nowhere: what a review says is not part of the conversation."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: ConversationHistory) -> None:
         self._history = history
         self._seq = 1 << 40  # beyond any row of the log
 
@@ -169,12 +171,17 @@ class Aside:
 class OnlyLearning:
     """The policy of a review. Other tools stay in the prompt, whose bytes must not change, and are refused."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:  # noqa: ARG002 - the port's shape
+    def judge(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],  # noqa: ARG002
+        cwd: Path,  # noqa: ARG002
+    ) -> PolicyDecision:
         """Allows the four tools of learning, forbids everything else."""
         return (
-            Decision("allow")
+            PolicyDecision("allow")
             if tool.spec.name in ALLOWED
-            else Decision("forbid", reason=_REFUSED)
+            else PolicyDecision("forbid", reason=_REFUSED)
         )
 
     def remember(self, request: ApprovalRequested) -> None:
@@ -186,7 +193,7 @@ class OnlyLearning:
         folder: Path,  # noqa: ARG002
         *,
         workspace: Path | None = None,  # noqa: ARG002
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Denies whatever the engine itself asks for."""
         return _NO
 
@@ -196,13 +203,13 @@ class OnlyLearning:
         workspace: Path,  # noqa: ARG002
         *,
         below: tuple[Path, ...] = (),  # noqa: ARG002
-    ) -> Decision:
+    ) -> PolicyDecision:
         return _NO
 
-    def check_host(self, host: str) -> Decision:  # noqa: ARG002 - as above
+    def check_host(self, host: str) -> PolicyDecision:  # noqa: ARG002 - as above
         return _NO
 
-    def check_tool(self, name: str) -> Decision:  # noqa: ARG002 - as above
+    def check_tool(self, name: str) -> PolicyDecision:  # noqa: ARG002 - as above
         return _NO
 
 
@@ -218,10 +225,10 @@ class Nobody:
         return QuestionAnswered(call_id=request.call_id, by="nobody")
 
 
-class Staged:
+class ReviewTools:
     """Where the changes of a review go."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ReviewChanges) -> None:
         self._stage = stage
 
     def text_of(self, name: str, path: str) -> str | None:
@@ -232,13 +239,13 @@ class Staged:
         return ToolResult(text="Noted.")
 
 
-class _ReviewBudget(Budget):
+class _ReviewBudget(TurnBudget):
     """A cap of its own, below those of the user."""
 
-    def __init__(self, amount: str, circle: Circle, session: str) -> None:
+    def __init__(self, amount: str, deps: ReviewDeps, session: str) -> None:
         caps = [Cap("review", *parse_amount(amount))] if amount else []
-        super().__init__(caps, circle.price())
-        self._allowed: Callable[[int], None] = lambda tokens: circle.room(
+        super().__init__(caps, deps.price(session))
+        self._allowed: Callable[[int], None] = lambda tokens: deps.check_budget(
             session, tokens
         )
 

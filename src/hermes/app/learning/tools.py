@@ -11,14 +11,14 @@ from hermes.core.ports import Clock, Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.learning.change import (
     Change,
-    FileChange,
     LearningError,
     MemoryChange,
     MemoryEdit,
     Provenance,
     SkillChange,
+    SkillFileChange,
 )
-from hermes.learning.learning_service import Learning
+from hermes.learning.learning_service import LearningService
 from hermes.learning.proposals import Proposal
 from hermes.learning.scan import scan
 from hermes.learning.skill import MAIN, safe_path
@@ -51,7 +51,7 @@ class LearningTools:
 
     def __init__(
         self,
-        learning: Learning,
+        learning: LearningService,
         landing: Landing,
         clock: Clock,
         *,
@@ -155,7 +155,7 @@ class LearningTools:
             raise LearningError(
                 f"The skill {name} has no file {path!r}.", hint="Nothing was changed."
             )
-        return SkillChange(name, (FileChange(path, before, after),))
+        return SkillChange(name, (SkillFileChange(path, before, after),))
 
     async def _land(self, change: Change, context: ToolContext) -> ToolResult:
         try:
@@ -164,12 +164,12 @@ class LearningTools:
             raise ToolFailed(error.message, hint=error.hint) from error
 
 
-class Conversation:
+class ConversationChanges:
     """Changes in a conversation with the user: notes are kept at once, skills and doubtful notes are asked about."""
 
     def __init__(
         self,
-        learning: Learning,
+        learning: LearningService,
         *,
         mode: str,
         record: Record,

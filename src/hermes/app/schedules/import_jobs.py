@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import HermesError
 from hermes.learning.imports.sources import Left
 
@@ -45,14 +45,14 @@ class _File(msgspec.Struct):
     jobs: list[msgspec.Raw] = []
 
 
-def read_jobs(text: str, left: list[Left]) -> tuple[Draft, ...]:
+def read_jobs(text: str, left: list[Left]) -> tuple[JobDraft, ...]:
     """What a `jobs.json` of the well-known agent holds, as drafts; what can't come over is named."""
     try:
         entries = msgspec.json.decode(text, type=_File).jobs
     except msgspec.MsgspecError:
         left.append(Left("schedules", "the file can't be read"))
         return ()
-    found: list[Draft] = []
+    found: list[JobDraft] = []
     for number, entry in enumerate(entries, 1):
         try:
             found.append(_draft(msgspec.json.decode(entry, type=_Job)))
@@ -62,15 +62,15 @@ def read_jobs(text: str, left: list[Left]) -> tuple[Draft, ...]:
 
 
 def fitting(
-    book: JobBook, drafts: tuple[Draft, ...], known: bool, left: list[Left]
-) -> tuple[Draft, ...]:
+    book: JobBook, drafts: tuple[JobDraft, ...], known: bool, left: list[Left]
+) -> tuple[JobDraft, ...]:
     """Those that can be kept here and are not here yet. `known`: whether there is a database to look in."""
     jobs = book.store.jobs() if known else []
     here, names = (
         {(job.prompt, job.schedule) for job in jobs},
         {job.name.casefold() for job in jobs},
     )
-    found: list[Draft] = []
+    found: list[JobDraft] = []
     for draft in drafts:
         what = f"schedule {draft.name or draft.prompt[:40]}"
         try:
@@ -88,7 +88,7 @@ def fitting(
     return tuple(found)
 
 
-def _draft(job: _Job) -> Draft:
+def _draft(job: _Job) -> JobDraft:
     if job.script:
         raise ValueError("it runs a script of the other agent")
     skills = "".join(f"Use the skill {name}. " for name in job.skills or ())
@@ -97,7 +97,7 @@ def _draft(job: _Job) -> Draft:
         if job.repeat and job.repeat.times
         else 0
     )
-    return Draft(
+    return JobDraft(
         schedule=_words(job.schedule),
         prompt=f"{skills}{job.prompt or ''}".strip(),
         name=job.name or "",

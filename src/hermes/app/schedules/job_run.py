@@ -29,7 +29,7 @@ _TASK = (
 )
 
 
-class Outcome(NamedTuple):
+class JobOutcome(NamedTuple):
     """How a run ended, and its answer."""
 
     state: Literal["done", "failed"]
@@ -47,11 +47,11 @@ class JobRun:
         self._instant = instant
         self.session = ""
 
-    async def run(self, began: Callable[[str], Awaitable[None]]) -> Outcome:
+    async def run(self, began: Callable[[str], Awaitable[None]]) -> JobOutcome:
         """To its end. `began` is told the session. What goes wrong is the outcome."""
         job = self._job
         if job.cwd and not await asyncio.to_thread(Path(job.cwd).is_dir):
-            return Outcome("failed", f"its folder {job.cwd} is gone")
+            return JobOutcome("failed", f"its folder {job.cwd} is gone")
         app = self._app.with_settings(_settings_of(self._app.settings, job))
         agent = Agent(
             app,
@@ -65,7 +65,7 @@ class JobRun:
             await began(self.session)
             return await self._work(agent)
         except HermesError as error:
-            return Outcome("failed", in_sentences(error))
+            return JobOutcome("failed", in_sentences(error))
         finally:
             await agent.close()
 
@@ -76,7 +76,7 @@ class JobRun:
         self._app.record(session, SessionTitled(title=self._job.name, by="hermes"))
         return session
 
-    async def _work(self, agent: Agent) -> Outcome:
+    async def _work(self, agent: Agent) -> JobOutcome:
         job, service = self._job, agent.service
         where = "" if job.deliver == NOWHERE else f" and is delivered to {job.deliver}"
         await service.submit(
@@ -89,7 +89,7 @@ class JobRun:
             await asyncio.wait({working}, timeout=_STOPPING)
             working.cancel()
             text, _ = await asyncio.to_thread(self._answer)
-            return Outcome(
+            return JobOutcome(
                 "failed", f"stopped: it took longer than {length(job.timeout)}", text
             )
         ended = await working
@@ -103,16 +103,16 @@ class JobRun:
         )
 
 
-def _outcome(ended: TurnEnded | None, text: str, denied: int) -> Outcome:
+def _outcome(ended: TurnEnded | None, text: str, denied: int) -> JobOutcome:
     refused = ""
     if denied:
         calls = "1 call was" if denied == 1 else f"{denied} calls were"
         refused = f"{calls} not made: nobody was there to approve {'it' if denied == 1 else 'them'}"
     if ended is None:
-        return Outcome("failed", "it ended without a turn", text)
+        return JobOutcome("failed", "it ended without a turn", text)
     if ended.reason == "done":
-        return Outcome("done", refused, text)
-    return Outcome(
+        return JobOutcome("done", refused, text)
+    return JobOutcome(
         "failed",
         ". ".join(part for part in (ended.detail or ended.reason, refused) if part),
         text,

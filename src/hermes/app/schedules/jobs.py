@@ -31,7 +31,7 @@ from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import environment
 
 if TYPE_CHECKING:
-    from hermes.store.schedules import Schedules
+    from hermes.store.schedules import ScheduleStore
 
 _LONGEST_NAME = 60
 _DONE = "it has run as often as it should"
@@ -39,7 +39,7 @@ _DONE = "it has run as often as it should"
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class JobDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A job as somebody wants it. What is left out is taken from the settings."""
 
     schedule: str
@@ -65,7 +65,7 @@ class JobBook:
         self._app = app
 
     @property
-    def store(self) -> "Schedules":
+    def store(self) -> "ScheduleStore":
         """The tables."""
         return self._app.store.schedules
 
@@ -74,7 +74,7 @@ class JobBook:
         """The zone of schedules that name none."""
         return self._app.settings.schedules.timezone or local_zone(environment())
 
-    def add(self, draft: Draft, *, paused: str = "") -> tuple[Job, Instant | None]:
+    def add(self, draft: JobDraft, *, paused: str = "") -> tuple[Job, Instant | None]:
         """Makes a job; returns it with its first instant. Raises ScheduleError."""
         job = msgspec.structs.replace(self.preview(draft), paused=paused)
         job = msgspec.structs.replace(
@@ -85,7 +85,7 @@ class JobBook:
         self.changed(job, "added", planned)
         return job, planned
 
-    def preview(self, draft: Draft) -> Job:
+    def preview(self, draft: JobDraft) -> Job:
         """The job that a draft would become. Raises ScheduleError; writes nothing."""
         settings, now = self._app.settings.schedules, self._app.clock.now()
         rule, zone = understand(draft.schedule, now, draft.zone or self.zone)
@@ -254,10 +254,12 @@ class JobBook:
             or not (home.root / "plugins.json").exists()
         ):
             return False
-        from hermes.plugins import Catalogue
+        from hermes.plugins import PluginRegistry
 
         enabled = (
-            plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"
+            plugin
+            for plugin in PluginRegistry(home).every()
+            if plugin.state == "enabled"
         )
         return any(
             (plugin.folder / "gateway" / "adapter.py").is_file() for plugin in enabled

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from hermes.schema.schedules import Instant, Job
 
 if TYPE_CHECKING:
-    from hermes.store.schedules import Schedules
+    from hermes.store.schedules import ScheduleStore
 
 JobState: TypeAlias = Literal["active", "paused", "ended"]
 
 
-class Listed(NamedTuple):
+class ListedJob(NamedTuple):
     """A job in the list."""
 
     job: Job
@@ -20,12 +20,12 @@ class Listed(NamedTuple):
     is_running: bool
 
 
-def listed(store: "Schedules") -> list[Listed]:
+def listed(store: "ScheduleStore") -> list[ListedJob]:
     """Every job, the one that runs next first."""
     planned, last = next_by_job(store), {one.job: one for one in store.latest()}
     running = {one.job for one in store.running()}
     rows = [
-        Listed(
+        ListedJob(
             job,
             state_of(job, planned.get(job.id)),
             planned.get(job.id),
@@ -37,7 +37,7 @@ def listed(store: "Schedules") -> list[Listed]:
     return sorted(rows, key=lambda row: starts(row.planned))
 
 
-def next_by_job(store: "Schedules") -> dict[str, Instant]:
+def next_by_job(store: "ScheduleStore") -> dict[str, Instant]:
     """The next planned instant of each job that has one."""
     found: dict[str, Instant] = {}
     for instant in store.planned():

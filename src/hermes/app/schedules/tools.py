@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes.app.app import App
-from hermes.app.schedules.jobs import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.schedules.due import following
@@ -96,7 +96,7 @@ class ScheduleTools:
                 return (
                     f"{arguments.get('action')} the job {job.name!r} ({job.schedule})"
                 )
-            draft = Draft(
+            draft = JobDraft(
                 schedule=str(arguments.get("when", "")),
                 prompt=str(arguments.get("task", "")),
             )
@@ -112,9 +112,11 @@ class ScheduleTools:
         cap = f"at most {made.budget}" if made.budget else "no cap of its own"
         return f"a job, {made.schedule}; {first} ({made.zone}); {cap}, {length(made.timeout)} at most"
 
-    def _draft(self, context: ToolContext, when: str, task: str, deliver: str) -> Draft:
+    def _draft(
+        self, context: ToolContext, when: str, task: str, deliver: str
+    ) -> JobDraft:
         target = self._here(context.session) if deliver == "here" else "none"
-        return Draft(
+        return JobDraft(
             schedule=when,
             prompt=task,
             deliver=target,
@@ -122,7 +124,7 @@ class ScheduleTools:
             by=context.session,
         )
 
-    def _do(self, action: str, job: str, draft: Draft) -> str:
+    def _do(self, action: str, job: str, draft: JobDraft) -> str:
         match action:
             case "remove":
                 return f"Job {self._book.remove(job).id} is removed."
@@ -134,7 +136,7 @@ class ScheduleTools:
             case _:
                 return self._add(draft)
 
-    def _add(self, draft: Draft) -> str:
+    def _add(self, draft: JobDraft) -> str:
         if (
             sum(job.by not in ("user", "import") for job in self._book.store.jobs())
             >= _MOST

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.learning.imports.conversation import Conversation, Said
+from hermes.learning.imports.conversation import ImportedConversation, ImportedMessage
 from hermes.learning.imports.json_fields import (
     CallIds,
     Object,
@@ -30,10 +30,10 @@ def is_one(path: Path) -> bool:
     return False
 
 
-def read(path: Path) -> Conversation | None:
+def read(path: Path) -> ImportedConversation | None:
     """The conversation in a file; None when nothing was said in it."""
     ids = CallIds()
-    messages: list[Said] = []
+    messages: list[ImportedMessage] = []
     title = cwd = session = ""
     last_reply = ""
     lines = Objects(path)
@@ -72,7 +72,7 @@ def read(path: Path) -> Conversation | None:
             last_reply = text(message.get("id"))
     if not any(message.role == "user" for message in messages):
         return None
-    return Conversation(
+    return ImportedConversation(
         id=session or path.stem,
         agent=AGENT,
         messages=tuple(messages),
@@ -82,12 +82,12 @@ def read(path: Path) -> Conversation | None:
     )
 
 
-def _user(message: Object, when: float) -> Iterator[Said]:
+def _user(message: Object, when: float) -> Iterator[ImportedMessage]:
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     for block in blocks:
         if isinstance(block, dict) and block.get("type") == "tool_result":
-            yield Said(
+            yield ImportedMessage(
                 role="tool",
                 call_id=text(block.get("tool_use_id")),
                 text=text(block.get("content")),
@@ -100,10 +100,10 @@ def _user(message: Object, when: float) -> Iterator[Said]:
         else text([block for block in blocks if _is_text(block)])
     )
     if said.strip() and not said.startswith(_ASIDE):
-        yield Said(role="user", text=said, when=when)
+        yield ImportedMessage(role="user", text=said, when=when)
 
 
-def _assistant(message: Object, when: float, ids: CallIds) -> Said:
+def _assistant(message: Object, when: float, ids: CallIds) -> ImportedMessage:
     content = message.get("content")
     blocks = (
         [block for block in content if isinstance(block, dict)]
@@ -116,7 +116,7 @@ def _assistant(message: Object, when: float, ids: CallIds) -> Said:
         for block in blocks
         if block.get("type") == "thinking"
     ]
-    return Said(
+    return ImportedMessage(
         role="assistant",
         text=content
         if isinstance(content, str)
@@ -152,7 +152,7 @@ def _usage(counted: Object) -> Usage | None:
     )
 
 
-def _joined(one: Said, two: Said) -> Said:
+def _joined(one: ImportedMessage, two: ImportedMessage) -> ImportedMessage:
     """The pieces of one reply, which stand in lines of their own."""
     return msgspec.structs.replace(
         one,
@@ -167,6 +167,6 @@ def _is_text(block: object) -> bool:
     return isinstance(block, dict) and block.get("type") == "text"
 
 
-def _first(messages: list[Said]) -> str:
+def _first(messages: list[ImportedMessage]) -> str:
     said = next((message.text for message in messages if message.role == "user"), "")
     return " ".join(said.split())[:60]

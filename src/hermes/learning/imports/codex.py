@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.learning.imports.conversation import Conversation, Said
+from hermes.learning.imports.conversation import ImportedConversation, ImportedMessage
 from hermes.learning.imports.json_fields import (
     CallIds,
     Object,
@@ -32,10 +32,10 @@ def is_one(path: Path) -> bool:
     )
 
 
-def read(path: Path) -> Conversation | None:
+def read(path: Path) -> ImportedConversation | None:
     """The conversation in a file; None when nothing was said in it."""
     ids = CallIds()
-    messages: list[Said] = []
+    messages: list[ImportedMessage] = []
     session = cwd = model = ""
     thought: list[str] = []
     lines = Objects(path)
@@ -60,7 +60,7 @@ def read(path: Path) -> Conversation | None:
     title = " ".join(
         next(message.text for message in messages if message.role == "user").split()
     )[:60]
-    return Conversation(
+    return ImportedConversation(
         id=session or path.stem,
         agent=AGENT,
         messages=tuple(messages),
@@ -70,15 +70,15 @@ def read(path: Path) -> Conversation | None:
     )
 
 
-def _said(item: Object, when: float, ids: CallIds) -> Iterator[Said]:
+def _said(item: Object, when: float, ids: CallIds) -> Iterator[ImportedMessage]:
     kind = item.get("type")
     if kind == "message":
         words = text(item.get("content"))
         role = item.get("role")
         if role == "user" and words.strip() and not words.lstrip().startswith(_ASIDE):
-            yield Said(role="user", text=words, when=when)
+            yield ImportedMessage(role="user", text=words, when=when)
         elif role == "assistant" and words.strip():
-            yield Said(role="assistant", text=words, when=when)
+            yield ImportedMessage(role="assistant", text=words, when=when)
     elif kind in _CALLS:
         arguments = item.get("arguments") or item.get("input") or item.get("action")
         if kind == "custom_tool_call":
@@ -88,12 +88,12 @@ def _said(item: Object, when: float, ids: CallIds) -> Iterator[Said]:
             arguments,
             item.get("call_id") or item.get("id"),
         )
-        yield Said(role="assistant", calls=(call,), when=when)
+        yield ImportedMessage(role="assistant", calls=(call,), when=when)
     elif kind in _RESULTS:
         output = item.get("output")
         words = text(output) or text(part(item, "output").get("content"))
         failed = part(item, "output").get("success") is False
-        yield Said(
+        yield ImportedMessage(
             role="tool",
             call_id=text(item.get("call_id")),
             text=words,
@@ -102,7 +102,12 @@ def _said(item: Object, when: float, ids: CallIds) -> Iterator[Said]:
         )
 
 
-def _add(messages: list[Said], said: Said, model: str, thought: list[str]) -> None:
+def _add(
+    messages: list[ImportedMessage],
+    said: ImportedMessage,
+    model: str,
+    thought: list[str],
+) -> None:
     """Calls that follow one another belong to one reply; thoughts come before what they led to."""
     if said.role != "assistant":
         messages.append(said)

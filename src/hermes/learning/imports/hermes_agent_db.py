@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.imports.conversation import Conversation, Said
+from hermes.learning.imports.conversation import ImportedConversation, ImportedMessage
 from hermes.learning.imports.json_fields import CallIds, moment, text
 from hermes.schema.messages import ToolCall
 
@@ -23,7 +23,7 @@ _MESSAGE = (
 )  # fmt: skip
 
 
-def conversations(database: Path) -> Iterator[Conversation]:
+def conversations(database: Path) -> Iterator[ImportedConversation]:
     """All of them, the oldest first."""
     import sqlite3
 
@@ -84,7 +84,7 @@ def _select(
     return f"SELECT {columns} FROM {table} {where} ORDER BY {order}"  # noqa: S608 - our own names
 
 
-def _conversation(connection: Any, row: Any) -> Conversation | None:
+def _conversation(connection: Any, row: Any) -> ImportedConversation | None:
     ids = CallIds()
     query = _select(connection, "messages", _MESSAGE, "id", "WHERE session_id = ?")
     found = [
@@ -94,7 +94,7 @@ def _conversation(connection: Any, row: Any) -> Conversation | None:
     ]
     if not any(said.role == "user" for said in found):
         return None
-    return Conversation(
+    return ImportedConversation(
         id=str(row["id"]),
         agent=AGENT,
         messages=tuple(found),
@@ -103,17 +103,21 @@ def _conversation(connection: Any, row: Any) -> Conversation | None:
     )
 
 
-def _said(row: Any, ids: CallIds) -> Said | None:
+def _said(row: Any, ids: CallIds) -> ImportedMessage | None:
     taken_back = row["active"] == 0 and not row["compacted"]
     if taken_back or row["_compressed_summary"]:
         return None
     when, words = moment(row["timestamp"]), _words(row["content"])
     match row["role"]:
         case "user":
-            return Said(role="user", text=words, when=when) if words.strip() else None
+            return (
+                ImportedMessage(role="user", text=words, when=when)
+                if words.strip()
+                else None
+            )
         case "assistant":
             thought = text(row["reasoning"]) or text(row["reasoning_content"])
-            return Said(
+            return ImportedMessage(
                 role="assistant",
                 text=words,
                 reasoning=thought,
@@ -121,7 +125,7 @@ def _said(row: Any, ids: CallIds) -> Said | None:
                 when=when,
             )
         case "tool":
-            return Said(
+            return ImportedMessage(
                 role="tool", call_id=text(row["tool_call_id"]), text=words, when=when
             )
         case _:

@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.learning.change import LearningError
 from hermes.learning.imports import claude_code, codex, hermes_agent_db
-from hermes.learning.imports.conversation import Conversation
+from hermes.learning.imports.conversation import ImportedConversation
 
 Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
 
@@ -23,7 +23,7 @@ class Left(msgspec.Struct, frozen=True):
 class _Reader(NamedTuple):
     kind: Kind
     is_one: Callable[[Path], bool]
-    read: Callable[[Path], Conversation | None]
+    read: Callable[[Path], ImportedConversation | None]
 
 
 _READERS = (
@@ -57,7 +57,7 @@ def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
 
 def read(
     kind: Kind, files: tuple[Path, ...], left: list[Left]
-) -> Iterator[Conversation]:
+) -> Iterator[ImportedConversation]:
     """The conversations; a file that can't be read is said, and the others go on."""
     readers = {reader.kind: reader.read for reader in _READERS}
     for path in files:

@@ -58,7 +58,7 @@ class Engine:
         prefixed: bool,
         grammar: str,
         max_tokens: int,
-    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.Done, None]:
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
         """Streams a reply. Closing the stream stops the generation within a fifth of a second."""
         async with self._lock:
             self._ids += 1
@@ -78,10 +78,12 @@ class Engine:
                         finished = True
                         raise _failure(report)
                     if (
-                        isinstance(report, engine_wire.Delta | engine_wire.Done)
+                        isinstance(
+                            report, engine_wire.Delta | engine_wire.GenerationEnded
+                        )
                         and report.id == job.id
                     ):
-                        finished = isinstance(report, engine_wire.Done)
+                        finished = isinstance(report, engine_wire.GenerationEnded)
                         yield report
             finally:
                 if not finished:
@@ -111,7 +113,9 @@ class Engine:
             await self._child.end()
         self._child = child = await _Child.start(self._load)
         try:
-            while not isinstance(report := await child.receive(), engine_wire.Ready):
+            while not isinstance(
+                report := await child.receive(), engine_wire.EngineReady
+            ):
                 self._take(report)
         except BaseException:
             await asyncio.shield(child.end())
@@ -122,7 +126,10 @@ class Engine:
         """A report on the way to readiness."""
         if isinstance(report, engine_wire.Failed):
             raise _failure(report)
-        if isinstance(report, engine_wire.Preparing) and self._on_prepare is not None:
+        if (
+            isinstance(report, engine_wire.PrefixProgress)
+            and self._on_prepare is not None
+        ):
             self._on_prepare(report.done, report.total)
 
 
@@ -203,7 +210,8 @@ class _Child:
             async with asyncio.timeout(_STOP_SECONDS):
                 await self.send(engine_wire.Cancel(id=job))
                 while not isinstance(
-                    await self.receive(), engine_wire.Done | engine_wire.Failed
+                    await self.receive(),
+                    engine_wire.GenerationEnded | engine_wire.Failed,
                 ):
                     pass
             stopped = True

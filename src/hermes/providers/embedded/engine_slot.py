@@ -47,11 +47,13 @@ class Slot:
         self._prefix_tokens = 0
         self._holds_prefix = False
         restored = self._place_prefix()
-        report(engine_wire.Ready(engine=self._library.__version__, restored=restored))
+        report(
+            engine_wire.EngineReady(engine=self._library.__version__, restored=restored)
+        )
 
     def generate(
         self, job: engine_wire.Generate, cancelled: Callable[[], bool]
-    ) -> engine_wire.Done | engine_wire.Failed:
+    ) -> engine_wire.GenerationEnded | engine_wire.Failed:
         """Runs one job to its end, sending deltas."""
         size = sum(self._count(turn.content) + 8 for turn in job.turns)
         before = self._prefix_tokens if job.prefixed else 0
@@ -74,7 +76,7 @@ class Slot:
         turns: tuple[engine_wire.ChatTurn, ...],
         limit: int,
         cancelled: Callable[[], bool],
-    ) -> engine_wire.Done | engine_wire.Failed:
+    ) -> engine_wire.GenerationEnded | engine_wire.Failed:
         finish: Literal["stop", "length"] = "stop"
         timings: dict[str, Any] = {}
         problem = ""
@@ -98,7 +100,7 @@ class Slot:
         if problem:
             return engine_wire.Failed(id=job.id, reason="engine", message=problem)
         cached = int(timings.get("cache_n", 0))
-        return engine_wire.Done(
+        return engine_wire.GenerationEnded(
             id=job.id,
             finish="cancelled" if cancelled() else finish,
             input_tokens=int(timings.get("prompt_n", 0)) + cached,
@@ -136,7 +138,7 @@ class Slot:
         def take(chunk: dict[str, Any]) -> bool:
             if progress := chunk.get("prompt_progress"):
                 self._report(
-                    engine_wire.Preparing(
+                    engine_wire.PrefixProgress(
                         done=progress["processed"], total=progress["total"]
                     )
                 )

@@ -37,19 +37,19 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Stop the generation `id`; it answers with `Done`."""
+    """Stop the generation `id`; it answers with `GenerationEnded`."""
 
     id: int
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class EngineReady(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The model is loaded and the prefix is in place. `restored` is False when it had to be computed."""
 
     engine: str
     restored: bool
 
 
-class Preparing(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class PrefixProgress(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The prefix is being computed for the first time: tokens done, of how many."""
 
     done: int
@@ -69,7 +69,7 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     text: str
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class GenerationEnded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The generation ended: by itself, at `max_tokens`, or because it was cancelled."""
 
     id: int
@@ -88,4 +88,6 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 Command: TypeAlias = Load | Generate | Cancel
-Report: TypeAlias = Ready | Preparing | Accepted | Delta | Done | Failed
+Report: TypeAlias = (
+    EngineReady | PrefixProgress | Accepted | Delta | GenerationEnded | Failed
+)

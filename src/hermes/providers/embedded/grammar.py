@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes.providers.embedded.conversation import Seen
+from hermes.providers.embedded.conversation import SeenFile
 from hermes.providers.embedded.line_protocol import VERBS, Verb
 
 _UNIT = re.compile(r"[^\S\n]*(?:\w+|[^\w\s])")
@@ -29,7 +29,7 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     verbs: frozenset[Verb]
-    files: Mapping[str, Seen] = {}
+    files: Mapping[str, SeenFile] = {}
     only_path: str = ""
     words: frozenset[str] = frozenset()
     look: bool = False

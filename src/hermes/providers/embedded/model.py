@@ -11,8 +11,8 @@ from hermes.errors import ModelError
 from hermes.providers.embedded import engine_wire, grammar, reply_guards, small_prompt
 from hermes.providers.embedded.conversation import (
     LOOK_TAG,
-    Exchange,
-    Seen,
+    RequestExchange,
+    SeenFile,
     read_messages,
     seen_files,
     todo_items,
@@ -24,12 +24,12 @@ from hermes.providers.embedded.line_protocol import (
     parse_line,
     runs_away,
 )
-from hermes.providers.embedded.tool_verbs import Toolbox
+from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
+    ReplyFinished,
     TextDelta,
     ToolCallStarted,
 )
@@ -58,7 +58,7 @@ class TextEngine(Protocol):
         prefixed: bool,
         grammar: str,
         max_tokens: int,
-    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.Done, None]: ...
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]: ...
 
     async def warm(self) -> None: ...
 
@@ -115,7 +115,7 @@ class EmbeddedModel:
         prefixed: bool,
         rules: str,
         limit: int | None,
-    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.Done, None]:
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
         """The engine's stream for one prompt."""
         tokens = min(_MAX_TOKENS, limit or _MAX_TOKENS)
         return self._engine.generate(
@@ -129,9 +129,9 @@ class EmbeddedModel:
         text: str = "",
         calls: tuple[ToolCall, ...] = (),
         finish: FinishReason = "stop",
-    ) -> Finished:
+    ) -> ReplyFinished:
         """The end of a reply."""
-        return Finished(
+        return ReplyFinished(
             AssistantMessage(
                 text=text,
                 tool_calls=calls,
@@ -155,7 +155,7 @@ class _Chat:
     ) -> None:
         self._model = model
         self._limit = request.max_output_tokens
-        exchanges = read_messages(request.messages, Toolbox(()))
+        exchanges = read_messages(request.messages, OfferedTools(()))
         system = (
             () if request.tools else request.system
         )  # with tools, it is written for a larger model
@@ -187,7 +187,7 @@ class _Reply:
         self._model = model
         self._window = window
         self._limit = request.max_output_tokens
-        self._toolbox = Toolbox(request.tools)
+        self._toolbox = OfferedTools(request.tools)
         self._exchanges = read_messages(request.messages, self._toolbox)
         self._tokens = 0
 
@@ -197,7 +197,7 @@ class _Reply:
         return Usage(output_tokens=self._tokens, cost_usd=0.0)
 
     @property
-    def _exchange(self) -> Exchange:
+    def _exchange(self) -> RequestExchange:
         return self._exchanges[-1]
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
@@ -217,7 +217,7 @@ class _Reply:
     async def _attempt(
         self, allowed: Allowed
     ) -> AsyncGenerator[ModelEvent | Allowed, None]:
-        """One generation. Ends with `Finished`, or with what is allowed instead of what the model began to write."""
+        """One generation. Ends with `ReplyFinished`, or with what is allowed instead of what the model began to write."""
         note = _ANSWER_NOW if allowed.verbs == {"say"} and self._exchange.steps else ""
         turns = small_prompt.conversation(
             self._exchanges, window=self._window, note=note
@@ -230,7 +230,7 @@ class _Reply:
             self._model.generate(turns, prefixed=True, rules=rules, limit=self._limit)
         ) as reports:
             async for report in reports:
-                if isinstance(report, engine_wire.Done):
+                if isinstance(report, engine_wire.GenerationEnded):
                     end = self._finish(line, report, started, allowed)
                     break
                 self._tokens += 1
@@ -283,7 +283,7 @@ class _Reply:
     def _finish(
         self,
         line: str,
-        done: engine_wire.Done,
+        done: engine_wire.GenerationEnded,
         started: ToolCallStarted | None,
         allowed: Allowed,
     ) -> tuple[ModelEvent | Allowed, ...]:
@@ -342,11 +342,11 @@ def _begun(line: str) -> Action | None:
     return msgspec.convert({"verb": word}, Action)
 
 
-def _texts(files: Mapping[str, Seen]) -> dict[str, str]:
+def _texts(files: Mapping[str, SeenFile]) -> dict[str, str]:
     return {path: seen.text for path, seen in files.items()}
 
 
-def _usage(done: engine_wire.Done) -> Usage:
+def _usage(done: engine_wire.GenerationEnded) -> Usage:
     return Usage(
         input_tokens=done.input_tokens,
         output_tokens=done.output_tokens,

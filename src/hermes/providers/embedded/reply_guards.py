@@ -2,7 +2,12 @@
 
 import re
 
-from hermes.providers.embedded.conversation import Exchange, Seen, Step, seen_files
+from hermes.providers.embedded.conversation import (
+    CallStep,
+    RequestExchange,
+    SeenFile,
+    seen_files,
+)
 from hermes.providers.embedded.grammar import Allowed
 from hermes.providers.embedded.line_protocol import Verb
 
@@ -38,7 +43,7 @@ def names_file(request: str) -> bool:
     return _FILE.search(_ADDRESS.sub(" ", request[:_LOOKED_AT])) is not None
 
 
-def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
+def allow(exchange: RequestExchange, verbs: frozenset[Verb]) -> Allowed:
     """What the model may do next in this exchange."""
     steps = exchange.steps
     if _stuck(steps):
@@ -68,7 +73,7 @@ def allow(exchange: Exchange, verbs: frozenset[Verb]) -> Allowed:
 
 
 def instead_of_write(
-    path: str, exchange: Exchange, allowed: Allowed, verbs: frozenset[Verb]
+    path: str, exchange: RequestExchange, allowed: Allowed, verbs: frozenset[Verb]
 ) -> Allowed | None:
     """What is left when `write` named a file it may not write; None when it may.
 
@@ -94,7 +99,7 @@ def _only_asks(request: str) -> bool:
     return request.rstrip().endswith("?") and _CHANGE.search(request) is None
 
 
-def _found_nothing(step: Step) -> bool:
+def _found_nothing(step: CallStep) -> bool:
     """A search without a match: the file that the request names was not looked at."""
     is_search = step.action is not None and step.action.verb == "find" and step.ok
     return is_search and (
@@ -107,18 +112,21 @@ def _talk_instead(verbs: frozenset[Verb]) -> frozenset[Verb]:
     return (verbs - {"write"}) | say
 
 
-def _words(exchange: Exchange) -> frozenset[str]:
+def _words(exchange: RequestExchange) -> frozenset[str]:
     return frozenset(re.findall(r"\w{3,}", exchange.request[:_LOOKED_AT]))
 
 
-def _stuck(steps: tuple[Step, ...]) -> bool:
+def _stuck(steps: tuple[CallStep, ...]) -> bool:
     """Six calls, or the same call twice in a row."""
     own = [step for step in steps if not (step.looked and step.absent)]
     return len(own) >= MAX_CALLS or (len(own) >= 2 and own[-1].line == own[-2].line)
 
 
 def _after_look(
-    exchange: Exchange, look: Step, verbs: frozenset[Verb], seen: dict[str, Seen]
+    exchange: RequestExchange,
+    look: CallStep,
+    verbs: frozenset[Verb],
+    seen: dict[str, SeenFile],
 ) -> Allowed:
     path = look.action.path if look.action is not None else ""
     if look.absent:

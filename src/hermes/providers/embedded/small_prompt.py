@@ -1,6 +1,6 @@
 """The small model's own prompt: a fixed system text, worked examples, and as much of the conversation as fits."""
 
-from hermes.providers.embedded.conversation import Exchange, Step, shown
+from hermes.providers.embedded.conversation import CallStep, RequestExchange, shown
 from hermes.providers.embedded.engine_wire import ChatTurn
 from hermes.providers.embedded.examples import EXAMPLES
 
@@ -40,7 +40,7 @@ def prefix() -> tuple[ChatTurn, ...]:
 
 
 def conversation(
-    exchanges: list[Exchange], *, window: int = WINDOW, note: str = ""
+    exchanges: list[RequestExchange], *, window: int = WINDOW, note: str = ""
 ) -> tuple[ChatTurn, ...]:
     """The current exchange, and as many of the earlier ones as fit beside it. `note` is added to the last turn."""
     *earlier, current = exchanges
@@ -58,7 +58,7 @@ def conversation(
 
 
 def chat(
-    system: tuple[str, ...], exchanges: list[Exchange], *, window: int = WINDOW
+    system: tuple[str, ...], exchanges: list[RequestExchange], *, window: int = WINDOW
 ) -> tuple[ChatTurn, ...]:
     """A prompt without actions: just talk."""
     text = (
@@ -97,7 +97,7 @@ def _size(turns: list[ChatTurn]) -> int:
     )
 
 
-def _current(exchange: Exchange, window: int) -> list[ChatTurn]:
+def _current(exchange: RequestExchange, window: int) -> list[ChatTurn]:
     """The request and its newest steps."""
     turns = [ChatTurn("user", trim(exchange.request, min(_REQUEST, window // 2)))]
     left = window - _size(turns)
@@ -115,7 +115,7 @@ def _current(exchange: Exchange, window: int) -> list[ChatTurn]:
     return turns + steps
 
 
-def _earlier(exchange: Exchange) -> list[ChatTurn]:
+def _earlier(exchange: RequestExchange) -> list[ChatTurn]:
     """An exchange that is over: shorter, and always with an end."""
     turns = [ChatTurn("user", trim(exchange.request, _REQUEST))]
     for step in exchange.steps:
@@ -127,7 +127,7 @@ def _earlier(exchange: Exchange) -> list[ChatTurn]:
     ]
 
 
-def _step(step: Step, *, line: int, result: int) -> list[ChatTurn]:
+def _step(step: CallStep, *, line: int, result: int) -> list[ChatTurn]:
     head = "result:" if step.ok else "error:"
     if step.looked and step.action is not None:
         head = f"{step.action.path} already exists: use append or replace. It holds:"
@@ -138,7 +138,7 @@ def _step(step: Step, *, line: int, result: int) -> list[ChatTurn]:
     ]
 
 
-def _result(step: Step) -> str:
+def _result(step: CallStep) -> str:
     """What of a result is worth its tokens: of a file its text, of a change that worked its first line."""
     verb = step.action.verb if step.action is not None else ""
     if verb == "read" and step.ok:

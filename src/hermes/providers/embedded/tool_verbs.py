@@ -51,7 +51,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
 _REGEX_SIGNS = re.compile(r"([.^$*+?{}\[\]\\|()])")
 
 
-class Tool(msgspec.Struct, frozen=True):
+class OfferedTool(msgspec.Struct, frozen=True):
     """An offered tool in one of our roles, with the names of its properties."""
 
     name: str
@@ -62,12 +62,12 @@ class Tool(msgspec.Struct, frozen=True):
         return {self.fields[field]: value for field, value in values.items()}
 
 
-class Toolbox:
+class OfferedTools:
     """The offered tools by role."""
 
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
         by_name = {spec.name: spec for spec in specs}
-        self._tools: dict[str, Tool] = {}
+        self._tools: dict[str, OfferedTool] = {}
         for role, names in _TOOLS.items():
             tool = next(
                 (
@@ -243,7 +243,7 @@ def item_texts(items: Any) -> list[str]:
     return texts
 
 
-def _fit(role: str, spec: ToolSpec) -> Tool | None:
+def _fit(role: str, spec: ToolSpec) -> OfferedTool | None:
     """The tool in that role, when we can fill all it requires."""
     properties = spec.parameters.get("properties", {})
     fields: dict[str, str] = {}
@@ -259,4 +259,8 @@ def _fit(role: str, spec: ToolSpec) -> Tool | None:
         else {}
     )
     required = set(spec.parameters.get("required", ()))
-    return Tool(spec.name, fields, spec) if required <= set(fields.values()) else None
+    return (
+        OfferedTool(spec.name, fields, spec)
+        if required <= set(fields.values())
+        else None
+    )

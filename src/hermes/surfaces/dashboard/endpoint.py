@@ -20,6 +20,8 @@ from hermes.errors import (
     AnswerRefused,
     HermesError,
     ModelError,
+    NotFound,
+    Refused,
     SessionBusy,
     SessionNotFound,
     SettingsError,
@@ -28,10 +30,10 @@ from hermes.errors import (
     StoreFull,
     UsageError,
 )
-from hermes.surfaces.dashboard.gate.access import Rule
+from hermes.surfaces.dashboard.gate.access import AccessRule
 from hermes.surfaces.dashboard.gate.gate import SUBPROTOCOL, Identity, Refusal
 from hermes.surfaces.dashboard.gate.scopes import Need
-from hermes.surfaces.web.request_json import Unreadable, read_json, read_query
+from hermes.surfaces.web.request_json import InvalidRequest, read_json, read_query
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -41,6 +43,8 @@ _LARGEST = 2**63 - 1  # a number in a path that anything can have
 MAX_BODY = 16 * 1024 * 1024  # bytes of a request; pictures are sent in it
 _STATUS: tuple[tuple[type[HermesError], int], ...] = (
     (SessionNotFound, 404),
+    (NotFound, 404),
+    (Refused, 409),
     (SessionBusy, 409),
     (AnswerRefused, 409),
     (StoreBusy, 503),
@@ -56,13 +60,13 @@ class Nothing(msgspec.Struct, frozen=True):
     """No parameters."""
 
 
-class Done(msgspec.Struct, frozen=True):
+class Acknowledged(msgspec.Struct, frozen=True):
     """It was done."""
 
     ok: bool = True
 
 
-class Call(NamedTuple):
+class EndpointCall(NamedTuple):
     """A request as a handler sees it, with its query and body in the types that the endpoint declares."""
 
     path: dict[str, Any]
@@ -73,7 +77,7 @@ class Call(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One route. Its handler takes a `Call` or nothing; a coroutine runs in the event loop, any other in a thread."""
+    """One route. Its handler takes a `EndpointCall` or nothing; a coroutine runs in the event loop, any other in a thread."""
 
     method: Method
     path: str
@@ -81,20 +85,20 @@ class Endpoint(NamedTuple):
     handler: Callable[..., Any]
     query: type[msgspec.Struct] = Nothing
     body: type[msgspec.Struct] | None = None
-    answer: Any = Done
+    answer: Any = Acknowledged
     is_page: bool = False
 
     @property
     def summary(self) -> str:
         return (inspect.getdoc(self.handler) or "").partition("\n")[0]
 
-    def rule(self) -> Rule:
+    def rule(self) -> AccessRule:
         """Its line in the gate's table."""
         pattern = compile_path(self.path)[0]
         if self.method == "WEBSOCKET":
-            return Rule("websocket", frozenset(), pattern, self.need)
+            return AccessRule("websocket", frozenset(), pattern, self.need)
         methods = frozenset({"GET", "HEAD"} if self.method == "GET" else {self.method})
-        return Rule("http", methods, pattern, self.need, self.is_page)
+        return AccessRule("http", methods, pattern, self.need, self.is_page)
 
 
 def routes(endpoints: Sequence[Endpoint]) -> list[BaseRoute]:
@@ -194,7 +198,7 @@ def _socket(endpoint: Endpoint) -> Callable[[WebSocket], Any]:
     return serve
 
 
-async def _read(endpoint: Endpoint, request: Request) -> Call:
+async def _read(endpoint: Endpoint, request: Request) -> EndpointCall:
     query = _typed(dict(request.query_params), endpoint.query)
     body = None
     if endpoint.body is not None:
@@ -209,14 +213,14 @@ async def _read(endpoint: Endpoint, request: Request) -> Call:
                 )
         try:
             body = read_json(bytes(content) or b"{}", endpoint.body)
-        except Unreadable as error:
+        except InvalidRequest as error:
             raise Refusal(422, f"The request can't be read: {error}") from error
     if any(
         isinstance(value, int) and value > _LARGEST
         for value in request.path_params.values()
     ):
         raise Refusal(404, "There is nothing here.")
-    return Call(
+    return EndpointCall(
         request.path_params, query, body, request.scope.get("hermes.identity"), request
     )
 
@@ -224,7 +228,7 @@ async def _read(endpoint: Endpoint, request: Request) -> Call:
 def _typed(given: dict[str, str], kind: type[msgspec.Struct]) -> msgspec.Struct:
     try:
         return read_query(given, kind)
-    except Unreadable as error:
+    except InvalidRequest as error:
         raise Refusal(422, f"The address can't be read: {error}") from error
 
 

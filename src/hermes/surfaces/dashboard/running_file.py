@@ -15,7 +15,7 @@ _PATIENCE = 5.0  # seconds to wait for a connection
 _GOOD_FOR = 365 * 24 * 3600.0  # seconds that the token of local publishers is good
 
 
-class Running(msgspec.Struct, frozen=True):
+class RunningDashboard(msgspec.Struct, frozen=True):
     """Where it is, and a token that is good for publishing alone."""
 
     url: str
@@ -39,14 +39,16 @@ def announce(home: Home, keys: Keyring, url: str, pid: int) -> None:
     """Writes the file, with a new token."""
     home.ensure(folder(home))
     token = keys.mint("token", ("publish",), seconds=_GOOD_FOR)
-    running = Running(url, url.replace("http", "ws", 1) + "/api/pub", token, pid)
+    running = RunningDashboard(
+        url, url.replace("http", "ws", 1) + "/api/pub", token, pid
+    )
     atomic.replace(_path(home), msgspec.json.encode(running).decode(), mode=0o600)
 
 
-def running_dashboard(home: Home) -> Running | None:
+def running_dashboard(home: Home) -> RunningDashboard | None:
     """The dashboard of this home that runs, as its file says; None when its process is gone."""
     try:
-        found = msgspec.json.decode(_path(home).read_bytes(), type=Running)
+        found = msgspec.json.decode(_path(home).read_bytes(), type=RunningDashboard)
         os.kill(found.pid, 0)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -1,6 +1,6 @@
 """The port between the gateway and a chat platform: what an adapter hands in, what it is given to send, what it can do.
 
-An adapter is a subclass of `Adapter` and a function `build(house: House) -> Adapter`. It connects in `run`, says so
+An adapter is a subclass of `ChatAdapter` and a function `build(house: House) -> Adapter`. It connects in `run`, says so
 with `await inlet.connected(...)`, then hands in each message with `await inlet.receive(...)`: when that returns the
 message is on disk, and may be acknowledged to the platform. It knows nothing of sessions, people's rights or retries.
 """
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing_extensions import override
 
     from hermes.app import App
-    from hermes.app.agent_pool import Staff
+    from hermes.app.agent import Agent
     from hermes.settings import Secrets
-    from hermes.surfaces.gateway.listener import Listener
+    from hermes.surfaces.gateway.listener import HttpListener
 
 else:
 
@@ -100,7 +100,7 @@ class OutgoingFile(msgspec.Struct, frozen=True):
 
 
 class Outbound(msgspec.Struct, frozen=True):
-    """Something to send. `text` is Markdown and fits into `Limits.text`; the adapter puts it into its own format."""
+    """Something to send. `text` is Markdown and fits into `PlatformLimits.text`; the adapter puts it into its own format."""
 
     text: str
     buttons: tuple[tuple[Button, ...], ...] = ()  # rows
@@ -118,7 +118,7 @@ def utf16(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-class Limits(msgspec.Struct, frozen=True):
+class PlatformLimits(msgspec.Struct, frozen=True):
     """What a platform can take."""
 
     text: int = 4000  # the longest message
@@ -149,7 +149,7 @@ class TooFast(AdapterError):
         self.seconds = seconds
 
 
-class Refused(AdapterError):
+class DeliveryRefused(AdapterError):
     """This message can't be delivered: the chat is gone, Hermes was blocked, the text is not accepted."""
 
 
@@ -173,7 +173,7 @@ class Inlet(Protocol):
         ...
 
 
-class Part:
+class GatewayPart:
     """Something that runs inside the gateway: an adapter, or a server such as the API."""
 
     name: str = ""
@@ -186,10 +186,10 @@ class Part:
         """Lets go of connections. Idempotent."""
 
 
-class Adapter(Part):
+class ChatAdapter(GatewayPart):
     """One chat platform. `send` and the others raise AdapterErrors; waiting and trying again is not their business."""
 
-    limits = Limits()
+    limits = PlatformLimits()
 
     async def send(self, chat: Chat, out: Outbound) -> str:
         """Sends; returns the id of the (last) message that came of it."""
@@ -205,7 +205,7 @@ class Adapter(Part):
 
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         """The content of a file that came in; Refused when it has more than `most` bytes."""
-        raise Refused(
+        raise DeliveryRefused(
             f"files of {attachment.size or most} bytes can't be received here"
         )
 
@@ -221,5 +221,5 @@ class House(NamedTuple):
 
     app: "App"
     secrets: "Secrets"
-    staff: "Staff"
-    listener: "Listener"
+    agent: "Agent"
+    listener: "HttpListener"

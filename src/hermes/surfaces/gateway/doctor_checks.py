@@ -21,7 +21,7 @@ _NEEDED = {
 }  # a module of each extra
 
 
-class Found(NamedTuple):
+class GatewayFinding(NamedTuple):
     """One line of the report."""
 
     mark: str
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     to_do: str = ""
 
 
-def findings(home: Home, environ: Mapping[str, str]) -> list[Found]:
+def findings(home: Home, environ: Mapping[str, str]) -> list[GatewayFinding]:
     """None where no platform is set up, or settings can't be read, which is said elsewhere."""
     try:
         settings, secrets = load(environ, home=home), load_secrets(environ, home=home)
@@ -40,19 +40,19 @@ def findings(home: Home, environ: Mapping[str, str]) -> list[Found]:
     return [*found, *_people(settings), *_service(home)] if names else found
 
 
-def _half_done(secrets: Secrets, names: list[str]) -> Iterator[Found]:
+def _half_done(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
     """Platforms of which one secret is set and another is not: they don't run, and nothing else says so."""
     for one in PLATFORMS:
         missing = [name for name in one.secrets if not secrets.get(name)]
         if missing and len(missing) < len(one.secrets) and one.name not in names:
-            yield Found(
+            yield GatewayFinding(
                 WARN,
                 f"{one.name} does not run: {missing[0]} is not set",
                 f"hermes config set {missing[0]}",
             )
 
 
-def _platforms(secrets: Secrets, names: list[str]) -> Iterator[Found]:
+def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
     known = {one.name: one for one in PLATFORMS}
     for name in names:
         platform = known.get(name, Platform(name, "", ()))
@@ -62,7 +62,7 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[Found]:
             else []
         )
         if missing:
-            yield Found(
+            yield GatewayFinding(
                 FAIL,
                 f"{name} can't connect: {missing[0]} is not set",
                 f"hermes config set {missing[0]}",
@@ -70,31 +70,33 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[Found]:
         elif (
             platform.extra and importlib.util.find_spec(_NEEDED[platform.extra]) is None
         ):
-            yield Found(
+            yield GatewayFinding(
                 FAIL,
                 f"{name} needs a part that is not installed",
                 install_hint(platform.extra),
             )
         else:
-            yield Found(OK, f"{name} is set up")
+            yield GatewayFinding(OK, f"{name} is set up")
 
 
-def _people(settings: Settings) -> Iterator[Found]:
+def _people(settings: Settings) -> Iterator[GatewayFinding]:
     gateway = settings.gateway
     for entry in (one for one in gateway.allow if one.endswith(":*")):
         to_do = (
             "If that is not what you want, name people by their id in gateway.allow."
         )
-        yield Found(WARN, f"everybody on {entry.removesuffix(':*')} is let in", to_do)
+        yield GatewayFinding(
+            WARN, f"everybody on {entry.removesuffix(':*')} is let in", to_do
+        )
     codes = (
         "strangers who write get a code that you can approve"
         if gateway.pairing
         else "strangers are not answered"
     )
-    yield Found(OK, f"{codes}; see: hermes gateway pair list")
+    yield GatewayFinding(OK, f"{codes}; see: hermes gateway pair list")
 
 
-def _service(home: Home) -> Iterator[Found]:
+def _service(home: Home) -> Iterator[GatewayFinding]:
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
         died = found is not None
@@ -108,11 +110,11 @@ def _service(home: Home) -> Iterator[Found]:
             if is_installed()
             else "hermes gateway run"
         )
-        yield Found(WARN, text, f"Start it with: {start}")
+        yield GatewayFinding(WARN, text, f"Start it with: {start}")
         return
     health, status = found
     if health == "stuck":
-        yield Found(
+        yield GatewayFinding(
             FAIL,
             f"the gateway is stuck (process {status.pid})",
             "Stop it with: hermes gateway stop",
@@ -123,10 +125,12 @@ def _service(home: Home) -> Iterator[Found]:
         if is_installed()
         else "it ends with your session; hermes gateway install keeps it running"
     )
-    yield Found(OK, f"the gateway is {status.state} (process {status.pid}); {by}")
+    yield GatewayFinding(
+        OK, f"the gateway is {status.state} (process {status.pid}); {by}"
+    )
     for part in status.parts:
         if part.state in {"failed", "retrying"}:
-            yield Found(
+            yield GatewayFinding(
                 WARN,
                 f"{part.name} is not connected: {part.error}",
                 "See: hermes gateway status",

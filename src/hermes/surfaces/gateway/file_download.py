@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import httpx2
 
-from hermes.surfaces.gateway.adapter import Refused, Unreachable
+from hermes.surfaces.gateway.adapter import DeliveryRefused, Unreachable
 
 
 async def download(
@@ -15,13 +15,13 @@ async def download(
     try:
         async with client.stream("GET", address, headers=dict(headers)) as answered:
             if answered.status_code != 200:
-                raise Refused(
+                raise DeliveryRefused(
                     f"The platform does not give it out ({answered.status_code})."
                 )
             async for piece in answered.aiter_bytes():
                 data += piece
                 if len(data) > most:
-                    raise Refused(f"It has more than {most:,} bytes.")
+                    raise DeliveryRefused(f"It has more than {most:,} bytes.")
     except httpx2.HTTPError as error:
         raise Unreachable(
             f"It could not be fetched ({type(error).__name__})."

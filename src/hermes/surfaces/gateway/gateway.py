@@ -10,22 +10,28 @@ from collections.abc import Mapping
 
 from hermes import __version__
 from hermes.app import App
-from hermes.app.agent_pool import Place, Staff
+from hermes.app.agent import Agent
 from hermes.app.dead_turns import DeadTurns
+from hermes.app.engine import EngineChoice
 from hermes.app.log_follower import LogFollower
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
 from hermes.surfaces.gateway.access import Access
-from hermes.surfaces.gateway.adapter import Adapter, House, Part
+from hermes.surfaces.gateway.adapter import ChatAdapter, GatewayPart, House
 from hermes.surfaces.gateway.chat_sessions import Rooms
 from hermes.surfaces.gateway.deliveries import Office
 from hermes.surfaces.gateway.inbound import Reception
-from hermes.surfaces.gateway.listener import Listener
+from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.gateway.registry import build_part, wanted
 from hermes.surfaces.gateway.sender import Counters, Post
-from hermes.surfaces.gateway.status import HEARTBEAT, PartStatus, Status, write_status
+from hermes.surfaces.gateway.status import (
+    HEARTBEAT,
+    GatewayStatus,
+    PartStatus,
+    write_status,
+)
 from hermes.surfaces.gateway.supervisor import Supervisor, end
 
 log = logging.getLogger("hermes.gateway")
@@ -46,18 +52,18 @@ class Gateway:
         self._secrets = secrets
         gateway = app.settings.gateway
         self._access = Access(gateway, app.store.people, app.clock)
-        self.staff = Staff(app, secrets, "gateway", self._place)
-        self._office = Office(app, self.staff, self._access)
+        self.agent = Agent(app, secrets, surface="gateway", choice_of=self._place)
+        self._office = Office(app, self.agent, self._access)
         self._reception = Reception(
-            app, self.staff, self._access, self._office, Rooms(app, self._office)
+            app, self.agent, self._access, self._office, Rooms(app, self._office)
         )
-        self._listener = Listener(gateway.host, gateway.port, app.errors)
+        self._listener = HttpListener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
         self._aside: list[asyncio.Task[None]] = []
         self._stopping = asyncio.Event()
-        self.status = Status(
+        self.status = GatewayStatus(
             this_process(), app.clock.now(), app.clock.now(), __version__
         )
 
@@ -71,7 +77,9 @@ class Gateway:
         jobs = ScheduleLoop(self._app, self._secrets, self._office.take)
         self._aside = [
             loop.create_task(LogFollower(self._app).run()),
-            loop.create_task(DeadTurns(self._office.working, self.staff.service).run()),
+            loop.create_task(
+                DeadTurns(self._office.working, lambda: self.agent.service).run()
+            ),
             loop.create_task(self._beat()),
         ]
         if self._app.settings.schedules.enabled:
@@ -91,11 +99,11 @@ class Gateway:
         self._secrets = secrets
         self._access.use(settings.gateway)
         self._office.settings = settings.gateway
-        await self.staff.renew(secrets)
-        if self._app.outside is not None:
-            await asyncio.to_thread(self._app.outside.reload, secrets)
+        await self.agent.renew(secrets)
+        if self._app.exporters is not None:
+            await asyncio.to_thread(self._app.exporters.reload, secrets)
         await self._listener.close()
-        self._listener = Listener(
+        self._listener = HttpListener(
             settings.gateway.host, settings.gateway.port, self._app.errors
         )
         await self._build()
@@ -111,18 +119,13 @@ class Gateway:
         try:
             async with asyncio.timeout(patience):
                 await self._reception.drained()
-                parked = {
-                    session
-                    for service in self.staff.services()
-                    for session in await service.park()
-                }
-                await self._quiet(parked)
+                await self._quiet(await self.agent.service.park())
         except TimeoutError:
             log.warning(
                 "turns still run after %g seconds: they are stopped, and go on after the next start",
                 patience,
             )
-        await self.staff.close()
+        await self.agent.close()
         await self._office.close()
         for task in self._aside:
             task.cancel()
@@ -142,8 +145,7 @@ class Gateway:
 
     async def _quiet(self, parked: set[str]) -> None:
         """Waits until no turn runs and nothing is being delivered."""
-        for service in self.staff.services():
-            await service.all_idle()
+        await self.agent.service.all_idle()
         await self._office.idle(parked)
 
     def set_reload(self, reload: "asyncio.Event") -> None:
@@ -158,7 +160,7 @@ class Gateway:
     async def _build(self) -> None:
         """Makes the parts that are wanted; one that can't be made is shown, and does not stop the others."""
         settings = self._app.settings
-        house = House(self._app, self._secrets, self.staff, self._listener)
+        house = House(self._app, self._secrets, self.agent, self._listener)
         self._broken = []
         for name in wanted(settings, self._secrets, self._app.home):
             try:
@@ -176,7 +178,7 @@ class Gateway:
         adapters = {
             one.part.name
             for one in self._supervisors.values()
-            if isinstance(one.part, Adapter)
+            if isinstance(one.part, ChatAdapter)
         }
         for gone in set(self._office.posts) - adapters:
             await self._office.dismiss(gone)
@@ -185,7 +187,7 @@ class Gateway:
 
             self._reception.voice = voice_for(settings.gateway, self._secrets)
 
-    def _supervise(self, part: Part) -> Supervisor:
+    def _supervise(self, part: GatewayPart) -> Supervisor:
         supervisor = Supervisor(
             part,
             clock=self._app.clock,
@@ -193,7 +195,7 @@ class Gateway:
             receive=self._reception.receive,
             settle=self._deliver_backlog,
         )
-        if isinstance(part, Adapter):
+        if isinstance(part, ChatAdapter):
             post = self._office.posts.get(part.name)
             if post is None:
                 post = self._office.posts[part.name] = Post(
@@ -224,8 +226,8 @@ class Gateway:
         """What ran when the last gateway ended is closed, and what waited is answered."""
         sessions = [binding.session for binding in self._app.store.chats.busy()]
         for session in sessions:
-            await self.staff.service(session).resume(session)
-        waits = [self.staff.service(session).settled(session) for session in sessions]
+            await self.agent.service.resume(session)
+        waits = [self.agent.service.settled(session) for session in sessions]
         if waits:
             log.info("%d sessions were at work when the last gateway ended", len(waits))
             try:
@@ -247,16 +249,16 @@ class Gateway:
         if done:
             log.info("%s: what was left over in %d chats is delivered", platform, done)
 
-    def _place(self, session: str) -> Place:
+    def _place(self, session: str) -> EngineChoice:
         """Which agent a session is given to."""
         binding = self._app.store.chats.of_session(session)
         if binding is None:
-            return Place()
+            return EngineChoice()
         attended = (
             binding.key.partition("/")[0] not in _UNATTENDED
             and self._access.has_approver()
         )
-        return Place(binding.model, attended)
+        return EngineChoice(binding.model, attended)
 
     async def _beat(self) -> None:
         """Writes the status down when it has changed, and now and then to show that this lives."""
@@ -281,7 +283,7 @@ class Gateway:
             *(one.status for one in self._supervisors.values()),
             *self._broken,
         ]
-        status.turns = sum(service.turns for service in self.staff.services())
+        status.turns = self.agent.service.turns
         status.url = self._listener.url
         status.problems = self._app.errors.problems()
         failing = [one.what for one in status.problems if not one.is_over]

@@ -22,7 +22,7 @@ class Absence(NamedTuple):
     chats: tuple[Chat, ...]
 
 
-class Known:
+class PlatformMemory:
     """Of one platform."""
 
     def __init__(self, app: App, platform: str) -> None:

@@ -12,14 +12,14 @@ from typing import NamedTuple, TypeAlias
 
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
-from hermes.plugins import Catalogue, Plugin, verified_import
+from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
-from hermes.surfaces.gateway.adapter import House, Part
+from hermes.surfaces.gateway.adapter import GatewayPart, House
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
 
 log = logging.getLogger("hermes.gateway")
 
-Builder: TypeAlias = Callable[[House], Part]
+Builder: TypeAlias = Callable[[House], GatewayPart]
 
 _ENTRY = "gateway/adapter.py"
 
@@ -78,7 +78,7 @@ def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
     return [*found, *_of_plugins(home)]
 
 
-def build_part(name: str, house: House) -> Part:
+def build_part(name: str, house: House) -> GatewayPart:
     """Makes a platform's part. Raises what a person can put right."""
     builder = _builder(name, house.app.home)
     part = builder(house)
@@ -108,7 +108,7 @@ def _of_plugins(home: Home) -> dict[str, Builder]:
     if not (home.root / "plugins.json").exists():
         return {}
     enabled = [
-        plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"
+        plugin for plugin in PluginRegistry(home).every() if plugin.state == "enabled"
     ]
     return {
         name: builder

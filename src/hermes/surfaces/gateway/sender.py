@@ -9,15 +9,15 @@ from typing import TypeVar
 
 import msgspec
 
-from hermes.store.chats import Chats, Piece
+from hermes.store.chats import Chats, DeliveredMessage
 from hermes.surfaces.gateway.adapter import (
-    Adapter,
     AdapterError,
     Attachment,
     Button,
     Chat,
+    ChatAdapter,
+    DeliveryRefused,
     Outbound,
-    Refused,
     TooFast,
     Unreachable,
 )
@@ -52,7 +52,7 @@ class Counters(msgspec.Struct):
 class Post:
     """The way out to one platform."""
 
-    def __init__(self, adapter: Adapter, ledger: Chats, counters: Counters) -> None:
+    def __init__(self, adapter: ChatAdapter, ledger: Chats, counters: Counters) -> None:
         self.adapter = adapter
         self.counters = counters
         self._ledger = ledger
@@ -63,8 +63,8 @@ class Post:
         chat: Chat,
         row: tuple[str, int],
         parts: Sequence[Outbound],
-        begun: Sequence[Piece] = (),
-    ) -> list[Piece]:
+        begun: Sequence[DeliveredMessage] = (),
+    ) -> list[DeliveredMessage]:
         """Sees to it that the parts of a row are there, each once. `begun` are messages that were made for it while
         its text was still being written: they become its parts. Those that were not needed come back."""
         session, seq = row
@@ -82,7 +82,7 @@ class Post:
                 piece = await asyncio.wrap_future(
                     self._ledger.sending(key, session, seq, number)
                 )
-            piece = piece or Piece(0, session, seq, number)
+            piece = piece or DeliveredMessage(0, session, seq, number)
             arrived = await self._arrive(chat, piece, _named(part, piece))
             piece = msgspec.structs.replace(
                 arrived, session=session, seq=seq, part=number
@@ -92,7 +92,7 @@ class Post:
 
     async def begin(
         self, key: str, chat: Chat, session: str, part: int, out: Outbound
-    ) -> Piece | None:
+    ) -> DeliveredMessage | None:
         """Sends the beginning of what is still being written; None when the platform is too busy for that."""
         piece = await asyncio.wrap_future(self._ledger.sending(key, session, 0, part))
         try:
@@ -124,7 +124,7 @@ class Post:
         """Sends something that is not part of a session, such as the answer to a command; empty when refused."""
         try:
             message = await self._insist(lambda: self.adapter.send(chat, out))
-        except Refused as error:
+        except DeliveryRefused as error:
             self._refuse(chat, error)
             return ""
         self.counters.sent += 1
@@ -146,17 +146,19 @@ class Post:
         """Changes a message for good, however long that takes; one that is gone stays so."""
         try:
             await self._insist(lambda: self.adapter.edit(chat, message, out))
-        except Refused as error:
+        except DeliveryRefused as error:
             log.info("%s: a message was not changed: %s", self.adapter.name, error)
             return
         self.counters.edited += 1
 
-    async def _arrive(self, chat: Chat, piece: Piece, part: Outbound) -> Piece:
+    async def _arrive(
+        self, chat: Chat, piece: DeliveredMessage, part: Outbound
+    ) -> DeliveredMessage:
         """By changing what is there, or by sending."""
         if piece.message and not part.files:
             try:
                 await self._insist(lambda: self.adapter.edit(chat, piece.message, part))
-            except Refused as error:
+            except DeliveryRefused as error:
                 log.info(
                     "%s: a begun message can't be finished, so it is sent anew: %s",
                     self.adapter.name,
@@ -167,7 +169,7 @@ class Post:
                 return msgspec.structs.replace(piece, state="sent")
         try:
             message = await self._insist(lambda: self.adapter.send(chat, part))
-        except Refused as error:
+        except DeliveryRefused as error:
             self._refuse(chat, error)
             return msgspec.structs.replace(piece, state="refused")
         self.counters.sent += 1
@@ -179,7 +181,7 @@ class Post:
         while True:
             try:
                 return await call()
-            except Refused:
+            except DeliveryRefused:
                 raise
             except TooFast as error:
                 self._count(error)
@@ -198,12 +200,12 @@ class Post:
     def _count(self, error: AdapterError) -> None:
         if isinstance(error, TooFast):
             self.counters.slowed += 1
-        elif isinstance(error, Refused):
+        elif isinstance(error, DeliveryRefused):
             self.counters.refused += 1
         else:
             self.counters.retried += 1
 
-    def _refuse(self, chat: Chat, error: Refused) -> None:
+    def _refuse(self, chat: Chat, error: DeliveryRefused) -> None:
         self.counters.refused += 1
         log.error(
             "%s: a message to chat %s can't be delivered: %s",
@@ -213,7 +215,7 @@ class Post:
         )
 
 
-def _key(piece: Piece) -> str:
+def _key(piece: DeliveredMessage) -> str:
     return (
         f"hermes-{piece.id}"
         if piece.id
@@ -221,7 +223,7 @@ def _key(piece: Piece) -> str:
     )
 
 
-def _named(out: Outbound, piece: Piece) -> Outbound:
+def _named(out: Outbound, piece: DeliveredMessage) -> Outbound:
     """With the number of its piece: for platforms that drop repeats, and in the data of its buttons."""
     rows = tuple(
         tuple(

@@ -9,27 +9,29 @@ from hermes.surfaces.gateway.adapter import Chat, Person
 Scope: TypeAlias = Literal["chat", "thread", "person"]
 
 
-class Rule(NamedTuple):
+class SessionRule(NamedTuple):
     """`place` is `platform.kind`, with `*` for any; the kind is direct, group, channel or thread."""
 
     place: str
     scope: Scope
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("*.direct", "chat"),  # two people talking
-    Rule("*.thread", "thread"),  # a thread is one conversation, whoever takes part
-    Rule(
+RULES: tuple[SessionRule, ...] = (
+    SessionRule("*.direct", "chat"),  # two people talking
+    SessionRule(
+        "*.thread", "thread"
+    ),  # a thread is one conversation, whoever takes part
+    SessionRule(
         "*.group", "person"
     ),  # in a group each keeps their own, so that nobody reads along in another's
-    Rule("*.channel", "person"),
+    SessionRule("*.channel", "person"),
 )
 
 
 def scope_of(chat: Chat, chosen: Mapping[str, Scope]) -> Scope:
     """The first rule that fits."""
     place = f"{chat.platform}.{'thread' if chat.thread else chat.kind}"
-    rules = (*(Rule(*row) for row in chosen.items()), *RULES)
+    rules = (*(SessionRule(*row) for row in chosen.items()), *RULES)
     return next(
         (rule.scope for rule in rules if fnmatchcase(place, rule.place)), "person"
     )

@@ -9,8 +9,8 @@ from hermes.core.ports import Clock
 from hermes.errors import HermesError, in_sentences
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import (
+    GatewayPart,
     Inbound,
-    Part,
     Receipt,
     TooFast,
     Unauthorized,
@@ -40,7 +40,7 @@ class Supervisor:
 
     def __init__(
         self,
-        part: Part,
+        part: GatewayPart,
         *,
         clock: Clock,
         patience: float,

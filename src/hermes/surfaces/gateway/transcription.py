@@ -7,7 +7,7 @@ import httpx2
 import msgspec
 
 from hermes.settings import Secrets
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewaySettings
 
 log = logging.getLogger("hermes.gateway")
 

@@ -7,21 +7,21 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 
-class Line(NamedTuple):
+class TypedLine(NamedTuple):
     """A line without its end, and when it was sent in the loop's time; None from a pipe, whose lines wait anyway."""
 
     text: str
     at: float | None = None
 
 
-class Lines:
+class LineReader:
     """Reads stdin line by line inside an event loop. `None` is the end."""
 
     def __init__(self) -> None:
         self._fd = sys.stdin.fileno()
         self._rest = b""
         self._typed = os.isatty(self._fd)
-        self._queue: asyncio.Queue[Line | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[TypedLine | None] = asyncio.Queue()
 
     def __enter__(self) -> Self:
         asyncio.get_running_loop().add_reader(self._fd, self._receive)
@@ -35,7 +35,7 @@ class Lines:
     ) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)
 
-    async def read(self) -> Line | None:
+    async def read(self) -> TypedLine | None:
         """The next line."""
         return await self._queue.get()
 
@@ -56,5 +56,5 @@ class Lines:
         at = asyncio.get_running_loop().time() if self._typed else None
         for line in whole:
             self._queue.put_nowait(
-                Line(line.decode("utf-8", "replace").rstrip("\r"), at)
+                TypedLine(line.decode("utf-8", "replace").rstrip("\r"), at)
             )

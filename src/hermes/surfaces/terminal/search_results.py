@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from hermes.store.search import Hit
-from hermes.surfaces.terminal.text import Screen, ago, cut, one_line, wrap
+from hermes.store.search import MessageHit
+from hermes.surfaces.terminal.text import TextScreen, ago, cut, one_line, wrap
 
 
-def hit_lines(hits: list[Hit], query: str, screen: Screen, now: float) -> Iterator[str]:
+def hit_lines(
+    hits: list[MessageHit], query: str, screen: TextScreen, now: float
+) -> Iterator[str]:
     """The hits, by session."""
     previous = ""
     for hit in hits:
@@ -22,7 +24,7 @@ def hit_lines(hits: list[Hit], query: str, screen: Screen, now: float) -> Iterat
             yield f"    {highlight(line, query, screen)}"
 
 
-def highlight(line: str, query: str, screen: Screen) -> str:
+def highlight(line: str, query: str, screen: TextScreen) -> str:
     """`line` with the words of the query marked."""
     wanted = re.sub(r'(?<!\S)-("[^"]*"?|\S+)', " ", query)
     words: list[str] = re.findall(r"\w+", wanted)

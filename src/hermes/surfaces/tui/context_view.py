@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import Context, Part
+from hermes.core.context_usage import Context, ContextPart
 from hermes.surfaces.terminal.text import count, wrap
 from hermes.surfaces.tui.styled_text import (
     BOLD,
@@ -29,7 +29,7 @@ _LOOKS = {
     "pictures": RED,
     "summary": GREEN,
 }
-_WIDEST = 60  # cells of the bar
+_MAX_BAR_CELLS = 60  # cells of the bar
 
 
 def window_rows(
@@ -43,7 +43,9 @@ def window_rows(
         (f"{context.used:,} of {context.window:,} tokens", BOLD),
         (f"  {_share(context.share)}{about}", DIM),
     )
-    yield tuple(_bar(parts, context, min(columns - 2, _WIDEST), ascii_only=ascii_only))
+    yield tuple(
+        _bar(parts, context, min(columns - 2, _MAX_BAR_CELLS), ascii_only=ascii_only)
+    )
     mark, hole = ("#", ".") if ascii_only else ("■", "·")
     rows = [
         (mark, _LOOKS.get(part.name, ""), part.name, part.tokens, part.count)
@@ -63,7 +65,7 @@ def window_rows(
 
 
 def _bar(
-    parts: Sequence[Part], context: Context, size: int, *, ascii_only: bool
+    parts: Sequence[ContextPart], context: Context, size: int, *, ascii_only: bool
 ) -> Iterator[Run]:
     """Each part's share of the window; what there is at all can be seen."""
     full, hole, edge = ("#", ".", "|") if ascii_only else ("█", "·", "╎")

@@ -11,7 +11,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from hermes.settings.load import environment
 
 
-class Frames(Vt100_Output):
+class FrameOutput(Vt100_Output):
     """Collects what belongs to one frame. Calls `gone` when the terminal can't be written to any more."""
 
     def __init__(self, stdout: TextIO, gone: Callable[[], object]) -> None:

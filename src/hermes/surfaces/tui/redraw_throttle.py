@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-_PAUSE = 8.0  # times as long as the drawing took
-_LONGEST = 0.5  # seconds without a new picture
+_PAUSE_FACTOR = 8.0  # times as long as the drawing took
+_MAX_PAUSE_S = 0.5  # seconds without a new picture
 
 
-class Pace:
+class RedrawThrottle:
     """Says when the next drawing is due. As a context manager it takes the time of one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,5 +43,5 @@ class Pace:
         trace: TracebackType | None,
     ) -> None:
         now = self._clock()
-        self._next = now + min(_LONGEST, (now - self._began) * _PAUSE)
+        self._next = now + min(_MAX_PAUSE_S, (now - self._began) * _PAUSE_FACTOR)
         self.is_wanted = False

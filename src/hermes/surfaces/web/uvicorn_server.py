@@ -8,11 +8,11 @@ from typing import Any
 
 import uvicorn
 
-from hermes.acceptor import Acceptor
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.acceptor import Acceptor
+from hermes.primitives.repeated_errors import RepeatedErrors
 
 
-class Server(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     """Survives running out of file handles, and leaves signals to its caller: uvicorn would raise them again before
     anything is closed."""
 

@@ -17,14 +17,14 @@ from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
-from hermes.settings.sections import Browser, Web
+from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
 
-    from hermes.tools.browser.session import BrowserSession, Sight
+    from hermes.tools.browser.session import BrowserSession, PageView
     from hermes.tools.web.address_check import Resolver
 
 __all__ = ["BrowserTools"]
@@ -50,8 +50,8 @@ class BrowserTools:
 
     def __init__(
         self,
-        settings: Browser,
-        web: Web,
+        settings: BrowserSettings,
+        web: WebSettings,
         folder: OutputFolder,
         environment: Mapping[str, str],
         resolver: "Resolver | None" = None,
@@ -61,7 +61,7 @@ class BrowserTools:
         self._folder = folder
         self._environment = environment
         self._resolver = resolver
-        self._shown: Sight | None = None
+        self._shown: PageView | None = None
 
     @property
     def tools(self) -> list[Tool]:

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.files.batch_write import FileChange, write_all
+from hermes.tools.files.batch_write import FileWrite, write_all
 from hermes.tools.files.diff import edit_diff, new_file_diff
 from hermes.tools.files.edit_match import Edit
 from hermes.tools.files.file_content import (
@@ -23,7 +23,7 @@ from hermes.tools.files.file_content import (
     suggestion,
     unreadable,
 )
-from hermes.tools.files.file_stamps import Seen
+from hermes.tools.files.file_stamps import FileStamps
 from hermes.tools.files.patch_match import apply_hunks
 from hermes.tools.files.patch_parse import FilePatch, patch_paths, read_patch
 from hermes.tools.tool import require_judged, resolved, tool
@@ -58,7 +58,7 @@ def deletes_files(arguments: Mapping[str, Any]) -> bool:
 class Patches:
     """`apply_patch` for one session, which knows what the session has seen of its files."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: FileStamps) -> None:
         self._seen = seen
 
     @tool("apply_patch", effect="files", paths=paths_in)
@@ -83,7 +83,7 @@ class Patches:
         return plan.report
 
 
-class Step(msgspec.Struct, frozen=True):
+class PatchStep(msgspec.Struct, frozen=True):
     """What a section of a patch does with a file."""
 
     name: str
@@ -133,11 +133,11 @@ class Step(msgspec.Struct, frozen=True):
         return f"--- a/{before}\n+++ b/{after or before}\n{edit_diff(self.edit, whole=True)}"
 
 
-class Plan(msgspec.Struct, frozen=True):
+class PatchPlan(msgspec.Struct, frozen=True):
     """What a patch would do: the files as they would be, and step by step."""
 
-    changes: tuple[FileChange, ...]
-    steps: tuple[Step, ...]
+    changes: tuple[FileWrite, ...]
+    steps: tuple[PatchStep, ...]
 
     @property
     def report(self) -> str:
@@ -160,7 +160,7 @@ class Plan(msgspec.Struct, frozen=True):
         return "\n".join([*(step.planned() for step in self.steps), *diffs])
 
 
-def plan_patch(patch: str, cwd: Path) -> Plan:
+def plan_patch(patch: str, cwd: Path) -> PatchPlan:
     """Works out what a patch does to the files of a folder, without writing. Raises ToolFailed when it does not fit."""
     files = read_patch(patch)
     if len(files) > _FILES:
@@ -176,7 +176,7 @@ def plan_patch(patch: str, cwd: Path) -> Plan:
         raise ToolFailed(
             "The patch changes nothing: the files are already as it wants them."
         )
-    return Plan(changes, tuple(work.steps))
+    return PatchPlan(changes, tuple(work.steps))
 
 
 class _Draft(msgspec.Struct):
@@ -194,7 +194,7 @@ class _Work:
     def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
         self._drafts: dict[Path, _Draft] = {}
-        self.steps: list[Step] = []
+        self.steps: list[PatchStep] = []
 
     def take_in(self, file: FilePatch) -> None:
         """What becomes of one file."""
@@ -203,7 +203,9 @@ class _Work:
             self._require_free(draft)
             draft.after = encoded(file.content)
             self.steps.append(
-                Step(file.path, content=file.content, lines=_line_count(draft.after))
+                PatchStep(
+                    file.path, content=file.content, lines=_line_count(draft.after)
+                )
             )
             return
         if draft.after is None:
@@ -214,16 +216,16 @@ class _Work:
             )
         if file.kind == "delete":
             self.steps.append(
-                Step(file.path, is_deleted=True, lines=_line_count(draft.after))
+                PatchStep(file.path, is_deleted=True, lines=_line_count(draft.after))
             )
             draft.after = None
             return
         self._update(file, draft, draft.after)
 
-    def changes(self) -> list[FileChange]:
+    def changes(self) -> list[FileWrite]:
         """Every file that becomes another."""
         return [
-            FileChange(
+            FileWrite(
                 name=draft.name,
                 path=path,
                 before=draft.before,
@@ -248,7 +250,9 @@ class _Work:
                 name = f"{file.path} -> {file.new_path}"
         draft.after = after
         self.steps.append(
-            Step(name, edit=edit if file.hunks else None, is_moved=name != file.path)
+            PatchStep(
+                name, edit=edit if file.hunks else None, is_moved=name != file.path
+            )
         )
 
     def _require_free(self, draft: _Draft) -> None:

@@ -14,10 +14,15 @@ import msgspec
 from hermes.errors import ToolFailed
 from hermes.tools.files.file_content import UNCHANGED, Content, read_content, unwritable
 from hermes.tools.files.file_stamps import Stamp
-from hermes.tools.files.replace_file import Aside, Staged, folder_of, remove_folders
+from hermes.tools.files.replace_file import (
+    FileMovedAside,
+    StagedFile,
+    folder_of,
+    remove_folders,
+)
 
 
-class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+class FileWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What is to become of one file; None for no file. `name` is what the model calls it."""
 
     name: str
@@ -28,15 +33,15 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
     """The mode it gets; None keeps what it has."""
 
 
-def write_all(changes: Sequence[FileChange]) -> dict[Path, Stamp]:
+def write_all(changes: Sequence[FileWrite]) -> dict[Path, Stamp]:
     """Carries out all changes and tells what the files look like now. Raises ToolFailed; then nothing has changed."""
-    staged: dict[Path, Staged] = {}
+    staged: dict[Path, StagedFile] = {}
     try:
         for change in changes:
             with _telling(change):
                 _check_unchanged(change)
                 if change.after is not None:
-                    staged[change.path] = Staged(
+                    staged[change.path] = StagedFile(
                         change.path, change.after, mode=change.mode
                     )
         return _put_in_place(changes, staged)
@@ -46,15 +51,15 @@ def write_all(changes: Sequence[FileChange]) -> dict[Path, Stamp]:
 
 
 def _put_in_place(
-    changes: Sequence[FileChange], staged: dict[Path, Staged]
+    changes: Sequence[FileWrite], staged: dict[Path, StagedFile]
 ) -> dict[Path, Stamp]:
     stamps: dict[Path, Stamp] = {}
-    aside: dict[Path, Aside] = {}
+    aside: dict[Path, FileMovedAside] = {}
     try:
         for change in changes:
             with _telling(change):
                 if change.after is None:
-                    aside[change.path] = Aside(change.path)
+                    aside[change.path] = FileMovedAside(change.path)
                 else:
                     stamps[change.path] = staged[change.path].commit()
     except ToolFailed as error:
@@ -74,10 +79,10 @@ def _put_in_place(
 
 
 def _is_back(
-    change: FileChange,
+    change: FileWrite,
     stamps: dict[Path, Stamp],
-    aside: dict[Path, Aside],
-    staged: dict[Path, Staged],
+    aside: dict[Path, FileMovedAside],
+    staged: dict[Path, StagedFile],
 ) -> bool:
     """Brings one file back, if it was changed; False if that can't be done."""
     path, before = change.path, change.before
@@ -89,7 +94,7 @@ def _is_back(
                 os.unlink(path.name, dir_fd=folder)
             remove_folders(staged[path].made)
         elif path in stamps and before is not None:
-            old = Staged(path, before.data, mode=before.mode)
+            old = StagedFile(path, before.data, mode=before.mode)
             try:
                 old.commit()
             finally:
@@ -99,7 +104,7 @@ def _is_back(
     return True
 
 
-def _check_unchanged(change: FileChange) -> None:
+def _check_unchanged(change: FileWrite) -> None:
     """The file must still be what the change was worked out from."""
     now, before = read_content(change.path), change.before
     if now is None and before is None:
@@ -112,7 +117,7 @@ def _check_unchanged(change: FileChange) -> None:
 
 
 @contextlib.contextmanager
-def _telling(change: FileChange) -> Iterator[None]:
+def _telling(change: FileWrite) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -36,7 +36,7 @@ def digest_of(data: bytes) -> int:
     return hash(data)
 
 
-class Seen:
+class FileStamps:
     """The files one session has read or written."""
 
     def __init__(self) -> None:

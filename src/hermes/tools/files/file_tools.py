@@ -12,7 +12,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.tools.escapes import spelled_out
-from hermes.tools.files.batch_write import FileChange, write_all
+from hermes.tools.files.batch_write import FileWrite, write_all
 from hermes.tools.files.diff import edit_diff
 from hermes.tools.files.edit_match import plan_edit
 from hermes.tools.files.file_content import (
@@ -25,20 +25,20 @@ from hermes.tools.files.file_content import (
     unreadable,
     unwritable,
 )
-from hermes.tools.files.file_stamps import Seen, Stamp
+from hermes.tools.files.file_stamps import FileStamps, Stamp
 from hermes.tools.files.read_window import MAX_LINES, read_window
 from hermes.tools.files.replace_file import replace_file
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import judged, tool
 
 
-class Files:
+class FileTools:
     """The file tools of one session."""
 
     def __init__(
-        self, seen: Seen | None = None, outputs: OutputFolder | None = None
+        self, seen: FileStamps | None = None, outputs: OutputFolder | None = None
     ) -> None:
-        self._seen = Seen() if seen is None else seen
+        self._seen = FileStamps() if seen is None else seen
         self._outputs = outputs
 
     @tool("read_file", effect="read", paths=("path",))
@@ -119,7 +119,7 @@ class Files:
                 decoded(path, old.data), old_text, new_text, replace_all=replace_all
             )
             after = recoded(path, edit.before, edit.after)
-            change = FileChange(name=path, path=file, before=old, after=after)
+            change = FileWrite(name=path, path=file, before=old, after=after)
             self._seen.wrote(file, write_all([change])[file])
         except OSError as error:
             raise unwritable(path, error) from error

@@ -9,7 +9,7 @@ _HIDDEN = frozenset((".git", ".hg", ".svn"))
 _MAX_BYTES = 256 * 1024
 
 
-class Rule(msgspec.Struct, frozen=True):
+class IgnoreRule(msgspec.Struct, frozen=True):
     """One line of a .gitignore."""
 
     pattern: re.Pattern[str]
@@ -20,7 +20,7 @@ class Rule(msgspec.Struct, frozen=True):
 class Layer(msgspec.Struct, frozen=True):
     """The rules of one folder, and how a path below the top is spelled from there."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[IgnoreRule, ...]
     cut: int = 0
     add: str = ""
 
@@ -80,12 +80,12 @@ def rules_above(top: Path) -> Ignore:
     )
 
 
-def parse_rules(text: str) -> tuple[Rule, ...]:
+def parse_rules(text: str) -> tuple[IgnoreRule, ...]:
     """The rules of a .gitignore."""
     return tuple(rule for line in text.splitlines() if (rule := _parse(line)))
 
 
-def _read(path: Path) -> tuple[Rule, ...]:
+def _read(path: Path) -> tuple[IgnoreRule, ...]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return parse_rules(file.read(_MAX_BYTES))
@@ -93,7 +93,7 @@ def _read(path: Path) -> tuple[Rule, ...]:
         return ()
 
 
-def _parse(line: str) -> Rule | None:
+def _parse(line: str) -> IgnoreRule | None:
     line = line.rstrip()
     if not line or line.startswith("#"):
         return None
@@ -105,7 +105,7 @@ def _parse(line: str) -> Rule | None:
         return None
     anchored = "/" in body
     try:
-        return Rule(
+        return IgnoreRule(
             re.compile(("" if anchored else "(?:.*/)?") + glob_regex(body.lstrip("/"))),
             negated,
             folders_only,

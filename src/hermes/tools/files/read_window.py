@@ -26,7 +26,7 @@ _HINTS = {
 }
 
 
-class Window(msgspec.Struct, frozen=True):
+class FileWindow(msgspec.Struct, frozen=True):
     """Lines of a file: `text` holds `first` to `last` of `total`; `cut` says what is missing of a line too long."""
 
     text: str
@@ -37,7 +37,7 @@ class Window(msgspec.Struct, frozen=True):
     cut: str = ""
 
 
-def read_window(path: Path, offset: int, limit: int) -> Window:
+def read_window(path: Path, offset: int, limit: int) -> FileWindow:
     """Reads up to `limit` lines from line `offset` on. Raises OSError, or ToolFailed for what is no text."""
     with open_regular(path) as file:
         status = os.fstat(file.fileno())
@@ -64,7 +64,7 @@ def open_regular(path: Path) -> BinaryIO:
     raise ToolFailed(f"{path} is not a regular file.")
 
 
-def _window(file: BinaryIO, offset: int, limit: int, stamp: Stamp) -> Window:
+def _window(file: BinaryIO, offset: int, limit: int, stamp: Stamp) -> FileWindow:
     start = _start_of_line(file, offset)
     file.seek(start)
     body = file.read(MAX_BYTES + 1)
@@ -79,7 +79,7 @@ def _window(file: BinaryIO, offset: int, limit: int, stamp: Stamp) -> Window:
     text = b"".join(lines)
     last = offset + len(lines) - 1
     file.seek(start + len(text))
-    return Window(
+    return FileWindow(
         text.decode(errors="replace"),
         offset,
         last,

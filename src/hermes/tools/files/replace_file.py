@@ -20,14 +20,14 @@ _FOLDER = (
 
 def replace_file(path: Path, data: bytes) -> Stamp:
     """Writes `data` to `path`, creating its folder if need be. Raises OSError; then the old file is as it was."""
-    staged = Staged(path, data)
+    staged = StagedFile(path, data)
     try:
         return staged.commit()
     finally:
         staged.close()
 
 
-class Staged:
+class StagedFile:
     """New content for a file, complete and on the same disk, waiting to take its place. `close` must be called."""
 
     def __init__(self, path: Path, data: bytes, *, mode: int | None = None) -> None:
@@ -78,7 +78,7 @@ class Staged:
             return Stamp.of(os.fstat(handle), digest_of(data))
 
 
-class Aside:
+class FileMovedAside:
     """A file that is to go: moved out of the way first, so that it can come back. `close` must be called."""
 
     def __init__(self, path: Path) -> None:

@@ -58,7 +58,7 @@ class Query(msgspec.Struct, frozen=True):
     ignore_case: bool
 
 
-class Search:
+class SearchTools:
     """The search tools. What `guard` calls secret is not searched; `ripgrep` is the program to use, if there is one;
     `outputs` knows which files hold the words of others."""
 
@@ -164,7 +164,7 @@ class Search:
         names = (one.relative for one in entries if fits is None or fits(one.relative))
         return list(itertools.islice(names, _LISTED))
 
-    def _source(self, query: Query, found: "Found") -> str:
+    def _source(self, query: Query, found: "SearchMatches") -> str:
         """Whose words the matches may be, if any of them are not the user's."""
         if self._outputs is None:
             return ""
@@ -226,7 +226,7 @@ def _file_matches(
             yield Match(relative, number, line.removesuffix("\r"))
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchMatches(msgspec.Struct, frozen=True):
     """Matches by file, as they are shown, and how many more there are."""
 
     files: dict[str, list[str]]
@@ -234,7 +234,7 @@ class Found(msgspec.Struct, frozen=True):
     in_files: int
 
 
-def _gathered(matches: Iterator[Match], pattern: re.Pattern[str]) -> Found:
+def _gathered(matches: Iterator[Match], pattern: re.Pattern[str]) -> SearchMatches:
     """Takes matches in until there are enough; the rest is counted."""
     files: dict[str, list[str]] = {}
     size = shown = more = 0
@@ -250,10 +250,10 @@ def _gathered(matches: Iterator[Match], pattern: re.Pattern[str]) -> Found:
         others.add(match.relative)
         if more >= _COUNTED:
             break
-    return Found(files, more, len(others))
+    return SearchMatches(files, more, len(others))
 
 
-def _report(path: str, query: Query, found: Found) -> Iterator[str]:
+def _report(path: str, query: Query, found: SearchMatches) -> Iterator[str]:
     is_folder = query.top.is_dir()
     for file, lines in found.files.items():
         yield _place(path, file, is_folder=is_folder)

@@ -10,9 +10,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from hermes.core.image_info import Size, media_type, pixel_size
-from hermes.core.image_resize import Limits, NotShrunk, fits, shrunk
+from hermes.core.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.primitives.files import make_private_folder, replace_file
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 from hermes.tools.files.file_content import unreadable
@@ -21,7 +22,7 @@ from hermes.tools.tool import judged, tool
 
 MAX_BYTES = 50_000_000
 """The largest picture that is read."""
-KEPT = Limits(5_000_000, 8_000)
+KEPT = ImageLimits(5_000_000, 8_000)
 """The largest picture that is kept as it is; larger ones are made smaller."""
 _SHRINK = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
 _ENDINGS = {
@@ -74,14 +75,8 @@ class Pictures:
         path = self._folder / f"{hashlib.sha256(data).hexdigest()[:32]}{_ENDINGS[kind]}"
         try:
             if not path.exists():
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                temporary = path.with_suffix(f".{os.urandom(4).hex()}")
-                flags = (
-                    os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-                )
-                with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-                    file.write(data)
-                temporary.replace(path)
+                make_private_folder(self._folder)
+                replace_file(path, data, durable=False, alone=False)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise ToolFailed(

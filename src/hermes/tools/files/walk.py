@@ -32,7 +32,7 @@ class Halt:
             self._action()
 
 
-class Entry(msgspec.Struct, frozen=True):
+class WalkEntry(msgspec.Struct, frozen=True):
     """Something found: its path below the top."""
 
     relative: str
@@ -47,13 +47,13 @@ class Walk(msgspec.Struct, frozen=True):
     halt: Halt
     depth: int = MAX_DEPTH
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[WalkEntry]:
         """Everything below, each folder before what is in it, by name."""
         yield from self._folder(self.top, "", rules_above(self.top), 1)
 
     def _folder(
         self, folder: Path, relative: str, ignore: Ignore, level: int
-    ) -> Iterator[Entry]:
+    ) -> Iterator[WalkEntry]:
         ignore = ignore.entering(folder, relative)
         try:
             with os.scandir(folder) as scan:
@@ -67,7 +67,7 @@ class Walk(msgspec.Struct, frozen=True):
             is_folder = entry.is_dir(follow_symlinks=False)
             if ignore.hides(below, entry.name, is_folder=is_folder):
                 continue
-            yield Entry(below, is_folder, entry.is_symlink())
+            yield WalkEntry(below, is_folder, entry.is_symlink())
             if is_folder and level < self.depth:
                 yield from self._folder(Path(entry.path), below, ignore, level + 1)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from hermes.core.ports import Decision, Tool
+from hermes.core.ports import PolicyDecision, Tool
 from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
@@ -44,13 +44,15 @@ class ApprovalPolicy:
         """What is wrong with `policy.yaml`; empty when nothing is."""
         return self._state.warning
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         """What may be done with this call."""
         owner = getattr(tool, "owner", None)
         if tool.spec.name != "terminal" or not isinstance(owner, _HasFolder):
             return self._tools.decide(tool, arguments, cwd)
         if not isinstance(arguments.get("command"), str):
-            return Decision("allow")  # the tool refuses it
+            return PolicyDecision("allow")  # the tool refuses it
         return self._commands.decide(tool.spec.name, arguments, cwd, owner.folder(cwd))
 
     def check(
@@ -60,14 +62,14 @@ class ApprovalPolicy:
         reach: Reach = "workspace",
         *,
         workspace: Path | None = None,
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges a command outside any tool: for `hermes policy check` and for codex's commands."""
         arguments = {"command": command, "reach": reach}
         return self._commands.decide("terminal", arguments, workspace or folder, folder)
 
     def check_files(
         self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges changes to these files, and to anything in the folders `below`. Never allows them without asking."""
         state = self._state
         book, home = state.rules.current(), state.about.user_home
@@ -80,33 +82,33 @@ class ApprovalPolicy:
             for path in book.forbidden_paths(home)
         )
         if is_forbidden or holds_forbidden:
-            return Decision("forbid", reason=BY_USER)
+            return PolicyDecision("forbid", reason=BY_USER)
         reason = state.guard.carrying(files, workspace)
         is_memorable = bool(files) and not state.guard.delicate(files, workspace)
-        return Decision(
+        return PolicyDecision(
             "ask",
             reason=shown(reason),
             memorable=is_memorable and not state.about.guest,
         )
 
-    def check_host(self, host: str) -> Decision:
+    def check_host(self, host: str) -> PolicyDecision:
         """Judges reaching a host."""
         rule = self._state.rules.current().for_host(host)
         if rule is not None and rule[0] == "forbid":
-            return Decision("forbid", reason=FORBIDDEN_HOST, reach="network")
+            return PolicyDecision("forbid", reason=FORBIDDEN_HOST, reach="network")
         is_allowed = rule is not None and rule[0] == "network"
-        return Decision(
+        return PolicyDecision(
             "allow" if is_allowed and not self._state.is_careful else "ask",
             reach="network",
             memorable=not self._state.about.guest,
         )
 
-    def check_tool(self, name: str) -> Decision:
+    def check_tool(self, name: str) -> PolicyDecision:
         """Judges a tool that Hermes itself does not have. Never allows it without asking."""
         rule = self._state.rules.current().for_tool(name)
         if rule is not None and rule[0] == "forbid":
-            return Decision("forbid", reason=BY_USER)
-        return Decision("ask", memorable=not self._state.about.guest)
+            return PolicyDecision("forbid", reason=BY_USER)
+        return PolicyDecision("ask", memorable=not self._state.about.guest)
 
     def remember(self, request: ApprovalRequested) -> None:
         """Allows calls of exactly this shape from now on. A file that can't be written is reported in the log."""

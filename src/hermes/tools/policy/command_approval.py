@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Reach
 from hermes.tools.escapes import shown
 from hermes.tools.policy.effects import (
@@ -45,7 +45,7 @@ class CommandApproval:
         arguments: Mapping[str, Any],
         workspace: Path,
         folder: Path,
-    ) -> Decision:
+    ) -> PolicyDecision:
         """What may be done with a command in `folder`."""
         from hermes.tools.policy.command_judge import judge_command
 
@@ -62,7 +62,7 @@ class CommandApproval:
                 effect = Effect(level, BY_USER, once=effect.once)
         reach = widest((requested, effect.reach))
         call = JudgedCall(tool, arguments, str(folder), reach, existing(found.paths))
-        decision = Decision(
+        decision = PolicyDecision(
             "ask",
             command_summary(command, folder),
             self._reason(effect),

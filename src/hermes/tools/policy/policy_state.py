@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Reach
 from hermes.tools.policy.effects import Effect, Level
 from hermes.tools.policy.paths import PathContext
@@ -83,7 +83,9 @@ class PolicyState:
         is_work = effect.level <= Level.WORK
         return is_work and self.is_sandboxed and reach == "workspace"
 
-    def with_earlier_answer(self, decision: Decision, book: RuleBook) -> Decision:
+    def with_earlier_answer(
+        self, decision: PolicyDecision, book: RuleBook
+    ) -> PolicyDecision:
         """A decision after the user's remembered answers; nobody's answers count for a guest."""
         if self.about.guest:
             return msgspec.structs.replace(

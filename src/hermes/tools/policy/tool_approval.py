@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from hermes.core.ports import Decision, Tool
+from hermes.core.ports import PolicyDecision, Tool
 from hermes.tools.escapes import shown
 from hermes.tools.files.apply_patch import deletes_files
 from hermes.tools.policy.effects import Level
@@ -59,20 +59,20 @@ class ToolApproval:
     def __init__(self, state: PolicyState) -> None:
         self._state = state
 
-    def decide(self, tool: Tool, arguments: Arguments, cwd: Path) -> Decision:
+    def decide(self, tool: Tool, arguments: Arguments, cwd: Path) -> PolicyDecision:
         """What may be done with a call."""
         book = self._state.rules.current()
         call = ToolCall(tool, arguments, cwd, tool.paths(arguments, cwd))
         decision = self._bound(call, self._ruled(call, book))
         return self._state.with_earlier_answer(decision, book)
 
-    def _ruled(self, call: ToolCall, book: RuleBook) -> Decision:
+    def _ruled(self, call: ToolCall, book: RuleBook) -> PolicyDecision:
         """The decision by the user's rules and by what the tool does."""
         found = book.for_tool(call.name) or book.for_paths(
             call.paths, self._state.about.user_home
         )
         if found is not None and found[0] in ("forbid", "ask"):
-            return Decision(
+            return PolicyDecision(
                 "forbid" if found[0] == "forbid" else "ask",
                 change_summary(call.tool, call.arguments, call.paths, call.cwd),
                 BY_USER,
@@ -87,7 +87,7 @@ class ToolApproval:
         decision = decide(call)
         is_allowed = found is not None and self._covers(found[1], call)
         if decision.verdict == "ask" and is_allowed:
-            return Decision("allow", reach=decision.reach)
+            return PolicyDecision("allow", reach=decision.reach)
         return decision
 
     def _covers(self, rule: PolicyRule, call: ToolCall) -> bool:
@@ -104,7 +104,7 @@ class ToolApproval:
                 return False
         return True
 
-    def _bound(self, call: ToolCall, decision: Decision) -> Decision:
+    def _bound(self, call: ToolCall, decision: PolicyDecision) -> PolicyDecision:
         """The decision with what was judged. What is allowed at once needs no hash: nothing comes in between."""
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, targets=call.paths)
@@ -121,13 +121,13 @@ class ToolApproval:
             targets=call.paths,
         )
 
-    def _read(self, call: ToolCall) -> Decision:
+    def _read(self, call: ToolCall) -> PolicyDecision:
         reason = self._state.guard.secret(call.paths, call.cwd)
         if not reason and self._state.about.guest:
             reason = self._outside_of_guest(call)
         if not reason:
-            return Decision("allow")
-        return Decision(
+            return PolicyDecision("allow")
+        return PolicyDecision(
             "ask",
             read_summary(call.tool, call.paths),
             shown(reason),
@@ -144,18 +144,18 @@ class ToolApproval:
                 return f"{path} is outside the folder of whoever asks for it"
         return ""
 
-    def _write(self, call: ToolCall) -> Decision:
+    def _write(self, call: ToolCall) -> PolicyDecision:
         state = self._state
         reason = "it does not say which file it changes"
         if call.paths:
             reason = state.guard.carrying(call.paths, call.cwd)
         is_ordinary = not reason and not state.rules.problem
         if is_ordinary and state.mode != "ask":
-            return Decision("allow")
+            return PolicyDecision("allow")
         # Outside the workspace only the same change again is the same thing; of a protected file nothing is.
         shape = f"{call.name} {listed_paths(call.paths)} {_digest(call.arguments)}"
         is_wide = is_ordinary and not deletes_files(call.arguments)
-        return Decision(
+        return PolicyDecision(
             "ask",
             change_summary(call.tool, call.arguments, call.paths, call.cwd),
             shown(reason or "it changes a file"),
@@ -165,32 +165,32 @@ class ToolApproval:
             scope=f"changes to files in {call.cwd}" if is_wide else "",
         )
 
-    def _look_up(self, call: ToolCall) -> Decision:
+    def _look_up(self, call: ToolCall) -> PolicyDecision:
         book = self._state.rules.current()
         texts = [value for value in call.arguments.values() if isinstance(value, str)]
         found = [book.for_host(host_of(text)) for text in texts]
         titles = {rule[0] for rule in found if rule is not None}
         if "forbid" in titles:
-            return Decision("forbid", call.summary, FORBIDDEN_HOST, "network")
+            return PolicyDecision("forbid", call.summary, FORBIDDEN_HOST, "network")
         # A guest may look things up, so being careful means less here.
         is_careful = self._state.about.strict or bool(self._state.rules.problem)
         if "ask" in titles or (is_careful and not titles):
             reason = _caution(call.tool) or "it uses the network"
-            return Decision("ask", call.summary, reason, "network", call.shape)
-        return Decision("allow", reach="network")
+            return PolicyDecision("ask", call.summary, reason, "network", call.shape)
+        return PolicyDecision("allow", reach="network")
 
-    def _act(self, call: ToolCall) -> Decision:
+    def _act(self, call: ToolCall) -> PolicyDecision:
         if call.name == "process_write":
             return self._type(call)
         code = call.arguments.get("code")
         if call.name == "run_python" and isinstance(code, str):
             return self._run_python(call, code)
         if self._state.mode == "full" and not self._state.is_careful:
-            return Decision("allow")
+            return PolicyDecision("allow")
         caution = _caution(call.tool)
         is_wide = call.name.startswith("mcp.") and not caution
         is_changing = description(call.tool, call.arguments) or "ref" in call.arguments
-        return Decision(
+        return PolicyDecision(
             "ask",
             call.summary,
             caution or "it may change something",
@@ -201,13 +201,13 @@ class ToolApproval:
             memorable=not is_changing,  # an element of a page may be another one next time
         )
 
-    def _run_python(self, call: ToolCall, code: str) -> Decision:
+    def _run_python(self, call: ToolCall, code: str) -> PolicyDecision:
         from hermes.tools.policy.inline_code import judge_code
 
         effect = judge_code("python", code)
         if self._state.allows_code(effect):
-            return Decision("allow")
-        return Decision(
+            return PolicyDecision("allow")
+        return PolicyDecision(
             "ask",
             shown(f"run_python:\n{code}"),
             shown(effect.reason or NO_SANDBOX),
@@ -216,7 +216,7 @@ class ToolApproval:
             memorable=not effect.once,
         )
 
-    def _type(self, call: ToolCall) -> Decision:
+    def _type(self, call: ToolCall) -> PolicyDecision:
         """Input for a program that is running. It counts together with what was typed of its line before."""
         from hermes.tools.policy.terminal_input import judge_terminal_input
 
@@ -224,11 +224,13 @@ class ToolApproval:
         owner = getattr(call.tool, "owner", None)
         reach, effect = judge_terminal_input(owner, call.arguments, context)
         if effect.level == Level.FORBID:
-            return Decision("forbid", call.summary, shown(effect.reason), reach)
+            return PolicyDecision("forbid", call.summary, shown(effect.reason), reach)
         if self._state.allows_code(effect, reach):
-            return Decision("allow", reach=reach)
+            return PolicyDecision("allow", reach=reach)
         reason = effect.reason or "it types into a running program"
-        return Decision("ask", call.summary, shown(reason), reach, memorable=False)
+        return PolicyDecision(
+            "ask", call.summary, shown(reason), reach, memorable=False
+        )
 
 
 def _caution(tool: Tool) -> str:

@@ -22,7 +22,7 @@ from hermes.schema.tools import ToolResult
 from hermes.tools.escapes import clean
 from hermes.tools.process.long_output import Capture, OutputFolder
 from hermes.tools.process.progress import whole_characters
-from hermes.tools.process.session_commands import Commands, Running
+from hermes.tools.process.session_commands import RunningCommand, SessionCommands
 from hermes.tools.tool import tool
 
 _GRACE = 0.5
@@ -35,10 +35,10 @@ _FIRST = 0.2
 """Seconds to see whether a command fails at once."""
 
 
-class Background:
+class BackgroundCommand:
     """One command in the background, and its output since the last look."""
 
-    def __init__(self, id: str, running: Running, capture: Capture) -> None:  # noqa: A002 - what the model calls it
+    def __init__(self, id: str, running: RunningCommand, capture: Capture) -> None:  # noqa: A002 - what the model calls it
         self.id = id
         self.running = running
         self.began = time.monotonic()
@@ -52,7 +52,7 @@ class Background:
         self._unseen = bytearray()
         self._skipped = 0
 
-    async def follow(self, commands: Commands) -> None:
+    async def follow(self, commands: SessionCommands) -> None:
         """Takes its output until it ends, then clears up."""
         job = self.running.job
         try:
@@ -103,11 +103,11 @@ class Background:
 class Processes:
     """The background commands of one session."""
 
-    def __init__(self, commands: Commands, output: OutputFolder) -> None:
+    def __init__(self, commands: SessionCommands, output: OutputFolder) -> None:
         self._commands = commands
         self._output = output
         self._numbers = itertools.count(1)
-        self._all: dict[str, Background] = {}
+        self._all: dict[str, BackgroundCommand] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def begin(
@@ -121,7 +121,7 @@ class Processes:
                 hint=f"Kill one first: {', '.join(alive)}.",
             )
         running = await self._commands.begin(command, folder, context, takes_input=True)
-        entry = Background(
+        entry = BackgroundCommand(
             f"p{next(self._numbers)}",
             running,
             self._output.capture("process", running.source),
@@ -189,7 +189,7 @@ class Processes:
         for entry in list(self._all.values()):
             await self._end(entry)
 
-    def _find(self, id: str) -> Background:  # noqa: A002 - the model's
+    def _find(self, id: str) -> BackgroundCommand:  # noqa: A002 - the model's
         entry = self._all.get(id)
         if entry is None:
             raise ToolFailed(
@@ -198,14 +198,16 @@ class Processes:
             )
         return entry
 
-    async def _end(self, entry: Background) -> None:
+    async def _end(self, entry: BackgroundCommand) -> None:
         task = self._tasks.pop(entry.id, None)
         if task is not None:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    async def _write(self, entry: Background, text: str, context: ToolContext) -> None:
+    async def _write(
+        self, entry: BackgroundCommand, text: str, context: ToolContext
+    ) -> None:
         """Sends input. What runs outside the sandbox would do anything it is told, so that needs the same reach."""
         if not entry.running.confined and context.reach != "machine":
             raise ToolFailed(
@@ -260,11 +262,11 @@ def _how(code: int | None) -> str:
     return f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-def _line(entry: Background) -> str:
+def _line(entry: BackgroundCommand) -> str:
     return f"{entry.id}  {entry.state()}  {entry.running.command.strip().splitlines()[0][:100]}"
 
 
-def _report(entry: Background) -> ToolResult:
+def _report(entry: BackgroundCommand) -> ToolResult:
     text = entry.unseen()
     ok = not (entry.ended.is_set() and entry.code not in (0, None))
     body = text if not text or text.endswith("\n") else f"{text}\n"

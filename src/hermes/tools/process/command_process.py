@@ -24,9 +24,9 @@ from hermes.tools.process.process_marks import (
     send,
     state_of,
 )
-from hermes.tools.process.resource_limits import Limits, Watch, tasks
+from hermes.tools.process.resource_limits import ResourceLimits, ResourceWatch, tasks
 from hermes.tools.sandbox.attending import attend
-from hermes.tools.sandbox.confinement import Fence, Launch, Sandbox, Started
+from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence, Sandbox, Started
 
 _PIPE = 1024 * 1024
 _CHUNK = 256 * 1024
@@ -48,17 +48,17 @@ class Order(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     session: str = ""
     takes_input: bool = False
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
 
 
-class Told(NamedTuple):
+class ExitReport(NamedTuple):
     """What a command told of itself when it ended by itself."""
 
     folder: Path | None
     left: list[str]
 
 
-class Job:
+class CommandProcess:
     """A running command. `stop` must be awaited, whatever happens."""
 
     def __init__(self, order: Order, sandbox: Sandbox, fence: Fence) -> None:
@@ -74,7 +74,7 @@ class Job:
         start = script(order, told, self.mark, alone=alone, confined=confined)
         self._said = b""
         try:
-            launch = Launch(
+            launch = ConfinedLaunch(
                 [str(order.shell), "-c", start, str(order.shell), order.command],
                 order.folder,
                 {**order.environment, MARK_NAME: str(self.mark)},
@@ -93,7 +93,7 @@ class Job:
         self.pid = self._process.pid
         self.problem = ""
         folders = (fence.temporary, fence.workspace)
-        self._watch = Watch(
+        self._watch = ResourceWatch(
             order.limits, fence.temporary, folders, lambda: len(self._members())
         )
         for handle in (
@@ -112,7 +112,7 @@ class Job:
         """Whether the kernel ends everything when Hermes ends."""
         return self._started.dies_alone
 
-    def _start(self, sandbox: Sandbox, launch: Launch, fence: Fence) -> Started:
+    def _start(self, sandbox: Sandbox, launch: ConfinedLaunch, fence: Fence) -> Started:
         started = sandbox.start(launch, fence)
         self._stop_attending = attend(
             started, fence, lambda pid: self.mark in marks_of(pid)
@@ -158,13 +158,13 @@ class Job:
             if not self._read(on_output):
                 return
 
-    def told(self) -> Told:
+    def told(self) -> ExitReport:
         """What the command said when it ended: the folder it was in, and what it left running."""
         with contextlib.suppress(BlockingIOError):
             self._said += os.read(self._told_pipe, 65536)
         lines = self._said.split(b"\n")[1:]  # the first says that it began
         folder = os.fsdecode(lines[0]) if lines else ""
-        return Told(
+        return ExitReport(
             Path(folder) if folder.startswith("/") else None, list(_left(lines[1:]))
         )
 

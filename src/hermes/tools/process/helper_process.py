@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 from hermes.core.ports import ToolContext
-from hermes.tools.process.session_commands import Commands, Surroundings
+from hermes.tools.process.session_commands import SessionCommands, Surroundings
 
 LONGEST_LINE = 32 * 1024 * 1024
 
@@ -20,7 +20,7 @@ class Dialogue:
     def __init__(
         self, surroundings: Surroundings, command: str, context: ToolContext
     ) -> None:
-        self._commands = Commands(surroundings)
+        self._commands = SessionCommands(surroundings)
         try:
             self._running = self._commands.start(
                 command, context.cwd, context, takes_input=True

@@ -13,7 +13,7 @@ _WORTH_COUNTING = 32 * 1024 * 1024
 _MOST_FILES = 20_000
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ResourceLimits(msgspec.Struct, frozen=True):
     """The most a command may use."""
 
     processes: int = 1000
@@ -23,12 +23,12 @@ class Limits(msgspec.Struct, frozen=True):
     """Bytes that must stay free on the disks it can write to."""
 
 
-class Watch:
+class ResourceWatch:
     """Watches one command."""
 
     def __init__(
         self,
-        limits: Limits,
+        limits: ResourceLimits,
         temporary: Path,
         folders: tuple[Path, ...],
         count: Callable[[], int],

@@ -11,10 +11,10 @@ import msgspec
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import Reach
-from hermes.tools.process.command_process import Job, Order
+from hermes.tools.process.command_process import CommandProcess, Order
 from hermes.tools.process.environment import command_environment, confined_environment
 from hermes.tools.process.orphan_reaper import Warden
-from hermes.tools.process.resource_limits import Limits, emptied
+from hermes.tools.process.resource_limits import ResourceLimits, emptied
 from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
 from hermes.tools.sandbox.protected_paths import is_workspace
 from hermes.tools.sandbox.repositories import FOLDERS
@@ -38,7 +38,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     hermes_home: Path
     readable: tuple[Path, ...] = ()
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
     sandbox: Callable[[str, Path], Sandbox] = find_sandbox
     temporary: Path | None = None
     """Where the session's temporary folder is made; the system's place when not said."""
@@ -46,11 +46,11 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Whether a project's own secret files are hidden from confined commands."""
 
 
-class Running(msgspec.Struct, frozen=True):
+class RunningCommand(msgspec.Struct, frozen=True):
     """A command that runs, with what must be looked at when it has ended."""
 
     command: str
-    job: Job
+    job: CommandProcess
     fence: Fence
     protection: Protection | None
     """None when nothing confines it."""
@@ -65,7 +65,7 @@ class Running(msgspec.Struct, frozen=True):
         return "" if self.fence.reach == "workspace" else NETWORK
 
 
-class Commands:
+class SessionCommands:
     """The commands of one session."""
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -104,7 +104,7 @@ class Commands:
         context: ToolContext,
         *,
         takes_input: bool = False,
-    ) -> Running:
+    ) -> RunningCommand:
         """Starts a command and waits until it really runs.
 
         A sandbox can fail to be made when what it was to cover is just being deleted: then it is made once more.
@@ -130,7 +130,7 @@ class Commands:
         with contextlib.suppress(OSError, ValueError):
             self.sandbox.prepare(self._fence(context.cwd, context.reach))
 
-    async def _give_up(self, running: Running) -> str:
+    async def _give_up(self, running: RunningCommand) -> str:
         """Clears up what did not begin; returns its last words."""
         said: list[bytes] = []
         await running.job.stop(0)
@@ -145,7 +145,7 @@ class Commands:
         context: ToolContext,
         *,
         takes_input: bool = False,
-    ) -> Running:
+    ) -> RunningCommand:
         """Starts a command as far as the call may reach."""
         if "\0" in command or len(command.encode(errors="replace")) > _MAX_COMMAND:
             raise ToolFailed(
@@ -173,7 +173,7 @@ class Commands:
                 takes_input,
                 self._around.limits,
             )
-            job = Job(order, sandbox, fence)
+            job = CommandProcess(order, sandbox, fence)
         except (OSError, ValueError) as error:
             raise ToolFailed(
                 f"The command could not be started in {folder}: {error}."
@@ -182,14 +182,14 @@ class Commands:
             self._warden.watch(job.mark)
         if protection is not None:
             self._guarding.append(protection)
-        return Running(command, job, fence, protection)
+        return RunningCommand(command, job, fence, protection)
 
     def accept(self, path: Path) -> None:
         """A file was changed with approval while commands run: when they end, it stays as it is now."""
         for protection in list(self._guarding):
             protection.accept(Path(os.path.realpath(path)))
 
-    def finish(self, running: Running) -> list[str]:
+    def finish(self, running: RunningCommand) -> list[str]:
         """Lets go of a command that has ended. Returns what the model must know of what it left behind."""
         running.job.close()
         if not running.job.dies_alone:

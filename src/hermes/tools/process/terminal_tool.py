@@ -19,7 +19,11 @@ from hermes.settings.load import find_home
 from hermes.tools.process.background import Processes
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.progress import Live
-from hermes.tools.process.session_commands import Commands, Running, Surroundings
+from hermes.tools.process.session_commands import (
+    RunningCommand,
+    SessionCommands,
+    Surroundings,
+)
 from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.protected_paths import hidden, secrets_of
 from hermes.tools.tool import tool
@@ -40,7 +44,7 @@ _LOOKED_AT = 6000
 _NAMED = 3
 
 
-class Terminal:
+class TerminalTool:
     """The terminal of one session. `surroundings` says more of them than the environment does."""
 
     def __init__(
@@ -51,7 +55,7 @@ class Terminal:
     ) -> None:
         self._output = output
         home = find_home(environment).root
-        self._commands = Commands(
+        self._commands = SessionCommands(
             surroundings or Surroundings(environment, home, (output.path,))
         )
         self.processes = Processes(self._commands, output)
@@ -153,7 +157,7 @@ class Terminal:
         self._folder = last
         return True
 
-    def _hint(self, running: Running, text: str) -> str:
+    def _hint(self, running: RunningCommand, text: str) -> str:
         """What to do when the sandbox was probably in the way."""
         end = text[-_LOOKED_AT:]
         if running.confined and (secrets := _missed_secrets(running, end)):
@@ -172,7 +176,7 @@ class Terminal:
         )
 
 
-def _missed_secrets(running: Running, text: str) -> str:
+def _missed_secrets(running: RunningCommand, text: str) -> str:
     """Secret files of the workspace that a command may have failed for, as they are hidden."""
     files = secrets_of(running.fence).files
     names = [path.removeprefix(f"{running.fence.workspace}/") for path in files]
@@ -186,7 +190,7 @@ def _missed_secrets(running: Running, text: str) -> str:
     )
 
 
-def _names_hidden(running: Running, text: str) -> bool:
+def _names_hidden(running: RunningCommand, text: str) -> bool:
     """Whether something is missed that is only covered."""
     return "No such file" in text and any(
         f"{path.name}/" in text for path in hidden(running.fence)

@@ -2,9 +2,15 @@
 
 from pathlib import Path
 
-from hermes.tools.sandbox.confinement import Fence, Launch, NoSandbox, Sandbox, Started
+from hermes.tools.sandbox.confinement import (
+    ConfinedLaunch,
+    Fence,
+    NoSandbox,
+    Sandbox,
+    Started,
+)
 
-__all__ = ["Fence", "Launch", "NoSandbox", "Sandbox", "Started", "find_sandbox"]
+__all__ = ["ConfinedLaunch", "Fence", "NoSandbox", "Sandbox", "Started", "find_sandbox"]
 
 
 def find_sandbox(

@@ -27,7 +27,7 @@ class Fence(msgspec.Struct, frozen=True):
     """Whether the workspace's own secret files are hidden too, where the sandbox can do that."""
 
 
-class Launch(msgspec.Struct, frozen=True):
+class ConfinedLaunch(msgspec.Struct, frozen=True):
     """A program to start: how, where, and with which files."""
 
     argv: Sequence[str]
@@ -78,7 +78,7 @@ class Sandbox(Protocol):
         """Does what takes time before a start and can be done in another thread."""
         ...
 
-    def start(self, launch: Launch, fence: Fence) -> Started:
+    def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
         """Starts a program inside the fence. A fence of reach "machine" confines nothing."""
         ...
 
@@ -92,6 +92,6 @@ class NoSandbox(msgspec.Struct, frozen=True):
     def prepare(self, fence: Fence) -> None:
         """There is nothing to do."""
 
-    def start(self, launch: Launch, fence: Fence) -> Started:  # noqa: ARG002 - the port's shape
+    def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:  # noqa: ARG002 - the port's shape
         """Starts it as it is."""
         return Started(launch.start())

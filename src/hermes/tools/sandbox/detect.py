@@ -11,7 +11,13 @@ from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
-from hermes.tools.sandbox.confinement import Fence, Launch, NoSandbox, Sandbox, Started
+from hermes.tools.sandbox.confinement import (
+    ConfinedLaunch,
+    Fence,
+    NoSandbox,
+    Sandbox,
+    Started,
+)
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
 
@@ -102,7 +108,7 @@ def _try(sandbox: Sandbox) -> str:
         tempfile.TemporaryFile() as output,
     ):
         folder = Path(name).resolve()
-        launch = Launch(
+        launch = ConfinedLaunch(
             ["/bin/sh", "-c", "exit 0"], folder, {}, subprocess.DEVNULL, output.fileno()
         )
         try:

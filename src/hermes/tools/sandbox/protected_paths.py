@@ -17,7 +17,7 @@ from hermes.tools.sandbox.confinement import Fence
 from hermes.tools.sandbox.git_settings import modules
 from hermes.tools.sandbox.listening_sockets import bound_inodes
 from hermes.tools.sandbox.repositories import find_repositories
-from hermes.tools.sandbox.secret_files import Identity, Secrets, workspace_secrets
+from hermes.tools.sandbox.secret_files import Identity, SecretFiles, workspace_secrets
 from hermes.tools.sensitive import CARRYING_FILES, CARRYING_FOLDERS
 
 log = logging.getLogger("hermes.tools")
@@ -183,14 +183,14 @@ def find_hidden(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Hid
     return Hidden(hidden(fence, own.files), folders, times, own.identities)
 
 
-def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Secrets:
+def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> SecretFiles:
     """The workspace's own secret files, as far as they are hidden."""
     confined = (
         fence.hide_secrets
         and fence.reach != "machine"
         and is_workspace(fence.workspace)
     )
-    return workspace_secrets(fence.workspace, known) if confined else Secrets()
+    return workspace_secrets(fence.workspace, known) if confined else SecretFiles()
 
 
 def _times(folders: Iterable[str]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ _BLOCKED = (errno.ENOTDIR, errno.ELOOP)
 _CHUNK = 1024 * 1024
 
 
-class Aside:
+class QuarantineFolder:
     """A folder of Hermes' own that no command can write to. It takes what is moved away."""
 
     def __init__(self, folder: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from hermes.tools.sandbox.seccomp import Calls
+from hermes.tools.sandbox.seccomp import SyscallNumbers
 
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _GO_ON = 1
@@ -28,7 +28,7 @@ _PAGE, _LONGEST = 4096, 4096
 Arguments: TypeAlias = tuple[int, ...]
 
 
-class Notice(msgspec.Struct, frozen=True):
+class SyscallNotice(msgspec.Struct, frozen=True):
     """One question: who asks, which call, with which arguments."""
 
     id: int
@@ -43,7 +43,7 @@ class Attendant:
     def __init__(
         self,
         notices: int,
-        calls: Calls,
+        calls: SyscallNumbers,
         folders: tuple[Path, ...],
         is_own: Callable[[int], bool],
     ) -> None:
@@ -67,7 +67,7 @@ class Attendant:
                 error.errno == errno.ENOENT and self._has_askers()
             )
         number, pid, _, call = struct.unpack_from("<QIIi", buffer)
-        notice = Notice(
+        notice = SyscallNotice(
             number,
             pid,
             self._names.get(call, ""),
@@ -87,7 +87,7 @@ class Attendant:
         poll.register(self.notices, select.POLLIN)
         return not any(event & select.POLLHUP for _, event in poll.poll(0))
 
-    def _answer(self, notice: Notice) -> None:
+    def _answer(self, notice: SyscallNotice) -> None:
         flags = error = 0
         try:
             if notice.call in _BY_VALUE:
@@ -113,7 +113,7 @@ class Attendant:
                 self.notices, _SEND, struct.pack("<QqiI", notice.id, 0, -error, flags)
             )
 
-    def _act(self, notice: Notice) -> None:
+    def _act(self, notice: SyscallNotice) -> None:
         arguments = notice.arguments
         match notice.call:
             case "chmod":
@@ -162,7 +162,7 @@ class Attendant:
         with _owned(handle) as path:
             os.chown(path, _owner(user), _owner(group))
 
-    def _utime(self, notice: Notice) -> None:
+    def _utime(self, notice: SyscallNotice) -> None:
         folder, name, times, flags, *_ = notice.arguments
         wanted = (
             None
@@ -183,7 +183,7 @@ class Attendant:
             change = _nanoseconds(wanted[2], wanted[3], now.st_mtime_ns)
             os.utime(path, ns=(access, change))
 
-    def _at(self, notice: Notice, folder: int, name: int, flags: int) -> int:
+    def _at(self, notice: SyscallNotice, folder: int, name: int, flags: int) -> int:
         """Opens what a call names, and makes sure that it is the command's own."""
         text = os.fsdecode(self._memory(notice, name, _LONGEST).partition(b"\0")[0])
         if not text and flags & _EMPTY_PATH:
@@ -204,7 +204,7 @@ class Attendant:
             os.open(os.path.join(base, text), os.O_PATH | os.O_CLOEXEC | more),  # noqa: PTH118
         )
 
-    def _held(self, notice: Notice, number: int) -> int:
+    def _held(self, notice: SyscallNotice, number: int) -> int:
         """Opens what a process holds open, and makes sure that it is the command's own."""
         return self._checked(
             notice,
@@ -213,7 +213,7 @@ class Attendant:
             ),
         )
 
-    def _checked(self, notice: Notice, handle: int) -> int:
+    def _checked(self, notice: SyscallNotice, handle: int) -> int:
         try:
             place = Path(os.readlink(f"/proc/self/fd/{handle}"))  # noqa: PTH115 - no path, a link of the kernel's
             self._check_place(place)
@@ -231,7 +231,7 @@ class Attendant:
         ):
             raise PermissionError(errno.EPERM, "outside the workspace")
 
-    def _memory(self, notice: Notice, address: int, size: int) -> bytes:
+    def _memory(self, notice: SyscallNotice, address: int, size: int) -> bytes:
         """Reads the asker's memory, page by page, up to `size` bytes or the first NUL behind a whole page."""
         handle = os.open(f"/proc/{notice.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -242,7 +242,7 @@ class Attendant:
         finally:
             os.close(handle)
 
-    def _may_bound(self, notice: Notice) -> bool:
+    def _may_bound(self, notice: SyscallNotice) -> bool:
         """Each bound is set once: by what starts the command, before the command itself. Looking is free."""
         first, second, new, *_ = notice.arguments
         bound = (first if notice.call == "setrlimit" else second) & 0xFFFFFFFF
@@ -253,7 +253,7 @@ class Attendant:
         self._bounded.add(bound)
         return True
 
-    def _may_signal(self, notice: Notice) -> bool:
+    def _may_signal(self, notice: SyscallNotice) -> bool:
         """Whether the target of a signal is one of the command's processes. Numbers can't change meanwhile."""
         target = _signed(notice.arguments[0])
         if target == 0:

@@ -58,7 +58,7 @@ _CODE = (
 """Names that are never looked at closely: most files of most projects."""
 
 
-class Secrets(msgspec.Struct, frozen=True):
+class SecretFiles(msgspec.Struct, frozen=True):
     """What was found, and where was looked: as long as none of that changes, nothing else is found."""
 
     files: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Secrets(msgspec.Struct, frozen=True):
 
 def workspace_secrets(
     workspace: Path, known: AbstractSet[Identity] = frozenset()
-) -> Secrets:
+) -> SecretFiles:
     """The secret files and folders of a workspace, absolute. What was `known` stays secret, whatever git says now."""
     top = str(workspace)
     waiting, looked_at, indexes = [(top, top)], list[str](), list[str]()
@@ -98,7 +98,7 @@ def workspace_secrets(
     identities = frozenset(
         identity for identity in map(_identity, files) if identity is not None
     )
-    return Secrets(tuple(files), (*looked_at, *indexes), identities)
+    return SecretFiles(tuple(files), (*looked_at, *indexes), identities)
 
 
 def _is_secret(relative: str, name: str, *, is_folder: bool) -> bool:

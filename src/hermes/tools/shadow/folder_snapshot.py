@@ -19,7 +19,7 @@ import msgspec
 
 from hermes.tools.shadow.not_kept import closed_folders, note_ignored
 from hermes.tools.shadow.path_state import BIGGEST, unkept
-from hermes.tools.shadow.repository import EMPTY_TREE, Git, ShadowFailed, View
+from hermes.tools.shadow.repository import EMPTY_TREE, ShadowFailed, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
 
 MOST_FILES = 50_000
@@ -30,7 +30,7 @@ _MANY = 500  # files that are better written into one pack
 _BATCH = 4_000  # files of one pack; git looks through all of it for each new one
 
 
-class Limits(msgspec.Struct, frozen=True):
+class SnapshotLimits(msgspec.Struct, frozen=True):
     """How much is kept of a folder."""
 
     files: int = MOST_FILES
@@ -60,7 +60,7 @@ class _Listing:
 
 
 def keep_trees(
-    git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits
+    git: ShadowGit, root: bytes, leave_out: Iterable[Path], limits: SnapshotLimits
 ) -> tuple[Tree, ...]:
     """Keeps a folder and, each for itself, the repositories in it."""
     waiting, done = [root], list[Tree]()
@@ -78,7 +78,7 @@ def keep_trees(
 
 
 def _keep_tree(
-    git: Git, root: bytes, leave_out: Iterable[Path], limits: Limits
+    git: ShadowGit, root: bytes, leave_out: Iterable[Path], limits: SnapshotLimits
 ) -> tuple[Tree, list[bytes]]:
     view = _view(git, root)
     rules = _rules(view, leave_out)
@@ -125,7 +125,7 @@ def _keep_tree(
     return Tree(root, name, *_modes(kept), empty, tuple(notes.values()), ignored), inner
 
 
-def _view(git: Git, root: bytes) -> View:
+def _view(git: ShadowGit, root: bytes) -> View:
     """The folder, seen from the top of the project it lies in, unless the project ignores it."""
     top = root
     while not os.path.lexists(os.path.join(top, b".git")) and top != b"/":
@@ -145,7 +145,7 @@ def _view(git: Git, root: bytes) -> View:
     return git.view(root, root) if ignored else view
 
 
-def _write_tree(git: Git, view: View) -> str:
+def _write_tree(git: ShadowGit, view: View) -> str:
     """The name of what the index holds; it is remembered for as long as the index is the same."""
     info = view.index.stat()
     state = f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
@@ -231,7 +231,7 @@ def _left_out(
 
 
 def _update(
-    git: Git,
+    git: ShadowGit,
     view: View,
     found: _Listing,
     infos: Mapping[bytes, os.stat_result],

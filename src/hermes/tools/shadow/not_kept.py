@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from hermes.tools.shadow.path_state import unkept
-from hermes.tools.shadow.repository import EXCLUDED, Git, View
+from hermes.tools.shadow.repository import EXCLUDED, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
 
 IGNORED = "git ignores it, so it was not kept"
@@ -43,7 +43,7 @@ _decode = msgspec.json.Decoder(tuple[Ignored, ...]).decode
 
 
 def note_ignored(
-    git: Git, view: View, rules: Iterable[bytes], own: AbstractSet[bytes]
+    git: ShadowGit, view: View, rules: Iterable[bytes], own: AbstractSet[bytes]
 ) -> str:
     """Notes what git ignores in a folder. Returns the note's name; empty for nothing. What git and Hermes do in their
     `own` folders is their affair: only whether those are there is noted."""
@@ -72,7 +72,11 @@ class Unseen:
     """What was there before a turn without having been kept."""
 
     def __init__(
-        self, git: Git, before: Sequence[Tree], after: Sequence[Tree], began: float
+        self,
+        git: ShadowGit,
+        before: Sequence[Tree],
+        after: Sequence[Tree],
+        began: float,
     ) -> None:
         self._roots = {tree.root: tree for tree in before}
         self._noted = {note.path for tree in before for note in tree.unkept}
@@ -155,7 +159,7 @@ def _folder_mark(folder: bytes, most: int) -> tuple[str, int]:
     return digest.hexdigest(), count
 
 
-def _ignored(git: Git, trees: Iterable[Tree]) -> dict[bytes, str]:
+def _ignored(git: ShadowGit, trees: Iterable[Tree]) -> dict[bytes, str]:
     """What is ignored in some trees, absolute, with its marks."""
     named = [tree for tree in trees if tree.ignored]
     notes = git.read_blobs(tree.ignored for tree in named)

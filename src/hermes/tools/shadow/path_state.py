@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.primitives.files import create_private
 from hermes.tools.shadow.repository import blob_id
 
 BIGGEST = 10 * 1024 * 1024
@@ -20,7 +21,7 @@ BIGGEST = 10 * 1024 * 1024
 Kind: TypeAlias = Literal["absent", "file", "link", "folder", "unkept"]
 
 
-class State(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
+class PathState(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
     """One path at one moment; `blob` names the content, or tells apart what can't be kept."""
 
     kind: Kind
@@ -28,11 +29,11 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
     mode: int = 0
 
 
-ABSENT = State("absent")
-FOLDER = State("folder")
+ABSENT = PathState("absent")
+FOLDER = PathState("folder")
 
 
-def read_state(path: bytes, keep: Callable[[bytes], str]) -> State:
+def read_state(path: bytes, keep: Callable[[bytes], str]) -> PathState:
     """What is there now. `keep` takes a content and returns its name. Behind a link nothing is: that is elsewhere."""
     if is_led_astray(path):
         return ABSENT
@@ -44,23 +45,23 @@ def read_state(path: bytes, keep: Callable[[bytes], str]) -> State:
         return _closed(path)
 
 
-def _read(path: bytes, info: os.stat_result, keep: Callable[[bytes], str]) -> State:
+def _read(path: bytes, info: os.stat_result, keep: Callable[[bytes], str]) -> PathState:
     if stat.S_ISLNK(info.st_mode):
-        return State("link", keep(os.readlink(path)))
+        return PathState("link", keep(os.readlink(path)))
     if stat.S_ISDIR(info.st_mode):
         return FOLDER
     if not stat.S_ISREG(info.st_mode) or info.st_size > BIGGEST:
         return unkept(info)
     with open(path, "rb") as file:
-        return State("file", keep(file.read()), stat.S_IMODE(info.st_mode))
+        return PathState("file", keep(file.read()), stat.S_IMODE(info.st_mode))
 
 
-def unkept(info: os.stat_result) -> State:
+def unkept(info: os.stat_result) -> PathState:
     """Something too large or too strange; a later change of it shows."""
-    return State("unkept", f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}")
+    return PathState("unkept", f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}")
 
 
-def write_state(path: bytes, state: State, content: bytes) -> None:
+def write_state(path: bytes, state: PathState, content: bytes) -> None:
     """Puts it back in one step: whoever looks sees the old or the new, never a half."""
     if state.kind == "absent":
         _remove(path)
@@ -111,12 +112,9 @@ def _clear(path: bytes) -> None:
 
 
 def _write(path: bytes, content: bytes, mode: int) -> None:
-    handle = os.open(
-        path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-    )
-    with os.fdopen(handle, "wb") as file:
+    with create_private(path) as file:
         file.write(content)
-        os.fchmod(handle, mode)
+        os.fchmod(file.fileno(), mode)
 
 
 def _remove(path: bytes) -> None:
@@ -127,8 +125,8 @@ def _remove(path: bytes) -> None:
             os.unlink(path)
 
 
-def _closed(path: bytes) -> State:
+def _closed(path: bytes) -> PathState:
     try:
         return unkept(os.lstat(path))
     except OSError:
-        return State("unkept")
+        return PathState("unkept")

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hermes.children.helper_programs import add_workspace
-from hermes.tools.shadow.path_state import State
-from hermes.tools.shadow.repository import EMPTY_TREE, Git, Repository
+from hermes.primitives.files import make_private_folder
+from hermes.tools.shadow.path_state import PathState
+from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit, ShadowRepository
 from hermes.tools.shadow.shadow import Shadows
-from hermes.tools.shadow.turn_record import Record, Tree, read
+from hermes.tools.shadow.turn_record import Tree, TurnRecord, read
 
 KEPT_DAYS = 30
 MOST_BYTES = 2 * 1024**3
@@ -24,7 +25,7 @@ def sweep(
     stamp = shadows.folder / "swept"
     if not always and stamp.exists() and 0 <= now - stamp.stat().st_mtime < _DAY:
         return ""
-    shadows.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(shadows.folder)
     stamp.touch()
     os.utime(stamp, (now, now))
     files = sorted(shadows.folder.glob("*/turns/*.jsonl"), key=_age)
@@ -50,14 +51,14 @@ def _drop(shadows: Shadows, files: Iterable[Path]) -> int:
                 Path(os.fsdecode(record.begun.workspace))
             )  # so that git is not taken from there
     for folder, records in by_folder.items():
-        with Repository(folder, shadows.git).locked() as git:
+        with ShadowRepository(folder, shadows.git).locked() as git:
             for file in records:
                 file.unlink(missing_ok=True)
             _collect(git)
     return sum(map(len, by_folder.values()))
 
 
-def _collect(git: Git) -> None:
+def _collect(git: ShadowGit) -> None:
     """Removes contents that no record names. The indexes go too: they would vouch for contents that are gone."""
     for index in (git.folder / "indexes").iterdir():
         index.unlink()
@@ -81,9 +82,9 @@ def _collect(git: Git) -> None:
     git.run("prune", "--expire=now")
 
 
-def _names(record: Record) -> Iterator[str]:
+def _names(record: TurnRecord) -> Iterator[str]:
     """Every content a record needs."""
-    states: list[State] = [touched.state for touched in record.touched.values()]
+    states: list[PathState] = [touched.state for touched in record.touched.values()]
     trees: tuple[Tree, ...] = record.whole.trees if record.whole else ()
     if record.ended:
         states += [state for _, state in record.ended.states]

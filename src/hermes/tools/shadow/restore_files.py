@@ -12,14 +12,14 @@ import msgspec
 from hermes.tools.shadow.path_state import (
     ABSENT,
     FOLDER,
-    State,
+    PathState,
     drop_draft,
     is_led_astray,
     read_state,
     write_state,
 )
-from hermes.tools.shadow.repository import Git, blob_id
-from hermes.tools.shadow.turn_changes import Change, Changes
+from hermes.tools.shadow.repository import ShadowGit, blob_id
+from hermes.tools.shadow.turn_changes import Changes, PathChange
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -29,21 +29,21 @@ class Conflict(msgspec.Struct, frozen=True):
     why: str
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RestorePlan(msgspec.Struct, frozen=True):
     """What will be brought back, and what won't."""
 
-    wanted: tuple[Change, ...]
+    wanted: tuple[PathChange, ...]
     conflicts: tuple[Conflict, ...]
 
 
-def plan(found: Changes, *, force: bool) -> Plan:
+def plan(found: Changes, *, force: bool) -> RestorePlan:
     """Looks at every changed path as it is now. `force` also takes what was changed since."""
     going = {
         c.path
         for c in found.changes
         if _makes_room(c) and read_state(c.path, blob_id) == c.after
     }
-    wanted: list[Change] = []
+    wanted: list[PathChange] = []
     conflicts = [
         Conflict(path, "another session changed it at the same time")
         for path in found.shared
@@ -66,10 +66,10 @@ def plan(found: Changes, *, force: bool) -> Plan:
             change.after,
         ):  # a folder that is in use is no file that is lost
             conflicts.append(Conflict(change.path, "it was changed after the turn"))
-    return Plan(tuple(wanted), tuple(conflicts))
+    return RestorePlan(tuple(wanted), tuple(conflicts))
 
 
-def _obstacle(change: Change, now: State, found: Changes) -> str:
+def _obstacle(change: PathChange, now: PathState, found: Changes) -> str:
     """What not even force can move."""
     if is_led_astray(change.path):
         return "a folder on the way to it is a link now"
@@ -82,7 +82,7 @@ def _obstacle(change: Change, now: State, found: Changes) -> str:
 
 
 def carry_out(
-    git: Git, changes: Sequence[Change], removable: Iterable[bytes]
+    git: ShadowGit, changes: Sequence[PathChange], removable: Iterable[bytes]
 ) -> tuple[list[bytes], list[Conflict]]:
     """Restores what can be; returns that, and what the system did not allow.
 
@@ -107,7 +107,7 @@ def carry_out(
     return sorted(restored), failed
 
 
-def _makes_room(change: Change) -> bool:
+def _makes_room(change: PathChange) -> bool:
     """Whether others may need the place this leaves."""
     return change.before == ABSENT or (
         change.before == FOLDER and change.after.kind in ("file", "link")
@@ -115,13 +115,13 @@ def _makes_room(change: Change) -> bool:
 
 
 def _put_back(
-    changes: Iterable[Change],
+    changes: Iterable[PathChange],
     contents: dict[str, bytes],
     restored: list[bytes],
     failed: list[Conflict],
 ) -> None:
     for change in changes:
-        state: State = change.before
+        state: PathState = change.before
         try:
             write_state(change.path, state, contents.get(state.blob, b""))
         except OSError as error:

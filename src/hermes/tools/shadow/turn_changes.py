@@ -9,25 +9,25 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from hermes.tools.shadow.not_kept import Unseen
-from hermes.tools.shadow.path_state import ABSENT, FOLDER, State
-from hermes.tools.shadow.repository import EMPTY_TREE, Git
-from hermes.tools.shadow.turn_record import Ended, Record, Tree, Unkept
+from hermes.tools.shadow.path_state import ABSENT, FOLDER, PathState
+from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit
+from hermes.tools.shadow.turn_record import Ended, Tree, TurnRecord, Unkept
 
-_HELD_BACK = State("unkept", "not seen")
+_HELD_BACK = PathState("unkept", "not seen")
 
 
-class Change(msgspec.Struct, frozen=True):
+class PathChange(msgspec.Struct, frozen=True):
     """One path before and after a turn."""
 
     path: bytes
-    before: State
-    after: State
+    before: PathState
+    after: PathState
 
 
 class Changes(msgspec.Struct, frozen=True):
     """Everything a turn changed, as far as it was kept."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[PathChange, ...]
     unkept: tuple[Unkept, ...]
     """What could not be kept and has changed, or may have."""
     shared: tuple[bytes, ...] = ()
@@ -37,7 +37,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def changes_of(
-    git: Git, record: Record, ended: Ended, others: Iterable[Record] = ()
+    git: ShadowGit, record: TurnRecord, ended: Ended, others: Iterable[TurnRecord] = ()
 ) -> Changes:
     """Compares what was kept with how it ended. `others` are turns that ran at the same time."""
     before = record.whole.trees if record.whole else ()
@@ -53,7 +53,7 @@ def changes_of(
         del found[path]
     for path, touched in record.touched.items():
         if not touched.late or (path not in found and not _kept_in(git, before, path)):
-            found[path] = Change(path, touched.state, after.get(path, ABSENT))
+            found[path] = PathChange(path, touched.state, after.get(path, ABSENT))
     changes = tuple(
         sorted(
             (c for c in found.values() if c.before != c.after),
@@ -68,12 +68,12 @@ def changes_of(
     return Changes(changes, tuple(notes.values()), shared, _removable(record, changes))
 
 
-def _hold_back(found: dict[bytes, Change], unseen: Unseen) -> dict[bytes, Unkept]:
+def _hold_back(found: dict[bytes, PathChange], unseen: Unseen) -> dict[bytes, Unkept]:
     """Sees to it that what was only not seen before is not taken for new. Returns what undo leaves as it is."""
     notes: dict[bytes, Unkept] = {}
     for path, change in found.items():
         if change.before == ABSENT and (note := unseen.hides(path)):
-            found[path] = Change(path, _HELD_BACK, change.after)
+            found[path] = PathChange(path, _HELD_BACK, change.after)
             notes[note.path] = note
     return notes | {
         note.path: note for note in unseen.notes() if note.path not in notes
@@ -81,11 +81,11 @@ def _hold_back(found: dict[bytes, Change], unseen: Unseen) -> dict[bytes, Unkept
 
 
 def _between(
-    git: Git, before: Sequence[Tree], after: Sequence[Tree]
-) -> dict[bytes, Change]:
+    git: ShadowGit, before: Sequence[Tree], after: Sequence[Tree]
+) -> dict[bytes, PathChange]:
     """The differences of two states of a folder. A repository that is new or gone in it was or is empty."""
     old, new = {tree.root: tree for tree in before}, {tree.root: tree for tree in after}
-    found: dict[bytes, Change] = {}
+    found: dict[bytes, PathChange] = {}
     for root in old.keys() | new.keys():
         one, two = (
             old.get(root) or Tree(root, EMPTY_TREE),
@@ -101,7 +101,7 @@ def _between(
             same = found.get(
                 change.path, change
             )  # the same file as part of another repository
-            found[change.path] = Change(
+            found[change.path] = PathChange(
                 change.path,
                 same.before if change.before == ABSENT else change.before,
                 same.after if change.after == ABSENT else change.after,
@@ -109,7 +109,7 @@ def _between(
     return found
 
 
-def _files(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
+def _files(git: ShadowGit, one: Tree, two: Tree) -> Iterator[PathChange]:
     if one.tree == two.tree:
         return
     out = git.run(
@@ -131,24 +131,24 @@ def _files(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
         after = new_marks.get(path) or _state(
             new_mode, new_blob, new_modes.get(name), two
         )
-        yield Change(path, before, after)
+        yield PathChange(path, before, after)
 
 
-def _marks(tree: Tree) -> dict[bytes, State]:
+def _marks(tree: Tree) -> dict[bytes, PathState]:
     """Files that are not in a tree although they were there."""
-    return {note.path: State("unkept", note.mark) for note in tree.unkept}
+    return {note.path: PathState("unkept", note.mark) for note in tree.unkept}
 
 
-def _state(git_mode: str, blob: str, mode: int | None, tree: Tree) -> State:
+def _state(git_mode: str, blob: str, mode: int | None, tree: Tree) -> PathState:
     if git_mode == "000000":
         return ABSENT
     if git_mode == "120000":
-        return State("link", blob)
+        return PathState("link", blob)
     usual = tree.executable if git_mode == "100755" else tree.plain
-    return State("file", blob, usual if mode is None else mode)
+    return PathState("file", blob, usual if mode is None else mode)
 
 
-def _permissions(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
+def _permissions(git: ShadowGit, one: Tree, two: Tree) -> Iterator[PathChange]:
     """Files with the same content whose exact permissions changed; git itself knows only two kinds."""
     if (one.plain, one.executable, dict(one.modes)) == (
         two.plain,
@@ -160,12 +160,12 @@ def _permissions(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
     for path, state in old.items():
         other = new.get(path)
         if other and other.blob == state.blob and other.mode != state.mode:
-            yield Change(os.path.join(one.root, path), state, other)
+            yield PathChange(os.path.join(one.root, path), state, other)
 
 
-def _contents(git: Git, tree: Tree) -> dict[bytes, State]:
+def _contents(git: ShadowGit, tree: Tree) -> dict[bytes, PathState]:
     modes = dict(tree.modes)
-    found: dict[bytes, State] = {}
+    found: dict[bytes, PathState] = {}
     for entry in git.run("ls-tree", "-r", "-z", tree.tree).split(b"\0"):
         if entry:
             head, _, path = entry.partition(b"\t")
@@ -174,22 +174,22 @@ def _contents(git: Git, tree: Tree) -> dict[bytes, State]:
     return found
 
 
-def _folders(git: Git, one: Tree, two: Tree) -> Iterator[Change]:
+def _folders(git: ShadowGit, one: Tree, two: Tree) -> Iterator[PathChange]:
     """Folders without files that came or went."""
     old, new = set(one.empty), set(two.empty)
     for path in old - new:
         if not git.has(two.tree, path) and not any(
             other.startswith(path + b"/") for other in new
         ):
-            yield Change(os.path.join(one.root, path), FOLDER, ABSENT)
+            yield PathChange(os.path.join(one.root, path), FOLDER, ABSENT)
     for path in new - old:
         if not git.has(one.tree, path) and not any(
             other.startswith(path + b"/") for other in old
         ):
-            yield Change(os.path.join(one.root, path), ABSENT, FOLDER)
+            yield PathChange(os.path.join(one.root, path), ABSENT, FOLDER)
 
 
-def _kept_in(git: Git, trees: Sequence[Tree], path: bytes) -> bool:
+def _kept_in(git: ShadowGit, trees: Sequence[Tree], path: bytes) -> bool:
     """Whether the folder's state before the turn has this file."""
     inside = [
         tree
@@ -203,7 +203,7 @@ def _kept_in(git: Git, trees: Sequence[Tree], path: bytes) -> bool:
 
 
 def _unkept(
-    record: Record, ended: Ended, changes: Sequence[Change]
+    record: TurnRecord, ended: Ended, changes: Sequence[PathChange]
 ) -> Iterator[Unkept]:
     yield from record.unkept
     old = {
@@ -225,7 +225,7 @@ def _unkept(
             yield Unkept(change.path, "too large, not readable, or not a file")
 
 
-def _removable(record: Record, changes: Sequence[Change]) -> tuple[bytes, ...]:
+def _removable(record: TurnRecord, changes: Sequence[PathChange]) -> tuple[bytes, ...]:
     """Folders that did not exist, innermost first."""
     made = {folder for touched in record.touched.values() for folder in touched.made}
     trees = record.whole.trees if record.whole else ()

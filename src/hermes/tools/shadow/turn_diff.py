@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hermes.tools.shadow.path_state import State
-from hermes.tools.shadow.repository import Git, View
-from hermes.tools.shadow.turn_changes import Change
+from hermes.tools.shadow.path_state import PathState
+from hermes.tools.shadow.repository import ShadowGit, View
+from hermes.tools.shadow.turn_changes import PathChange
 
 MOST_LINES = 4_000
 MOST_CHARACTERS = 400_000
@@ -17,7 +17,7 @@ MOST_CHARACTERS = 400_000
 _GIT_MODES = {"file": "100644", "link": "120000"}
 
 
-def unified(git: Git, changes: Sequence[Change], workspace: bytes) -> str:
+def unified(git: ShadowGit, changes: Sequence[PathChange], workspace: bytes) -> str:
     """The diff: paths in the workspace are relative, others absolute; too long a text is cut, and says so."""
     start = os.path.join(workspace, b"")
     unseen = [
@@ -39,7 +39,9 @@ def unified(git: Git, changes: Sequence[Change], workspace: bytes) -> str:
     return _capped(text)
 
 
-def _diff(git: Git, changes: Sequence[Change], cut: int, *options: str) -> str:
+def _diff(
+    git: ShadowGit, changes: Sequence[PathChange], cut: int, *options: str
+) -> str:
     if not changes:
         return ""
     old = _tree(git, ((change.path[cut:], change.before) for change in changes))
@@ -48,7 +50,7 @@ def _diff(git: Git, changes: Sequence[Change], cut: int, *options: str) -> str:
     return git.run("diff", *shown, old, new).decode("utf-8", "backslashreplace")
 
 
-def _tree(git: Git, states: Iterable[tuple[bytes, State]]) -> str:
+def _tree(git: ShadowGit, states: Iterable[tuple[bytes, PathState]]) -> str:
     """A tree of only these files."""
     index = git.folder / "indexes" / "diff"
     index.unlink(missing_ok=True)
@@ -66,7 +68,7 @@ def _tree(git: Git, states: Iterable[tuple[bytes, State]]) -> str:
         index.unlink(missing_ok=True)
 
 
-def _git_mode(state: State) -> str:
+def _git_mode(state: PathState) -> str:
     return (
         "100755"
         if state.kind == "file" and state.mode & 0o100
@@ -74,7 +76,7 @@ def _git_mode(state: State) -> str:
     )
 
 
-def _permissions(changes: Iterable[Change], start: bytes) -> Iterable[str]:
+def _permissions(changes: Iterable[PathChange], start: bytes) -> Iterable[str]:
     """Permissions that git does not show."""
     for change in changes:
         old, new = change.before, change.after

@@ -7,10 +7,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from hermes.tools.shadow.path_state import State
+from hermes.primitives.files import open_private
+from hermes.tools.shadow.path_state import PathState
 
 
-class Begun(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class TurnHeader(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """The first line: whose turn it is."""
 
     session: str
@@ -23,7 +24,7 @@ class Touched(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """A file as it was before the turn's first call that names it."""
 
     path: bytes
-    state: State
+    state: PathState
     late: bool = False
     """The whole folder had been kept before, and something may have changed the file in between."""
     made: tuple[bytes, ...] = ()
@@ -64,20 +65,20 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     """How everything that was kept stood when the turn ended."""
 
     at: float
-    states: tuple[tuple[bytes, State], ...]
+    states: tuple[tuple[bytes, PathState], ...]
     trees: tuple[Tree, ...] = ()
 
 
-Line: TypeAlias = Begun | Touched | Unkept | Whole | Ended
+Line: TypeAlias = TurnHeader | Touched | Unkept | Whole | Ended
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Line).decode
 
 
-class Record:
+class TurnRecord:
     """A turn's record, read."""
 
-    def __init__(self, begun: Begun) -> None:
+    def __init__(self, begun: TurnHeader) -> None:
         self.begun = begun
         self.touched: dict[bytes, Touched] = {}
         self.unkept: list[Unkept] = []
@@ -95,34 +96,34 @@ class Record:
                 self.whole = self.whole or line
             case Ended():
                 self.ended = self.ended or line
-            case Begun():
+            case TurnHeader():
                 pass
 
 
 def append(file: Path, *lines: Line) -> None:
     """Adds lines in one write, after mending a torn one."""
     data = b"".join(_encode(line) + b"\n" for line in lines)
-    handle = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     with os.fdopen(handle, "rb+") as stream:
         size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
         stream.write(b"\n" + data if torn else data)
 
 
-def read(file: Path) -> Record | None:
+def read(file: Path) -> TurnRecord | None:
     """The record in a file; None when there is none."""
     try:
         raw = file.read_bytes().splitlines()
     except FileNotFoundError:
         return None
-    record: Record | None = None
+    record: TurnRecord | None = None
     for text in raw:
         try:
             line = _decode(text)
         except msgspec.DecodeError:  # torn by a kill; the call it was for did not run
             continue
-        if isinstance(line, Begun):
-            record = record or Record(line)
+        if isinstance(line, TurnHeader):
+            record = record or TurnRecord(line)
         if record:
             record.add(line)
     return record

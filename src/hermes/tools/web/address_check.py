@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.tools.web.addresses import Address, is_metadata, is_own, why_forbidden
-from hermes.tools.web.urls import Place, read_host
+from hermes.tools.web.urls import WebAddress, read_host
 
 PORTS = frozenset((80, 443, 8080, 8443))
 """Where web servers listen. Others belong to databases, mail and control services."""
@@ -45,7 +45,7 @@ class Unresolved(ToolFailed):
 class Passage(msgspec.Struct, frozen=True):
     """A place that may be reached, and the addresses that were checked."""
 
-    place: Place
+    place: WebAddress
     addresses: tuple[Address, ...]
 
 
@@ -63,7 +63,7 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
     return tuple(dict.fromkeys(str(answer[4][0]) for answer in found))
 
 
-class Gate:
+class AddressCheck:
     """Decides which places may be reached. `allowed` names exactly the private hosts that may be, too."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Gate:
         self._resolver = resolver
         self._own = own
 
-    async def check(self, place: Place) -> Passage:
+    async def check(self, place: WebAddress) -> Passage:
         """The way to a place. Raises ToolFailed when one of its addresses is not public."""
         vouched = self._vouched(place)
         if not vouched:
@@ -96,13 +96,13 @@ class Gate:
                 )
         return Passage(place, addresses)
 
-    def _vouched(self, place: Place) -> bool:
+    def _vouched(self, place: WebAddress) -> bool:
         return bool(
             {AllowedHost(place.host), AllowedHost(place.host, place.port)}
             & self._allowed
         )
 
-    def _check_name(self, place: Place) -> None:
+    def _check_name(self, place: WebAddress) -> None:
         if place.port not in PORTS:
             raise _refused(place, f"port {place.port} is not a web server's")
         if place.address is not None:
@@ -113,7 +113,7 @@ class Gate:
         ):
             raise _refused(place, "its name is one of a private network")
 
-    def _check_address(self, place: Place, address: Address) -> None:
+    def _check_address(self, place: WebAddress, address: Address) -> None:
         reason = why_forbidden(address)
         if not reason and self._own(address):
             reason = "this machine"
@@ -121,7 +121,7 @@ class Gate:
             through = "" if place.address is not None else f" leads to {address}, which"
             raise _refused(place, f"{place.host}{through} is {reason}")
 
-    async def _resolve(self, place: Place) -> tuple[Address, ...]:
+    async def _resolve(self, place: WebAddress) -> tuple[Address, ...]:
         try:
             async with asyncio.timeout(_LONGEST_LOOKUP):
                 found = await self._resolver(place.host, place.port)
@@ -154,5 +154,5 @@ def read_allowed(entry: str) -> AllowedHost:
     return AllowedHost(str(read_host(host)), int(port))
 
 
-def _refused(place: Place, why: str) -> ToolFailed:
+def _refused(place: WebAddress, why: str) -> ToolFailed:
     return ToolFailed(f"{place} was not contacted: {why}.", hint=_ALLOW)

@@ -9,7 +9,7 @@ from hermes.tools.web.feeds import read_feed
 from hermes.tools.web.invisible import one_line, visible
 from hermes.tools.web.markdown import to_markdown
 from hermes.tools.web.readable_page import read_page
-from hermes.tools.web.web_client import Answer
+from hermes.tools.web.web_client import WebResponse
 
 Kind: TypeAlias = Literal["html", "json", "xml", "text", "image", "binary"]
 
@@ -57,7 +57,7 @@ class Media(msgspec.Struct, frozen=True):
     kind: Kind
 
 
-class Reading(msgspec.Struct, frozen=True):
+class BodyText(msgspec.Struct, frozen=True):
     """A body in words: a title, if it has one, the text, and what the reader should know of it."""
 
     text: str
@@ -65,7 +65,7 @@ class Reading(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def media_of(answer: Answer) -> Media:
+def media_of(answer: WebResponse) -> Media:
     """What a body is: what the server says, unless it says nothing or the first bytes plainly say otherwise."""
     declared = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     start = answer.body[:512]
@@ -79,7 +79,7 @@ def media_of(answer: Answer) -> Media:
     return Media(declared, _kind(declared))
 
 
-def read_body(answer: Answer, media: Media) -> Reading:
+def read_body(answer: WebResponse, media: Media) -> BodyText:
     """The words of a textual body. Blocking: call it in a thread."""
     notes = (
         ("The page is longer than what is read of it; its end is missing.",)
@@ -101,13 +101,13 @@ def read_body(answer: Answer, media: Media) -> Reading:
                 *notes,
                 "The page has no text of its own; it may be made by scripts, which are not run here.",
             )
-        return Reading(words, one_line(page.title), notes)
+        return BodyText(words, one_line(page.title), notes)
     if media.kind == "xml":
         feed = read_feed(text, str(answer.place))
-        return Reading(visible(feed if feed is not None else text), "", notes)
+        return BodyText(visible(feed if feed is not None else text), "", notes)
     if media.kind == "json":
         text = _spread(text)
-    return Reading(visible(text), "", notes)
+    return BodyText(visible(text), "", notes)
 
 
 def _kind(declared: str) -> Kind:

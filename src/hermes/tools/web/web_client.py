@@ -15,8 +15,8 @@ from hermes import __version__
 from hermes.core.decompression import CompressionError, Decompressor
 from hermes.errors import ToolFailed
 from hermes.installation import DISTRIBUTION
-from hermes.tools.web.address_check import Gate, Passage, Unresolved
-from hermes.tools.web.urls import Place, follow, read_url
+from hermes.tools.web.address_check import AddressCheck, Passage, Unresolved
+from hermes.tools.web.urls import WebAddress, follow, read_url
 
 if TYPE_CHECKING:
     import ssl
@@ -30,7 +30,7 @@ _TRIED = 4  # addresses of one host
 _WRITE = 30.0
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much and how long. `size` counts decompressed bytes."""
 
     size: int = 10 * 1024 * 1024
@@ -38,7 +38,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     total: float = 30.0
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class WebRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is sent. With `body` it is a POST, and redirects are not followed; nor are they with `redirects` off."""
 
     url: str
@@ -47,10 +47,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     redirects: bool = True
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class WebResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What came back. `place` is where the last redirect led; `cut` says that there was more than the limit."""
 
-    place: Place
+    place: WebAddress
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -70,18 +70,18 @@ class WebClient:
 
     def __init__(
         self,
-        gate: Gate,
-        limits: Limits | None = None,
+        gate: AddressCheck,
+        limits: FetchLimits | None = None,
         *,
         proxy: str = "",
         trust: "ssl.SSLContext | None" = None,
     ) -> None:
         self.gate = gate
-        self._limits = limits or Limits()
+        self._limits = limits or FetchLimits()
         self._proxy = proxy
         self._trust = trust
 
-    async def fetch(self, request: Request) -> Answer:
+    async def fetch(self, request: WebRequest) -> WebResponse:
         """The answer, redirects followed. Raises ToolFailed when there is none."""
         total = self._limits.total
         try:
@@ -93,7 +93,7 @@ class WebClient:
                 hint="Nothing of it was kept.",
             ) from error
 
-    async def _follow(self, request: Request) -> Answer:
+    async def _follow(self, request: WebRequest) -> WebResponse:
         place = read_url(request.url)
         for _ in range(_HOPS + 1):
             answer = await self._one(request, place)
@@ -111,7 +111,7 @@ class WebClient:
             hint="Nothing was fetched.",
         )
 
-    async def _one(self, request: Request, place: Place) -> Answer:
+    async def _one(self, request: WebRequest, place: WebAddress) -> WebResponse:
         """One hop: the first of the checked addresses that takes a connection."""
         import httpx2
 
@@ -136,7 +136,7 @@ class WebClient:
                     return await self._read(place, response)
         raise ToolFailed(f"{place.authority} can't be reached: {problem}.")
 
-    async def _hosts(self, place: Place) -> tuple[str, ...]:
+    async def _hosts(self, place: WebAddress) -> tuple[str, ...]:
         try:
             passage: Passage = await self.gate.check(place)
         except Unresolved:
@@ -156,7 +156,9 @@ class WebClient:
             verify=self._trust, trust_env=False, proxy=self._proxy or None
         )
 
-    def _pinned(self, request: Request, place: Place, host: str) -> "httpx2.Request":
+    def _pinned(
+        self, request: WebRequest, place: WebAddress, host: str
+    ) -> "httpx2.Request":
         import httpx2
 
         bracketed = f"[{host}]" if ":" in host else host
@@ -183,7 +185,9 @@ class WebClient:
             },
         )
 
-    async def _read(self, place: Place, response: "httpx2.Response") -> Answer:
+    async def _read(
+        self, place: WebAddress, response: "httpx2.Response"
+    ) -> WebResponse:
         import httpx2
 
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -203,7 +207,7 @@ class WebClient:
             cut = True
         finally:
             await response.aclose()
-        return Answer(
+        return WebResponse(
             place=place,
             status=response.status_code,
             headers=headers,
@@ -222,7 +226,7 @@ async def _raw(response: "httpx2.Response") -> AsyncIterator[bytes]:
 
 
 async def _decoded(
-    pieces: AsyncIterator[bytes], encoding: str, place: Place
+    pieces: AsyncIterator[bytes], encoding: str, place: WebAddress
 ) -> AsyncIterator[bytes]:
     """The body, decompressed."""
     try:
@@ -234,7 +238,7 @@ async def _decoded(
         raise ToolFailed(f"{place} can't be read: {error}.") from error
 
 
-def _broken(place: Place, error: Exception) -> ToolFailed:
+def _broken(place: WebAddress, error: Exception) -> ToolFailed:
     why = str(error) or type(error).__name__
     return ToolFailed(
         f"{place} gave no proper answer: {why}.", hint="Nothing was kept."

@@ -5,13 +5,18 @@ from urllib.parse import urlsplit
 
 from hermes.errors import ToolFailed
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
+from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder
-from hermes.tools.web.address_check import Gate, Resolver, read_allowed, system_resolver
+from hermes.tools.web.address_check import (
+    AddressCheck,
+    Resolver,
+    read_allowed,
+    system_resolver,
+)
 from hermes.tools.web.backends import choose
 from hermes.tools.web.fetch import Digest, PageReader
 from hermes.tools.web.search import Searcher
-from hermes.tools.web.web_client import Limits, WebClient
+from hermes.tools.web.web_client import FetchLimits, WebClient
 
 _PROXIES = (
     "HTTPS_PROXY",
@@ -23,15 +28,15 @@ _PROXIES = (
 )
 
 
-def build_gate(settings: Web, resolver: Resolver | None = None) -> Gate:
+def build_gate(settings: WebSettings, resolver: Resolver | None = None) -> AddressCheck:
     """What may be reached. An entry of `allow_hosts` that is no host stops everything: it was meant to allow one."""
     for entry in settings.allow_hosts:
         _require_host("web.allow_hosts", entry)
-    return Gate(settings.allow_hosts, resolver=resolver or system_resolver)
+    return AddressCheck(settings.allow_hosts, resolver=resolver or system_resolver)
 
 
 def build_reader(
-    settings: Web,
+    settings: WebSettings,
     folder: OutputFolder,
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
@@ -44,7 +49,7 @@ def build_reader(
 
 
 def build_searcher(
-    settings: Web,
+    settings: WebSettings,
     secrets: Secrets,
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
@@ -55,12 +60,15 @@ def build_searcher(
         host = urlsplit(settings.searxng_url).netloc
         _require_host("web.searxng_url", host)
         trusted = WebClient(
-            Gate((host,), resolver=resolver or system_resolver), _limits(settings)
+            AddressCheck((host,), resolver=resolver or system_resolver),
+            _limits(settings),
         )
     return Searcher(choose(settings, secrets, client, trusted))
 
 
-def _client(settings: Web, environment: Mapping[str, str], gate: Gate) -> WebClient:
+def _client(
+    settings: WebSettings, environment: Mapping[str, str], gate: AddressCheck
+) -> WebClient:
     proxy = settings.proxy
     if proxy == "environment":
         proxy = next(
@@ -69,8 +77,8 @@ def _client(settings: Web, environment: Mapping[str, str], gate: Gate) -> WebCli
     return WebClient(gate, _limits(settings), proxy=proxy)
 
 
-def _limits(settings: Web) -> Limits:
-    return Limits(
+def _limits(settings: WebSettings) -> FetchLimits:
+    return FetchLimits(
         size=settings.max_bytes,
         total=settings.timeout,
         connect=min(10.0, settings.timeout),

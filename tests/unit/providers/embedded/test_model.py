@@ -16,9 +16,9 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
+    ReplyFinished,
     TextDelta,
     ToolCallStarted,
 )
@@ -41,7 +41,7 @@ class ScriptedEngine:
         prefixed: bool,
         grammar: str,
         max_tokens: int,
-    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.Done, None]:
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
         self.turns.append(turns)
         self.grammars.append(grammar)
         if self.too_long:
@@ -51,9 +51,9 @@ class ScriptedEngine:
         for start in range(0, len(text), 3):
             yield engine_wire.Delta(id=1, text=text[start : start + 3])
         finish = msgspec.convert(
-            self.finish, type=engine_wire.Done.__annotations__["finish"]
+            self.finish, type=engine_wire.GenerationEnded.__annotations__["finish"]
         )
-        yield engine_wire.Done(
+        yield engine_wire.GenerationEnded(
             id=1, finish=finish, input_tokens=20, cached_tokens=15, output_tokens=5
         )
 
@@ -69,7 +69,7 @@ async def reply(
     request = ModelRequest(system=("be long",), messages=messages, tools=WORKSHOP_SPECS)
     events = [event async for event in model.stream(request)]
     last = events[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, ReplyFinished)
     return events, last.message
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.providers.embedded.conversation import LOOK_TAG, Exchange, Step
+from hermes.providers.embedded.conversation import LOOK_TAG, CallStep, RequestExchange
 from hermes.providers.embedded.line_protocol import VERBS, Action, Verb
 from hermes.providers.embedded.reply_guards import allow, instead_of_write, names_file
 from hermes.schema.messages import ToolCall
@@ -18,9 +18,9 @@ def step(
     result: str = "",
     ok: bool = True,
     call_id: str = "c",
-) -> Step:
+) -> CallStep:
     action = Action(verb=verb, path=path, text=text)
-    return Step(
+    return CallStep(
         call=ToolCall(id=call_id, name="x", arguments="{}"),
         action=action,
         result=result,
@@ -59,15 +59,17 @@ def test_a_request_that_names_none(text: str) -> None:
 
 
 def test_a_named_file_must_be_looked_at_before_answering() -> None:
-    assert "say" not in allow(Exchange(request="what is in a.txt?"), ALL).verbs
+    assert "say" not in allow(RequestExchange(request="what is in a.txt?"), ALL).verbs
     assert (
         "say"
         in allow(
-            Exchange(request="what is in a.txt?"), frozenset({"say", "todo"})
+            RequestExchange(request="what is in a.txt?"), frozenset({"say", "todo"})
         ).verbs
     )
-    assert "say" in allow(Exchange(request="how are you?"), ALL).verbs
-    looked = Exchange(request="what is in a.txt?", steps=(step("read", "a.txt"),))
+    assert "say" in allow(RequestExchange(request="how are you?"), ALL).verbs
+    looked = RequestExchange(
+        request="what is in a.txt?", steps=(step("read", "a.txt"),)
+    )
     assert "say" in allow(looked, ALL).verbs
 
 
@@ -75,13 +77,19 @@ def test_a_search_that_found_nothing_is_no_look_at_the_named_file() -> None:
     nothing = step("find", text="kiwis", result="No matches.")
     assert (
         "say"
-        not in allow(Exchange(request="kiwis in a.csv?", steps=(nothing,)), ALL).verbs
+        not in allow(
+            RequestExchange(request="kiwis in a.csv?", steps=(nothing,)), ALL
+        ).verbs
     )
-    assert "say" in allow(Exchange(request="kiwis?", steps=(nothing,)), ALL).verbs
+    assert (
+        "say" in allow(RequestExchange(request="kiwis?", steps=(nothing,)), ALL).verbs
+    )
     something = step("find", text="kiwi", result="a.csv\n3: kiwi")
     assert (
         "say"
-        in allow(Exchange(request="kiwis in a.csv?", steps=(something,)), ALL).verbs
+        in allow(
+            RequestExchange(request="kiwis in a.csv?", steps=(something,)), ALL
+        ).verbs
     )
 
 
@@ -97,26 +105,29 @@ def test_a_search_that_found_nothing_is_no_look_at_the_named_file() -> None:
 )
 def test_a_mere_question_changes_no_file(text: str, changes: bool) -> None:
     assert (
-        bool(allow(Exchange(request=text), ALL).verbs & {"write", "append", "replace"})
+        bool(
+            allow(RequestExchange(request=text), ALL).verbs
+            & {"write", "append", "replace"}
+        )
         == changes
     )
 
 
 def test_the_same_call_twice_leaves_only_say() -> None:
     twice = (step("find", text="x"), step("find", text="x"))
-    assert allow(Exchange(request="q", steps=twice), ALL).verbs == {"say"}
-    assert "find" in allow(Exchange(request="q", steps=twice[:1]), ALL).verbs
+    assert allow(RequestExchange(request="q", steps=twice), ALL).verbs == {"say"}
+    assert "find" in allow(RequestExchange(request="q", steps=twice[:1]), ALL).verbs
 
 
 def test_six_calls_leave_only_say() -> None:
     steps = tuple(step("read", f"{n}.txt") for n in range(6))
-    assert allow(Exchange(request="q", steps=steps), ALL).verbs == {"say"}
-    assert "read" in allow(Exchange(request="q", steps=steps[:5]), ALL).verbs
+    assert allow(RequestExchange(request="q", steps=steps), ALL).verbs == {"say"}
+    assert "read" in allow(RequestExchange(request="q", steps=steps[:5]), ALL).verbs
 
 
 def test_a_file_is_written_only_after_we_know_that_it_is_new() -> None:
-    assert allow(Exchange(request="make n.txt"), ALL).look
-    assert not allow(Exchange(request="make n.txt"), ALL - {"read"}).look
+    assert allow(RequestExchange(request="make n.txt"), ALL).look
+    assert not allow(RequestExchange(request="make n.txt"), ALL - {"read"}).look
     absent = step(
         "read",
         "n.txt",
@@ -124,22 +135,26 @@ def test_a_file_is_written_only_after_we_know_that_it_is_new() -> None:
         ok=False,
         call_id=LOOK_TAG + "1",
     )
-    known = Exchange(request="make n.txt", steps=(absent,))
+    known = RequestExchange(request="make n.txt", steps=(absent,))
     allowed = allow(known, ALL)
     assert (allowed.verbs, allowed.only_path) == ({"write"}, "n.txt")
 
 
 def test_a_file_that_the_model_found_absent_is_written_at_once() -> None:
     own = step("read", "n.txt", result="n.txt does not exist.", ok=False)
-    assert allow(Exchange(request="make n.txt", steps=(own,)), ALL).absent == ("n.txt",)
+    assert allow(RequestExchange(request="make n.txt", steps=(own,)), ALL).absent == (
+        "n.txt",
+    )
 
 
 def test_a_file_that_exists_can_only_be_changed() -> None:
     there = step("read", "n.txt", result="old", call_id=LOOK_TAG + "1")
-    allowed = allow(Exchange(request="make n.txt", steps=(there,)), ALL)
+    allowed = allow(RequestExchange(request="make n.txt", steps=(there,)), ALL)
     assert allowed.verbs == {"append", "replace", "say"}
     assert list(allowed.files) == ["n.txt"]
-    exchange = Exchange(request="q", steps=(step("read", "n.txt", result="old"),))
+    exchange = RequestExchange(
+        request="q", steps=(step("read", "n.txt", result="old"),)
+    )
     again = instead_of_write("n.txt", exchange, allow(exchange, ALL), ALL)
     assert again is not None
     assert again.verbs == {"append", "replace", "say"}
@@ -153,7 +168,9 @@ def test_a_file_that_is_there_but_unreadable_is_never_written_over() -> None:
         ok=False,
         call_id=LOOK_TAG + "1",
     )
-    assert allow(Exchange(request="make n.bin", steps=(binary,)), ALL).verbs == {"say"}
+    assert allow(RequestExchange(request="make n.bin", steps=(binary,)), ALL).verbs == {
+        "say"
+    }
 
 
 @pytest.mark.parametrize(
@@ -168,7 +185,7 @@ def test_a_file_that_is_there_but_unreadable_is_never_written_over() -> None:
 def test_what_nobody_called_a_file_is_said_and_not_written(
     request_text: str, path: str, is_file: bool
 ) -> None:
-    exchange = Exchange(request=request_text)
+    exchange = RequestExchange(request=request_text)
     allowed = instead_of_write(path, exchange, allow(exchange, ALL), ALL)
     assert (allowed is None) == is_file
     if allowed is not None:

@@ -9,7 +9,7 @@ from tests.fakes.simple_tools import WORKSHOP_SPECS
 from hermes.providers.embedded import small_prompt
 from hermes.providers.embedded.conversation import read_messages
 from hermes.providers.embedded.line_protocol import parse_line
-from hermes.providers.embedded.tool_verbs import Toolbox
+from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -18,7 +18,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 
-BOX = Toolbox(WORKSHOP_SPECS)
+BOX = OfferedTools(WORKSHOP_SPECS)
 
 
 def repeated(text: str, times: int) -> str:

@@ -6,18 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fakes.simple_tools import WORKSHOP_SPECS
 
-from hermes.providers.embedded.conversation import Seen, shown
+from hermes.providers.embedded.conversation import SeenFile, shown
 from hermes.providers.embedded.line_protocol import Action
 from hermes.providers.embedded.text_edits import occurrences
-from hermes.providers.embedded.tool_verbs import Toolbox
+from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.schema.messages import ToolCall
 from hermes.schema.tools import ToolSpec
 
-BOX = Toolbox(WORKSHOP_SPECS)
+BOX = OfferedTools(WORKSHOP_SPECS)
 
 
 def arguments(
-    box: Toolbox, action: Action, seen: dict[str, str] | None = None
+    box: OfferedTools, action: Action, seen: dict[str, str] | None = None
 ) -> tuple[str, dict[str, object]]:
     name, text = box.call(action, seen or {})
     return name, msgspec.json.decode(text, type=dict[str, object])
@@ -47,21 +47,21 @@ def test_all_first_tools_give_all_verbs() -> None:
 
 
 def test_a_verb_without_its_tool_is_not_offered() -> None:
-    assert Toolbox(()).verbs == {"say"}
-    without_edit = Toolbox(
+    assert OfferedTools(()).verbs == {"say"}
+    without_edit = OfferedTools(
         [spec for spec in WORKSHOP_SPECS if spec.name not in {"edit_file", "terminal"}]
     )
     assert without_edit.verbs == {"read", "list", "find", "write", "todo", "say"}
 
 
 def test_a_tool_that_requires_what_we_do_not_know_is_not_offered() -> None:
-    assert Toolbox([spec("read_file", "path", "token", path={}, token={})]).verbs == {
-        "say"
-    }
+    assert OfferedTools(
+        [spec("read_file", "path", "token", path={}, token={})]
+    ).verbs == {"say"}
 
 
 def test_other_property_names_are_found() -> None:
-    box = Toolbox(
+    box = OfferedTools(
         [spec("read", "file_path", file_path={}), spec("bash", "cmd", cmd={})]
     )
     assert arguments(box, Action(verb="read", path="a")) == ("read", {"file_path": "a"})
@@ -157,7 +157,7 @@ def test_a_name_is_replaced_everywhere_where_the_tool_can() -> None:
         new_text={},
         replace_all={"type": "boolean"},
     )
-    box = Toolbox([edit, spec("read_file", "path", path={})])
+    box = OfferedTools([edit, spec("read_file", "path", path={})])
     _, given = arguments(
         box,
         Action(verb="replace", path="f", old="edge", text="side"),
@@ -174,16 +174,16 @@ def test_a_name_is_replaced_everywhere_where_the_tool_can() -> None:
 @pytest.mark.parametrize(
     ("result", "seen"),
     [
-        ("[a.txt: lines 1-2 of 2]\nx\ny\n", Seen("x\ny\n")),
+        ("[a.txt: lines 1-2 of 2]\nx\ny\n", SeenFile("x\ny\n")),
         (
             "[a.txt: lines 1-2 of 9]\nx\ny\n[7 more lines: read_file with offset=3]",
-            Seen("x\ny", whole=False),
+            SeenFile("x\ny", whole=False),
         ),
-        ("[a.txt: empty file]", Seen("")),
-        ("[section]\nkey = 1\n", Seen("[section]\nkey = 1\n")),
+        ("[a.txt: empty file]", SeenFile("")),
+        ("[section]\nkey = 1\n", SeenFile("[section]\nkey = 1\n")),
     ],
 )
-def test_a_read_result_is_taken_apart(result: str, seen: Seen) -> None:
+def test_a_read_result_is_taken_apart(result: str, seen: SeenFile) -> None:
     assert shown(result) == seen
 
 
@@ -207,7 +207,7 @@ def test_a_pattern_is_listed_as_its_folder_and_what_is_to_fit() -> None:
         "list_files",
         {"path": "src"},
     )
-    box = Toolbox([spec("list_files", path={}, glob={})])
+    box = OfferedTools([spec("list_files", path={}, glob={})])
     assert arguments(box, Action(verb="list", path="*.py")) == (
         "list_files",
         {"path": ".", "glob": "*.py"},

@@ -7,8 +7,8 @@ import pytest
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.tool_line import (
     ASCII_MARKS,
-    Calls,
     Marks,
+    RunningCalls,
     duration,
     marks_for,
 )
@@ -17,7 +17,7 @@ PLAIN = Style(enabled=False)
 
 
 def line(arguments: str, *, columns: int = 80, **result: Any) -> str:
-    calls = Calls()
+    calls = RunningCalls()
     calls.see(
         {
             "type": "agent.tool.started",
@@ -63,7 +63,7 @@ def test_it_fits_the_screen(columns: int) -> None:
 
 
 def test_waiting_for_an_answer_does_not_count() -> None:
-    calls = Calls()
+    calls = RunningCalls()
     calls.see(
         {
             "type": "agent.tool.started",
@@ -107,7 +107,7 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
 
 
 def test_a_command_that_failed_says_how_it_ended_and_what_it_said_last() -> None:
-    calls = Calls()
+    calls = RunningCalls()
     calls.see(
         {
             "type": "agent.tool.started",

@@ -3,15 +3,15 @@
 import pytest
 
 from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import Context, Part
+from hermes.core.context_usage import Context, ContextPart
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.context_view import window_rows
 from hermes.surfaces.tui.styled_text import plain
 
 PARTS = (
-    Part("instructions", 1_000, 2),
-    Part("tools", 4_000, 20),
-    Part("tool results", 45_000, 12),
+    ContextPart("instructions", 1_000, 2),
+    ContextPart("tools", 4_000, 20),
+    ContextPart("tool results", 45_000, 12),
 )
 NOW = Context(PARTS, 50_000, 100_000, 80_000)
 

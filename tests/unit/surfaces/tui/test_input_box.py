@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hermes.settings.home import Home
-from hermes.surfaces.tui.input_box import Entry
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.input_box import InputBox
+from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.testing.clock import FakeClock
 
 
@@ -15,10 +15,10 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock = FakeClock(100.0)
-        self.entry = Entry(
+        self.entry = InputBox(
             Home(Path("/dev/null/home")), Path("/dev/null"), clock=self.clock.now
         )
-        self.sent: list[Typed] = []
+        self.sent: list[TypedInput] = []
         self.said: list[str] = []
         self.entry.send = self.sent.append
         self.entry.say = self.said.append

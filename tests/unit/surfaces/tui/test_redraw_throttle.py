@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.surfaces.tui.redraw_throttle import Pace
+from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.testing.clock import FakeClock
 
 
@@ -13,7 +13,7 @@ def test_what_takes_long_is_drawn_less_often_but_still_drawn(
     cost: float, pause: float
 ) -> None:
     clock = FakeClock(100.0)
-    pace = Pace(clock.now)
+    pace = RedrawThrottle(clock.now)
     assert not pace.is_wanted
     pace.ask()
     assert pace.is_wanted

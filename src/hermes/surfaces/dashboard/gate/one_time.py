@@ -10,7 +10,7 @@ T = TypeVar("T")
 _MOST = 1000  # that wait to be used
 
 
-class Once(Generic[T]):
+class OneTimeCodes(Generic[T]):
     """Hands out codes that stand for a value, once. Only their hashes are kept.
 
     `era` tells one time from another: a code of an earlier one is void.

@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import HTMLResponse, Response
 
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Call, Done, Endpoint
+from hermes.surfaces.dashboard.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.dashboard.gate.gate import Refusal, everything
 
 STAY = 30 * 24 * 3600.0  # seconds that a browser stays signed in
@@ -86,7 +86,7 @@ class EntryRoutes:
             Endpoint("POST", "/api/auth/logout", "observe", self.leave),
         ]
 
-    async def arrive(self, call: Call) -> Response:
+    async def arrive(self, call: EndpointCall) -> Response:
         """With a one-time code: sets the cookie and opens the page. Without: says how to get in."""
         code = call.query.code
         if (
@@ -104,7 +104,7 @@ class EntryRoutes:
             )
         return self._welcome()
 
-    async def sign_in(self, call: Call) -> Response:
+    async def sign_in(self, call: EndpointCall) -> Response:
         """The password."""
         form = (await _body(call)).decode(errors="replace")
         given = parse_qs(form, keep_blank_values=True).get("password", [""])[0]
@@ -121,13 +121,13 @@ class EntryRoutes:
         throttle.succeeded("password")
         return self._welcome()
 
-    async def who(self, call: Call) -> Who:
+    async def who(self, call: EndpointCall) -> Who:
         """What the caller may do, and until when."""
         identity = call.identity
         assert identity is not None  # noqa: S101 - the gate lets nobody else in
         return Who(identity.held.scopes, identity.by, identity.held.expires)
 
-    async def ticket(self, call: Call) -> Ticket:
+    async def ticket(self, call: EndpointCall) -> Ticket:
         """A ticket for one WebSocket, with the caller's scopes."""
         assert call.identity is not None  # noqa: S101 - as above
         return Ticket(
@@ -138,11 +138,13 @@ class EntryRoutes:
         """A link for one first visit."""
         return Link(first_visit(self._board), self._doors.links.seconds)
 
-    async def leave(self, call: Call) -> Response:
+    async def leave(self, call: EndpointCall) -> Response:
         """Makes the caller's credential void."""
         assert call.identity is not None  # noqa: S101 - as above
         self._doors.keys.revoke(call.identity.held)
-        answer = Response(msgspec.json.encode(Done()), media_type="application/json")
+        answer = Response(
+            msgspec.json.encode(Acknowledged()), media_type="application/json"
+        )
         answer.delete_cookie(
             self._doors.cookie,
             path="/",
@@ -182,7 +184,7 @@ def first_visit(board: Dashboard) -> str:
     return f"{board.url}/login?code={board.doors.links.issue(True)}"
 
 
-async def _body(call: Call) -> bytes:
+async def _body(call: EndpointCall) -> bytes:
     content = b""
     try:
         async with asyncio.timeout(_FORM_SECONDS):

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes import __version__
-from hermes.app.agent_pool import Choice
+from hermes.app.agent import ModelChoice
 from hermes.app.session_tools import needs_of
 from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError
@@ -23,14 +23,14 @@ from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Call, Endpoint
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
 from hermes.tools import all_tools
 from hermes.tools.toolsets import toolset_of
 
 _DOCTOR_SECONDS = 60.0
 
 
-class Status(msgspec.Struct, frozen=True):
+class DashboardStatus(msgspec.Struct, frozen=True):
     version: str
     started: float
     model: str
@@ -86,7 +86,7 @@ class NewValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: str
 
 
-class Applied(msgspec.Struct, frozen=True):
+class SettingApplied(msgspec.Struct, frozen=True):
     """When a change takes effect here."""
 
     applies: str = "restart"
@@ -104,13 +104,13 @@ class ToolList(msgspec.Struct, frozen=True):
     tools: list[ToolRow]
 
 
-class Servers(msgspec.Struct, frozen=True):
+class McpServerList(msgspec.Struct, frozen=True):
     servers: list[dict[str, Any]]
 
 
 class Models(msgspec.Struct, frozen=True):
     current: str
-    choices: list[Choice]
+    choices: list[ModelChoice]
 
 
 class StateRoutes:
@@ -123,7 +123,9 @@ class StateRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("GET", "/api/status", "observe", self.status, answer=Status),
+            Endpoint(
+                "GET", "/api/status", "observe", self.status, answer=DashboardStatus
+            ),
             Endpoint("GET", "/api/models", "observe", self.models, answer=Models),
             Endpoint(
                 "GET",
@@ -142,27 +144,31 @@ class StateRoutes:
                 "admin",
                 self.change,
                 body=NewValue,
-                answer=Applied,
+                answer=SettingApplied,
             ),
             Endpoint(
-                "DELETE", "/api/settings/{key}", "admin", self.restore, answer=Applied
+                "DELETE",
+                "/api/settings/{key}",
+                "admin",
+                self.restore,
+                answer=SettingApplied,
             ),
             Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolList),
-            Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=Servers),
+            Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=McpServerList),
             Endpoint("GET", "/api/doctor", "observe", self.doctor, answer=None),
         ]
 
-    async def status(self) -> Status:
+    async def status(self) -> DashboardStatus:
         """How this dashboard is doing."""
         board, ingest = self._board, self._board.ingest
         model, problem = await asyncio.to_thread(self._model)
         stats = default_bus().stats()
-        hub = board.hub
+        feed = board.feed
         feeds = {
-            "open": hub.feeds,
-            "lost": hub.lost,
-            "closed_slow": hub.closed_slow,
-            "replaced": hub.encoder.replaced,
+            "open": feed.readers,
+            "lost": feed.dropped,
+            "closed_slow": feed.closed_slow,
+            "replaced": feed.encoder.replaced,
         }
         counts = {
             "published": ingest.published,
@@ -171,7 +177,7 @@ class StateRoutes:
         }
         names = ("delivered", "failed", "dropped", "pending", "refused", "unencodable")
         bus = {name: getattr(stats, name) for name in names}
-        return Status(
+        return DashboardStatus(
             version=__version__,
             started=board.started,
             model=model,
@@ -186,9 +192,9 @@ class StateRoutes:
 
     def models(self) -> Models:
         """The model that answers, and others to pick from."""
-        return Models(self._model()[0], self._board.staff.choices())
+        return Models(self._model()[0], self._board.agent.choices())
 
-    def usage(self, call: Call) -> UsageAnswer:
+    def usage(self, call: EndpointCall) -> UsageAnswer:
         """Tokens and money, by day and model."""
         if not self._app.has_log:
             return UsageAnswer([])
@@ -221,7 +227,7 @@ class StateRoutes:
         }
         return SettingList(found, str(home.config), sections)
 
-    def change(self, call: Call) -> Applied:
+    def change(self, call: EndpointCall) -> SettingApplied:
         """Changes one setting in config.yaml; the rest of the file keeps every byte."""
         key = setting_keys.find_key(call.path["key"])
         self._app.home.ensure()
@@ -230,12 +236,12 @@ class StateRoutes:
             key.name,
             setting_keys.parse_value(key, call.body.value),
         )
-        return Applied()
+        return SettingApplied()
 
-    def restore(self, call: Call) -> Applied:
+    def restore(self, call: EndpointCall) -> SettingApplied:
         """Removes a setting from config.yaml, so that its default holds."""
         unset_value(self._app.home.config, call.path["key"])
-        return Applied()
+        return SettingApplied()
 
     def tools(self) -> ToolList:
         """What the model can do here."""
@@ -255,17 +261,17 @@ class StateRoutes:
             ]
         )
 
-    def mcp(self) -> Servers:
+    def mcp(self) -> McpServerList:
         """The MCP servers, as far as is known without connecting."""
         settings = self._app.settings.mcp_servers
         if not settings:
-            return Servers([])
-        from hermes.mcp import Servers as McpServers
+            return McpServerList([])
+        from hermes.mcp import McpServers
 
         servers = McpServers(
             settings, self._app.home, load_secrets(home=self._app.home), environment()
         )
-        return Servers([msgspec.to_builtins(one) for one in servers.status()])
+        return McpServerList([msgspec.to_builtins(one) for one in servers.status()])
 
     async def doctor(self) -> Any:
         """What is in order on this machine, what is not, and what to do. One after the other: each is a process."""
@@ -292,7 +298,7 @@ class StateRoutes:
     def _model(self) -> tuple[str, str]:
         """The model that answers, or why there is none."""
         try:
-            found = self._board.staff.describe()
+            found = self._board.agent.describe()
             if found.provider == EMBEDDED:
                 require_weights(found.name)
         except HermesError as error:

@@ -25,7 +25,7 @@ _PREFIX = "sk-hermes-"
 _LONGEST = 512  # characters of a key that is looked at
 
 
-class Key(msgspec.Struct, frozen=True):
+class ApiKey(msgspec.Struct, frozen=True):
     """What is known of a key. `sessions` lets it go on with any session of this home, `chat` only with its own."""
 
     id: str
@@ -37,7 +37,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct):
-    keys: list[Key] = []
+    keys: list[ApiKey] = []
 
 
 class ApiKeys:
@@ -47,16 +47,16 @@ class ApiKeys:
         self._home = home
         self._clock = clock
         self._path = keys_file(home)
-        self._known: list[Key] = []
+        self._known: list[ApiKey] = []
         self._stamp = (0, 0)
 
     def add(
         self, name: str, scopes: tuple[Scope, ...], *, seconds: float = 0.0
-    ) -> tuple[Key, str]:
+    ) -> tuple[ApiKey, str]:
         """Makes a key; returns it with its text, which is nowhere else."""
         secret = secrets.token_urlsafe(32)
         now = self._clock()
-        made = Key(
+        made = ApiKey(
             secrets.token_hex(4),
             name,
             _digest(secret),
@@ -69,7 +69,7 @@ class ApiKeys:
             self._write(target, [*self._read(target), made])
         return made, f"{_PREFIX}{made.id}-{secret}"
 
-    def remove(self, which: str) -> Key:
+    def remove(self, which: str) -> ApiKey:
         """Makes a key void, by its id or name."""
         if not self._path.exists():
             raise UsageError(
@@ -85,14 +85,14 @@ class ApiKeys:
             self._write(target, [key for key in keys if key != found[0]])
         return found[0]
 
-    def all(self) -> list[Key]:
+    def all(self) -> list[ApiKey]:
         """Every key, the oldest first."""
         stamp = _stamp(self._path)
         if stamp != self._stamp:
             self._known, self._stamp = self._read(self._path), stamp
         return list(self._known)
 
-    def check(self, text: str) -> Key | None:
+    def check(self, text: str) -> ApiKey | None:
         """The key that this is; None if it is none, or void."""
         if len(text) > _LONGEST or not text.startswith(_PREFIX):
             return None
@@ -104,7 +104,7 @@ class ApiKeys:
                 return key if not key.expires or key.expires > now else None
         return None
 
-    def _read(self, path: Path) -> list[Key]:
+    def _read(self, path: Path) -> list[ApiKey]:
         try:
             return msgspec.json.decode(path.read_bytes(), type=_File).keys
         except FileNotFoundError:
@@ -115,18 +115,18 @@ class ApiKeys:
                 hint="Remove the file, and make new keys.",
             ) from error
 
-    def _write(self, target: Path, keys: list[Key]) -> None:
+    def _write(self, target: Path, keys: list[ApiKey]) -> None:
         atomic.replace(target, msgspec.json.encode(_File(keys)).decode(), mode=0o600)
 
 
-def of_environment(secrets_: Secrets, text: str) -> Key | None:
+def of_environment(secrets_: Secrets, text: str) -> ApiKey | None:
     """The key that GATEWAY_API_KEY holds, if this is it."""
     wanted = secrets_.get(SECRET) or ""
     if not wanted or not hmac.compare_digest(
         wanted.encode(), text.encode(errors="replace")
     ):
         return None
-    return Key("env", SECRET, "", DEFAULT, 0.0)
+    return ApiKey("env", SECRET, "", DEFAULT, 0.0)
 
 
 def keys_file(home: Home) -> Path:

@@ -10,8 +10,8 @@ import msgspec
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import (
+    ApiKey,
     ApiKeys,
-    Key,
     Scope,
     of_environment,
 )
@@ -128,7 +128,7 @@ class Door:
                 403, "A page from elsewhere may not do this.", code="unknown_origin"
             )
 
-    def _identify(self, headers: dict[str, list[str]]) -> Key:
+    def _identify(self, headers: dict[str, list[str]]) -> ApiKey:
         values = headers.get("authorization", [])
         kind, _, text = (values[0] if len(values) == 1 else "").partition(" ")
         if kind.lower() != "bearer" or not text.strip():
@@ -159,9 +159,9 @@ class Door:
         )
 
 
-def require(scope: Any, need: Scope) -> Key:
+def require(scope: Any, need: Scope) -> ApiKey:
     """The key of a request, if it may do this."""
-    key: Key = scope[KEY]
+    key: ApiKey = scope[KEY]
     if need not in key.scopes:
         raise ApiError(
             403,

@@ -24,7 +24,7 @@ _MOST_PICTURE = 20_000_000
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
-class Said(msgspec.Struct, frozen=True):
+class ClientMessage(msgspec.Struct, frozen=True):
     """A message of the conversation as the client tells it."""
 
     role: Role
@@ -37,7 +37,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A request, whichever format it came in."""
 
     model: str
-    messages: tuple[Said, ...]
+    messages: tuple[ClientMessage, ...]
     stream: bool = False
     include_usage: bool = False
     conversation: str = ""
@@ -48,12 +48,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
 
     @property
-    def before(self) -> tuple[Said, ...]:
+    def before(self) -> tuple[ClientMessage, ...]:
         """What was said before the last words of the user."""
         return self.messages[: self._last]
 
     @property
-    def now(self) -> tuple[Said, ...]:
+    def now(self) -> tuple[ClientMessage, ...]:
         """The last words of the user, that is all after the last answer."""
         return tuple(one for one in self.messages[self._last :] if one.role == "user")
 
@@ -197,7 +197,7 @@ class ResponseBody(msgspec.Struct):
         )
 
 
-def _messages(given: list[_Message]) -> tuple[Said, ...]:
+def _messages(given: list[_Message]) -> tuple[ClientMessage, ...]:
     found = tuple(_said(one, number) for number, one in enumerate(given))
     if (
         not found
@@ -217,7 +217,7 @@ def _messages(given: list[_Message]) -> tuple[Said, ...]:
     return found
 
 
-def _said(message: _Message, number: int) -> Said:
+def _said(message: _Message, number: int) -> ClientMessage:
     role = {"developer": "system"}.get(message.role, message.role)
     if message.type != "message" or role not in ("system", "user", "assistant"):
         what = message.type if message.type != "message" else message.role
@@ -227,7 +227,7 @@ def _said(message: _Message, number: int) -> Said:
             param=f"messages[{number}]",
         )
     if message.content is None or isinstance(message.content, str):
-        return Said(role, message.content or "")  # type: ignore[arg-type]
+        return ClientMessage(role, message.content or "")  # type: ignore[arg-type]
     texts: list[str] = []
     pictures: list[str] = []
     for part in message.content:
@@ -246,7 +246,7 @@ def _said(message: _Message, number: int) -> Said:
                     f"Content of type {what!r} is not taken.",
                     param=f"messages[{number}].content",
                 )
-    return Said(role, "\n".join(texts), tuple(pictures))  # type: ignore[arg-type]
+    return ClientMessage(role, "\n".join(texts), tuple(pictures))  # type: ignore[arg-type]
 
 
 def _refuse_tools(tools: list[Any] | None) -> None:
@@ -262,7 +262,7 @@ def _refuse_format(wanted: _Format | None, param: str) -> None:
         raise ApiError(400, text, code="unsupported_parameter", param=param)
 
 
-def pictures_of(said: tuple[Said, ...], home: Home) -> tuple[Image, ...]:
+def pictures_of(said: tuple[ClientMessage, ...], home: Home) -> tuple[Image, ...]:
     """The pictures that came along; those in the request itself are put into files."""
     return tuple(_picture(url, home) for one in said for url in one.pictures)
 

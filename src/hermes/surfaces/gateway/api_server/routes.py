@@ -11,10 +11,11 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from hermes.app import App
-from hermes.app.agent_pool import Place, Staff
+from hermes.app.agent import Agent
+from hermes.app.engine import EngineChoice
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets
-from hermes.surfaces.gateway.api_server.api_keys import Key
+from hermes.surfaces.gateway.api_server.api_keys import ApiKey
 from hermes.surfaces.gateway.api_server.authentication import (
     ApiError,
     Message,
@@ -37,17 +38,17 @@ from hermes.surfaces.gateway.api_server.response_formats import (
 )
 from hermes.surfaces.gateway.api_server.session_lookup import (
     SURFACE,
-    Conversation,
     Conversations,
+    RequestSession,
     response_id,
 )
 from hermes.surfaces.gateway.api_server.turn_stream import (
     End,
     Listening,
-    Piece,
+    TextPiece,
     turn_of,
 )
-from hermes.surfaces.web.request_json import Unreadable, read_json
+from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 log = logging.getLogger("hermes.api")
 
@@ -59,11 +60,11 @@ _MOST = 40_000_000  # bytes of a request
 _REMEMBERED = 10_000  # sessions whose model is remembered
 _T = TypeVar("_T", ChatBody, ResponseBody)
 Answer: TypeAlias = ChatAnswer | ResponseAnswer
-Pieces: TypeAlias = AsyncGenerator[Piece | End]
+Pieces: TypeAlias = AsyncGenerator[TextPiece | End]
 Marks: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
-class Api:
+class OpenAIRoutes:
     """Serves the requests of clients; the work is done by sessions like any other."""
 
     def __init__(self, app: App, secrets: Secrets) -> None:
@@ -71,17 +72,21 @@ class Api:
         self._models: dict[str, str] = {}
         # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.staff = Staff(
+        self.agent = Agent(
             app,
             secrets,
-            SURFACE,
-            lambda session: Place(self._models.get(session, ""), attended=False),
+            approvals=app.settings.api.approvals,
+            surface=SURFACE,
+            choice_of=self._choice,
         )
-        self.staff.use(approvals=app.settings.api.approvals)
         folder = app.settings.api.folder
         self._conversations = Conversations(
             app, Path(folder).expanduser() if folder else Path.home() / "hermes"
         )
+
+    def _choice(self, session: str) -> EngineChoice:
+        """What a session runs on: the model that its client named. Nobody can be asked."""
+        return EngineChoice(self._models.get(session, ""), attended=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
         """The boundary of a request: whatever goes wrong is an error in OpenAI's shape."""
@@ -115,7 +120,7 @@ class Api:
 
     async def close(self) -> None:
         """Ends what runs."""
-        await self.staff.close()
+        await self.agent.close()
 
     def _route(self, scope: Any) -> Callable[[Any, Any, Send], Awaitable[None]]:
         method, path = scope["method"], scope["path"].rstrip("/")
@@ -165,7 +170,7 @@ class Api:
     def _names(self) -> list[str]:
         return list(
             dict.fromkeys(
-                (DEFAULT_MODEL, *(choice.name for choice in self.staff.choices()))
+                (DEFAULT_MODEL, *(choice.name for choice in self.agent.choices()))
             )
         )
 
@@ -202,7 +207,7 @@ class Api:
             await _reply(send, answer.whole(text, end), _marks(session))
 
     async def _answer(
-        self, key: Key, asked: Asked, kind: type[Answer], receive: Any, send: Send
+        self, key: ApiKey, asked: Asked, kind: type[Answer], receive: Any, send: Send
     ) -> None:
         if asked.model != DEFAULT_MODEL and asked.model not in await asyncio.to_thread(
             self._names
@@ -212,10 +217,10 @@ class Api:
         images = await asyncio.to_thread(pictures_of, asked.now, self._app.home)
         place = await self._conversations.find(key, asked)
         self._give(place.session, "" if asked.model == DEFAULT_MODEL else asked.model)
-        service = self.staff.service(place.session)
-        engine = (
-            self.staff.agent(place.session).describe(place.session).engine
-        )  # says what is wrong with the settings
+        service = self.agent.service
+        engine = self.agent.describe(
+            place.session
+        ).engine  # says what is wrong with the settings
         listening = Listening(
             self._app,
             service,
@@ -337,7 +342,7 @@ async def _read(receive: Any, kind: type[_T]) -> _T:
             raise ApiError(413, "The request is too large.", code="request_too_large")
     try:
         return read_json(b"".join(parts), kind)
-    except Unreadable as error:
+    except InvalidRequest as error:
         what, code = ("The request can't be used", "invalid_value")
         if not error.is_json:
             what, code = ("The body is not JSON", "invalid_json")
@@ -370,7 +375,7 @@ def _header(scope: Any) -> str:
     return values[0].decode("latin-1").strip() if len(values) == 1 else ""
 
 
-def _words(asked: Asked, place: Conversation) -> str:
+def _words(asked: Asked, place: RequestSession) -> str:
     """What the session is told: the application's wishes when it begins, and what the user says."""
     text = "\n\n".join(one.text for one in asked.now)
     wishes = (

@@ -17,16 +17,16 @@ from hermes.errors import SessionNotFound
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.log_row import Row
-from hermes.surfaces.gateway.api_server.api_keys import Key
+from hermes.surfaces.gateway.api_server.api_keys import ApiKey
 from hermes.surfaces.gateway.api_server.authentication import ApiError
-from hermes.surfaces.gateway.api_server.request_formats import Asked, Said
+from hermes.surfaces.gateway.api_server.request_formats import Asked, ClientMessage
 
 SURFACE = "api"
 _REMEMBERED = 2_000  # answers after which a conversation can go on without a name
 _RESPONSE = "resp_"
 
 
-class Conversation(msgspec.Struct, frozen=True):
+class RequestSession(msgspec.Struct, frozen=True):
     """Where a request goes. `lasting`: the client can come back to it by name. `system`: what was told there before."""
 
     session: str
@@ -46,14 +46,14 @@ class Conversations:
             asyncio.Lock()
         )  # two requests that name the same new conversation begin it once
 
-    async def find(self, key: Key, asked: Asked) -> Conversation:
+    async def find(self, key: ApiKey, asked: Asked) -> RequestSession:
         """The session of a request; a new one has in it what was said before."""
         async with self._choosing:
             return await asyncio.to_thread(self._find, key, asked)
 
-    def _find(self, key: Key, asked: Asked) -> Conversation:
+    def _find(self, key: ApiKey, asked: Asked) -> RequestSession:
         if asked.previous:
-            return Conversation(
+            return RequestSession(
                 self._after(key, asked.previous), fresh=False, lasting=True
             )
         if asked.conversation:
@@ -61,28 +61,32 @@ class Conversations:
             fresh = not self._exists(session)
             if fresh:
                 self._begin(session, asked.before)
-            return Conversation(session, fresh=fresh, lasting=True, system=asked.system)
+            return RequestSession(
+                session, fresh=fresh, lasting=True, system=asked.system
+            )
         known, system = (
             self._answers.pop(_print(key, asked.before), ("", ""))
             if asked.before
             else ("", "")
         )
         if known and self._exists(known):
-            return Conversation(known, fresh=False, lasting=False, system=system)
+            return RequestSession(known, fresh=False, lasting=False, system=system)
         session = f"{_own(key)}{self._app.ids.session()}"
         self._begin(session, asked.before)
-        return Conversation(session, fresh=True, lasting=False)
+        return RequestSession(session, fresh=True, lasting=False)
 
-    def remember(self, key: Key, asked: Asked, answer: str, session: str) -> None:
+    def remember(self, key: ApiKey, asked: Asked, answer: str, session: str) -> None:
         """The client may go on by repeating all of this."""
-        self._answers[_print(key, (*asked.messages, Said("assistant", answer)))] = (
+        self._answers[
+            _print(key, (*asked.messages, ClientMessage("assistant", answer)))
+        ] = (
             session,
             asked.system,
         )
         while len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
 
-    def response(self, key: Key, name: str) -> tuple[str, int]:
+    def response(self, key: ApiKey, name: str) -> tuple[str, int]:
         """The session of a response and the row of the words it answers."""
         session, _, seq = name.removeprefix(_RESPONSE).rpartition("_")
         if (
@@ -99,7 +103,7 @@ class Conversations:
             )
         return session, int(seq)
 
-    def _after(self, key: Key, previous: str) -> str:
+    def _after(self, key: ApiKey, previous: str) -> str:
         """The session of a response; if more was said there since, a branch that ends with that response."""
         session, seq = self.response(key, previous)
         turn, end = "", 0
@@ -114,13 +118,13 @@ class Conversations:
                 return branch
         return session
 
-    def _named(self, key: Key, name: str) -> str:
+    def _named(self, key: ApiKey, name: str) -> str:
         """The session that a client calls so: a session's own id, or a name of the client's."""
         if self._may(key, name) and self._exists(name):
             return name
         return f"{_own(key)}{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:20]}"
 
-    def _may(self, key: Key, session: str) -> bool:
+    def _may(self, key: ApiKey, session: str) -> bool:
         return session.startswith(_own(key)) or "sessions" in key.scopes
 
     def _exists(self, session: str) -> bool:
@@ -131,7 +135,7 @@ class Conversations:
         except SessionNotFound:
             return False
 
-    def _begin(self, session: str, before: tuple[Said, ...]) -> None:
+    def _begin(self, session: str, before: tuple[ClientMessage, ...]) -> None:
         """Begins a session, with what the client says was said in it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._app.begin(SessionCreated(surface=SURFACE, cwd=str(self._folder)), session)
@@ -156,10 +160,10 @@ def response_id(session: str, seq: int) -> str:
     return f"{_RESPONSE}{session}_{seq}"
 
 
-def _own(key: Key) -> str:
+def _own(key: ApiKey) -> str:
     return f"api-{key.id}-"
 
 
-def _print(key: Key, messages: tuple[Said, ...]) -> str:
+def _print(key: ApiKey, messages: tuple[ClientMessage, ...]) -> str:
     told = msgspec.json.encode([one for one in messages if one.role != "system"])
     return hashlib.sha256(key.id.encode() + told).hexdigest()

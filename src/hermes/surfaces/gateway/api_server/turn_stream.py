@@ -8,18 +8,19 @@ from typing import Any
 import msgspec
 
 from hermes.app import App
+from hermes.app.feed import SessionFeed
+from hermes.app.feed_inbox import FeedItem
 from hermes.app.session_service import SessionService
 from hermes.errors import HermesError
 from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, Usage
 
 _QUIET = 10.0  # seconds without a word, after which a client hears that it is still being worked on
-_BUFFER = 10_000
 _ANEW = "\n\n[The answer was cut off and begins anew.]\n\n"
 _SHOWN = 120
 
 
-class Piece(msgspec.Struct, frozen=True):
+class TextPiece(msgspec.Struct, frozen=True):
     """More of the answer; empty: nothing yet, but it is being worked on."""
 
     text: str = ""
@@ -53,25 +54,35 @@ class Listening:
 
     async def submit(
         self, text: str, images: tuple[Image, ...]
-    ) -> AsyncGenerator[Piece | End]:
+    ) -> AsyncGenerator[TextPiece | End]:
         """Hands the words over and follows what becomes of them; `seq` is set before the first piece."""
-        async with self._app.bus.stream("agent.**", _BUFFER) as live:
-            _, self.seq = await self._service.submit(self._session, text, images=images)
-            yield Piece()
-            idle = asyncio.ensure_future(self._service.idle(self._session))
-            coming: asyncio.Future[Mapping[str, Any]] | None = None
+        feed, service = self._app.feed, self._service
+        with feed.session_inbox(self._session) as inbox:
+            epoch, self.seq = await service.submit(self._session, text, images=images)
+            yield TextPiece()
+            events = SessionFeed(
+                self._app,
+                feed,
+                self._session,
+                epoch=epoch,
+                after=self.seq,
+                interval_s=0.0,
+            ).follow(inbox)
+            idle = asyncio.ensure_future(service.idle(self._session))
+            coming: asyncio.Future[list[FeedItem]] | None = None
             try:
                 while True:
-                    coming = coming or asyncio.ensure_future(anext(live))
+                    coming = coming or asyncio.ensure_future(anext(events))
                     waited = {coming, idle} if not idle.done() else {coming}
                     done, _ = await asyncio.wait(
                         waited, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED
                     )
                     if coming in done:
-                        for piece in self._take(coming.result()):
-                            yield piece
-                            if isinstance(piece, End):
-                                return
+                        for item in coming.result():
+                            for piece in self._take(item.event):
+                                yield piece
+                                if isinstance(piece, End):
+                                    return
                         coming = None
                     elif idle in done and isinstance(
                         error := idle.exception(), HermesError
@@ -82,13 +93,13 @@ class Listening:
                         yield await asyncio.to_thread(self._looked_up)
                         return
                     elif not done:
-                        yield Piece()
+                        yield TextPiece()
             finally:
                 for task in (coming, idle):
                     if task is not None:
                         task.cancel()
 
-    def _take(self, event: Mapping[str, Any]) -> list[Piece | End]:
+    def _take(self, event: Mapping[str, Any]) -> list[TextPiece | End]:
         """What an event means for the client."""
         kind, turn = event["type"], event.get("turn_id")
         if event.get("session_id") != self._session:
@@ -97,9 +108,11 @@ class Listening:
             self._turn = str(turn)
         return self._of_turn(kind, event) if self._turn and turn == self._turn else []
 
-    def _of_turn(self, kind: str, event: Mapping[str, Any]) -> list[Piece | End]:
-        found: list[Piece | End] = []
+    def _of_turn(self, kind: str, event: Mapping[str, Any]) -> list[TextPiece | End]:
+        found: list[TextPiece | End] = []
         match kind:
+            case "feed.partial":
+                found = self._rest(str(event["text"]))
             case "agent.message.delta":
                 found = [self._more(str(event["text"]))]
             case "agent.message.assistant":
@@ -107,13 +120,13 @@ class Listening:
                 self._cut = event.get("finish") == "length"
             case "agent.model.retried" if self._message:
                 self._message = ""
-                found = [Piece(_ANEW)]
+                found = [TextPiece(_ANEW)]
             case "agent.picture.reduced" | "agent.picture.withheld":
-                found = [Piece(_remark(str(event["detail"])))]
+                found = [TextPiece(_remark(str(event["detail"])))]
             case "agent.tool.started" if self._show_tools:
                 self._said = True
                 found = [
-                    Piece(
+                    TextPiece(
                         f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n"
                     )
                 ]
@@ -131,21 +144,24 @@ class Listening:
                 pass
         return found
 
-    def _more(self, text: str) -> Piece:
+    def _more(self, text: str) -> TextPiece:
         """A further message of the same turn is a paragraph of its own."""
         gap = "\n\n" if self._said and not self._message else ""
         self._message += text
-        return Piece(gap + text)
+        return TextPiece(gap + text)
 
-    def _whole(self, text: str) -> list[Piece | End]:
-        """A message is complete: what was not streamed of it, as by another process, comes now."""
-        missing = (
-            text.removeprefix(self._message) if text.startswith(self._message) else ""
-        )
-        found: list[Piece | End] = [self._more(missing)] if missing else []
+    def _whole(self, text: str) -> list[TextPiece | End]:
+        """A message is complete."""
+        found = self._rest(text)
         self._said = self._said or bool(self._message)
         self._message = ""
         return found
+
+    def _rest(self, text: str) -> list[TextPiece | End]:
+        """The part of a message that was not streamed, for example because another process wrote it."""
+        if not text.startswith(self._message) or text == self._message:
+            return []
+        return [self._more(text.removeprefix(self._message))]
 
     def _looked_up(self) -> End:
         """How our turn ended by the log."""

@@ -13,29 +13,29 @@ import discord
 import httpx2
 from discord.http import Route
 
-from hermes.settings.gateway import Discord as DiscordSettings
+from hermes.settings.gateway import DiscordSettings
 from hermes.surfaces.gateway.adapter import (
-    Adapter,
     Attachment,
     Chat,
+    ChatAdapter,
+    DeliveryRefused,
     House,
     Inbound,
     Inlet,
-    Limits,
     Outbound,
     OutgoingFile,
-    Refused,
+    PlatformLimits,
     TooFast,
     Unauthorized,
     Unreachable,
     override,
     utf16,
 )
-from hermes.surfaces.gateway.adapters.discord.connection import Line
+from hermes.surfaces.gateway.adapters.discord.connection import DiscordConnection
 from hermes.surfaces.gateway.adapters.discord.text import discord_text
 from hermes.surfaces.gateway.connection import plain_log, together, watch
 from hermes.surfaces.gateway.file_download import download
-from hermes.surfaces.gateway.missed_messages import Known
+from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 _PATIENCE = 60.0  # seconds for one call; the library waits and tries again within them
 _CURSOR = " ▌"
@@ -48,11 +48,11 @@ _INTENT_HINT = (
 )
 
 
-def build(house: House) -> "Discord":
+def build(house: House) -> "DiscordAdapter":
     """From the settings."""
     settings = house.app.settings.gateway
-    known = Known(house.app, "discord")
-    return Discord(
+    known = PlatformMemory(house.app, "discord")
+    return DiscordAdapter(
         house.secrets.require("DISCORD_BOT_TOKEN"),
         settings.discord,
         known,
@@ -60,11 +60,11 @@ def build(house: House) -> "Discord":
     )
 
 
-class Discord(Adapter):
+class DiscordAdapter(ChatAdapter):
     """One bot."""
 
     name = "discord"
-    limits = Limits(
+    limits = PlatformLimits(
         text=_MOST - len(_CURSOR),
         size=utf16,
         edit_every=1.2,
@@ -73,13 +73,17 @@ class Discord(Adapter):
     )
 
     def __init__(
-        self, token: str, settings: DiscordSettings, known: Known, patience: float
+        self,
+        token: str,
+        settings: DiscordSettings,
+        known: PlatformMemory,
+        patience: float,
     ) -> None:
         self._token = token
         self._settings = settings
         self._known = known
         self._patience = patience
-        self._line: Line | None = None
+        self._line: DiscordConnection | None = None
         self._client = httpx2.AsyncClient(timeout=_PATIENCE)
         Route.BASE = settings.api_url.rstrip(
             "/"
@@ -91,7 +95,7 @@ class Discord(Adapter):
         """Receives until it is cancelled."""
         if self._line is not None:
             await self._line.close()
-        line = self._line = Line(self._settings, self._known, inlet)
+        line = self._line = DiscordConnection(self._settings, self._known, inlet)
         try:
             with _our_words():
                 await line.prepare(self._token)
@@ -166,13 +170,15 @@ class Discord(Adapter):
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if attachment.size > most:
-            raise Refused(f"It has {attachment.size:,} bytes; {most:,} are possible.")
+            raise DeliveryRefused(
+                f"It has {attachment.size:,} bytes; {most:,} are possible."
+            )
         return await download(self._client, attachment.ref, most)
 
-    def _connected(self) -> Line:
+    def _connected(self) -> DiscordConnection:
         line = self._line
         if line is None or line.is_closed() or line.application_id is None:
-            raise Unreachable("Discord is not connected yet")
+            raise Unreachable("DiscordAdapter is not connected yet")
         return line
 
     def _place(self, chat: Chat) -> discord.PartialMessageable:
@@ -190,7 +196,7 @@ def _our_words() -> Iterator[None]:
         ) from None
     except discord.PrivilegedIntentsRequired:
         raise Unauthorized(
-            "Discord does not let this bot read messages.", hint=_INTENT_HINT
+            "DiscordAdapter does not let this bot read messages.", hint=_INTENT_HINT
         ) from None
     except discord.RateLimited as error:
         raise TooFast(error.retry_after) from None
@@ -203,7 +209,9 @@ def _our_words() -> Iterator[None]:
             ) from None
         raise Unreachable(f"Discord closed the connection ({error.code})") from None
     except ValueError as error:
-        raise Refused(f"that is no chat or message of Discord ({error})") from None
+        raise DeliveryRefused(
+            f"that is no chat or message of Discord ({error})"
+        ) from None
     except (
         aiohttp.ClientError,
         discord.GatewayNotFound,
@@ -221,7 +229,9 @@ def _failure(error: discord.HTTPException) -> Exception:
         return TooFast(float(error.response.headers.get("Retry-After") or 5))
     if error.status == 401 or error.status >= 500:
         return Unreachable(f"Discord failed: {error.status} {error.text}".rstrip())
-    return Refused(f"{error.text or 'no reason given'} ({error.status}/{error.code})")
+    return DeliveryRefused(
+        f"{error.text or 'no reason given'} ({error.status}/{error.code})"
+    )
 
 
 def _text(out: Outbound) -> str:

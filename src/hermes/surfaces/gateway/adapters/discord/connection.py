@@ -15,7 +15,7 @@ from discord.gateway import DiscordWebSocket
 from yarl import URL
 
 from hermes.errors import HermesError
-from hermes.settings.gateway import Discord as DiscordSettings
+from hermes.settings.gateway import DiscordSettings
 from hermes.surfaces.gateway.adapter import (
     Attachment,
     Chat,
@@ -27,7 +27,7 @@ from hermes.surfaces.gateway.adapter import (
     override,
 )
 from hermes.surfaces.gateway.commands import COMMANDS
-from hermes.surfaces.gateway.missed_messages import Known
+from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
 
@@ -39,10 +39,12 @@ _INTENTS = discord.Intents(
 )
 
 
-class Line(discord.Client):
+class DiscordConnection(discord.Client):
     """One connection and its HTTP client. It holds no messages and no members."""
 
-    def __init__(self, settings: DiscordSettings, known: Known, inlet: Inlet) -> None:
+    def __init__(
+        self, settings: DiscordSettings, known: PlatformMemory, inlet: Inlet
+    ) -> None:
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = (
             False  # nobody talks here
         )

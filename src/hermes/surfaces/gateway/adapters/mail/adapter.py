@@ -16,17 +16,17 @@ from email.utils import formatdate
 from typing import Any
 
 from hermes.errors import SettingsError
-from hermes.settings.gateway import Email as EmailSettings
+from hermes.settings.gateway import EmailSettings
 from hermes.surfaces.gateway.adapter import (
-    Adapter,
     Attachment,
     Chat,
+    ChatAdapter,
+    DeliveryRefused,
     House,
     Inbound,
     Inlet,
-    Limits,
     Outbound,
-    Refused,
+    PlatformLimits,
     Unauthorized,
     Unreachable,
     override,
@@ -67,11 +67,11 @@ def build(house: House) -> "Mail":
     return Mail(settings, house.secrets.require("EMAIL_PASSWORD"))
 
 
-class Mail(Adapter):
+class Mail(ChatAdapter):
     """One mailbox. A mail is marked as read once it is taken in; what is marked is not looked at."""
 
     name = "email"
-    limits = Limits(
+    limits = PlatformLimits(
         text=500_000,
         edit=False,
         buttons=False,
@@ -117,7 +117,7 @@ class Mail(Adapter):
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if attachment.size > most:
-            raise Refused(
+            raise DeliveryRefused(
                 f"It has about {attachment.size:,} bytes; {most:,} are possible."
             )
         uid, _, number = attachment.ref.partition(":")
@@ -130,7 +130,7 @@ class Mail(Adapter):
             else None
         )
         if not isinstance(data, bytes) or len(data) > most:
-            raise Refused("It is gone or too large.")
+            raise DeliveryRefused("It is gone or too large.")
         return data
 
     def _compose(self, chat: Chat, out: Outbound) -> EmailMessage:
@@ -171,7 +171,7 @@ class Mail(Adapter):
                 (code for code, _ in getattr(error, "recipients", {}).values()),
                 default=0,
             )
-            kind = Refused if code >= 500 else Unreachable
+            kind = DeliveryRefused if code >= 500 else Unreachable
             raise kind(f"the mail server refused ({code})") from error
         except (smtplib.SMTPException, OSError) as error:
             raise Unreachable(

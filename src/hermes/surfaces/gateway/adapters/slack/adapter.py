@@ -10,28 +10,28 @@ import httpx2
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from hermes.settings.gateway import Slack as SlackSettings
+from hermes.settings.gateway import SlackSettings
 from hermes.surfaces.gateway.adapter import (
-    Adapter,
     Attachment,
     Chat,
+    ChatAdapter,
+    DeliveryRefused,
     House,
     Inbound,
     Inlet,
-    Limits,
     Outbound,
-    Refused,
+    PlatformLimits,
     TooFast,
     Unauthorized,
     Unreachable,
     override,
 )
-from hermes.surfaces.gateway.adapters.slack.connection import Line
+from hermes.surfaces.gateway.adapters.slack.connection import SlackConnection
 from hermes.surfaces.gateway.adapters.slack.text import mrkdwn, size
 from hermes.surfaces.gateway.connection import plain_log
 from hermes.surfaces.gateway.file_download import download
 from hermes.surfaces.gateway.message_split import split
-from hermes.surfaces.gateway.missed_messages import Known
+from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 _PATIENCE = 30  # seconds
 _CURSOR = " ▌"
@@ -52,23 +52,26 @@ _PASSING = frozenset(
 _HINT = "Take both from api.slack.com/apps; then: hermes config set SLACK_BOT_TOKEN, hermes config set SLACK_APP_TOKEN"
 
 
-def build(house: House) -> "Slack":
+def build(house: House) -> "SlackAdapter":
     """From the settings."""
     settings = house.app.settings.gateway
     tokens = (
         house.secrets.require("SLACK_BOT_TOKEN"),
         house.secrets.require("SLACK_APP_TOKEN"),
     )
-    return Slack(
-        tokens, settings.slack, Known(house.app, "slack"), settings.connect_timeout
+    return SlackAdapter(
+        tokens,
+        settings.slack,
+        PlatformMemory(house.app, "slack"),
+        settings.connect_timeout,
     )
 
 
-class Slack(Adapter):
+class SlackAdapter(ChatAdapter):
     """One app in one workspace."""
 
     name = "slack"
-    limits = Limits(
+    limits = PlatformLimits(
         text=3900, size=size, edit_every=2.0, file_bytes=100_000_000, typing=0.0
     )
 
@@ -76,7 +79,7 @@ class Slack(Adapter):
         self,
         tokens: tuple[str, str],
         settings: SlackSettings,
-        known: Known,
+        known: PlatformMemory,
         patience: float,
     ) -> None:
         self._token, self._app_token = tokens
@@ -99,7 +102,7 @@ class Slack(Adapter):
     @override
     async def run(self, inlet: Inlet) -> None:
         """Receives until it is cancelled."""
-        line = Line(self._web, self._settings, self._known, inlet)
+        line = SlackConnection(self._web, self._settings, self._known, inlet)
         try:
             await line.run(self._app_token, self._patience)
         except SlackApiError as error:
@@ -147,15 +150,17 @@ class Slack(Adapter):
                     **_place(inbound.chat), user=inbound.person.id, text=note
                 )
             )
-        except Refused:
+        except DeliveryRefused:
             return  # they have left meanwhile
 
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if attachment.size > most:
-            raise Refused(f"It has {attachment.size:,} bytes; {most:,} are possible.")
+            raise DeliveryRefused(
+                f"It has {attachment.size:,} bytes; {most:,} are possible."
+            )
         if not self._is_of_slack(attachment.ref):
-            raise Refused("It lies outside of Slack.")
+            raise DeliveryRefused("It lies outside of SlackAdapter.")
         data = await download(
             self._client,
             attachment.ref,
@@ -165,7 +170,7 @@ class Slack(Adapter):
         if attachment.media_type != "text/html" and data[:15].lower().startswith(
             b"<!doctype html"
         ):
-            raise Refused(
+            raise DeliveryRefused(
                 "Slack does not give it out: the app lacks the scope files:read."
             )
         return data
@@ -208,12 +213,16 @@ def _failure(error: SlackApiError, *, connecting: bool = False) -> Exception:
         return TooFast(float(getattr(response, "headers", {}).get("Retry-After") or 30))
     if why == "missing_scope":
         why = f"the app lacks the scope {data.get('needed', '?')}: add it and install the app again"
-        return Unauthorized(f"Slack refused: {why}.") if connecting else Refused(why)
+        return (
+            Unauthorized(f"Slack refused: {why}.")
+            if connecting
+            else DeliveryRefused(why)
+        )
     if why in _SIGNED_OUT and connecting:
         return Unauthorized("Slack does not know this app's tokens.", hint=_HINT)
     if status >= 500 or not why or why in _PASSING or why in _SIGNED_OUT or connecting:
         return Unreachable(f"Slack failed: {why or status}")
-    return Refused(why)
+    return DeliveryRefused(why)
 
 
 def _place(chat: Chat) -> dict[str, Any]:

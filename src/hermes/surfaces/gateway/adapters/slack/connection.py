@@ -17,7 +17,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from hermes.errors import HermesError
-from hermes.settings.gateway import Slack as SlackSettings
+from hermes.settings.gateway import SlackSettings
 from hermes.surfaces.gateway.adapter import (
     Attachment,
     Chat,
@@ -30,7 +30,7 @@ from hermes.surfaces.gateway.adapter import (
 from hermes.surfaces.gateway.adapters.slack.text import plain
 from hermes.surfaces.gateway.commands import COMMANDS
 from hermes.surfaces.gateway.connection import plain_log, together, watch
-from hermes.surfaces.gateway.missed_messages import Known
+from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
 
@@ -43,11 +43,15 @@ _SAID = frozenset(
 )  # kinds of messages that are people's words
 
 
-class Line:
+class SlackConnection:
     """One connection after the other, until it is cancelled."""
 
     def __init__(
-        self, web: AsyncWebClient, settings: SlackSettings, known: Known, inlet: Inlet
+        self,
+        web: AsyncWebClient,
+        settings: SlackSettings,
+        known: PlatformMemory,
+        inlet: Inlet,
     ) -> None:
         self._web = web
         self._channels = frozenset(settings.channels)

@@ -6,29 +6,29 @@ import hmac
 import re
 from typing import Any
 
-from hermes.settings.gateway import Telegram as TelegramSettings
+from hermes.settings.gateway import TelegramSettings
 from hermes.settings.load import environment
 from hermes.surfaces.gateway.adapter import (
-    Adapter,
     Attachment,
     Chat,
+    ChatAdapter,
+    DeliveryRefused,
     FileKind,
     House,
     Inbound,
     Inlet,
-    Limits,
     Outbound,
     OutgoingFile,
     Person,
-    Refused,
+    PlatformLimits,
     override,
     utf16,
 )
 from hermes.surfaces.gateway.adapters.telegram.bot_api import BotApi
 from hermes.surfaces.gateway.adapters.telegram.html import telegram_html
 from hermes.surfaces.gateway.commands import COMMANDS
-from hermes.surfaces.gateway.listener import Listener, answer, read_body
-from hermes.surfaces.web.request_json import Unreadable, read_json
+from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 _POLL = 50  # seconds that Telegram holds a request for messages
 _SLACK = 15.0  # seconds more, after which a silent connection is cut
@@ -45,22 +45,22 @@ _BODY = 4_000_000  # bytes of a webhook's request
 _PATH = "/telegram"
 
 
-def build(house: House) -> "Telegram":
+def build(house: House) -> "TelegramAdapter":
     """From the settings."""
     token = house.secrets.require("TELEGRAM_BOT_TOKEN")
-    return Telegram(token, house.app.settings.gateway.telegram, house.listener)
+    return TelegramAdapter(token, house.app.settings.gateway.telegram, house.listener)
 
 
-class Telegram(Adapter):
+class TelegramAdapter(ChatAdapter):
     """One bot."""
 
     name = "telegram"
-    limits = Limits(
+    limits = PlatformLimits(
         text=4096, size=utf16, edit_every=1.2, file_bytes=20_000_000, typing=5.0
     )
 
     def __init__(
-        self, token: str, settings: TelegramSettings, listener: Listener
+        self, token: str, settings: TelegramSettings, listener: HttpListener
     ) -> None:
         self._token = token
         self._settings = settings
@@ -114,7 +114,7 @@ class Telegram(Adapter):
         place = {"chat_id": chat.id, "message_id": int(message)}
         try:
             await self._write("editMessageText", place, out)
-        except Refused as error:
+        except DeliveryRefused as error:
             if "not modified" not in error.message:
                 raise
 
@@ -129,13 +129,15 @@ class Telegram(Adapter):
                 "answerCallbackQuery",
                 {"callback_query_id": inbound.ref, "text": note[:200]},
             )
-        except Refused:
+        except DeliveryRefused:
             return  # pressed too long ago: nobody waits for the note any more
 
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if attachment.size > most:
-            raise Refused(f"It has {attachment.size:,} bytes; {most:,} are possible.")
+            raise DeliveryRefused(
+                f"It has {attachment.size:,} bytes; {most:,} are possible."
+            )
         found = await self._api.call("getFile", {"file_id": attachment.ref})
         return await self._api.download(found["file_path"], most)
 
@@ -223,7 +225,7 @@ class Telegram(Adapter):
                 method,
                 body | {"text": telegram_html(out.text) + ending, "parse_mode": "HTML"},
             )
-        except Refused as error:
+        except DeliveryRefused as error:
             if (
                 "parse entities" not in error.message
                 and "message is too long" not in error.message
@@ -244,7 +246,7 @@ class Telegram(Adapter):
 def _update(body: bytes) -> dict[str, Any]:
     try:
         return read_json(body, dict[str, Any])
-    except Unreadable:
+    except InvalidRequest:
         return {}
 
 

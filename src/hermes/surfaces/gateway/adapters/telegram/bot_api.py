@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from hermes.providers.http_client import Deadlines, Http, TransportFailure
+from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.surfaces.gateway.adapter import (
+    DeliveryRefused,
     OutgoingFile,
-    Refused,
     TooFast,
     Unauthorized,
     Unreachable,
@@ -81,20 +81,20 @@ class BotApi:
     async def download(self, path: str, most: int) -> bytes:
         """The bytes of a file that somebody has sent, and no more of them than may be."""
         address = f"{self._api}/file/bot{self._token}/{path}"
-        deadlines = Deadlines(idle=_PATIENCE)
+        deadlines = HttpTimeouts(idle=_PATIENCE)
         try:
             async with await self._http.send(
                 "GET", address, _HEADERS, b"", deadlines
             ) as reply:
                 if reply.status != 200:
-                    raise Refused(
+                    raise DeliveryRefused(
                         f"The platform does not give it out ({reply.status})."
                     )
                 data = await reply.read_all(most + 1)
         except TransportFailure as failure:
             raise Unreachable(f"It could not be fetched ({failure.phase}).") from None
         if len(data) > most:
-            raise Refused(f"It has more than {most:,} bytes.")
+            raise DeliveryRefused(f"It has more than {most:,} bytes.")
         return data
 
     async def _paced(self, method: str, kind: str, body: bytes) -> Any:
@@ -109,7 +109,7 @@ class BotApi:
 
     async def _ask(self, method: str, kind: str, body: bytes, patience: float) -> Any:
         address = f"{self._api}/bot{self._token}/{method}"
-        deadlines = Deadlines(connect=_PATIENCE, first_byte=patience, idle=_PATIENCE)
+        deadlines = HttpTimeouts(connect=_PATIENCE, first_byte=patience, idle=_PATIENCE)
         try:
             headers = {**_HEADERS, "content-type": kind}
             async with await self._http.send(
@@ -153,4 +153,4 @@ def _failure(told: dict[str, Any], method: str) -> Exception:
         return Unreachable(f"another program receives this bot's messages ({why})")
     if code == 401 or code >= 500 or not code:
         return Unreachable(f"Telegram failed: {why}")
-    return Refused(why)
+    return DeliveryRefused(why)
