@@ -2,9 +2,9 @@
 
 import re
 
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks
-from hermes.tools.policy.places import Site
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.shell_words import Word
 
 _RISKY = r"""(?ix)
     (GLIBC_TUNABLES|GCONV_PATH|LOCPATH|HOSTALIASES|RES_OPTIONS|OPENSSL_\w+|SSL_CERT_\w+|SSLKEYLOGFILE|(LD|DYLD)_\w+)
@@ -37,21 +37,21 @@ _TRUSTED_FOLDER = r"\$\{?PATH\}?|/usr(/local)?/s?bin|/s?bin|/opt/[\w./+-]+|/snap
 _OWN_FOLDER = r"(\$PWD/|\$\{PWD\}/|\$\(pwd\)/|\./)?(\.?venv/bin|node_modules/\.bin)"
 
 
-def assigned(name: str, word: Word, site: Site) -> Finding:
+def variable_effect(name: str, word: Word, context: PathContext) -> Effect:
     """What giving a variable this value means."""
     name = name.partition("[")[0]
     if re.fullmatch(r"HIST(FILE|SIZE|FILESIZE|CONTROL|IGNORE)", name):
-        return KINDS["history"]
+        return EFFECTS["history"]
     if not re.fullmatch(_RISKY, name):
         return READ
-    if _is_harmless(name, word, site):
-        return WORK if name == "PATH" and _has_own_folder(word, site) else READ
+    if _is_harmless(name, word, context):
+        return WORK if name == "PATH" and _has_own_folder(word, context) else READ
     return asks(f"it sets {name}, which changes what other programs do")
 
 
-def _is_harmless(name: str, word: Word, site: Site) -> bool:
+def _is_harmless(name: str, word: Word, context: PathContext) -> bool:
     if name == "PATH":
-        return all(_is_trusted(folder, site) for folder in word.text.split(":"))
+        return all(_is_trusted(folder, context) for folder in word.text.split(":"))
     if not word.known or re.fullmatch(_NEVER_HARMLESS, name):
         return False
     if name == "IFS":
@@ -61,22 +61,22 @@ def _is_harmless(name: str, word: Word, site: Site) -> bool:
     return bool(re.fullmatch(_HARMLESS_VALUES, word.text))
 
 
-def _has_own_folder(word: Word, site: Site) -> bool:
+def _has_own_folder(word: Word, context: PathContext) -> bool:
     """Whether programs of the workspace come to be found by name: then no name gets the network unasked."""
     folders = [
-        re.sub(rf"^{re.escape(str(site.workspace))}/", "", folder)
+        re.sub(rf"^{re.escape(str(context.workspace))}/", "", folder)
         for folder in word.text.split(":")
     ]
     return any(re.fullmatch(_OWN_FOLDER, folder) for folder in folders)
 
 
-def _is_trusted(folder: str, site: Site) -> bool:
+def _is_trusted(folder: str, context: PathContext) -> bool:
     """Whether the programs of a folder are those the user or the project has installed, not ones just written."""
     if re.fullmatch(_TRUSTED_FOLDER, folder) or re.fullmatch(_OWN_FOLDER, folder):
         return True
-    paths = site.paths(Word(folder)) if folder.startswith("/") else ()
-    own = re.sub(rf"^{re.escape(str(site.workspace))}/", "", folder)
+    paths = context.paths(Word(folder)) if folder.startswith("/") else ()
+    own = re.sub(rf"^{re.escape(str(context.workspace))}/", "", folder)
     if own != folder:
         return bool(re.fullmatch(_OWN_FOLDER, own))
-    at_home = bool(paths) and all(site.home in path.parents for path in paths)
-    return at_home and bool(site.guard.delicate(paths, site.workspace))
+    at_home = bool(paths) and all(context.home in path.parents for path in paths)
+    return at_home and bool(context.guard.delicate(paths, context.workspace))

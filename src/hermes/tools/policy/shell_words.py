@@ -1,7 +1,9 @@
-"""A word of a shell command after its quotes are taken away, and how it is put together from its parts."""
+"""Words of a shell command without their quotes, how they are put together, and the commands they make."""
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -17,6 +19,15 @@ _ESCAPES = {
     "v": "\v",
 }
 _MAX_BRACES = 40
+
+WordSet: TypeAlias = frozenset[str]
+Operator: TypeAlias = Literal["<", ">", ">>"]
+
+
+@cache
+def word_set(words: str) -> WordSet:
+    """The words of a field or constant as a set. Only for texts that are written in the program."""
+    return frozenset(words.split())
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -34,6 +45,42 @@ class Word(msgspec.Struct, frozen=True):
     def plain(self) -> bool:
         """Whether it is exactly its text."""
         return self.known and not self.pattern
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """A file that is read, written or appended to."""
+
+    operator: Operator
+    target: Word
+
+
+class ShellCommand(msgspec.Struct, frozen=True):
+    """One simple command: its words, what is assigned before it, its files, and its input."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[tuple[str, Word], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    given: Word | None = None
+    """The text of a here-document or here-string."""
+    upstream: tuple["ShellCommand", ...] = ()
+    """What feeds its input in a pipeline, the nearest last."""
+
+
+class ShellScript(msgspec.Struct, frozen=True):
+    """Everything a text would run, wherever in it that stands."""
+
+    commands: tuple[ShellCommand, ...]
+    functions: frozenset[str] = frozenset()
+    bomb: bool = False
+    """A function starts itself more than once, or in the background."""
+    flood: bool = False
+    """It starts programs in the background without end."""
+    evaluates: bool = False
+    """Bash may run a command that stands in quotes, such as one in a subscript."""
+    temporary: frozenset[str] = frozenset()
+    """Variables that hold nothing but a new temporary file or folder."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds of its syntax nodes."""
 
 
 def backslashed(text: str) -> Word:
@@ -98,8 +145,3 @@ def braced(word: Word) -> list[Word]:
         )
         for part in found[2].split(",")
     ]
-
-
-def number_or_size(text: str) -> bool:
-    """Whether a word is a number, perhaps with a unit."""
-    return bool(re.fullmatch(r"[+-]?\d+(\.\d+)?[a-zA-Z%]{0,3}", text))

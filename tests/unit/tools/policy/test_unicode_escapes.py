@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.tools.policy.grammar import Unreadable, read_script
-from hermes.tools.policy.signs import packed, unpacked
+from hermes.tools.policy.shell_parser import Unreadable, read_script
+from hermes.tools.policy.unicode_escapes import escape, unescape
 
 
 @given(st.text(alphabet=st.characters(codec=None), max_size=80))
 def test_every_text_comes_back(text: str) -> None:
-    assert unpacked(packed(text)) == text
+    assert unescape(escape(text)) == text
 
 
 @given(st.text(max_size=80))
 def test_the_grammar_sees_only_signs_of_its_tables(text: str) -> None:
-    assert all(ord(sign) < 0x100 for sign in packed(text).decode())
+    assert all(ord(sign) < 0x100 for sign in escape(text).decode())
 
 
 @settings(deadline=None)
