@@ -45,6 +45,7 @@ class LogFollower:
                         break
                     await asyncio.sleep(0)
             except (StoreError, OSError) as error:
+                self._file.forget()
                 await asyncio.sleep(self._app.errors.note(READING, error))
             else:
                 self._app.errors.succeeded(READING)
@@ -64,6 +65,10 @@ class LogFile:
         changed = stamp != self._stamp or time.time() - newest < _FRESH
         self._stamp = stamp
         return changed
+
+    def forget(self) -> None:
+        """Makes the next look find a change: what changed was not read."""
+        self._stamp = ()
 
 
 def _stamp(state: Path) -> tuple[tuple[int, ...], float]:

@@ -36,6 +36,7 @@ class Follower:
                 if self._file.changed():
                     await self._look()
             except (StoreError, OSError) as error:
+                self._file.forget()
                 await asyncio.sleep(self._app.errors.note(READING, error))
             else:
                 self._app.errors.succeeded(READING)

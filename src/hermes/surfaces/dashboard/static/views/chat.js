@@ -170,10 +170,11 @@ function Talk({ id, route, search, onDrawer }) {
     { label: "What fills the window", group: "Chat", icon: "info", run: () => chat.context() },
     { label: "What Hermes asks about", group: "Chat", icon: "lock", run: () => void chat.approvals("") },
   ]);
-  if (state.deleted || (link === "closed" && !state.ready)) {
+  if (state.deleted || link === "closed") {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
       label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
-      <${Problem} error=${{ message: state.deleted ? "This session was deleted." : "There is no such session.",
+      <${Problem} error=${{ message: state.deleted || state.ready ? "This session was deleted." :
+        "There is no such session.",
         hint: "Choose another, or begin a new chat." }} /><//>`;
   }
   return html`<${Header} state=${state} detail=${detail} model=${model} mode=${mode} chat=${chat}
