@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.dashboard import Server, running
 from hermes.bridge.bridge import Bridge, BridgeStats
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.wire import Target
+from hermes.bridge.websocket import Target
 from hermes.events import Bus
 
 _BURST = 250  # events that are published before the next look at how many wait

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hermes.testing.installed import InstalledHermes, Terminal, executable
+from hermes.testing.installed import InstalledHermes, TerminalProcess, executable
 
 TOKENS = 400
 INTERVAL = 0.015  # seconds
@@ -170,7 +170,7 @@ async def _delays(kind: str) -> list[float]:
     return [(seen[number] - paced.sent[number]) * 1000 for number in seen]
 
 
-async def _watch(terminal: Terminal) -> dict[int, float]:
+async def _watch(terminal: TerminalProcess) -> dict[int, float]:
     """When each token was first seen."""
     seen: dict[int, float] = {}
     at = 0

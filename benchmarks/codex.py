@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.fakes.codex_judge import FixedJudge
+from tests.fakes.codex_peer import CodexPeer
+from tests.fakes.codex_program import config_for, installed_codex
 
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.client import Client, CodexLaunch, CodexListener
 from hermes.codex.projector import Projector
 from hermes.codex.runtime import CodexEngine, EngineSettings
-from hermes.codex.wire import Lines, Notice, classify
-from hermes.core.budget import Budget
-from hermes.core.history import History
-from hermes.core.ports import Approvals, Decision
+from hermes.codex.wire import CodexNotification, LineSplitter, classify
+from hermes.core.budget import TurnBudget
+from hermes.core.history import ConversationHistory
+from hermes.core.ports import Approver, PolicyDecision
 from hermes.core.turn import Turn
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -36,13 +39,10 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import UserMessage
-from hermes.settings.sections import Codex
-from hermes.testing.codex_judge import FixedJudge
-from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import config_for, installed_codex
+from hermes.settings.sections import CodexSettings
 from hermes.testing.fetched import NotFetched
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 LATENCY, SPEED, REST = (
     5.0,
@@ -65,7 +65,7 @@ class Log:
     """A journal in memory that notes when something was shown."""
 
     def __init__(self) -> None:
-        self.history = History()
+        self.history = ConversationHistory()
         self.shown: asyncio.Queue[float] = asyncio.Queue()
         self._seq = 0
 
@@ -88,9 +88,9 @@ class Log:
 async def latency(folder: Path, turns: int) -> float:
     """Median milliseconds from codex's words (turn/start answered, first delta) to the event."""
     taken: list[float] = []
-    approvals: Approvals = Nobody()
+    approvals: Approver = Nobody()
     async with CodexPeer(folder) as codex:
-        settings = Codex(binary=str(codex.program))
+        settings = CodexSettings(binary=str(codex.program))
         engine = CodexEngine(
             EngineSettings(
                 codex=settings,
@@ -108,13 +108,13 @@ async def latency(folder: Path, turns: int) -> float:
                 cwd=folder,
                 journal=log,
                 history=log.history,
-                budget=Budget(),
+                budget=TurnBudget(),
                 id=f"turn-{number}",
             )
             running = asyncio.ensure_future(
-                engine.runtime("s", approvals, judge=FixedJudge(Decision("ask"))).run(
-                    turn
-                )
+                engine.runtime(
+                    "s", approvals, judge=FixedJudge(PolicyDecision("ask"))
+                ).run(turn)
             )
             asked = await codex.receive("turn/start")
             began = time.perf_counter()
@@ -170,17 +170,17 @@ def speed(data: bytes) -> float:
     turn = next(
         one
         for one in map(classify, data.splitlines())
-        if isinstance(one, Notice) and one.method == "turn/started"
+        if isinstance(one, CodexNotification) and one.method == "turn/started"
     )
     began = time.perf_counter()
     lines, projector = (
-        Lines(),
+        LineSplitter(),
         Projector(msgspec.json.decode(turn.params)["turn"]["id"], cwd="/workspace"),
     )
     for at in range(0, len(data), 262_144):
         for line in lines.feed(data[at : at + 262_144]):
             told = classify(line)
-            if isinstance(told, Notice):
+            if isinstance(told, CodexNotification):
                 projector.feed(told)
     return len(data) / 1e6 / (time.perf_counter() - began)
 
@@ -191,10 +191,10 @@ async def rest(program: Path, folder: Path) -> float:
     async def nothing(_: object) -> None:
         return None
 
-    launch = Launch(
+    launch = CodexLaunch(
         program, ("app-server",), {**os.environ, "CODEX_HOME": str(folder)}, folder
     )
-    client = await Client.start(launch, Listener(nothing, nothing))
+    client = await Client.start(launch, CodexListener(nothing, nothing))
     try:
         await asyncio.sleep(2)
         before = _cpu(client.pid) + time.process_time()
@@ -210,10 +210,10 @@ async def interrupt(program: Path, folder: Path) -> float:
     call = ServedCall("exec_command", msgspec.json.encode({"cmd": script}).decode())
     worst = 0.0
     (folder / "home").mkdir()
-    async with ModelServer(Served(calls=(call,)), repeat=True) as server:
+    async with ModelServer(ScriptedResponse(calls=(call,)), repeat=True) as server:
         config = config_for(server.url)
         (folder / "home" / "config.toml").write_text(config)
-        settings = Codex(binary=str(program), home=str(folder / "home"))
+        settings = CodexSettings(binary=str(program), home=str(folder / "home"))
         engine = CodexEngine(
             EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder)
         )
@@ -226,13 +226,13 @@ async def interrupt(program: Path, folder: Path) -> float:
                 cwd=folder,
                 journal=log,
                 history=log.history,
-                budget=Budget(),
+                budget=TurnBudget(),
                 id=f"turn-{number}",
             )
             running = asyncio.ensure_future(
-                engine.runtime("s", Nobody(), judge=FixedJudge(Decision("ask"))).run(
-                    turn
-                )
+                engine.runtime(
+                    "s", Nobody(), judge=FixedJudge(PolicyDecision("ask"))
+                ).run(turn)
             )
             while not _named(script):  # noqa: ASYNC110 - a process has no event
                 await asyncio.sleep(0.01)
@@ -268,11 +268,11 @@ def _cpu(pid: int) -> float:
 _HERMES = """
 import asyncio, os, sys
 from pathlib import Path
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.client import Client, CodexLaunch, CodexListener
 async def nothing(_): return None
 async def main():
-    launch = Launch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
-    client = await Client.start(launch, Listener(nothing, nothing))
+    launch = CodexLaunch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
+    client = await Client.start(launch, CodexListener(nothing, nothing))
     print(client.pid, flush=True)
     await asyncio.Event().wait()
 asyncio.run(main())

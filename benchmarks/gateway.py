@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
-from hermes.testing.telegram_server import TOKEN, TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse
 
 _P99 = 250.0  # milliseconds
 _MEMORY = 400.0  # MB
@@ -60,13 +60,13 @@ class Load:
         self.asked: dict[int, float] = {}
         self.promised: set[int] = set()  # answers that the model gave
 
-    def respond(self, request: Recorded) -> Served:
+    def respond(self, request: Recorded) -> ScriptedResponse:
         now = time.perf_counter()
         numbers = _NUMBER.findall(request.body)
         for number in map(int, numbers):
             self.asked.setdefault(number, now)
         self.promised.add(int(numbers[-1]))
-        return Served(
+        return ScriptedResponse(
             text=f"answer-{int(numbers[-1])}-to-you " + "and some more words " * 10,
             chunk=40,
         )

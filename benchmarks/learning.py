@@ -17,12 +17,12 @@ from typing import NamedTuple
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.journal import SessionJournal
-from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle, Nobody
-from hermes.core.budget import Budget, request_tokens
+from hermes.app.learning.learner import Learner
+from hermes.app.learning.reviewer import Circle, Nobody
+from hermes.app.session_log import SessionJournal
+from hermes.core.budget import TurnBudget, request_tokens
 from hermes.core.calls import CallRunner
-from hermes.core.ports import Decision, Model, Tool
+from hermes.core.ports import Model, PolicyDecision, Tool
 from hermes.core.turn import NativeRuntime, Turn
 from hermes.learning.review import INSTRUCTIONS
 from hermes.schema.events import SessionCreated, SessionPrompted, TurnEnded, TurnStarted
@@ -34,10 +34,10 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.schema.model import Finished, ModelEvent, ModelRequest
+from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
 from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 from hermes.tools.tool import tool
 
 TASK = "Release the shop to production."
@@ -107,7 +107,7 @@ class Apprentice:
             text="" if made else "done", tool_calls=made, finish="tool_calls" if made else "stop", usage=usage,
             provider=self.provider, model=self.name,
         )  # fmt: skip
-        yield Finished(message)
+        yield ReplyFinished(message)
 
     def _work(self, request: ModelRequest) -> list[tuple[str, dict[str, str]]]:
         results = _since_task(request)
@@ -153,8 +153,13 @@ def circle(model: Model, tools: Mapping[str, Tool]) -> Circle:
 class Anything:
     """A policy without questions: this world is made of paper."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, object], cwd: Path) -> Decision:  # noqa: ARG002
-        return Decision("allow")
+    def judge(
+        self,
+        tool: Tool,  # noqa: ARG002
+        arguments: Mapping[str, object],  # noqa: ARG002
+        cwd: Path,  # noqa: ARG002
+    ) -> PolicyDecision:
+        return PolicyDecision("allow")
 
     def remember(self, request: object) -> None:
         """Nothing is asked."""
@@ -197,7 +202,7 @@ async def work(
         cwd=app.home.root,
         journal=journal,
         history=journal.history,
-        budget=Budget(),
+        budget=TurnBudget(),
         id="t",
     )
     before = model.tokens

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
-from hermes.tools.commands import Surroundings
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import TerminalTool
 from hermes.tools.sandbox import Sandbox, find_sandbox
-from hermes.tools.sandbox.find import landlock_or_none
-from hermes.tools.terminal import Terminal
+from hermes.tools.sandbox.detect import landlock_or_none
 
 BAR = 15.0  # milliseconds, median
 
@@ -48,7 +48,7 @@ async def measure(sandbox: Sandbox, folder: Path, rounds: int) -> bool:
     """Prints one line; returns whether the bar was missed."""
     home = Path.home() / ".hermes"
     around = Surroundings(os.environ, home, sandbox=lambda *_: sandbox)
-    terminal = Terminal(OutputFolder(folder / "outputs"), os.environ, around)
+    terminal = TerminalTool(OutputFolder(folder / "outputs"), os.environ, around)
     times: dict[Reach, list[float]] = {"workspace": [], "machine": []}
     for number in range(rounds + 3):
         for reach, taken in times.items():

@@ -18,13 +18,13 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 
 from benchmarks.gateway import memory_mb
 from hermes.store.connection import glance
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
-from hermes.testing.telegram_server import TOKEN, TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse
 
 MAX_BYTES_PER_MESSAGE = (
     3_600  # of the database; a message, its answer and everything kept about both
@@ -46,10 +46,12 @@ class Soak:
         self.memory: dict[int, float] = {}
         self._marks = {messages * part // 4 for part in (1, 2, 3, 4)}
 
-    def respond(self, request: Recorded) -> Served:
+    def respond(self, request: Recorded) -> ScriptedResponse:
         """The scripted model. What is said while a turn runs is answered with it."""
         self._answered.update(_NUMBER.findall(request.body))
-        return Served(text=f"answer {len(self._answered)}: {WORDS}", chunk=200)
+        return ScriptedResponse(
+            text=f"answer {len(self._answered)}: {WORDS}", chunk=200
+        )
 
     async def run(self, telegram: TelegramServer, pid: int) -> None:
         """Says everything, and waits for the last answer."""

@@ -33,10 +33,10 @@ from hermes.schema.messages import (
 )
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
-from hermes.store.log import new_epoch, write_row
-from hermes.store.row import COLUMNS, Row, draft
+from hermes.store.log_row import COLUMNS, Row, draft
 from hermes.store.schema import EVENTS
 from hermes.store.search import index_step
+from hermes.store.session_log import new_epoch, write_row
 
 SEED = 20260401
 _INSERT = "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

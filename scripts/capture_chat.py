@@ -16,7 +16,7 @@ from rich.text import Text
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "chat.svg"
 COLUMNS, ROWS = 84, 60
@@ -36,19 +36,23 @@ def total(items: list[int]) -> int:
 BEFORE = "def total(items):\n    return sum(items[:-1])\n"
 
 
-def script() -> list[Served]:
+def script() -> list[ScriptedResponse]:
     """A small repair: read, change, run, tell."""
     edit = {"path": "shop.py", "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
     run = {"command": "python3 -c 'import shop; print(shop.total([1, 2, 3]))'"}
     return [
-        Served(
+        ScriptedResponse(
             text="Let me look.",
             calls=(ServedCall("read_file", '{"path": "shop.py"}'),),
             input_tokens=3100,
         ),
-        Served(calls=(ServedCall("edit_file", json.dumps(edit)),), input_tokens=3300),
-        Served(calls=(ServedCall("terminal", json.dumps(run)),), input_tokens=3500),
-        Served(text=ANSWER, input_tokens=3700, output_tokens=160),
+        ScriptedResponse(
+            calls=(ServedCall("edit_file", json.dumps(edit)),), input_tokens=3300
+        ),
+        ScriptedResponse(
+            calls=(ServedCall("terminal", json.dumps(run)),), input_tokens=3500
+        ),
+        ScriptedResponse(text=ANSWER, input_tokens=3700, output_tokens=160),
     ]
 
 

@@ -19,7 +19,7 @@ from hermes.settings.load import environment
 from hermes.testing.chromium import installed_chromium
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "images"
@@ -50,7 +50,7 @@ Run `python3 -m shop.check`, then compare with the ledger.
 """
 
 
-def script() -> list[Served]:
+def script() -> list[ScriptedResponse]:
     """A small repair: read, change, run, tell; then something to learn."""
     edit = {"path": "shop.py", "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
     notes = {
@@ -64,22 +64,26 @@ def script() -> list[Served]:
     }
     skill = {"action": "write", "name": "check-totals", "text": SKILL}
     return [
-        Served(
+        ScriptedResponse(
             text="Let me look at it.",
             reasoning="The total is too small, so an item is probably left out. I read the file first.",
             calls=(ServedCall("read_file", '{"path": "shop.py"}'),),
             input_tokens=3100,
         ),
-        Served(calls=(ServedCall("edit_file", json.dumps(edit)),), input_tokens=3300),
-        Served(text=ANSWER, input_tokens=3700, output_tokens=160),
-        Served(
+        ScriptedResponse(
+            calls=(ServedCall("edit_file", json.dumps(edit)),), input_tokens=3300
+        ),
+        ScriptedResponse(text=ANSWER, input_tokens=3700, output_tokens=160),
+        ScriptedResponse(
             calls=(
                 ServedCall("memory", json.dumps(notes)),
                 ServedCall("skill_manage", json.dumps(skill)),
             ),
             input_tokens=3900,
         ),
-        Served(text="I will remember that.", input_tokens=4000, output_tokens=20),
+        ScriptedResponse(
+            text="I will remember that.", input_tokens=4000, output_tokens=20
+        ),
     ]
 
 

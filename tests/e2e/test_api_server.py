@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _PATIENCE = 30.0
@@ -59,7 +59,10 @@ async def new_key(hermes: InstalledHermes, *more: str) -> str:
 
 @asynccontextmanager
 async def service(
-    tmp_path: Path, *replies: Served | str, config: str = "", repeat: bool = False
+    tmp_path: Path,
+    *replies: ScriptedResponse | str,
+    config: str = "",
+    repeat: bool = False,
 ) -> AsyncIterator[tuple[Service, ModelServer]]:
     async with (
         ModelServer(*replies, repeat=repeat) as model,
@@ -97,26 +100,29 @@ async def serving(
 class Shared:
     """One server for the tests that need no other settings. Each says what the model answers, one after the other."""
 
-    def __init__(self, it: Service, model: ModelServer, replies: list[Served]) -> None:
+    def __init__(
+        self, it: Service, model: ModelServer, replies: list[ScriptedResponse]
+    ) -> None:
         self._it = it
         self._model = model
         self._replies = replies
 
     @asynccontextmanager
     async def __call__(
-        self, *replies: Served | str, repeat: int = 1
+        self, *replies: ScriptedResponse | str, repeat: int = 1
     ) -> AsyncIterator[tuple[Service, ModelServer]]:
         self._model.requests.clear()
         self._model.disconnected.clear()
         self._replies[:] = [
-            Served(text=one) if isinstance(one, str) else one for one in replies
+            ScriptedResponse(text=one) if isinstance(one, str) else one
+            for one in replies
         ] * repeat
         yield self._it, self._model
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
-    replies: list[Served] = []
+    replies: list[ScriptedResponse] = []
     folder = tmp_path_factory.mktemp("api")
     async with (
         ModelServer(respond=lambda _: replies.pop(0)) as model,
@@ -136,7 +142,7 @@ def said_to(model: ModelServer, number: int = -1) -> list[dict[str, Any]]:
 
 async def test_an_answer_whole_and_in_pieces_with_its_usage(shared: Shared) -> None:
     async with shared(
-        Served(text="Good morning.", cached_tokens=5), "A stream of words."
+        ScriptedResponse(text="Good morning.", cached_tokens=5), "A stream of words."
     ) as (it, model):
         whole = await it.client.chat.completions.create(
             model="hermes", messages=[{"role": "user", "content": "hi"}]
@@ -238,7 +244,10 @@ async def test_other_wishes_of_the_application_are_told_when_they_come(
 
 
 async def test_an_answer_that_ran_out_of_room_says_so(shared: Shared) -> None:
-    async with shared(Served(text="It goes.", finish="length"), repeat=3) as (it, _):
+    async with shared(ScriptedResponse(text="It goes.", finish="length"), repeat=3) as (
+        it,
+        _,
+    ):
         chat = await it.client.chat.completions.create(
             model="hermes", messages=[{"role": "user", "content": "hi"}]
         )
@@ -260,7 +269,7 @@ async def test_an_answer_that_ran_out_of_room_says_so(shared: Shared) -> None:
 async def test_a_client_that_left_before_its_turn_came_has_said_nothing(
     shared: Shared,
 ) -> None:
-    async with shared(Served(text="A slow answer.", delay=0.2), "After.") as (
+    async with shared(ScriptedResponse(text="A slow answer.", delay=0.2), "After.") as (
         it,
         model,
     ):
@@ -293,7 +302,7 @@ async def test_who_comes_back_while_the_turn_still_runs_gets_an_answer_of_its_ow
     shared: Shared,
 ) -> None:
     async with shared(
-        Served(text="A slow answer that takes its time.", delay=0.1), "After."
+        ScriptedResponse(text="A slow answer that takes its time.", delay=0.1), "After."
     ) as (it, model):
         stream = await it.client.responses.create(
             model="hermes", input="go", stream=True, conversation="back"
@@ -352,7 +361,7 @@ async def test_named_conversations_are_sessions_that_the_terminal_knows(
 async def test_two_requests_at_once_to_one_conversation_are_answered_one_after_the_other(
     shared: Shared,
 ) -> None:
-    async with shared(Served(text="One.", delay=0.05), "Two.") as (it, model):
+    async with shared(ScriptedResponse(text="One.", delay=0.05), "Two.") as (it, model):
         ask = it.client.responses.create
         answers = await asyncio.gather(
             *(ask(model="hermes", input=word, conversation="c") for word in ("a", "b"))
@@ -449,7 +458,7 @@ async def test_tools_are_run_by_hermes_and_shown_if_wanted(
     config = f"  show_tools: {str(show).lower()}\n"
     async with service(
         tmp_path,
-        Served(text="Let me look.", calls=(call,)),
+        ScriptedResponse(text="Let me look.", calls=(call,)),
         "It says 42.",
         config=config,
     ) as (
@@ -470,14 +479,16 @@ async def test_tools_are_run_by_hermes_and_shown_if_wanted(
 
 async def test_what_needs_approval_is_not_done(shared: Shared) -> None:
     call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
-    async with shared(Served(calls=(call,)), "I may not.") as (it, _):
+    async with shared(ScriptedResponse(calls=(call,)), "I may not.") as (it, _):
         answer = await it.client.responses.create(model="hermes", input="write it")
         assert answer.output_text == "I may not."
         assert not (it.hermes.work / "new.txt").exists()
 
 
 async def test_errors_have_openais_shape(shared: Shared) -> None:
-    broken = Served(fault=Fault(status=401, message="no such key at the provider"))
+    broken = ScriptedResponse(
+        fault=ServerFault(status=401, message="no such key at the provider")
+    )
     async with shared(broken, repeat=3) as (it, _):
         chat = it.client.chat.completions
         hello: Any = [{"role": "user", "content": "hi"}]
@@ -585,7 +596,7 @@ async def test_pages_of_others_are_refused_even_with_a_key(shared: Shared) -> No
 async def test_a_client_that_leaves_a_named_session_finds_the_answer_later(
     shared: Shared,
 ) -> None:
-    slow = Served(text="A slow answer that takes its time.", delay=0.15)
+    slow = ScriptedResponse(text="A slow answer that takes its time.", delay=0.15)
     async with shared(slow, "After.") as (it, model):
         stream = await it.client.responses.create(
             model="hermes", input="go", stream=True, conversation="left"
@@ -612,7 +623,10 @@ async def test_a_client_that_leaves_a_named_session_finds_the_answer_later(
 async def test_a_turn_nobody_can_come_back_for_is_stopped_with_its_client(
     shared: Shared,
 ) -> None:
-    async with shared(Served(text="x" * 400, delay=0.1), "Well.") as (it, model):
+    async with shared(ScriptedResponse(text="x" * 400, delay=0.1), "Well.") as (
+        it,
+        model,
+    ):
         raw = await it.client.chat.completions.with_raw_response.create(
             model="hermes", messages=[{"role": "user", "content": "go"}], stream=True
         )

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 WRITE = ServedCall(
     name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
@@ -99,7 +99,7 @@ async def test_input_that_can_not_be_sent_is_wrong_usage(
 
 
 async def test_words_before_a_tool_call_are_not_the_answer(tmp_path: Path) -> None:
-    replies = (Served(text="Let me write it.", calls=(WRITE,)), "Written.")
+    replies = (ScriptedResponse(text="Let me write it.", calls=(WRITE,)), "Written.")
     async with ModelServer(*replies) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         done = await hermes.run("write a file", "--approvals", "auto-edit")
@@ -108,7 +108,7 @@ async def test_words_before_a_tool_call_are_not_the_answer(tmp_path: Path) -> No
 
 
 async def test_a_call_nobody_could_approve_is_not_run(tmp_path: Path) -> None:
-    async with ModelServer(Served(calls=(WRITE,)), "I may not.") as server:
+    async with ModelServer(ScriptedResponse(calls=(WRITE,)), "I may not.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         done = await hermes.run("write a file")
         assert (done.code, done.out) == (3, "I may not.\n")
@@ -121,7 +121,7 @@ async def test_what_the_policy_forbids_is_not_run_in_any_mode_and_ends_with_3(
     tmp_path: Path,
 ) -> None:
     wipe = ServedCall("terminal", '{"command": "rm -rf ~/", "reach": "machine"}')
-    async with ModelServer(Served(calls=(wipe,)), "I may not.") as server:
+    async with ModelServer(ScriptedResponse(calls=(wipe,)), "I may not.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         home = tmp_path / "user"
         home.mkdir()
@@ -140,7 +140,7 @@ async def test_the_first_request_is_small(tmp_path: Path) -> None:
 
 async def test_a_refusal_ends_with_3(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(text="I can't help with that.", finish="refused")
+        ScriptedResponse(text="I can't help with that.", finish="refused")
     ) as server:
         done = await InstalledHermes(tmp_path, server.url).run("do something bad")
         assert done.code == 3
@@ -149,7 +149,7 @@ async def test_a_refusal_ends_with_3(tmp_path: Path) -> None:
 
 async def test_a_failed_call_ends_with_1_and_says_why(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(fault=Fault(status=401, message="the key is wrong"))
+        ScriptedResponse(fault=ServerFault(status=401, message="the key is wrong"))
     ) as server:
         done = await InstalledHermes(tmp_path, server.url).run("-z", "hi")
         assert (done.code, done.out) == (1, "")
@@ -193,7 +193,7 @@ async def test_a_lone_word_that_is_like_no_command_is_a_question(
 
 async def test_every_event_is_a_line_of_json(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(text="Look.", calls=(WRITE,)), "Done, as asked."
+        ScriptedResponse(text="Look.", calls=(WRITE,)), "Done, as asked."
     ) as server:
         done = await InstalledHermes(tmp_path, server.url).run(
             "--json", "--approvals", "full", "-z", "write it"
@@ -222,7 +222,7 @@ async def test_every_event_is_a_line_of_json(tmp_path: Path) -> None:
 
 async def test_events_come_as_they_happen(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(text="one two three four", fault=Fault(hang="middle"))
+        ScriptedResponse(text="one two three four", fault=ServerFault(hang="middle"))
     ) as server:
         process = await InstalledHermes(tmp_path, server.url).start(
             "--json", "-z", "count"
@@ -245,7 +245,7 @@ async def test_events_come_as_they_happen(tmp_path: Path) -> None:
 
 async def test_an_interrupt_keeps_what_was_written(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(text="one two three four", fault=Fault(hang="middle"))
+        ScriptedResponse(text="one two three four", fault=ServerFault(hang="middle"))
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         process = await hermes.start("--json", "-z", "count")
@@ -271,7 +271,7 @@ async def test_an_interrupted_answer_is_printed_as_far_as_it_came(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        Served(text="one two three four", fault=Fault(hang="middle"))
+        ScriptedResponse(text="one two three four", fault=ServerFault(hang="middle"))
     ) as server:
         process = await InstalledHermes(tmp_path, server.url).start("-z", "count")
         assert process.stdin is not None
@@ -361,7 +361,7 @@ async def test_the_model_and_the_folder_can_be_chosen(tmp_path: Path) -> None:
 
 async def test_a_reader_that_goes_away_ends_the_run(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(text="one two three four", fault=Fault(hang="middle"))
+        ScriptedResponse(text="one two three four", fault=ServerFault(hang="middle"))
     ) as server:
         process = await InstalledHermes(tmp_path, server.url).start(
             "--json", "-z", "count"

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing.installed import Finished, InstalledHermes
+from hermes.testing.installed import FinishedRun, InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 MARK = ServedCall(name="terminal", arguments='{"command": "echo ran >> marks.txt"}')
 QUICK = {"HERMES_MODEL_MAX_ATTEMPTS": "2", "HERMES_MODEL_MAX_RETRY_WAIT": "2"}
 
 
-async def ask(folder: Path, server: ModelServer, **environ: str) -> Finished:
+async def ask(folder: Path, server: ModelServer, **environ: str) -> FinishedRun:
     hermes = InstalledHermes(folder, server.url)
     return await hermes.run("-z", "do it", "--approvals", "full", **QUICK, **environ)
 
@@ -29,25 +29,28 @@ def marks(folder: Path) -> int:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Fault(status=401, message="bad key"), "bad key"),
-        (Fault(status=402, message="no credit left"), "no credit left"),
-        (Fault(status=403, message="not entitled"), "not entitled"),
-        (Fault(status=404, message="no such model"), "no such model"),
-        (Fault(status=429, message="slow down"), "slow down"),
-        (Fault(status=500, message="it broke"), "it broke"),
-        (Fault(status=529, message="overloaded"), "overloaded"),
-        (Fault(html=True), "HTML"),
-        (Fault(malformed=True), ""),
-        (Fault(error_frame=True, message="it broke inside"), "it broke inside"),
-        (Fault(cut_after=300), ""),
+        (ServerFault(status=401, message="bad key"), "bad key"),
+        (ServerFault(status=402, message="no credit left"), "no credit left"),
+        (ServerFault(status=403, message="not entitled"), "not entitled"),
+        (ServerFault(status=404, message="no such model"), "no such model"),
+        (ServerFault(status=429, message="slow down"), "slow down"),
+        (ServerFault(status=500, message="it broke"), "it broke"),
+        (ServerFault(status=529, message="overloaded"), "overloaded"),
+        (ServerFault(html=True), "HTML"),
+        (ServerFault(malformed=True), ""),
+        (ServerFault(error_frame=True, message="it broke inside"), "it broke inside"),
+        (ServerFault(cut_after=300), ""),
     ],
-    ids=lambda value: str(value.status or "stream") if isinstance(value, Fault) else "",
+    ids=lambda value: (
+        str(value.status or "stream") if isinstance(value, ServerFault) else ""
+    ),
 )
 async def test_a_service_that_fails_for_good_ends_with_1_and_its_own_words(
-    tmp_path: Path, fault: Fault, words: str
+    tmp_path: Path, fault: ServerFault, words: str
 ) -> None:
     async with ModelServer(
-        Served(text="a long enough answer to be cut", fault=fault), repeat=True
+        ScriptedResponse(text="a long enough answer to be cut", fault=fault),
+        repeat=True,
     ) as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out) == (1, "")
@@ -58,21 +61,22 @@ async def test_a_service_that_fails_for_good_ends_with_1_and_its_own_words(
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(status=429, retry_after="1"),
-        Fault(status=500),
-        Fault(status=529),
-        Fault(cut_after=250),
-        Fault(malformed=True),
-        Fault(error_frame=True),
-        Fault(empty=True),
+        ServerFault(status=429, retry_after="1"),
+        ServerFault(status=500),
+        ServerFault(status=529),
+        ServerFault(cut_after=250),
+        ServerFault(malformed=True),
+        ServerFault(error_frame=True),
+        ServerFault(empty=True),
     ],
     ids=lambda fault: str(fault.status or "stream"),
 )
 async def test_a_service_that_fails_once_is_asked_again_and_partial_words_are_not_glued(
-    tmp_path: Path, fault: Fault
+    tmp_path: Path, fault: ServerFault
 ) -> None:
     async with ModelServer(
-        Served(text="half an answer, and more", fault=fault), "the whole answer"
+        ScriptedResponse(text="half an answer, and more", fault=fault),
+        "the whole answer",
     ) as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out) == (0, "the whole answer\n"), done.err
@@ -82,7 +86,7 @@ async def test_a_service_that_never_begins_to_answer_is_given_up(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        Served(text="x", fault=Fault(hang="head")), repeat=True
+        ScriptedResponse(text="x", fault=ServerFault(hang="head")), repeat=True
     ) as server:
         done = await ask(tmp_path, server, HERMES_MODEL_FIRST_BYTE_TIMEOUT="0.5")
     assert done.code == 1
@@ -90,7 +94,7 @@ async def test_a_service_that_never_begins_to_answer_is_given_up(
 
 
 async def test_a_call_whose_stream_was_cut_is_never_run(tmp_path: Path) -> None:
-    cut = Served(calls=(MARK,), fault=Fault(cut_after=600))
+    cut = ScriptedResponse(calls=(MARK,), fault=ServerFault(cut_after=600))
     async with ModelServer(cut, "nothing was run") as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out, marks(tmp_path)) == (0, "nothing was run\n", 0)
@@ -122,7 +126,9 @@ async def test_a_call_whose_stream_was_cut_is_never_run(tmp_path: Path) -> None:
 async def test_a_call_that_is_not_right_is_never_run_and_the_model_is_told(
     tmp_path: Path, call: ServedCall, finish: str
 ) -> None:
-    bad = Served(calls=(call,), finish="length" if finish == "length" else "stop")
+    bad = ScriptedResponse(
+        calls=(call,), finish="length" if finish == "length" else "stop"
+    )
     async with ModelServer(bad, "I see") as server:
         done = await ask(tmp_path, server)
         told = server.posts[-1].body.decode()
@@ -135,7 +141,7 @@ async def test_sixty_calls_in_one_reply_all_run_once(tmp_path: Path) -> None:
         ServedCall(name="terminal", arguments=f'{{"command": "echo {n} >> marks.txt"}}')
         for n in range(60)
     )
-    async with ModelServer(Served(calls=calls), "sixty") as server:
+    async with ModelServer(ScriptedResponse(calls=calls), "sixty") as server:
         done = await ask(tmp_path, server)
     assert (done.code, done.out) == (0, "sixty\n")
     assert (tmp_path / "work" / "marks.txt").read_text().split() == [
@@ -144,7 +150,7 @@ async def test_sixty_calls_in_one_reply_all_run_once(tmp_path: Path) -> None:
 
 
 async def test_the_same_call_forever_is_stopped_within_ten(tmp_path: Path) -> None:
-    async with ModelServer(Served(calls=(MARK,)), repeat=True) as server:
+    async with ModelServer(ScriptedResponse(calls=(MARK,)), repeat=True) as server:
         done = await ask(tmp_path, server)
     assert done.code == 1
     assert "same call" in done.err
@@ -152,10 +158,12 @@ async def test_the_same_call_forever_is_stopped_within_ten(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "reply", [Served(), Served(reasoning="only thinking")], ids=["empty", "thinking"]
+    "reply",
+    [ScriptedResponse(), ScriptedResponse(reasoning="only thinking")],
+    ids=["empty", "thinking"],
 )
 async def test_an_empty_answer_is_a_failure_not_a_success(
-    tmp_path: Path, reply: Served
+    tmp_path: Path, reply: ScriptedResponse
 ) -> None:
     async with ModelServer(reply, repeat=True) as server:
         done = await ask(tmp_path, server)
@@ -164,7 +172,9 @@ async def test_an_empty_answer_is_a_failure_not_a_success(
 
 
 async def test_an_answer_cut_off_by_the_limit_is_continued(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="one two", finish="length"), "three.") as server:
+    async with ModelServer(
+        ScriptedResponse(text="one two", finish="length"), "three."
+    ) as server:
         done = await ask(tmp_path, server)
     assert done.code == 0
     assert "three." in done.out
@@ -190,7 +200,10 @@ async def test_a_disk_that_fills_up_in_the_middle_of_a_turn_is_loud(
     )
     hermes_home = tmp_path / "home"
     hermes_home.mkdir(mode=0o700)
-    replies = [Served(calls=(fill,)), *[Served(text="x" * 200_000)] * 3]
+    replies = [
+        ScriptedResponse(calls=(fill,)),
+        *[ScriptedResponse(text="x" * 200_000)] * 3,
+    ]
     async with ModelServer(*replies, repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         script = 'mount -t tmpfs -o size=2m,mode=700 tmpfs "$1" && shift && exec "$@"'

@@ -14,25 +14,25 @@ from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 TOOLS = 10
 KILLS = 50
 
 
-def respond(request: Recorded) -> Served:
+def respond(request: Recorded) -> ScriptedResponse:
     """Ten commands that each leave a mark, then an answer; "go on" is only answered."""
     messages = msgspec.json.decode(request.body)["messages"]
     asked = max(
         index for index, message in enumerate(messages) if message["role"] == "user"
     )
     if messages[asked]["content"] == "go on":
-        return Served(text="I see what happened.")
+        return ScriptedResponse(text="I see what happened.")
     done = sum(message["role"] == "tool" for message in messages[asked:])
     if done == TOOLS:
-        return Served(text="all done")
+        return ScriptedResponse(text="all done")
     arguments = msgspec.json.encode({"command": f"echo {done} >> marks.txt"}).decode()
-    return Served(
+    return ScriptedResponse(
         calls=(ServedCall(name="terminal", arguments=arguments, id=f"call-{done}"),)
     )
 
@@ -44,7 +44,7 @@ class Watched:
         self._left = request
         self.asked = asyncio.Event()
 
-    def __call__(self, request: Recorded) -> Served:
+    def __call__(self, request: Recorded) -> ScriptedResponse:
         self._left -= 1
         if self._left <= 0:
             self.asked.set()

@@ -14,7 +14,7 @@ from hermes.schema.events import TurnEnded
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 SLOW = ServedCall(
     name="terminal", arguments='{"command": "touch begun; sleep 4; touch late"}'
@@ -62,7 +62,7 @@ def ends(home: Path) -> list[str]:
 async def test_a_signal_stops_the_command_that_runs(
     tmp_path: Path, number: signal.Signals, code: int, options: tuple[str, ...]
 ) -> None:
-    async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
+    async with ModelServer(ScriptedResponse(calls=(SLOW,)), "never said") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         process = await hermes.start(*options, "--approvals", "full", "-z", "do it")
         assert process.stdin is not None
@@ -79,7 +79,7 @@ async def test_a_signal_stops_the_command_that_runs(
 
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 async def test_a_signal_ends_a_chat_and_its_command(tmp_path: Path, term: str) -> None:
-    async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
+    async with ModelServer(ScriptedResponse(calls=(SLOW,)), "never said") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("--approvals", "full", TERM=term) as terminal:
             await terminal.sees("Ctrl-D quits ›")
@@ -98,7 +98,7 @@ async def test_a_signal_ends_a_chat_and_its_command(tmp_path: Path, term: str) -
 async def test_a_chat_whose_terminal_is_gone_finishes_its_turn(
     tmp_path: Path, term: str, *, closed: bool
 ) -> None:
-    async with ModelServer(Served(calls=(SLOW,)), "said to nobody") as server:
+    async with ModelServer(ScriptedResponse(calls=(SLOW,)), "said to nobody") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("--approvals", "full", TERM=term) as terminal:
             await terminal.sees("Ctrl-D quits ›")
@@ -115,7 +115,7 @@ async def test_a_chat_whose_terminal_is_gone_finishes_its_turn(
 
 
 async def test_a_closed_window_stops_the_command(tmp_path: Path) -> None:
-    async with ModelServer(Served(calls=(SLOW,)), "never said") as server:
+    async with ModelServer(ScriptedResponse(calls=(SLOW,)), "never said") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("--approvals", "full", "do it please") as terminal:
             await appears(hermes.work / "begun")
@@ -132,8 +132,8 @@ async def test_a_closed_window_stops_the_command(tmp_path: Path) -> None:
 async def test_a_reader_that_stalls_can_not_hold_up_an_interrupt(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    reply = Served(
-        text="word " * 200_000, chunk=500, fault=Fault(hang="middle")
+    reply = ScriptedResponse(
+        text="word " * 200_000, chunk=500, fault=ServerFault(hang="middle")
     )  # much more than a pipe holds
     async with ModelServer(reply) as server:
         hermes = InstalledHermes(tmp_path, server.url)
@@ -156,7 +156,7 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        "hello", Served(calls=(SLOW,)), "both answered", repeat=True
+        "hello", ScriptedResponse(calls=(SLOW,)), "both answered", repeat=True
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("-z", "begin")
@@ -186,7 +186,7 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        "hello", Served(calls=(SLOW,)), "both answered", repeat=True
+        "hello", ScriptedResponse(calls=(SLOW,)), "both answered", repeat=True
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("-z", "begin")
@@ -215,7 +215,7 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
     "module",
     [
         "hermes.errors",
-        "hermes.surfaces.cli.frame",
+        "hermes.surfaces.cli.dispatch",
         "hermes.surfaces.cli.ask",
         "asyncio",
     ],

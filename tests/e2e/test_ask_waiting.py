@@ -15,7 +15,7 @@ from hermes.schema.messages import AssistantMessage
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 _TIMEOUT_S = 60.0
 
@@ -55,7 +55,9 @@ async def test_a_locked_database_is_said_with_who_holds_it(tmp_path: Path) -> No
 
 
 async def test_a_session_that_another_process_works_on_is_said(tmp_path: Path) -> None:
-    async with ModelServer(Served(text="first", fault=Fault(hang="middle"))) as server:
+    async with ModelServer(
+        ScriptedResponse(text="first", fault=ServerFault(hang="middle"))
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         first = await begun(hermes, "-z", "one")
         await asyncio.wait_for(server.hanging.wait(), _TIMEOUT_S)
@@ -70,7 +72,9 @@ async def test_a_session_that_another_process_works_on_is_said(tmp_path: Path) -
 async def test_a_run_whose_session_was_taken_over_says_so_and_prints_no_answer_of_another(
     tmp_path: Path,
 ) -> None:
-    async with ModelServer(Served(text="my own answer", delay=0.3, chunk=2)) as server:
+    async with ModelServer(
+        ScriptedResponse(text="my own answer", delay=0.3, chunk=2)
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         process = await begun(hermes, "-z", "one")
         await until(lambda: server.posts)

@@ -7,29 +7,29 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.change import (
-    FileChange,
     MemoryChange,
     MemoryEdit,
     Provenance,
     SkillChange,
+    SkillFileChange,
 )
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.settings import Home
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 READY = "Ctrl-D quits ›"
 ENTER, ALT_L = "\r", "\x1bl"
 SKILL = "---\nname: {name}\ndescription: Does {name}. Use it.\n---\n1. Boil water.\n"
 
 
-def learning_of(hermes: InstalledHermes) -> Learning:
+def learning_of(hermes: InstalledHermes) -> LearningService:
     return open_learning(Home(hermes.home).ensure(), LearningSettings(), os.environ)
 
 
-def propose(learning: Learning, *texts: str) -> None:
+def propose(learning: LearningService, *texts: str) -> None:
     for text in texts:
         change = MemoryChange((MemoryEdit("add", text),))
         learning.propose(
@@ -77,7 +77,7 @@ async def test_each_proposal_takes_one_key(tmp_path: Path) -> None:
 async def test_other_words_leave_the_proposals_waiting_and_are_said(
     tmp_path: Path,
 ) -> None:
-    async with ModelServer(*[Served(text="Hello.")] * 3) as server:
+    async with ModelServer(*[ScriptedResponse(text="Hello.")] * 3) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         propose(learning_of(hermes), "likes tea")
         async with hermes.terminal() as terminal:
@@ -96,7 +96,9 @@ async def test_a_review_ends_with_one_line_that_names_the_key(tmp_path: Path) ->
     note = {"edits": [{"action": "add", "text": "likes tea", "file": "user"}]}
     call = ServedCall("memory", json.dumps(note))
     async with ModelServer(
-        Served(text="Hello."), Served(calls=(call,)), Served(text="done")
+        ScriptedResponse(text="Hello."),
+        ScriptedResponse(calls=(call,)),
+        ScriptedResponse(text="done"),
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         settings = {"HERMES_LEARNING_TURNS": "1", "HERMES_AUXILIARY_TITLE": "off"}
@@ -127,12 +129,12 @@ async def test_a_dumb_terminal_decides_with_lines(tmp_path: Path) -> None:
 
 
 async def test_a_skill_is_a_command_and_shadows_none(tmp_path: Path) -> None:
-    async with ModelServer(*[Served(text="Done.")] * 5) as server:
+    async with ModelServer(*[ScriptedResponse(text="Done.")] * 5) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         learning = learning_of(hermes)
         for name in ("brew-tea", "status"):
             change = SkillChange(
-                name, (FileChange("SKILL.md", None, SKILL.format(name=name)),)
+                name, (SkillFileChange("SKILL.md", None, SKILL.format(name=name)),)
             )
             learning.apply(change, Provenance("user"))
         async with hermes.terminal() as terminal:

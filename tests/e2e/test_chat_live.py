@@ -12,7 +12,12 @@ from hermes.schema.events import TurnEnded
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall, pieces
+from hermes.testing.scripted_responses import (
+    ScriptedResponse,
+    ServedCall,
+    ServerFault,
+    pieces,
+)
 
 CTRL_C, CTRL_D, CTRL_J, CTRL_S, ENTER, ESCAPE = (
     "\x03",
@@ -67,7 +72,7 @@ async def test_markdown_is_drawn_once_and_stays_in_the_scrollback(
     tmp_path: Path,
 ) -> None:
     async with (
-        ModelServer(Served(text=TEXT, chunk=3)) as server,
+        ModelServer(ScriptedResponse(text=TEXT, chunk=3)) as server,
         InstalledHermes(tmp_path, server.url).terminal(size=(60, 10)) as terminal,
     ):
         await terminal.sees(READY)
@@ -78,7 +83,7 @@ async def test_markdown_is_drawn_once_and_stays_in_the_scrollback(
 
 
 async def test_colours_are_there_and_can_be_turned_off(tmp_path: Path) -> None:
-    async with ModelServer(*[Served(text=TEXT)] * 2) as server:
+    async with ModelServer(*[ScriptedResponse(text=TEXT)] * 2) as server:
         for no_color, coloured in (("", True), ("1", False)):
             async with InstalledHermes(tmp_path, server.url).terminal(
                 NO_COLOR=no_color
@@ -94,7 +99,7 @@ async def test_colours_are_there_and_can_be_turned_off(tmp_path: Path) -> None:
 async def test_any_size_of_window(tmp_path: Path, size: tuple[int, int]) -> None:
     text = " ".join(f"w{number}" for number in range(120))
     async with (
-        ModelServer(Served(text=text, chunk=11)) as server,
+        ModelServer(ScriptedResponse(text=text, chunk=11)) as server,
         InstalledHermes(tmp_path, server.url).terminal(size=size) as terminal,
     ):
         await terminal.sees("quits ›")
@@ -183,7 +188,7 @@ async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) 
         arguments='{"command": "echo one; echo two; cat go.pipe; echo three"}',
     )
     async with ModelServer(
-        Served(text="Let me.", calls=(call,)), "It is done."
+        ScriptedResponse(text="Let me.", calls=(call,)), "It is done."
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
@@ -203,7 +208,7 @@ async def test_a_tool_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
         name="ask_user",
         arguments='{"question": "Which colour?", "options": ["red", "blue"]}',
     )
-    async with ModelServer(Served(calls=(call,)), "Blue it is.") as server:
+    async with ModelServer(ScriptedResponse(calls=(call,)), "Blue it is.") as server:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("ask me" + ENTER)
@@ -220,7 +225,7 @@ async def test_a_no_can_tell_the_model_why(tmp_path: Path) -> None:
     write = ServedCall(
         name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
     )
-    async with ModelServer(Served(calls=(write,)), "Then not.") as server:
+    async with ModelServer(ScriptedResponse(calls=(write,)), "Then not.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
@@ -234,7 +239,7 @@ async def test_a_no_can_tell_the_model_why(tmp_path: Path) -> None:
 
 async def test_words_can_go_into_the_running_turn(tmp_path: Path) -> None:
     call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
-    async with ModelServer(Served(calls=(call,)), "I heard you.") as server:
+    async with ModelServer(ScriptedResponse(calls=(call,)), "I heard you.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
         async with hermes.terminal("--approvals", "full") as terminal:
@@ -337,7 +342,9 @@ async def test_a_turn_is_taken_back_with_its_files(tmp_path: Path) -> None:
     write = ServedCall(
         name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
     )
-    async with ModelServer(Served(calls=(write,)), "Written.", "Again.") as server:
+    async with ModelServer(
+        ScriptedResponse(calls=(write,)), "Written.", "Again."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("--approvals", "auto-edit") as terminal:
             await terminal.sees(READY)
@@ -359,7 +366,7 @@ async def test_a_turn_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
         name="terminal", arguments='{"command": "cat go.pipe; echo made > made.txt"}'
     )
     async with ModelServer(
-        Served(text="Let me.", calls=(call,)), "Done without you."
+        ScriptedResponse(text="Let me.", calls=(call,)), "Done without you."
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
@@ -385,7 +392,9 @@ async def test_a_question_waits_when_the_terminal_is_gone(
     write = ServedCall(
         name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
     )
-    async with ModelServer(Served(calls=(write,)), "Written at last.") as server:
+    async with ModelServer(
+        ScriptedResponse(calls=(write,)), "Written at last."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
@@ -407,7 +416,7 @@ async def test_a_question_waits_when_the_terminal_is_gone(
 
 async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None:
     call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
-    async with ModelServer(Served(calls=(call,)), "Both see this.") as server:
+    async with ModelServer(ScriptedResponse(calls=(call,)), "Both see this.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
         async with hermes.terminal("--approvals", "full") as first:
@@ -426,7 +435,10 @@ async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
 ) -> None:
     call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
     async with ModelServer(
-        "Hello.", Served(calls=(call,)), "The first is done.", "And the second."
+        "Hello.",
+        ScriptedResponse(calls=(call,)),
+        "The first is done.",
+        "And the second.",
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         os.mkfifo(hermes.work / "go.pipe")
@@ -459,7 +471,7 @@ async def test_what_is_queued_is_held_back_when_the_turn_is_stopped(
     tmp_path: Path,
 ) -> None:
     replies = (
-        Served(text="one two three four", fault=Fault(hang="middle")),
+        ScriptedResponse(text="one two three four", fault=ServerFault(hang="middle")),
         "Both done.",
     )
     async with ModelServer(*replies) as server:
@@ -482,7 +494,7 @@ async def test_the_press_that_stopped_a_turn_does_not_count_for_leaving(
     tmp_path: Path,
 ) -> None:
     replies = (
-        Served(text="one two three four", fault=Fault(hang="middle")),
+        ScriptedResponse(text="one two three four", fault=ServerFault(hang="middle")),
         "I am still here.",
     )
     async with (
@@ -530,8 +542,8 @@ async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
     )
     delegate = ServedCall(name="delegate", arguments='{"task": "write made.txt"}')
     replies = (
-        Served(calls=(delegate,)),
-        Served(calls=(write,)),
+        ScriptedResponse(calls=(delegate,)),
+        ScriptedResponse(calls=(write,)),
         "The child is done.",
         "All is done.",
     )

@@ -7,7 +7,7 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 WRITE = ServedCall(
     name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
@@ -42,7 +42,9 @@ async def test_a_chat_from_the_banner_to_the_way_back(tmp_path: Path) -> None:
 async def test_text_is_shown_while_the_model_still_writes(tmp_path: Path) -> None:
     async with (
         ModelServer(
-            Served(text="one two three four", chunk=4, fault=Fault(hang="middle"))
+            ScriptedResponse(
+                text="one two three four", chunk=4, fault=ServerFault(hang="middle")
+            )
         ) as server,
         InstalledHermes(tmp_path, server.url).terminal() as terminal,
     ):
@@ -54,7 +56,7 @@ async def test_text_is_shown_while_the_model_still_writes(tmp_path: Path) -> Non
 
 async def test_ctrl_c_interrupts_the_turn_and_keeps_the_text(tmp_path: Path) -> None:
     replies = (
-        Served(text="one two three four", fault=Fault(hang="middle")),
+        ScriptedResponse(text="one two three four", fault=ServerFault(hang="middle")),
         "I am still here.",
     )
     async with ModelServer(*replies) as server:
@@ -104,7 +106,7 @@ async def test_a_chat_without_a_word_leaves_no_session(tmp_path: Path) -> None:
 async def test_a_question_shows_what_will_happen_and_takes_an_answer(
     tmp_path: Path, key: str, *, written: bool
 ) -> None:
-    async with ModelServer(Served(calls=(WRITE,)), "That was it.") as server:
+    async with ModelServer(ScriptedResponse(calls=(WRITE,)), "That was it.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
@@ -121,7 +123,10 @@ async def test_a_question_shows_what_will_happen_and_takes_an_answer(
 
 
 async def test_what_is_typed_meanwhile_waits_for_its_turn(tmp_path: Path) -> None:
-    replies = (Served(text="one two three four", chunk=4, delay=0.4), "And the second.")
+    replies = (
+        ScriptedResponse(text="one two three four", chunk=4, delay=0.4),
+        "And the second.",
+    )
     async with ModelServer(*replies) as server:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
@@ -134,7 +139,9 @@ async def test_what_is_typed_meanwhile_waits_for_its_turn(tmp_path: Path) -> Non
 
 
 async def test_a_command_typed_meanwhile_splits_no_word(tmp_path: Path) -> None:
-    reply = Served(text="The incomprehensibilities go on", chunk=10, delay=0.7)
+    reply = ScriptedResponse(
+        text="The incomprehensibilities go on", chunk=10, delay=0.7
+    )
     async with (
         ModelServer(reply) as server,
         InstalledHermes(tmp_path, server.url).terminal(size=(40, 24)) as terminal,
@@ -219,7 +226,8 @@ async def test_a_resumed_chat_shows_where_it_was(tmp_path: Path) -> None:
 async def test_a_failure_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:
     async with (
         ModelServer(
-            Served(fault=Fault(status=401, message="the key is wrong")), "Now it works."
+            ScriptedResponse(fault=ServerFault(status=401, message="the key is wrong")),
+            "Now it works.",
         ) as server,
         InstalledHermes(tmp_path, server.url).terminal() as terminal,
     ):
@@ -232,7 +240,7 @@ async def test_a_failure_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:
 
 async def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
     async with ModelServer(
-        "Plain words.", Served(calls=(WRITE,)), "Written."
+        "Plain words.", ScriptedResponse(calls=(WRITE,)), "Written."
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal(TERM="dumb") as terminal:
@@ -254,7 +262,9 @@ async def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
 async def test_a_plain_chat_can_be_interrupted(tmp_path: Path) -> None:
     async with (
         ModelServer(
-            Served(text="one two three four", fault=Fault(hang="middle"))
+            ScriptedResponse(
+                text="one two three four", fault=ServerFault(hang="middle")
+            )
         ) as server,
         InstalledHermes(tmp_path, server.url).terminal(TERM="dumb") as terminal,
     ):
@@ -279,7 +289,7 @@ async def test_the_text_of_a_model_can_not_drive_the_terminal(tmp_path: Path) ->
 
 async def test_one_question_at_a_terminal_can_be_approved(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(text="Let me.", calls=(WRITE,)), "It is written."
+        ScriptedResponse(text="Let me.", calls=(WRITE,)), "It is written."
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("write it please") as terminal:
@@ -293,7 +303,7 @@ async def test_one_question_at_a_terminal_can_be_approved(tmp_path: Path) -> Non
 async def test_one_question_at_a_terminal_that_is_denied_ends_with_3(
     tmp_path: Path,
 ) -> None:
-    async with ModelServer(Served(calls=(WRITE,)), "Then not.") as server:
+    async with ModelServer(ScriptedResponse(calls=(WRITE,)), "Then not.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         async with hermes.terminal("write it please") as terminal:
             await terminal.sees("Allow?")
@@ -308,7 +318,9 @@ async def test_one_question_at_a_terminal_is_interrupted_by_ctrl_c(
 ) -> None:
     async with (
         ModelServer(
-            Served(text="one two three four", fault=Fault(hang="middle"))
+            ScriptedResponse(
+                text="one two three four", fault=ServerFault(hang="middle")
+            )
         ) as server,
         InstalledHermes(tmp_path, server.url).terminal("please count") as terminal,
     ):

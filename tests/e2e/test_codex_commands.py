@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.codex_program import config_for, installed_codex
 
-from hermes.testing.codex_program import config_for, installed_codex
 from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +74,7 @@ async def test_on_status_doctor_and_off(tmp_path: Path, program: Path) -> None:
 async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_tools(
     tmp_path: Path, program: Path
 ) -> None:
-    lent = Served(
+    lent = ScriptedResponse(
         calls=(
             ServedCall(
                 "todo",

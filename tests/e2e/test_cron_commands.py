@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from hermes.app import build
-from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.schema.schedules import Instant
 from hermes.settings import Home, Settings
 from hermes.store import open_store
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 _PATIENCE = 60.0
 
@@ -32,7 +32,7 @@ def add(hermes: InstalledHermes, *names: str) -> None:
     """Makes jobs that nothing runs for now."""
     with build(Settings(), Home(hermes.home)) as app:
         for name in names:
-            JobBook(app).add(Draft(schedule="in 3 weeks", prompt="check", name=name))
+            JobBook(app).add(JobDraft(schedule="in 3 weeks", prompt="check", name=name))
 
 
 def history(hermes: InstalledHermes) -> list[Instant]:
@@ -159,7 +159,7 @@ async def test_a_job_is_run_by_hand_and_its_answer_is_printed_and_kept(
 
 async def test_a_job_that_fails_says_why_with_its_exit_code(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(fault=Fault(status=401, message="bad key")), repeat=True
+        ScriptedResponse(fault=ServerFault(status=401, message="bad key")), repeat=True
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
@@ -172,7 +172,9 @@ async def test_a_call_that_nobody_approved_shows_in_the_exit_code(
     tmp_path: Path,
 ) -> None:
     call = ServedCall(name="write_file", arguments='{"path": "a.txt", "content": "x"}')
-    async with ModelServer(Served(calls=(call,)), "I could not write it.") as server:
+    async with ModelServer(
+        ScriptedResponse(calls=(call,)), "I could not write it."
+    ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("cron", "add", "in 3 weeks", "check", "--name", "check")
         done = await hermes.run("cron", "run", "check")
@@ -184,7 +186,7 @@ async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        Served(fault=Fault(hang="body")), "Fine.", "Fine."
+        ScriptedResponse(fault=ServerFault(hang="body")), "Fine.", "Fine."
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         add(hermes, "check")
@@ -209,7 +211,7 @@ async def test_a_job_that_was_running_when_its_process_was_killed_has_failed(
 
 
 async def test_ctrl_c_stops_a_run_and_the_history_says_so(tmp_path: Path) -> None:
-    async with ModelServer(Served(fault=Fault(hang="body"))) as server:
+    async with ModelServer(ScriptedResponse(fault=ServerFault(hang="body"))) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         add(hermes, "check")
         running = await hermes.start("cron", "run", "check")

@@ -10,7 +10,7 @@ from typing import Any
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 _PATIENCE = 30.0
 
@@ -65,7 +65,7 @@ async def test_tail_takes_a_pattern_and_an_end_and_is_readable(tmp_path: Path) -
 
 async def test_replay_reads_the_log_and_stats_asks_whoever_runs(tmp_path: Path) -> None:
     slow = ServedCall(name="terminal", arguments='{"command": "touch begun; sleep 60"}')
-    async with ModelServer("Hello.", Served(calls=(slow,)), "done") as server:
+    async with ModelServer("Hello.", ScriptedResponse(calls=(slow,)), "done") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         assert "Nothing of this home runs" in (await hermes.run("events", "stats")).out
         await hermes.run("-z", "first words")

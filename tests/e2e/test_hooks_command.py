@@ -9,7 +9,7 @@ import httpx2
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 _HANDLER = """
 import json
@@ -79,7 +79,7 @@ async def test_children_and_jobs_fire_hooks_too(tmp_path: Path) -> None:
         name="delegate", arguments='{"action": "start", "task": "count to three"}'
     )
     async with ModelServer(
-        Served(calls=(child,)), "1 2 3", "The child counted.", "job done"
+        ScriptedResponse(calls=(child,)), "1 2 3", "The child counted.", "job done"
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         _write(hermes, out)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.settings import Home
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 HERMES = Path(sys.executable).with_name("hermes")
 SKILL = "---\nname: brew-tea\ndescription: Brews tea. Use it for tea.\n---\n1. Boil water.\n"
@@ -36,7 +36,7 @@ class Shell:
             text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def learning(self) -> Learning:
+    def learning(self) -> LearningService:
         return open_learning(Home(self.home).ensure(), LearningSettings(), os.environ)
 
 

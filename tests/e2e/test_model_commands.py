@@ -9,7 +9,7 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 KEY = "sk-test-secret-1234567890abcdef"
 
@@ -180,7 +180,7 @@ async def test_setup_tries_the_connection_and_writes_it_down(tmp_path: Path) -> 
 
 async def test_a_setup_that_fails_changes_nothing(tmp_path: Path) -> None:
     async with ModelServer(
-        Served(fault=Fault(status=401, message="no such key"))
+        ScriptedResponse(fault=ServerFault(status=401, message="no such key"))
     ) as server:
         hermes = InstalledHermes(tmp_path)
         done = await hermes.run("setup", "--base-url", server.url, "--model", "own-1")
@@ -211,7 +211,7 @@ async def test_usage_counts_tokens_and_names_unknown_prices(tmp_path: Path) -> N
         assert total["cost_usd"] > 0
         shown = (await hermes.run("usage", "--days", "1")).out
         assert "total" in shown
-        assert "mystery-1" in shown.rpartition("is not known")[2]
+        assert "mystery-1" in shown.rpartition("is unknown")[2]
         assert (
             json.loads((await hermes.run("usage", "--session", "last", "--json")).out)[
                 "total"

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_peer import CodexPeer
 
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.app.project import read_project_files
+from hermes.app.project_notes import read_project_files
 from hermes.events import Bus
 from hermes.providers.build import build_model
 from hermes.providers.catalogue import Prices
@@ -25,19 +26,18 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import (
-    Auxiliary,
-    Budget,
-    Codex,
+    AuxiliarySettings,
+    BudgetSettings,
+    CodexSettings,
     CustomModel,
     CustomProvider,
-    Model,
+    ModelSettings,
 )
 from hermes.store import open_store
-from hermes.store.claims import Claims
+from hermes.store.budget_claims import BudgetClaims
 from hermes.testing import FakeClock
-from hermes.testing.codex_peer import CodexPeer
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 
 def secrets(server: ModelServer) -> Secrets:
@@ -47,7 +47,7 @@ def secrets(server: ModelServer) -> Secrets:
 async def test_a_model_of_its_own_finds_a_title_and_what_it_took_is_counted(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(auxiliary=Auxiliary(title="small-1"))
+    settings = Settings(auxiliary=AuxiliarySettings(title="small-1"))
     async with ModelServer("It is a test.", "Testing things") as server:
         bus = Bus()
         with build(settings, Home(tmp_path), bus=bus) as app:
@@ -74,7 +74,9 @@ async def test_a_call_nested_without_end_is_told_to_the_model_and_the_session_go
 ) -> None:
     deep = '{"path":' + "[" * 20_000 + "]" * 20_000 + "}"
     calls = (ServedCall("read_file", deep),)
-    async with ModelServer(Served(calls=calls), "Sorry.", "Hello again.") as server:
+    async with ModelServer(
+        ScriptedResponse(calls=calls), "Sorry.", "Hello again."
+    ) as server:
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
             agent = Agent(app, secrets(server))
             session = app.begin(
@@ -185,9 +187,9 @@ def test_huge_project_notes_are_not_read_whole(
 async def test_a_cap_for_the_session_counts_what_earlier_turns_used(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(budget=Budget(per_session="4000 tokens"))
+    settings = Settings(budget=BudgetSettings(per_session="4000 tokens"))
     async with ModelServer(
-        Served(text="one", input_tokens=2000, output_tokens=100), repeat=True
+        ScriptedResponse(text="one", input_tokens=2000, output_tokens=100), repeat=True
     ) as server:
         with build(settings, Home(tmp_path), bus=Bus()) as app:
             agent = Agent(app, secrets(server))
@@ -222,8 +224,10 @@ data: [DONE]
 async def test_replies_without_a_count_are_estimated_towards_the_caps_of_session_and_day(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(budget=Budget(per_day="20k tokens"))
-    async with ModelServer(Served(fault=Fault(body=_UNCOUNTED)), repeat=True) as server:
+    settings = Settings(budget=BudgetSettings(per_day="20k tokens"))
+    async with ModelServer(
+        ScriptedResponse(fault=ServerFault(body=_UNCOUNTED)), repeat=True
+    ) as server:
         with build(settings, Home(tmp_path), bus=Bus()) as app:
             agent = Agent(app, secrets(server))
             ends: list[str] = []
@@ -247,8 +251,8 @@ async def test_replies_without_a_count_are_estimated_towards_the_caps_of_session
 async def test_what_other_sessions_use_meanwhile_stops_a_turn_between_its_calls(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(budget=Budget(per_day="50k tokens"))
-    reply = Served(
+    settings = Settings(budget=BudgetSettings(per_day="50k tokens"))
+    reply = ScriptedResponse(
         calls=(ServedCall("read_file", '{"path": "missing"}'),),
         input_tokens=20,
         output_tokens=5,
@@ -291,7 +295,7 @@ def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_c
     )
 
     def dearest(*fallback: str) -> Prices | None:
-        chosen = Model(provider="mine", default="cheap", fallback=fallback)
+        chosen = ModelSettings(provider="mine", default="cheap", fallback=fallback)
         return build_model(
             Settings(model=chosen, custom_providers={"mine": mine}), Secrets({}, {})
         ).dearest
@@ -350,8 +354,10 @@ def _into(queue: "asyncio.Queue[Mapping[str, Any]]") -> Any:
 async def test_two_processes_that_ask_at_the_same_moment_do_not_pass_a_cap_together(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(budget=Budget(per_day="12k tokens"))
-    async with ModelServer(Served(fault=Fault(hang="head")), "in time") as server:
+    settings = Settings(budget=BudgetSettings(per_day="12k tokens"))
+    async with ModelServer(
+        ScriptedResponse(fault=ServerFault(hang="head")), "in time"
+    ) as server:
         with (
             build(settings, Home(tmp_path), bus=Bus()) as first_app,
             build(settings, Home(tmp_path), bus=Bus()) as second_app,
@@ -390,7 +396,9 @@ def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone
     with open_store(tmp_path / "state.db", clock=clock) as store:
         mine, theirs = (
             store.claims,
-            Claims(store._db, clock, owner=f"{socket.gethostname()}:1:never-born"),
+            BudgetClaims(
+                store._db, clock, owner=f"{socket.gethostname()}:1:never-born"
+            ),
         )
         mine.make(
             "s", "2026-01-01", Usage(input_tokens=100, output_tokens=50, cost_usd=0.5)
@@ -418,9 +426,9 @@ async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_s
         )
         program.chmod(0o755)
         settings = Settings(
-            model=Model(openai_runtime="codex_app_server"),
-            codex=Codex(binary=str(program)),
-            auxiliary=Auxiliary(title="off"),
+            model=ModelSettings(openai_runtime="codex_app_server"),
+            codex=CodexSettings(binary=str(program)),
+            auxiliary=AuxiliarySettings(title="off"),
         )
         opened = codex.answers.pop("thread/start")
         with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
@@ -464,7 +472,7 @@ async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_s
 
 
 async def test_codex_works_for_the_user_alone(tmp_path: Path) -> None:
-    settings = Settings(model=Model(openai_runtime="codex_app_server"))
+    settings = Settings(model=ModelSettings(openai_runtime="codex_app_server"))
     async with ModelServer("From Hermes.") as server:
         with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
             agent = Agent(app, secrets(server))

@@ -18,18 +18,18 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 PATIENCE = 40.0
 
 
-def calls(name: str, **arguments: object) -> Served:
-    return Served(calls=(ServedCall(name, json.dumps(arguments)),))
+def calls(name: str, **arguments: object) -> ScriptedResponse:
+    return ScriptedResponse(calls=(ServedCall(name, json.dumps(arguments)),))
 
 
 @asynccontextmanager
 async def agent(
-    tmp_path: Path, *replies: Served | str
+    tmp_path: Path, *replies: ScriptedResponse | str
 ) -> AsyncIterator[tuple[App, Agent, str]]:
     """An agent at work in `work`, for a user who allows everything."""
     async with ModelServer(*replies) as server:

@@ -15,11 +15,11 @@ from hermes.events import Bus, Envelope, default_bus
 from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Sessions
+from hermes.settings.sections import SessionSettings
 from hermes.store import open_store
 from hermes.testing import FakeClock, FakeIds
 
-SNAPSHOTS = Settings(sessions=Sessions(write_json_snapshots=True))
+SNAPSHOTS = Settings(sessions=SessionSettings(write_json_snapshots=True))
 
 
 class Recorder:

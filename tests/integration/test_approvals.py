@@ -11,19 +11,19 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
-from hermes.app.staff import Staff
+from hermes.app.agent_pool import Staff
 from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, SessionCreated
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Auxiliary
+from hermes.settings.sections import AuxiliarySettings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
-SETTINGS = Settings(auxiliary=Auxiliary(title="off"))
+SETTINGS = Settings(auxiliary=AuxiliarySettings(title="off"))
 
 
-def writes(*paths: str) -> Served:
+def writes(*paths: str) -> ScriptedResponse:
     """A reply that writes files."""
     calls = [
         ServedCall(
@@ -33,7 +33,7 @@ def writes(*paths: str) -> Served:
         )
         for path in paths
     ]
-    return Served(calls=tuple(calls))
+    return ScriptedResponse(calls=tuple(calls))
 
 
 class Asked:

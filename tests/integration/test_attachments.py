@@ -2,20 +2,20 @@
 
 from pathlib import Path
 
-from hermes.app.attachments import Shelf, attach, typed_part
+from hermes.app.attachments import AttachmentFolder, attach, typed_part
 from hermes.tools.sensitive import Guard
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
 
-def near(folder: Path, home: Path = Path("/nowhere")) -> Shelf:
+def near(folder: Path, home: Path = Path("/nowhere")) -> AttachmentFolder:
     """Somebody at this machine."""
-    return Shelf(folder, Guard(home))
+    return AttachmentFolder(folder, Guard(home))
 
 
-def far(folder: Path) -> Shelf:
+def far(folder: Path) -> AttachmentFolder:
     """Somebody who writes from elsewhere."""
-    return Shelf(folder, Guard(Path("/nowhere")), is_far=True)
+    return AttachmentFolder(folder, Guard(Path("/nowhere")), is_far=True)
 
 
 def test_a_named_file_goes_along_and_is_not_echoed(tmp_path: Path) -> None:

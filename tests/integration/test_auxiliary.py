@@ -12,11 +12,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.web_server import Page, web_server
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.core.compaction import NotCompacted
-from hermes.core.pictures import media_type
+from hermes.core.image_info import media_type
 from hermes.core.ports import ToolContext
 from hermes.events import Bus
 from hermes.schema.events import (
@@ -30,17 +31,16 @@ from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import Image, Usage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import (
-    Auxiliary,
-    Budget,
-    Compression,
+    AuxiliarySettings,
+    BudgetSettings,
+    CompressionSettings,
     CustomModel,
     CustomProvider,
-    Model,
-    Web,
+    ModelSettings,
+    WebSettings,
 )
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served
-from hermes.testing.web_server import Page, web_server
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 GERMAN = "## Goal\nDas Boot soll schwimmen, und der Kiel ist gelegt; die Farbe ist nicht gewählt, und das Holz ist da."
 ENGLISH = "## Goal\nThe boat is to float and the keel is laid; the colour is not chosen, and the wood is in the shed."
@@ -99,7 +99,7 @@ WORDS = (
     "Bitte bau mir ein Boot, das schwimmt und nicht zu teuer ist.",
     "Und der Kiel ist mit dem Holz auf der Seite.",
 )
-SHORT = Settings(compression=Compression(protect_first_n=0, protect_last_n=1))
+SHORT = Settings(compression=CompressionSettings(protect_first_n=0, protect_last_n=1))
 
 
 async def test_a_summary_is_written_by_the_cheapest_model_and_goes_to_no_other_when_it_is_good(
@@ -125,17 +125,28 @@ async def test_a_summary_is_written_by_the_cheapest_model_and_goes_to_no_other_w
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        (Served(text=""), "0 characters"),
-        (Served(text=ENGLISH), "it is in english, the user writes german"),
-        (Served(text="## Goal\n" + "x" * 100_000, chunk=10_000), "100,008 characters"),
+        (ScriptedResponse(text=""), "0 characters"),
+        (ScriptedResponse(text=ENGLISH), "it is in english, the user writes german"),
         (
-            Served(text="I can't help with that, and I will not say why not."),
+            ScriptedResponse(text="## Goal\n" + "x" * 100_000, chunk=10_000),
+            "100,008 characters",
+        ),
+        (
+            ScriptedResponse(
+                text="I can't help with that, and I will not say why not."
+            ),
             "none of the headings",
         ),
-        (Served(text=GERMAN, finish="length"), "cut off"),
-        (Served(fault=Fault(status=500, message="on fire")), "on fire"),
-        (Served(fault=Fault(status=404, message="no such model")), "no such model"),
-        (Served(fault=Fault(hang="head")), "in time|timeout|no answer|seconds"),
+        (ScriptedResponse(text=GERMAN, finish="length"), "cut off"),
+        (ScriptedResponse(fault=ServerFault(status=500, message="on fire")), "on fire"),
+        (
+            ScriptedResponse(fault=ServerFault(status=404, message="no such model")),
+            "no such model",
+        ),
+        (
+            ScriptedResponse(fault=ServerFault(hang="head")),
+            "in time|timeout|no answer|seconds",
+        ),
     ],
     ids=[
         "nothing",
@@ -149,12 +160,12 @@ async def test_a_summary_is_written_by_the_cheapest_model_and_goes_to_no_other_w
     ],
 )
 async def test_when_the_own_model_fails_the_main_one_writes_it_and_that_is_said(
-    bad: Served, why: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bad: ScriptedResponse, why: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with ModelServer("ja", "gut", bad, GERMAN, "weiter", GERMAN) as server:
         patience = 2.0 if bad.fault and bad.fault.hang else 60.0
         settings = msgspec.structs.replace(
-            SHORT, model=Model(first_byte_timeout=patience)
+            SHORT, model=ModelSettings(first_byte_timeout=patience)
         )
         async with at_work(server, tmp_path, settings, dear=DEAR, cheap=CHEAP) as (
             agent,
@@ -217,8 +228,8 @@ async def test_when_both_fail_nothing_is_removed_and_it_can_be_forced_at_once(
 async def test_a_request_that_is_too_long_makes_room_and_is_asked_once_more(
     tmp_path: Path,
 ) -> None:
-    too_long = Served(
-        fault=Fault(
+    too_long = ScriptedResponse(
+        fault=ServerFault(
             status=400, message="prompt is too long", code="context_length_exceeded"
         )
     )
@@ -250,7 +261,8 @@ async def test_a_cap_in_dollars_holds_for_a_model_on_the_side(
     dearest: CustomModel, tmp_path: Path
 ) -> None:
     settings = Settings(
-        auxiliary=Auxiliary(title="dearest"), budget=Budget(per_day="$0.5")
+        auxiliary=AuxiliarySettings(title="dearest"),
+        budget=BudgetSettings(per_day="$0.5"),
     )
     async with (
         ModelServer("ja", "Ein Titel") as server,
@@ -281,7 +293,7 @@ async def test_the_window_of_the_summarising_model_is_what_its_requests_keep_to(
     tmp_path: Path,
 ) -> None:
     settings = msgspec.structs.replace(
-        SHORT, auxiliary=Auxiliary(summary="mine:narrow")
+        SHORT, auxiliary=AuxiliarySettings(summary="mine:narrow")
     )
     narrow = CustomModel(window=4_500)
     words = [
@@ -318,7 +330,7 @@ async def test_a_model_that_is_set_wrongly_is_said_and_the_main_one_does_it(
     tmp_path: Path,
 ) -> None:
     settings = msgspec.structs.replace(
-        SHORT, auxiliary=Auxiliary(summary="openai:gpt-5-mini")
+        SHORT, auxiliary=AuxiliarySettings(summary="openai:gpt-5-mini")
     )
     async with (
         ModelServer("ja", "gut", GERMAN) as server,
@@ -334,7 +346,7 @@ async def test_a_model_that_is_set_wrongly_is_said_and_the_main_one_does_it(
 async def test_looking_whether_there_is_room_leaves_a_running_turn_its_budget(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(budget=Budget(per_turn="10k tokens"))
+    settings = Settings(budget=BudgetSettings(per_turn="10k tokens"))
     async with (
         ModelServer() as server,
         at_work(server, tmp_path, settings, dear=DEAR) as (agent, app, session),
@@ -357,8 +369,8 @@ async def test_looking_whether_there_is_room_leaves_a_running_turn_its_budget(
 async def test_a_review_by_a_model_that_fails_is_done_by_the_main_one(
     tmp_path: Path,
 ) -> None:
-    broken = Served(fault=Fault(status=403, message="not for you"))
-    settings = Settings(auxiliary=Auxiliary(review="cheap"))
+    broken = ScriptedResponse(fault=ServerFault(status=403, message="not for you"))
+    settings = Settings(auxiliary=AuxiliarySettings(review="cheap"))
     async with (
         ModelServer("ja", broken, "done", "done") as server,
         at_work(server, tmp_path, settings, dear=DEAR, cheap=CHEAP) as (
@@ -398,8 +410,8 @@ async def fetched(
         lambda asked: Page(page.encode(), headers={"Content-Type": "text/plain"})
     ) as web:
         settings = Settings(
-            auxiliary=Auxiliary(search="cheap"),
-            web=Web(allow_hosts=(f"127.0.0.1:{web.port}",)),
+            auxiliary=AuxiliarySettings(search="cheap"),
+            web=WebSettings(allow_hosts=(f"127.0.0.1:{web.port}",)),
         )
         async with at_work(server, root, settings, dear=DEAR, cheap=CHEAP) as (
             agent,
@@ -429,7 +441,7 @@ async def test_a_long_page_is_shown_as_a_digest_and_kept_whole(tmp_path: Path) -
 async def test_a_page_whose_digest_fails_is_shown_from_its_beginning_and_a_short_one_as_it_is(
     tmp_path: Path,
 ) -> None:
-    broken = Served(fault=Fault(status=500, message="no digest today"))
+    broken = ScriptedResponse(fault=ServerFault(status=500, message="no digest today"))
     async with ModelServer(broken, broken) as server:
         text, noted = await fetched(
             server,
@@ -488,7 +500,7 @@ async def test_a_picture_that_could_not_be_described_is_left_out_for_good(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        Served(fault=Fault(status=500, message="blind")), "nichts", "ja"
+        ScriptedResponse(fault=ServerFault(status=500, message="blind")), "nichts", "ja"
     ) as server:
         async with at_work(server, tmp_path, Settings(), dear=DEAR, seeing=SEEING) as (
             agent,
@@ -511,7 +523,7 @@ async def test_without_a_model_that_sees_nothing_is_asked(
 ) -> None:
     models = {"dear": DEAR} if wanted == "auto" else {"dear": DEAR, "seeing": SEEING}
     async with ModelServer("nichts") as server:
-        settings = Settings(auxiliary=Auxiliary(vision=wanted))
+        settings = Settings(auxiliary=AuxiliarySettings(vision=wanted))
         async with at_work(server, tmp_path, settings, **models) as (agent, _, session):
             await talk(agent, session, "was ist das?", images=(photo(tmp_path),))
         assert b"left out: this model reads only text" in server.posts[0].body

@@ -25,10 +25,10 @@ from hermes.schema.events import (
 from hermes.schema.messages import UserMessage
 from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
-from hermes.settings.yamltext import parse_yaml
+from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
 from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.gateway.api_server.keys import ApiKeys
+from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
 from hermes.testing.installed import InstalledHermes
 
 

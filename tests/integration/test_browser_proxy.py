@@ -7,17 +7,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.web_server import Page, web_server
 
 from hermes.errors import ToolFailed
-from hermes.testing.web_server import Page, web_server
 from hermes.tools.browser.executable import browser_environment, find_executable
 from hermes.tools.browser.proxy import GateProxy
-from hermes.tools.web.gate import Gate
+from hermes.tools.web.address_check import AddressCheck
 
 
 @asynccontextmanager
 async def proxied(*allowed: str) -> AsyncIterator[tuple[GateProxy, int]]:
-    proxy = GateProxy(Gate(allowed))
+    proxy = GateProxy(AddressCheck(allowed))
     address = await proxy.start()
     try:
         yield proxy, int(address.rpartition(":")[2])

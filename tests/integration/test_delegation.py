@@ -15,9 +15,9 @@ from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Budget
+from hermes.settings.sections import BudgetSettings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 
 class Family:
@@ -39,11 +39,11 @@ class Family:
 
 
 def answering(
-    parent: list[Served], child: Callable[[str], Served]
-) -> Callable[[Recorded], Served]:
+    parent: list[ScriptedResponse], child: Callable[[str], ScriptedResponse]
+) -> Callable[[Recorded], ScriptedResponse]:
     turns = iter(parent)
 
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         messages = msgspec.json.decode(request.body)["messages"]
         first = next(
             str(message["content"]) for message in messages if message["role"] == "user"
@@ -55,7 +55,9 @@ def answering(
 
 @asynccontextmanager
 async def family(
-    root: Path, respond: Callable[[Recorded], Served], settings: Settings | None = None
+    root: Path,
+    respond: Callable[[Recorded], ScriptedResponse],
+    settings: Settings | None = None,
 ) -> AsyncIterator[tuple[Family, ModelServer]]:
     async with ModelServer(respond=respond) as server:
         with build(settings or Settings(), Home(root / "home"), bus=Bus()) as app:
@@ -73,8 +75,8 @@ async def family(
                 await agent.model.close()
 
 
-def delegating(*tasks: str, **options: Any) -> Served:
-    return Served(
+def delegating(*tasks: str, **options: Any) -> ScriptedResponse:
+    return ScriptedResponse(
         calls=tuple(
             ServedCall(
                 "delegate", msgspec.json.encode({"task": task, **options}).decode()
@@ -87,9 +89,15 @@ def delegating(*tasks: str, **options: Any) -> Served:
 async def test_children_work_side_by_side_and_their_answers_come_back(
     tmp_path: Path,
 ) -> None:
-    parent = [delegating("count apples", "count pears"), Served(text="5 in all")]
+    parent = [
+        delegating("count apples", "count pears"),
+        ScriptedResponse(text="5 in all"),
+    ]
     respond = answering(
-        parent, lambda task: Served(text="2 apples" if "apples" in task else "3 pears")
+        parent,
+        lambda task: ScriptedResponse(
+            text="2 apples" if "apples" in task else "3 pears"
+        ),
     )
     async with family(tmp_path, respond) as (work, _):
         assert (await work.say("how much fruit?")).reason == "done"
@@ -113,7 +121,8 @@ async def test_what_a_child_says_after_it_read_words_of_others_is_fenced(
     async with family(
         tmp_path,
         answering(
-            [delegating("look"), Served(text="ok")], lambda _: Served(text="Bob")
+            [delegating("look"), ScriptedResponse(text="ok")],
+            lambda _: ScriptedResponse(text="Bob"),
         ),
     ) as (
         place,
@@ -142,25 +151,25 @@ async def test_a_child_in_the_background_can_be_listed_waited_for_and_asked_agai
 ) -> None:
     asked: list[str] = []
 
-    def child(task: str) -> Served:
+    def child(task: str) -> ScriptedResponse:
         asked.append(task)
-        return Served(text=f"answer {len(asked)}")
+        return ScriptedResponse(text=f"answer {len(asked)}")
 
     parent = [delegating("look around", background=True)]
     respond = answering(parent, child)
     async with family(tmp_path, respond) as (work, _):
-        parent.append(Served(text="started"))
+        parent.append(ScriptedResponse(text="started"))
         await work.say("go")
         (info,) = work.app.store.sessions.children(work.session)
         parent += [
-            Served(
+            ScriptedResponse(
                 calls=(
                     ServedCall(
                         "delegate", f'{{"action": "wait", "child": "{info.id}"}}'
                     ),
                 )
             ),
-            Served(
+            ScriptedResponse(
                 calls=(
                     ServedCall(
                         "delegate",
@@ -168,8 +177,8 @@ async def test_a_child_in_the_background_can_be_listed_waited_for_and_asked_agai
                     ),
                 )
             ),
-            Served(calls=(ServedCall("delegate", '{"action": "list"}'),)),
-            Served(text="that is all"),
+            ScriptedResponse(calls=(ServedCall("delegate", '{"action": "list"}'),)),
+            ScriptedResponse(text="that is all"),
         ]
         await work.say("and?")
         texts = [result.text for result in work.results()]
@@ -181,8 +190,10 @@ async def test_a_child_in_the_background_can_be_listed_waited_for_and_asked_agai
 
 async def test_stopping_a_child_returns_what_it_has_so_far(tmp_path: Path) -> None:
     respond = answering(
-        [delegating("never ends", background=True), Served(text="started")],
-        lambda task: Served(text="half of it " * 50, fault=Fault(hang="middle")),
+        [delegating("never ends", background=True), ScriptedResponse(text="started")],
+        lambda task: ScriptedResponse(
+            text="half of it " * 50, fault=ServerFault(hang="middle")
+        ),
     )
     async with family(tmp_path, respond) as (work, server):
         await work.say("go")
@@ -203,7 +214,7 @@ async def test_who_is_interrupted_takes_along_the_child_it_waits_for(
 ) -> None:
     respond = answering(
         [delegating("never ends")],
-        lambda task: Served(text="x", fault=Fault(hang="head")),
+        lambda task: ScriptedResponse(text="x", fault=ServerFault(hang="head")),
     )
     async with family(tmp_path, respond) as (work, server):
         await work.agent.service.submit(work.session, "go")
@@ -218,10 +229,12 @@ async def test_who_is_interrupted_takes_along_the_child_it_waits_for(
 
 
 async def test_a_child_spends_from_its_parents_caps(tmp_path: Path) -> None:
-    settings = Settings(budget=Budget(per_session="60k tokens"))
+    settings = Settings(budget=BudgetSettings(per_session="60k tokens"))
     respond = answering(
-        [delegating("be expensive"), Served(text="fine")],
-        lambda task: Served(text="done", input_tokens=59_950, output_tokens=10),
+        [delegating("be expensive"), ScriptedResponse(text="fine")],
+        lambda task: ScriptedResponse(
+            text="done", input_tokens=59_950, output_tokens=10
+        ),
     )
     async with family(tmp_path, respond, settings) as (work, server):
         assert (await work.say("go")).reason == "budget"
@@ -233,12 +246,15 @@ async def test_a_question_of_a_child_reaches_whoever_watches_the_parent(
 ) -> None:
     child = iter(
         [
-            Served(calls=(ServedCall("terminal", '{"command": "sudo touch x"}'),)),
-            Served(text="could not"),
+            ScriptedResponse(
+                calls=(ServedCall("terminal", '{"command": "sudo touch x"}'),)
+            ),
+            ScriptedResponse(text="could not"),
         ]
     )
     respond = answering(
-        [delegating("try it"), Served(text="it could not")], lambda task: next(child)
+        [delegating("try it"), ScriptedResponse(text="it could not")],
+        lambda task: next(child),
     )
     async with family(tmp_path, respond) as (work, _):
 
@@ -276,9 +292,9 @@ async def test_there_are_only_so_many_children_at_once(tmp_path: Path) -> None:
     respond = answering(
         [
             delegating(*(f"task {number}" for number in range(9)), background=True),
-            Served(text="started"),
+            ScriptedResponse(text="started"),
         ],
-        lambda task: Served(text="x", fault=Fault(hang="head")),
+        lambda task: ScriptedResponse(text="x", fault=ServerFault(hang="head")),
     )
     async with family(tmp_path, respond) as (work, _):
         await work.say("go")
@@ -288,7 +304,9 @@ async def test_there_are_only_so_many_children_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_child_that_was_cut_off_is_not_called_done(tmp_path: Path) -> None:
-    async with family(tmp_path, answering([], lambda task: Served(text="x"))) as (
+    async with family(
+        tmp_path, answering([], lambda task: ScriptedResponse(text="x"))
+    ) as (
         work,
         _,
     ):

@@ -10,15 +10,15 @@ import pytest
 
 from hermes.app import build
 from hermes.app.approvals import Desk
-from hermes.app.compact import context_of
-from hermes.app.recall import StoreRecall
-from hermes.app.runner import Workshop
-from hermes.app.service import SessionService
-from hermes.core.budget import Budget
+from hermes.app.compaction import context_of
+from hermes.app.past_sessions import StoreRecall
+from hermes.app.session_runner import Workshop
+from hermes.app.session_service import SessionService
+from hermes.core.budget import TurnBudget
 from hermes.core.calls import CallRunner
-from hermes.core.compaction import MARK, Cut, compact
-from hermes.core.ports import Approvals
-from hermes.core.room import Limits, Room
+from hermes.core.compaction import MARK, CompactionCut, compact
+from hermes.core.context_window import ContextLimits, Room
+from hermes.core.ports import Approver
 from hermes.core.turn import NativeRuntime
 from hermes.events import Bus
 from hermes.schema.event import Event
@@ -33,7 +33,7 @@ from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.settings import Home, Settings
 from hermes.testing import FakeClock, Reply, ScriptedModel
 from hermes.tools.policy import ApprovalPolicy, Circumstances
-from hermes.tools.session_search import Memory
+from hermes.tools.session_search import SessionSearchTool
 
 TURNS = 2_000
 WINDOW = 10_500  # tokens: the conversation fills it some thirty times
@@ -113,7 +113,7 @@ class Notes:
         self.written = 0
 
     async def summarise(
-        self, session: str, messages: object, cut: Cut
+        self, session: str, messages: object, cut: CompactionCut
     ) -> SessionCompacted:
         self.written += 1
         self._person.was_early = True
@@ -145,13 +145,13 @@ async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_fin
     person = Person()
     notes, model = Notes(person), Answering(person)
     with build(Settings(), Home(home), bus=Bus()) as app:
-        room = Room(notes.summarise, Limits(WINDOW, 0.8, 0, 20), FakeClock())
-        search = Memory(StoreRecall(lambda: app.store)).session_search
+        room = Room(notes.summarise, ContextLimits(WINDOW, 0.8, 0, 20), FakeClock())
+        search = SessionSearchTool(StoreRecall(lambda: app.store)).session_search
         policy = ApprovalPolicy(
             "ask", Circumstances(app.home.root, tmp_path, sandboxed=lambda: True)
         )
 
-        def runtime(session: str, approvals: Approvals) -> NativeRuntime:
+        def runtime(session: str, approvals: Approver) -> NativeRuntime:
             calls = CallRunner({"session_search": search}, policy, approvals)
             return NativeRuntime(model, calls, max_steps=5, context=room)
 
@@ -170,7 +170,7 @@ async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_fin
             desk=Desk(),
             runtime=runtime,
             prompt=prompt,
-            budget=lambda session: Budget(),
+            budget=lambda session: TurnBudget(),
             publish=app.publish,
             snapshot=app.snapshot,
             title=lambda session, history: None,

@@ -10,9 +10,14 @@ from hermes.app.agent import Agent
 from hermes.events import Bus
 from hermes.schema.events import SessionCompacted, SessionCreated
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import CustomModel, CustomProvider, Learning, Model
+from hermes.settings.sections import (
+    CustomModel,
+    CustomProvider,
+    LearningSettings,
+    ModelSettings,
+)
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 STEPS = 60
 SUMMARY = "## Goal\nSweep the house, as the user asked. The rooms were listed one by one.\n## Done\nSome rooms."
@@ -24,21 +29,21 @@ class Sweeper:
     def __init__(self) -> None:
         self.shown: list[list[dict[str, Any]]] = []
 
-    def __call__(self, request: Recorded) -> Served:
+    def __call__(self, request: Recorded) -> ScriptedResponse:
         if b"You keep the notes of a working conversation" in request.body:
-            return Served(text=SUMMARY)
+            return ScriptedResponse(text=SUMMARY)
         messages: list[dict[str, Any]] = msgspec.json.decode(request.body)["messages"]
         if "sweep the house" not in str(messages):
-            return Served(text="hello")
+            return ScriptedResponse(text="hello")
         self.shown.append(messages)
         step = len(self.shown)
         if step > STEPS:
-            return Served(text="swept")
+            return ScriptedResponse(text="swept")
         room = msgspec.json.encode(
             {"items": [{"text": f"room {step} {'y' * 200}", "status": "pending"}]}
         ).decode()
         tokens = len(request.body) // 4
-        return Served(
+        return ScriptedResponse(
             text="x" * 300,
             calls=(ServedCall("todo", room, id=f"c{step}"),),
             input_tokens=tokens,
@@ -54,9 +59,9 @@ async def test_a_turn_that_outgrows_the_window_goes_on_and_keeps_its_request(
             base_url=server.url, api="chat", models={"m": CustomModel(window=12_000)}
         )
         settings = Settings(
-            model=Model(provider="mine", default="m"),
+            model=ModelSettings(provider="mine", default="m"),
             custom_providers={"mine": mine},
-            learning=Learning(mode="off"),
+            learning=LearningSettings(mode="off"),
         )
         with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
             agent = Agent(app, Secrets({}, {}))

@@ -10,7 +10,7 @@ import pytest
 from hermes.errors import ModelError
 from hermes.providers.build import Timing, build_model
 from hermes.schema.messages import UserMessage
-from hermes.schema.model import Finished, ModelRequest
+from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.settings import Secrets, Settings
 from hermes.testing.model_server import ModelServer
 
@@ -30,7 +30,7 @@ async def ask(url: str) -> str:
         events = [event async for event in model.stream(REQUEST)]
     finally:
         await model.close()
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], ReplyFinished)
     return events[-1].message.text
 
 

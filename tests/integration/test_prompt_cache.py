@@ -21,9 +21,14 @@ from hermes.schema.events import SessionCreated, Steered
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import Image, ToolFinished
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import CustomModel, CustomProvider, Learning, Model
+from hermes.settings.sections import (
+    CustomModel,
+    CustomProvider,
+    LearningSettings,
+    ModelSettings,
+)
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 TURNS = 50
 REVIEW = b"Hermes itself says this"
@@ -32,19 +37,19 @@ NOTE = '{"edits": [{"action": "add", "text": "note %s"}]}'
 TODO = '{"items": [{"text": "test", "status": "pending"}]}'
 
 
-def steps(turn: int) -> list[Served]:
+def steps(turn: int) -> list[ScriptedResponse]:
     """What the model says in one turn."""
-    said: list[Served] = []
+    said: list[ScriptedResponse] = []
     if turn % 3 == 0:
         said.append(
-            Served(
+            ScriptedResponse(
                 calls=(ServedCall("read_file", '{"path": "a.txt"}'),),
                 reasoning="hm" * (turn % 2),
             )
         )
     if turn % 7 == 0:
         said.append(
-            Served(
+            ScriptedResponse(
                 calls=(
                     ServedCall("list_files", "{}"),
                     ServedCall("read_file", '{"path": "missing"}'),
@@ -52,10 +57,14 @@ def steps(turn: int) -> list[Served]:
             )
         )
     if turn % 5 == 0:
-        said.append(Served(text="Let me note that.", calls=(ServedCall("todo", TODO),)))
+        said.append(
+            ScriptedResponse(
+                text="Let me note that.", calls=(ServedCall("todo", TODO),)
+            )
+        )
     if turn % 6 == 1:
-        said.append(Served(calls=(ServedCall("memory", NOTE % turn),)))
-    return [*said, Served(text=f"answer {turn}")]
+        said.append(ScriptedResponse(calls=(ServedCall("memory", NOTE % turn),)))
+    return [*said, ScriptedResponse(text=f"answer {turn}")]
 
 
 class Script:
@@ -64,16 +73,18 @@ class Script:
     def __init__(self) -> None:
         self._steps = [step for turn in range(TURNS) for step in steps(turn)]
 
-    def __call__(self, request: Recorded) -> Served:
+    def __call__(self, request: Recorded) -> ScriptedResponse:
         if REVIEW not in request.body:
             return (
-                self._steps.pop(0) if self._steps else Served(text="as I said")
+                self._steps.pop(0)
+                if self._steps
+                else ScriptedResponse(text="as I said")
             )  # steered after the last answer
         learned = b"Noted." in request.body
         return (
-            Served(text="done")
+            ScriptedResponse(text="done")
             if learned
-            else Served(calls=(ServedCall("memory", NOTE % "of a review"),))
+            else ScriptedResponse(calls=(ServedCall("memory", NOTE % "of a review"),))
         )
 
 
@@ -91,9 +102,9 @@ async def test_each_request_begins_with_all_of_the_one_before(
             models={"m": CustomModel(window=900_000, images=True)},
         )
         settings = Settings(
-            model=Model(provider="mine", default="m"),
+            model=ModelSettings(provider="mine", default="m"),
             custom_providers={"mine": mine},
-            learning=Learning(turns=10),
+            learning=LearningSettings(turns=10),
         )
         with build(settings, Home(tmp_path / "home"), bus=Bus()) as app:
             agent = Agent(app, Secrets({}, {}))

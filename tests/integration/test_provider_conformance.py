@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 
 from hermes.errors import ModelError
 from hermes.providers.build import Timing, build_model
-from hermes.providers.http import Http
-from hermes.providers.names import wire_name
+from hermes.providers.http_client import Http
 from hermes.providers.retry import Resilient
+from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Image, ToolFinished, UserMessage
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
-    ReasoningDelta,
+    ReasoningPiece,
+    ReplyFinished,
     Retrying,
     TextDelta,
     ToolCallStarted,
 )
 from hermes.schema.tools import ToolSpec
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import Model
+from hermes.settings.sections import ModelSettings
 from hermes.testing.formats import Format, render
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 KEY = "secret-key-that-nobody-may-see"
 TOOLS = (
@@ -42,7 +42,7 @@ REQUEST = ModelRequest(
     messages=(UserMessage(text="hi"),),
     tools=TOOLS,
 )
-REPLY = Served(
+REPLY = ScriptedResponse(
     text="Hello, wörld 🌍.",
     reasoning="They greet me.",
     calls=(
@@ -94,7 +94,7 @@ class Caller:
             "default": "gpt-5",
             **chosen,
         }
-        settings = Settings(model=msgspec.convert(fields, Model))
+        settings = Settings(model=msgspec.convert(fields, ModelSettings))
         timing = Timing(sleep=self.waits.sleep, chance=lambda: 1.0)
         secrets = Secrets({}, {"OPENAI_API_KEY": KEY})
         return build_model(settings, secrets, http=self._http, timing=timing)
@@ -116,8 +116,8 @@ def caller(wire: Format, http: Http) -> Caller:
 
 
 def last(events: list[ModelEvent]) -> AssistantMessage:
-    assert isinstance(events[-1], Finished)
-    assert not any(isinstance(event, Finished) for event in events[:-1])
+    assert isinstance(events[-1], ReplyFinished)
+    assert not any(isinstance(event, ReplyFinished) for event in events[:-1])
     return events[-1].message
 
 
@@ -133,7 +133,7 @@ async def test_a_reply_streams_and_ends_with_the_whole_message(caller: Caller) -
     assert (
         message.reasoning
         == REPLY.reasoning
-        == "".join(e.text for e in events if isinstance(e, ReasoningDelta))
+        == "".join(e.text for e in events if isinstance(e, ReasoningPiece))
     )
     assert [call.arguments for call in message.tool_calls] == [
         call.arguments for call in REPLY.calls
@@ -159,7 +159,7 @@ async def test_a_reply_counts_however_a_server_delivers_it(
     caller: Caller, delivery: str
 ) -> None:
     reply = msgspec.convert(
-        {**msgspec.structs.asdict(REPLY), "delivery": delivery}, Served
+        {**msgspec.structs.asdict(REPLY), "delivery": delivery}, ScriptedResponse
     )
     async with ModelServer(reply, REPLY) as server:
         events, streamed = await caller.call(server), last(await caller.call(server))
@@ -173,7 +173,7 @@ async def test_a_reply_counts_however_a_server_delivers_it(
     assert (
         message.reasoning
         == REPLY.reasoning
-        == "".join(e.text for e in events if isinstance(e, ReasoningDelta))
+        == "".join(e.text for e in events if isinstance(e, ReasoningPiece))
     )
     assert [(call.name, call.arguments) for call in message.tool_calls] == [
         (call.name, call.arguments) for call in streamed.tool_calls
@@ -209,7 +209,7 @@ async def test_a_tool_whose_name_no_service_accepts_is_called_by_another_on_the_
         name=name, description="reads", parameters={"type": "object", "properties": {}}
     )
     async with ModelServer(
-        Served(calls=(ServedCall(wire_name(name), "{}"),)), "done"
+        ScriptedResponse(calls=(ServedCall(wire_name(name), "{}"),)), "done"
     ) as server:
         model = caller.model(server)
         first = msgspec.structs.replace(REQUEST, tools=(spec,))
@@ -279,7 +279,7 @@ async def test_a_conversation_with_results_and_pictures_is_accepted_and_grows_on
 
 async def test_closing_the_stream_closes_the_connection_at_once(caller: Caller) -> None:
     async with ModelServer(
-        msgspec.structs.replace(REPLY, fault=Fault(hang="middle"))
+        msgspec.structs.replace(REPLY, fault=ServerFault(hang="middle"))
     ) as server:
         events = caller.model(server).stream(REQUEST)
         await anext(events)
@@ -291,7 +291,7 @@ async def test_closing_the_stream_closes_the_connection_at_once(caller: Caller) 
 async def test_cancelling_a_call_that_waits_closes_the_connection_at_once(
     caller: Caller,
 ) -> None:
-    async with ModelServer(Served(fault=Fault(hang="head"))) as server:
+    async with ModelServer(ScriptedResponse(fault=ServerFault(hang="head"))) as server:
         task = asyncio.create_task(caller.call(server))
         async with asyncio.timeout(20):
             await server.hanging.wait()
@@ -315,7 +315,7 @@ async def test_errors_that_can_not_pass_are_told_in_the_providers_words_and_not_
     caller: Caller, status: int, reason: str
 ) -> None:
     async with ModelServer(
-        Served(fault=Fault(status=status, message=f"no, because {KEY}"))
+        ScriptedResponse(fault=ServerFault(status=status, message=f"no, because {KEY}"))
     ) as server:
         error = await caller.fails(server, max_attempts=4)
     assert (error.reason, error.status) == (reason, status)
@@ -329,7 +329,9 @@ async def test_errors_that_can_not_pass_are_told_in_the_providers_words_and_not_
 async def test_errors_that_may_pass_are_retried_and_recover(
     caller: Caller, status: int, reason: str
 ) -> None:
-    async with ModelServer(Served(fault=Fault(status=status)), "fine") as server:
+    async with ModelServer(
+        ScriptedResponse(fault=ServerFault(status=status)), "fine"
+    ) as server:
         events = await caller.call(server)
     (again,) = [event for event in events if isinstance(event, Retrying)]
     assert (again.reason, last(events).text) == (reason, "fine")
@@ -338,7 +340,7 @@ async def test_errors_that_may_pass_are_retried_and_recover(
 
 async def test_the_wait_in_retry_after_is_kept(caller: Caller) -> None:
     async with ModelServer(
-        Served(fault=Fault(status=429, retry_after="11")), "fine"
+        ScriptedResponse(fault=ServerFault(status=429, retry_after="11")), "fine"
     ) as server:
         await caller.call(server)
     assert caller.waits.slept == [11.0]
@@ -348,7 +350,9 @@ async def test_the_wait_in_retry_after_is_kept(caller: Caller) -> None:
 async def test_an_error_that_does_not_pass_ends_after_four_attempts(
     caller: Caller, status: int
 ) -> None:
-    async with ModelServer(Served(fault=Fault(status=status)), repeat=True) as server:
+    async with ModelServer(
+        ScriptedResponse(fault=ServerFault(status=status)), repeat=True
+    ) as server:
         with pytest.raises(ModelError, match="after 4 attempts"):
             await caller.call(server)
     assert len(server.posts) == 4
@@ -367,7 +371,7 @@ async def test_an_error_that_does_not_pass_ends_after_four_attempts(
 async def test_each_deadline_says_which_one_it_was(
     caller: Caller, hang: str, deadline: str, words: str
 ) -> None:
-    fault = msgspec.convert({"hang": hang}, Fault)
+    fault = msgspec.convert({"hang": hang}, ServerFault)
     async with ModelServer(msgspec.structs.replace(REPLY, fault=fault)) as server:
         with pytest.raises(ModelError, match=words) as caught:
             await caller.call(server, max_attempts=1, **{deadline: 0.1})
@@ -380,7 +384,7 @@ async def test_a_connection_that_is_cut_is_never_an_answer_wherever_it_is_cut(
     size = len(b"".join(render(caller.wire, REPLY, "gpt-5", 1)))
     cuts = [*range(0, size, max(1, size // 60)), size - 1, size - 2]
     faults = [
-        msgspec.structs.replace(REPLY, fault=Fault(cut_after=cut)) for cut in cuts
+        msgspec.structs.replace(REPLY, fault=ServerFault(cut_after=cut)) for cut in cuts
     ]
     async with ModelServer(*faults) as server:
         model = caller.model(server, max_attempts=1)
@@ -393,7 +397,7 @@ async def test_a_connection_that_is_cut_is_never_an_answer_wherever_it_is_cut(
 
 async def test_a_cut_is_retried_and_what_was_streamed_is_void(caller: Caller) -> None:
     async with ModelServer(
-        msgspec.structs.replace(REPLY, fault=Fault(cut_after=600)), REPLY
+        msgspec.structs.replace(REPLY, fault=ServerFault(cut_after=600)), REPLY
     ) as server:
         events = await caller.call(server)
     assert sum(isinstance(event, Retrying) for event in events) == 1
@@ -403,27 +407,31 @@ async def test_a_cut_is_retried_and_what_was_streamed_is_void(caller: Caller) ->
 @pytest.mark.parametrize(
     ("fault", "reason", "words"),
     [
-        (Fault(malformed=True), "malformed", "can't be read"),
-        (Fault(html=True), "malformed", "an HTML page titled “Sign in”"),
-        (Fault(empty=True), "malformed", "cut before its end"),
-        (Fault(body="just text", content_type="text/plain"), "malformed", "just text"),
+        (ServerFault(malformed=True), "malformed", "can't be read"),
+        (ServerFault(html=True), "malformed", "an HTML page titled “Sign in”"),
+        (ServerFault(empty=True), "malformed", "cut before its end"),
         (
-            Fault(body='{"choices":[]}', content_type="application/json"),
+            ServerFault(body="just text", content_type="text/plain"),
+            "malformed",
+            "just text",
+        ),
+        (
+            ServerFault(body='{"choices":[]}', content_type="application/json"),
             "malformed",
             "expected a stream",
         ),
         (
-            Fault(
+            ServerFault(
                 body='{"error":{"message":"no model"}}', content_type="application/json"
             ),
             "server",
             "no model",
         ),
-        (Fault(body="garbage\n\n"), "malformed", "belongs to no event"),
+        (ServerFault(body="garbage\n\n"), "malformed", "belongs to no event"),
     ],
 )
 async def test_what_is_not_a_reply_is_said_to_be_none(
-    caller: Caller, fault: Fault, reason: str, words: str
+    caller: Caller, fault: ServerFault, reason: str, words: str
 ) -> None:
     async with ModelServer(msgspec.structs.replace(REPLY, fault=fault)) as server:
         error = await caller.fails(server)
@@ -432,7 +440,7 @@ async def test_what_is_not_a_reply_is_said_to_be_none(
 
 
 async def test_an_error_inside_a_stream_is_told_and_retried(caller: Caller) -> None:
-    fault = Fault(error_frame=True, message="the cluster burned down")
+    fault = ServerFault(error_frame=True, message="the cluster burned down")
     async with ModelServer(
         msgspec.structs.replace(REPLY, fault=fault), "fine"
     ) as server:
@@ -445,16 +453,18 @@ async def test_an_error_inside_a_stream_is_told_and_retried(caller: Caller) -> N
 async def test_a_conversation_that_is_too_long_asks_for_compression(
     caller: Caller,
 ) -> None:
-    fault = Fault(
+    fault = ServerFault(
         status=400, message="prompt is too long: 210000 tokens > 200000 maximum"
     )
-    async with ModelServer(Served(fault=fault)) as server:
+    async with ModelServer(ScriptedResponse(fault=fault)) as server:
         error = await caller.fails(server)
     assert (error.reason, error.compress) == ("too_long", True)
 
 
 async def test_an_empty_reply_and_thinking_alone_are_messages(caller: Caller) -> None:
-    async with ModelServer(Served(), Served(reasoning="hm")) as server:
+    async with ModelServer(
+        ScriptedResponse(), ScriptedResponse(reasoning="hm")
+    ) as server:
         assert last(await caller.call(server)).text == ""
         assert last(await caller.call(server)).reasoning == "hm"
 
@@ -471,10 +481,12 @@ async def test_nobody_listening_says_where_nobody_is(caller: Caller) -> None:
 async def test_the_next_key_is_tried_when_one_is_refused(
     wire: Format, http: Http
 ) -> None:
-    async with ModelServer(Served(fault=Fault(status=401)), "fine") as server:
+    async with ModelServer(
+        ScriptedResponse(fault=ServerFault(status=401)), "fine"
+    ) as server:
         settings = Settings(
             model=msgspec.convert(
-                {"base_url": server.url, "api": wire, "default": "m"}, Model
+                {"base_url": server.url, "api": wire, "default": "m"}, ModelSettings
             )
         )
         secrets = Secrets({}, {"OPENAI_API_KEY": "first-key,second-key"})
@@ -489,7 +501,7 @@ async def test_the_next_key_is_tried_when_one_is_refused(
 
 async def test_a_fallback_answers_when_the_first_can_not(caller: Caller) -> None:
     async with ModelServer(
-        Served(fault=Fault(status=402)), "from the second"
+        ScriptedResponse(fault=ServerFault(status=402)), "from the second"
     ) as server:
         events = await caller.call(server, fallback=["gpt-5-mini"])
     message = last(events)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.http import Deadlines, Http, TransportFailure
+from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-FAST = Deadlines(connect=5.0, first_byte=5.0, idle=5.0, total=10.0)
+FAST = HttpTimeouts(connect=5.0, first_byte=5.0, idle=5.0, total=10.0)
 HELLO = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 
 

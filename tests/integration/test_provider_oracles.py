@@ -9,13 +9,13 @@ from openai import AsyncOpenAI
 
 from hermes.providers.build import build_model
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.schema.model import Finished, ModelRequest
+from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.schema.tools import ToolSpec
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import Model
+from hermes.settings.sections import ModelSettings
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 TOOLS = (
     ToolSpec(
@@ -25,25 +25,29 @@ TOOLS = (
     ),
 )
 REPLIES = [
-    Served(text="Hello, wörld 🌍.", input_tokens=50, output_tokens=9, cached_tokens=30),
-    Served(
+    ScriptedResponse(
+        text="Hello, wörld 🌍.", input_tokens=50, output_tokens=9, cached_tokens=30
+    ),
+    ScriptedResponse(
         text="Reading.",
         calls=(
             ServedCall("read_file", '{"path": "a"}'),
             ServedCall("read_file", '{"path": "b"}'),
         ),
     ),
-    Served(reasoning="Let me see.", text="Done.", reasoning_tokens=7, output_tokens=12),
-    Served(calls=(ServedCall("read_file", "{}"),)),
-    Served(text="too lo", finish="length"),
-    Served(text="no", finish="refused"),
+    ScriptedResponse(
+        reasoning="Let me see.", text="Done.", reasoning_tokens=7, output_tokens=12
+    ),
+    ScriptedResponse(calls=(ServedCall("read_file", "{}"),)),
+    ScriptedResponse(text="too lo", finish="length"),
+    ScriptedResponse(text="no", finish="refused"),
 ]
 
 
 async def ours(server: ModelServer, wire: Format) -> AssistantMessage:
     settings = Settings(
         model=msgspec.convert(
-            {"base_url": server.url, "api": wire, "default": "gpt-5"}, Model
+            {"base_url": server.url, "api": wire, "default": "gpt-5"}, ModelSettings
         )
     )
     model = build_model(settings, Secrets({}, {}))
@@ -54,7 +58,7 @@ async def ours(server: ModelServer, wire: Format) -> AssistantMessage:
         events = [event async for event in model.stream(request)]
     finally:
         await model.close()
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], ReplyFinished)
     return events[-1].message
 
 
@@ -76,7 +80,7 @@ async def anthropic() -> AsyncIterator[AsyncAnthropic]:
 
 @pytest.mark.parametrize("reply", REPLIES)
 async def test_openais_sdk_reads_chat_completions_as_we_do(
-    openai: AsyncOpenAI, reply: Served
+    openai: AsyncOpenAI, reply: ScriptedResponse
 ) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "chat")
@@ -114,7 +118,7 @@ async def test_openais_sdk_reads_chat_completions_as_we_do(
 
 @pytest.mark.parametrize("reply", REPLIES)
 async def test_openais_sdk_reads_responses_as_we_do(
-    openai: AsyncOpenAI, reply: Served
+    openai: AsyncOpenAI, reply: ScriptedResponse
 ) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "responses")
@@ -153,7 +157,7 @@ async def test_openais_sdk_reads_responses_as_we_do(
 
 @pytest.mark.parametrize("reply", REPLIES)
 async def test_anthropics_sdk_reads_messages_as_we_do(
-    anthropic: AsyncAnthropic, reply: Served
+    anthropic: AsyncAnthropic, reply: ScriptedResponse
 ) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "anthropic")

@@ -20,10 +20,10 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import Image
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Auxiliary, Model
+from hermes.settings.sections import AuxiliarySettings, ModelSettings
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 PICTURE_DATA = (b"image/png", b"image/jpeg")
 
@@ -52,8 +52,8 @@ class Chat:
 async def chatting(
     folder: Path, server: ModelServer, model: str = "gpt-5", api: Format = "chat"
 ) -> AsyncIterator[Chat]:
-    chosen = msgspec.convert({"default": model, "api": api}, Model)
-    settings = Settings(model=chosen, auxiliary=Auxiliary(title="off"))
+    chosen = msgspec.convert({"default": model, "api": api}, ModelSettings)
+    settings = Settings(model=chosen, auxiliary=AuxiliarySettings(title="off"))
     secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
     with build(settings, Home(folder / "home"), bus=Bus()) as app:
         agent = Agent(app, secrets)
@@ -67,20 +67,24 @@ def has_picture(request: Recorded) -> bool:
 
 
 def refusing(
-    when: Callable[[Recorded], bool], fault: Fault
-) -> Callable[[Recorded], Served]:
-    return lambda request: Served(fault=fault) if when(request) else Served(text="fine")
+    when: Callable[[Recorded], bool], fault: ServerFault
+) -> Callable[[Recorded], ScriptedResponse]:
+    return lambda request: (
+        ScriptedResponse(fault=fault)
+        if when(request)
+        else ScriptedResponse(text="fine")
+    )
 
 
 FAULTS = [
-    Fault(status=400, message="Could not process image"),
-    Fault(status=400, message="something is wrong with the request"),
-    Fault(status=413, message="Request Entity Too Large"),
-    Fault(status=404, message="No endpoints found that support image input"),
-    Fault(
+    ServerFault(status=400, message="Could not process image"),
+    ServerFault(status=400, message="something is wrong with the request"),
+    ServerFault(status=413, message="Request Entity Too Large"),
+    ServerFault(status=404, message="No endpoints found that support image input"),
+    ServerFault(
         status=500, message="image input is not supported - hint: provide the mmproj"
     ),
-    Fault(
+    ServerFault(
         status=400, message="the picture was flagged", code="content_policy_violation"
     ),
 ]
@@ -89,7 +93,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("api", ["chat", "anthropic"])
 async def test_a_refused_picture_is_left_out_and_every_later_turn_works(
-    tmp_path: Path, fault: Fault, api: Format
+    tmp_path: Path, fault: ServerFault, api: Format
 ) -> None:
     picture = tmp_path / "shot.png"
     picture.write_bytes(png(40, 30))
@@ -120,7 +124,7 @@ async def test_a_picture_that_is_too_large_is_sent_smaller_once(tmp_path: Path) 
     picture = tmp_path / "photo.png"
     noise = random.Random(1).randbytes(1200 * 900 * 3)
     pillow.frombytes("RGB", (1200, 900), noise).save(picture)
-    fault = Fault(status=400, message="image exceeds 2 MB maximum")
+    fault = ServerFault(status=400, message="image exceeds 2 MB maximum")
     respond = refusing(lambda request: len(request.body) > 2_000_000, fault)
     async with (
         ModelServer(respond=respond) as server,
@@ -143,7 +147,7 @@ async def test_a_picture_that_was_accepted_stays_when_a_later_one_is_refused(
         (tmp_path / f"{name}.png").write_bytes(png(40, 30, color=len(name)))
     respond = refusing(
         lambda request: request.body.count(b"image/") > 1,
-        Fault(status=400, message="bad image"),
+        ServerFault(status=400, message="bad image"),
     )
     async with (
         ModelServer(respond=respond) as server,
@@ -161,9 +165,9 @@ async def test_a_failure_that_pictures_have_nothing_to_do_with_is_told_as_it_is(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a.png").write_bytes(png(40, 30))
-    fault = Fault(status=401, message="no such key")
+    fault = ServerFault(status=401, message="no such key")
     async with (
-        ModelServer(Served(fault=fault), repeat=True) as server,
+        ModelServer(ScriptedResponse(fault=fault), repeat=True) as server,
         chatting(tmp_path, server) as chat,
     ):
         await chat.say("one", tmp_path / "a.png")
@@ -197,10 +201,12 @@ async def test_a_picture_stays_when_leaving_it_out_does_not_help(
 ) -> None:
     picture = tmp_path / "a.png"
     picture.write_bytes(png(40, 30))
-    fault = Fault(status=400, message="invalid value for temperature")
-    answers = iter([Served(fault=fault)] * 3)
+    fault = ServerFault(status=400, message="invalid value for temperature")
+    answers = iter([ScriptedResponse(fault=fault)] * 3)
     async with (
-        ModelServer(respond=lambda _: next(answers, Served(text="fine"))) as server,
+        ModelServer(
+            respond=lambda _: next(answers, ScriptedResponse(text="fine"))
+        ) as server,
         chatting(tmp_path, server) as chat,
     ):
         await chat.say("what is this?", picture)
@@ -220,10 +226,12 @@ async def test_the_name_of_the_model_says_nothing_about_pictures(
     picture = tmp_path / "a.png"
     picture.write_bytes(png(40, 30))
     model = "gpt-5-vision-image"
-    fault = Fault(status=400, message=f"{model}: invalid value for temperature")
-    answers = iter([Served(text="one"), Served(fault=fault)])
+    fault = ServerFault(status=400, message=f"{model}: invalid value for temperature")
+    answers = iter([ScriptedResponse(text="one"), ScriptedResponse(fault=fault)])
     async with (
-        ModelServer(respond=lambda _: next(answers, Served(text="fine"))) as server,
+        ModelServer(
+            respond=lambda _: next(answers, ScriptedResponse(text="fine"))
+        ) as server,
         chatting(tmp_path, server, model) as chat,
     ):
         await chat.say("what is this?", picture)

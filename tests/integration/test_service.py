@@ -16,16 +16,16 @@ import pytest
 from hermes.app import App, build
 from hermes.app.approvals import Desk
 from hermes.app.dead_turns import DeadTurns
-from hermes.app.journal import SessionJournal
 from hermes.app.partial_text import PartialText
-from hermes.app.runner import Runner, Workshop
-from hermes.app.service import SessionService
-from hermes.children.programs import find_program
+from hermes.app.session_log import SessionJournal
+from hermes.app.session_runner import Runner, Workshop
+from hermes.app.session_service import SessionService
+from hermes.children.helper_programs import find_program
 from hermes.core.answers import approval_hash
-from hermes.core.budget import Budget
+from hermes.core.budget import TurnBudget
 from hermes.core.calls import CallRunner
-from hermes.core.plan import Effect
-from hermes.core.ports import Approvals, Decision, Model, Tool, ToolContext
+from hermes.core.parallel_calls import Effect
+from hermes.core.ports import Approver, Model, PolicyDecision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
 from hermes.errors import (
     AnsweredAlready,
@@ -85,9 +85,11 @@ class Wait:
 
 class Fixed:
     def __init__(self, verdict: str) -> None:
-        self._decision = Decision(verdict, "wait a while")  # type: ignore[arg-type]
+        self._decision = PolicyDecision(verdict, "wait a while")  # type: ignore[arg-type]
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         return self._decision
 
     def remember(self, request: ApprovalRequested) -> None:
@@ -117,7 +119,7 @@ class Desktop:
             desk=self.desk,
             runtime=self._runtime,
             prompt=self._prompt,
-            budget=lambda session: Budget(),
+            budget=lambda session: TurnBudget(),
             publish=self.app.publish,
             snapshot=self.app.snapshot,
             title=lambda session, history: None,
@@ -137,7 +139,7 @@ class Desktop:
         if self.failure is not None:
             raise self.failure
 
-    def _runtime(self, session: str, approvals: Approvals) -> NativeRuntime:
+    def _runtime(self, session: str, approvals: Approver) -> NativeRuntime:
         return NativeRuntime(
             self._model,
             CallRunner({"wait": self.tool}, self._policy, approvals),

@@ -18,10 +18,10 @@ from hermes.errors import StoreBusy, StoreError, StoreTooNew
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import Usage, UserMessage
 from hermes.store import Store, open_store
+from hermes.store.json_snapshots import write_snapshot
+from hermes.store.log_row import COLUMNS, Row, draft, earlier_checksum
 from hermes.store.projection import project
-from hermes.store.row import COLUMNS, Row, draft, earlier_checksum
 from hermes.store.schema import APPLICATION_ID, MIGRATIONS
-from hermes.store.snapshots import write_snapshot
 
 WRITER = Path(__file__).with_name("store_writer.py")
 NEXT = (

@@ -11,7 +11,7 @@ from hermes.schema.messages import UserMessage
 from hermes.schema.tools import ToolSpec
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
-from hermes.store.row import draft
+from hermes.store.log_row import draft
 
 TOOLS = tuple(
     ToolSpec(name=f"tool{n}", description="does a thing " * 20, parameters={})

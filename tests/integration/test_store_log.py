@@ -29,7 +29,7 @@ from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMe
 from hermes.store import Store, open_store
 from hermes.store.answers import require_open
 from hermes.store.connection import connect
-from hermes.store.row import checksum
+from hermes.store.log_row import checksum
 from hermes.testing import FakeClock
 
 TEXT = st.text(max_size=30)

@@ -18,8 +18,8 @@ from hermes.store import Store, open_store
 from hermes.store.connection import connect
 from hermes.store.salvage import salvage
 from hermes.store.search import index_step
-from hermes.store.unindexed import find_unindexed
-from hermes.store.words import ACCENT, match_expression, split
+from hermes.store.tokenizer import ACCENT, match_expression, split
+from hermes.store.unindexed_search import find_unindexed
 
 SPACELESS = st.text(
     st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"),
@@ -178,7 +178,9 @@ def test_enormous_queries_are_answered_or_refused_in_our_words(shared: Store) ->
 def test_code_is_found_as_people_type_it(store: Store) -> None:
     store.log.create("s", SessionCreated())
     call = ToolCall(
-        id="1", name="read_file", arguments='{"path": "src/hermes/store/log.py"}'
+        id="1",
+        name="read_file",
+        arguments='{"path": "src/hermes/store/session_log.py"}',
     )
     store.log.append(
         "s",
@@ -201,8 +203,8 @@ def test_code_is_found_as_people_type_it(store: Store) -> None:
     ):
         assert found(store, query) == [2], query
     for query in (
-        "src/hermes/store/log.py",
-        "store/log.py",
+        "src/hermes/store/session_log.py",
+        "store/session_log.py",
         "read_file log",
         "read_file",
     ):

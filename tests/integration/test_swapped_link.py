@@ -16,10 +16,10 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 from hermes.tools import default_tools
 
-WRITE = Served(
+WRITE = ScriptedResponse(
     calls=(ServedCall("write_file", '{"path": "notes.txt", "content": "new\\n"}'),)
 )
 
@@ -120,7 +120,10 @@ async def test_after_an_undo_what_the_session_knew_of_files_counts_no_more(
         "edit_file", '{"path": "a.txt", "old_text": "one", "new_text": "two"}'
     )
     async with ModelServer(
-        Served(calls=(edit,)), "done", Served(calls=(edit,)), "again"
+        ScriptedResponse(calls=(edit,)),
+        "done",
+        ScriptedResponse(calls=(edit,)),
+        "again",
     ) as server:
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
             secrets = Secrets(

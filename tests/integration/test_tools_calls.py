@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from hermes.core.calls import CallRunner, Place
-from hermes.core.ports import Decision, Tool
-from hermes.providers.embedded.verbs import Toolbox
+from hermes.core.calls import CallRunner, CallScope
+from hermes.core.ports import PolicyDecision, Tool
+from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -20,7 +20,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.tools import Needs, session_tools
-from hermes.tools.toolsets import Choice
+from hermes.tools.toolsets import ToolChoice
 
 
 class Book:
@@ -46,14 +46,16 @@ class Book:
 class Rules:
     """Forbids secrets, asks about every change."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         paths = tool.paths(arguments, cwd)
         if any(path.name == ".env" for path in paths):
-            return Decision("forbid", reason="it is secret")
+            return PolicyDecision("forbid", reason="it is secret")
         return (
-            Decision("ask", " ".join(map(str, paths)))
+            PolicyDecision("ask", " ".join(map(str, paths)))
             if tool.effect == "files"
-            else Decision("allow")
+            else PolicyDecision("allow")
         )
 
     def remember(self, request: ApprovalRequested) -> None:
@@ -87,7 +89,7 @@ class Bench:
         self,
         folder: Path,
         person: Person | None = None,
-        choice: Choice = Choice(),  # noqa: B008
+        choice: ToolChoice = ToolChoice(),  # noqa: B008
     ) -> None:
         self.folder = folder.resolve()
         self.book, self.person = Book(), person or Person()
@@ -107,7 +109,7 @@ class Bench:
         call = ToolCall(
             id="c1", name=name, arguments=msgspec.json.encode(arguments).decode()
         )
-        place = Place(self.book, "s", "t", self.folder)
+        place = CallScope(self.book, "s", "t", self.folder)
         await self._runner.run(place, self._runner.prepare([call]), [])
         last = self.book.rows[-1]
         assert isinstance(last, ToolFinished)
@@ -145,7 +147,7 @@ async def test_calls_from_code_are_logged_judged_and_approved(tmp_path: Path) ->
 
 
 async def test_code_sees_only_the_tools_that_are_offered(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, choice=Choice(disabled=("write_file",)))
+    bench = Bench(tmp_path, choice=ToolChoice(disabled=("write_file",)))
     result = await bench.call(
         "run_python",
         code="print(hasattr(tools, 'read_file'), hasattr(tools, 'write_file'))",
@@ -187,8 +189,8 @@ async def test_a_question_reaches_the_user(tmp_path: Path) -> None:
 def test_the_embedded_model_sees_the_tools_it_knows(tmp_path: Path) -> None:
     tools = Bench(tmp_path).tools.values()
     every, first = (
-        Toolbox(one.spec for one in tools),
-        Toolbox([one.spec for one in tools][:7]),
+        OfferedTools(one.spec for one in tools),
+        OfferedTools([one.spec for one in tools][:7]),
     )
     assert every.verbs == first.verbs
     assert len(every.verbs) >= 7

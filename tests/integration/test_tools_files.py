@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.files import Files
+from hermes.tools.files.file_tools import FileTools
 
 
 class Desk:
@@ -16,7 +16,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.files = Files()
+        self.files = FileTools()
         self.context = ToolContext("c", "s", folder, lambda text: None)
 
     async def read(self, path: str, **more: object) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.pictures import Size, pixel_size
+from hermes.core.image_info import Size, pixel_size
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
-from hermes.tools.images import MAX_BYTES, Pictures
+from hermes.tools.files.view_image import MAX_BYTES, Pictures
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.tools.output import LIMIT, OutputFolder, is_binary
+from hermes.tools.process.long_output import LIMIT, OutputFolder, is_binary
 
 
 def test_short_output_needs_no_file(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.batch import FileChange, write_all
-from hermes.tools.content import read_content
-from hermes.tools.files import Files
-from hermes.tools.patch import Patches
-from hermes.tools.seen import Seen
-from hermes.tools.writing import Staged, replace_file
+from hermes.tools.files.apply_patch import Patches
+from hermes.tools.files.batch_write import FileWrite, write_all
+from hermes.tools.files.file_content import read_content
+from hermes.tools.files.file_stamps import FileStamps
+from hermes.tools.files.file_tools import FileTools
+from hermes.tools.files.replace_file import StagedFile, replace_file
 
 
 class Desk:
@@ -19,8 +19,8 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        seen = Seen()
-        self.files = Files(seen)
+        seen = FileStamps()
+        self.files = FileTools(seen)
         self.tool = Patches(seen).apply_patch
         self.context = ToolContext("c", "s", folder, lambda text: None)
 
@@ -161,8 +161,8 @@ async def test_encoding_mark_and_line_ends_stay(desk: Desk) -> None:
     assert "only ASCII" in await desk.refused("*** Update File: b", "@@", "-y", "+ž")
 
 
-def change(path: Path, after: bytes | None) -> FileChange:
-    return FileChange(name=path.name, path=path, before=read_content(path), after=after)
+def change(path: Path, after: bytes | None) -> FileWrite:
+    return FileWrite(name=path.name, path=path, before=read_content(path), after=after)
 
 
 def test_what_was_written_comes_back_when_a_later_file_fails(tmp_path: Path) -> None:
@@ -226,6 +226,6 @@ def test_a_file_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed):
         write_all([planned])
     with pytest.raises(OSError, match="become a link"):
-        Staged(folder / "f", b"evil")
+        StagedFile(folder / "f", b"evil")
     assert (folder / "precious").read_text() == "precious"
     assert sorted(path.name for path in folder.iterdir()) == ["f", "precious"]

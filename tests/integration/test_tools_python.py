@@ -13,13 +13,13 @@ from hermes.core.calls import fenced
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
-from hermes.tools.commands import Surroundings
-from hermes.tools.files import Files
-from hermes.tools.output import OutputFolder
-from hermes.tools.run_python import MAX_CALLS, PythonRunner
+from hermes.tools.files.file_tools import FileTools
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.python.run_python import MAX_CALLS, PythonRunner
 from hermes.tools.sandbox import find_sandbox
-from hermes.tools.sandbox.fence import Sandbox
-from hermes.tools.sandbox.find import landlock_or_none
+from hermes.tools.sandbox.confinement import Sandbox
+from hermes.tools.sandbox.detect import landlock_or_none
 from hermes.tools.tool import tool
 
 confined = pytest.mark.skipif(
@@ -49,7 +49,7 @@ class Lab:
         self.calls: list[tuple[str, Mapping[str, Any]]] = []
         self.running = self.most = 0
         self.shown: list[str] = []
-        files = Files()
+        files = FileTools()
         tools: list[Tool] = [files.read_file, files.write_file, news]
         self.tools = {one.spec.name: one for one in tools}
         environment = {

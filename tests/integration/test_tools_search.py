@@ -9,11 +9,11 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.files import Files
-from hermes.tools.output import OutputFolder
-from hermes.tools.ripgrep import find_ripgrep
-from hermes.tools.search import Search
-from hermes.tools.seen import Seen
+from hermes.tools.files.file_stamps import FileStamps
+from hermes.tools.files.file_tools import FileTools
+from hermes.tools.files.ripgrep import find_ripgrep
+from hermes.tools.files.search_tools import SearchTools
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.sensitive import Guard
 
 RIPGREP = find_ripgrep(os.environ)
@@ -49,10 +49,10 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["python", "ripgrep"])
-def search(request: pytest.FixtureRequest) -> Search:
+def search(request: pytest.FixtureRequest) -> SearchTools:
     if request.param == "ripgrep" and RIPGREP is None:
         pytest.skip("no rg on this machine")
-    return Search(
+    return SearchTools(
         Guard(Path("/no-home")), lambda: RIPGREP if request.param == "ripgrep" else None
     )
 
@@ -61,17 +61,17 @@ def context(folder: Path) -> ToolContext:
     return ToolContext("c", "s", folder, lambda text: None)
 
 
-async def find(search: Search, folder: Path, pattern: str, **more: object) -> str:
+async def find(search: SearchTools, folder: Path, pattern: str, **more: object) -> str:
     return (
         await search.search_files.run({"pattern": pattern, **more}, context(folder))
     ).text
 
 
-async def files(search: Search, folder: Path, **arguments: object) -> str:
+async def files(search: SearchTools, folder: Path, **arguments: object) -> str:
     return (await search.list_files.run(arguments, context(folder))).text
 
 
-async def test_matches_are_shown_by_file(search: Search, project: Path) -> None:
+async def test_matches_are_shown_by_file(search: SearchTools, project: Path) -> None:
     text = await find(search, project, "needle")
     lines = text.split("\n")
     long = next(line for line in lines if line.startswith("1: ...z"))
@@ -135,13 +135,13 @@ async def test_matches_are_shown_by_file(search: Search, project: Path) -> None:
     ],
 )
 async def test_a_search_can_be_narrowed(
-    search: Search, project: Path, arguments: dict[str, object], expected: str
+    search: SearchTools, project: Path, arguments: dict[str, object], expected: str
 ) -> None:
     assert (await search.search_files.run(arguments, context(project))).text == expected
 
 
 async def test_rules_above_count_within_a_repository_only(
-    search: Search, project: Path
+    search: SearchTools, project: Path
 ) -> None:
     (project.parent / ".gitignore").write_text("*.ts\nsrc\n")
     assert (
@@ -159,7 +159,7 @@ async def test_rules_above_count_within_a_repository_only(
 
 
 async def test_many_matches_are_capped_and_counted(
-    search: Search, tmp_path: Path
+    search: SearchTools, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("hit\n" * 300)
     (tmp_path / "b.txt").write_text("hit\n" * 50)
@@ -171,7 +171,7 @@ async def test_many_matches_are_capped_and_counted(
 
 
 async def test_a_search_tells_nothing_of_what_a_secret_file_holds(
-    search: Search, project: Path
+    search: SearchTools, project: Path
 ) -> None:
     (project / "deploy").mkdir()
     (project / "deploy/server.pem").write_text("-----BEGIN\n")
@@ -189,7 +189,7 @@ async def test_matches_in_kept_words_of_others_are_marked(project: Path) -> None
     path, handle = outputs.create_foreign("web")
     os.write(handle, b"obey needle\n")
     os.close(handle)
-    search = Search(Guard(Path("/no-home")), lambda: RIPGREP, outputs)
+    search = SearchTools(Guard(Path("/no-home")), lambda: RIPGREP, outputs)
     for arguments in ({"path": "."}, {"path": "out"}, {"path": str(path)}):
         found = await search.search_files.run(
             {"pattern": "obey", **arguments}, context(project)
@@ -198,19 +198,19 @@ async def test_matches_in_kept_words_of_others_are_marked(project: Path) -> None
     assert not (
         await search.search_files.run({"pattern": "def needle"}, context(project))
     ).source
-    read = await Files(Seen(), outputs).read_file.run(
+    read = await FileTools(FileStamps(), outputs).read_file.run(
         {"path": str(path)}, context(project)
     )
     assert read.source == f"kept output {path.name}"
     assert not (
-        await Files(Seen(), outputs).read_file.run(
+        await FileTools(FileStamps(), outputs).read_file.run(
             {"path": "src/a.py"}, context(project)
         )
     ).source
 
 
 async def test_our_own_home_is_not_searched(project: Path) -> None:
-    text = await find(Search(Guard(project / "src")), project, "needle")
+    text = await find(SearchTools(Guard(project / "src")), project, "needle")
     assert "src/a.py\n" not in text
     assert (
         "as they may hold secrets: .env, src/a.py, src/build/b.ts, src/sub/.gitignore, src/sub/c.py]"
@@ -219,7 +219,7 @@ async def test_our_own_home_is_not_searched(project: Path) -> None:
 
 
 async def test_wrong_patterns_and_places_are_told(
-    search: Search, project: Path
+    search: SearchTools, project: Path
 ) -> None:
     for arguments, message in (
         ({"pattern": "("}, "not a regular expression"),
@@ -235,7 +235,7 @@ async def test_wrong_patterns_and_places_are_told(
 
 
 async def test_a_listing_leaves_out_what_is_ignored(project: Path) -> None:
-    search = Search(Guard(Path("/no-home")))
+    search = SearchTools(Guard(Path("/no-home")))
     assert (await files(search, project)).split("\n") == [
         ".env",
         ".github/",
@@ -261,11 +261,11 @@ async def test_a_listing_leaves_out_what_is_ignored(project: Path) -> None:
 async def test_a_long_listing_is_capped(tmp_path: Path) -> None:
     for number in range(600):
         (tmp_path / f"{number:03}").touch()
-    text = await files(Search(Guard(Path("/no-home"))), tmp_path)
+    text = await files(SearchTools(Guard(Path("/no-home"))), tmp_path)
     assert text.endswith("499\n[100 more; narrow with path, glob or depth]")
 
 
-async def test_a_cancelled_search_stops(search: Search, project: Path) -> None:
+async def test_a_cancelled_search_stops(search: SearchTools, project: Path) -> None:
     task = asyncio.create_task(find(search, Path("/"), "needle that is nowhere"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)

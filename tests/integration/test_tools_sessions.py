@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.recall import StoreRecall
+from hermes.app.past_sessions import StoreRecall
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.schema.tools import ToolResult
 from hermes.store import Store, open_store
-from hermes.tools.session_search import Memory
+from hermes.tools.session_search import SessionSearchTool
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 async def search(store: Store, **arguments: object) -> ToolResult:
     context = ToolContext("c", "now", Path("/"), lambda text: None)
-    return await Memory(StoreRecall(lambda: store)).session_search.run(
+    return await SessionSearchTool(StoreRecall(lambda: store)).session_search.run(
         arguments, context
     )
 

@@ -15,11 +15,11 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
-from hermes.tools.commands import Surroundings
-from hermes.tools.output import OutputFolder
-from hermes.tools.sandbox.fence import Sandbox
-from hermes.tools.sandbox.find import landlock_or_none
-from hermes.tools.terminal import Terminal
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import TerminalTool
+from hermes.tools.sandbox.confinement import Sandbox
+from hermes.tools.sandbox.detect import landlock_or_none
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 DAEMON = """
@@ -49,7 +49,7 @@ class Bench:
         self.outputs = folder / "outputs"
         variables = environment or ENVIRONMENT
         around = Surroundings(variables, folder / "hermes", sandbox=same_processes)
-        self.terminal = Terminal(OutputFolder(self.outputs), variables, around)
+        self.terminal = TerminalTool(OutputFolder(self.outputs), variables, around)
         self.shown: list[str] = []
         self.on_show: Callable[[], None] = lambda: None
 
@@ -295,11 +295,11 @@ FLOOD = """
 import asyncio, os, sys, time
 from pathlib import Path
 from hermes.core.ports import ToolContext
-from hermes.tools.output import OutputFolder
-from hermes.tools.terminal import Terminal
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.terminal_tool import TerminalTool
 
 async def main(folder):
-    terminal = Terminal(OutputFolder(folder / "outputs"), os.environ)
+    terminal = TerminalTool(OutputFolder(folder / "outputs"), os.environ)
     context = ToolContext("c", "s", folder, lambda text: None)
     late = 0.0
     async def tick():

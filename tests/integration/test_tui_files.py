@@ -10,8 +10,8 @@ import pytest
 
 from hermes.settings.home import Home
 from hermes.surfaces.tui.drafts import Drafts
-from hermes.surfaces.tui.files import Files
-from hermes.surfaces.tui.history import InputHistory
+from hermes.surfaces.tui.file_list import FileList
+from hermes.surfaces.tui.input_history import InputHistory
 from hermes.surfaces.tui.pastes import Pastes
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -76,7 +76,7 @@ def test_completion_does_not_offer_what_git_ignores(tmp_path: Path) -> None:
     (tmp_path / "build").mkdir()
     for name in ("app.py", "app.log", "build/app.py"):
         (tmp_path / name).write_text("")
-    assert Files(tmp_path).find("app") == ["app.py"]
+    assert FileList(tmp_path).find("app") == ["app.py"]
 
 
 def test_the_path_of_a_picture_becomes_the_picture(tmp_path: Path) -> None:

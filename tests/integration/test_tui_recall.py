@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.unit.surfaces.tui.test_view import FakeScreen
+from tests.unit.surfaces.tui.test_session_view import FakeScreen
 
 from hermes.app import App, build
 from hermes.app.undo import Rewind, shadows_of
@@ -10,8 +10,8 @@ from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.settings import Home, Settings
-from hermes.surfaces.tui.recall import recall
-from hermes.surfaces.tui.view import ChatView
+from hermes.surfaces.tui.resume_summary import recall
+from hermes.surfaces.tui.session_view import ChatView
 
 
 def say(app: App, session: str, text: str, answer: str, *, results: int = 0) -> None:

@@ -8,12 +8,12 @@ import pytest
 from tests.integration.shadow.bench import PATH
 
 from hermes.app import App, build
-from hermes.app.journal import read_history
 from hermes.app.partial_text import partial_path
+from hermes.app.session_log import read_history
 from hermes.app.undo import Rewind
-from hermes.core.calls import CallRunner, Place, Ready
-from hermes.core.history import History
-from hermes.core.ports import Decision, ToolContext
+from hermes.core.calls import CallRunner, CallScope, ReadyCall
+from hermes.core.history import ConversationHistory
+from hermes.core.ports import PolicyDecision, ToolContext
 from hermes.errors import HermesError, SessionBusy, UsageError
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded, TurnStarted
@@ -69,7 +69,7 @@ class Desk:
     def write(self, name: str, text: str) -> Callable[[], object]:
         return lambda: (self.cwd / name).write_text(text)
 
-    def history(self, session: str = "") -> History:
+    def history(self, session: str = "") -> ConversationHistory:
         return read_history(self.app.store, session or self.session)
 
     def said(self, session: str = "") -> list[str]:
@@ -308,8 +308,8 @@ def test_kept_files_that_are_damaged_leave_the_conversation_alone(desk: Desk) ->
 
 
 class _Allowed:
-    def judge(self, *_: object) -> Decision:
-        return Decision("allow")
+    def judge(self, *_: object) -> PolicyDecision:
+        return PolicyDecision("allow")
 
     def remember(self, *_: object) -> None:
         raise AssertionError
@@ -339,8 +339,8 @@ async def test_calls_that_the_agent_runs_are_kept_before_they_run(desk: Desk) ->
     prepared = runner.prepare(
         [ToolCall(id="c", name="shout", arguments='{"path": "file"}')]
     )
-    assert isinstance(prepared[0], Ready)
-    await runner.run(Place(_Journal(), desk.session, "t", desk.cwd), prepared, ())
+    assert isinstance(prepared[0], ReadyCall)
+    await runner.run(CallScope(_Journal(), desk.session, "t", desk.cwd), prepared, ())
     assert (desk.cwd / "file").read_text() == "LOUD"
     await desk.keeper.finish("t", desk.cwd)
     assert "-quiet" in desk.rewind.diff(desk.session, turn="t")

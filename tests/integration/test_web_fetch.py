@@ -10,17 +10,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.web_server import Asked, Handler, Page, Raw, WebServer, web_server
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
-from hermes.testing.web_server import Asked, Handler, Page, Raw, WebServer, web_server
-from hermes.tools.output import OutputFolder
+from hermes.settings.sections import WebSettings
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
-from hermes.tools.web.client import Limits, Request, WebClient
-from hermes.tools.web.gate import Gate, Resolver
+from hermes.tools.web.address_check import AddressCheck, Resolver
+from hermes.tools.web.web_client import FetchLimits, WebClient, WebRequest
 
 HTML = {"Content-Type": "text/html"}
 
@@ -36,7 +36,9 @@ class Fetching:
         seconds: float = 20.0,
         max_bytes: int = 10_000_000,
     ) -> None:
-        settings = Web(allow_hosts=allowed, timeout=seconds, max_bytes=max_bytes)
+        settings = WebSettings(
+            allow_hosts=allowed, timeout=seconds, max_bytes=max_bytes
+        )
         tools = WebTools(
             settings, Secrets({}, {}), OutputFolder(folder / "outputs"), {}, resolver
         )
@@ -127,10 +129,10 @@ async def test_a_name_is_resolved_once_and_what_was_checked_is_what_is_connected
 
     async with web_server(always(Page("first"))) as server:
         client = WebClient(
-            Gate((f"rebinding.example:{server.port}",), resolver=rebinding)
+            AddressCheck((f"rebinding.example:{server.port}",), resolver=rebinding)
         )
         answer = await client.fetch(
-            Request(url=f"http://rebinding.example:{server.port}/")
+            WebRequest(url=f"http://rebinding.example:{server.port}/")
         )
         assert answer.body == b"first"
         assert server.asked[0].headers["host"] == f"rebinding.example:{server.port}"
@@ -234,8 +236,10 @@ async def test_a_bomb_is_cut_while_it_is_decompressed(
     assert len(bomb) < 200_000
     headers = {"Content-Type": "text/plain", "Content-Encoding": encoding}
     async with web_server(always(Page(bomb, headers=headers))) as server:
-        client = WebClient(Gate((f"127.0.0.1:{server.port}",)), Limits(size=200_000))
-        answer = await client.fetch(Request(url=server.url))
+        client = WebClient(
+            AddressCheck((f"127.0.0.1:{server.port}",)), FetchLimits(size=200_000)
+        )
+        answer = await client.fetch(WebRequest(url=server.url))
         assert answer.cut
         assert len(answer.body) == 200_000
 
@@ -432,12 +436,14 @@ async def test_tls_is_checked_against_the_name_not_the_address(tmp_path: Path) -
     own.sni_callback = lambda connection, name, context: asked_for.append(name)
     async with web_server(always(Page("private")), tls=own) as server:
         names = (f"wiki.example:{server.port}", f"other.example:{server.port}")
-        client = WebClient(Gate(names, resolver=to_loopback), trust=trust)
-        answer = await client.fetch(Request(url=f"https://wiki.example:{server.port}/"))
+        client = WebClient(AddressCheck(names, resolver=to_loopback), trust=trust)
+        answer = await client.fetch(
+            WebRequest(url=f"https://wiki.example:{server.port}/")
+        )
         assert answer.body == b"private"
         assert asked_for == ["wiki.example"]
         with pytest.raises(ToolFailed, match="can't be reached"):
-            await client.fetch(Request(url=f"https://other.example:{server.port}/"))
+            await client.fetch(WebRequest(url=f"https://other.example:{server.port}/"))
 
 
 async def test_the_next_address_is_tried_when_the_first_takes_no_connection() -> None:
@@ -445,9 +451,9 @@ async def test_the_next_address_is_tried_when_the_first_takes_no_connection() ->
         return ("127.0.0.3", "127.0.0.1")
 
     async with web_server(always(Page("second"))) as server:
-        client = WebClient(Gate((f"two.example:{server.port}",), resolver=two))
+        client = WebClient(AddressCheck((f"two.example:{server.port}",), resolver=two))
         assert (
-            await client.fetch(Request(url=f"http://two.example:{server.port}/"))
+            await client.fetch(WebRequest(url=f"http://two.example:{server.port}/"))
         ).body == b"second"
 
 
@@ -462,7 +468,9 @@ async def test_a_proxy_is_used_only_when_it_is_configured(tmp_path: Path) -> Non
             ("environment", "through the proxy"),
             (proxy.url, "through the proxy"),
         ):
-            settings = Web(allow_hosts=(f"127.0.0.1:{server.port}",), proxy=setting)
+            settings = WebSettings(
+                allow_hosts=(f"127.0.0.1:{server.port}",), proxy=setting
+            )
             tools = WebTools(
                 settings, Secrets({}, {}), OutputFolder(tmp_path), environment
             )

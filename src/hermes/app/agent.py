@@ -11,39 +11,39 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import Desk
-from hermes.app.auxiliary import Auxiliary, Main
-from hermes.app.compact import compress, context_of, summarise
-from hermes.app.delegation import DEEPEST, Delegation, depth
-from hermes.app.digest import digest
-from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle, Nobody, OnlyLearning
+from hermes.app.auxiliary_models import AuxiliaryModels, Main
+from hermes.app.compaction import compress, context_of, summarise
+from hermes.app.delegate_tool import DEEPEST, Delegation, depth
+from hermes.app.image_description import ImageDescriber
+from hermes.app.learning.learner import Learner
+from hermes.app.learning.reviewer import Circle, Nobody, OnlyLearning
+from hermes.app.page_digest import digest
 from hermes.app.partial_text import PartialText
-from hermes.app.project import read_project_files
-from hermes.app.runner import Workshop
-from hermes.app.service import SessionService
-from hermes.app.sight import Sight
-from hermes.app.spending import Spending
-from hermes.app.titles import Titles
-from hermes.app.toolbox import Toolbox
+from hermes.app.project_notes import read_project_files
+from hermes.app.session_runner import Workshop
+from hermes.app.session_service import SessionService
+from hermes.app.session_titles import Titles
+from hermes.app.session_tools import SessionTools
+from hermes.app.spending_caps import Spending
 from hermes.app.undo import shadows_of
-from hermes.codex.choice import CODEX, codex_model, is_on
+from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.core.answers import approval_hash
 from hermes.core.budget import Metered, Price
 from hermes.core.calls import CallRunner
-from hermes.core.context import Context
-from hermes.core.ports import Approvals, Decision, Model, Tool
+from hermes.core.context_usage import Context
+from hermes.core.context_window import ContextLimits, Room
+from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
-from hermes.core.room import Limits, Room
 from hermes.core.runtime import Runtime
 from hermes.core.turn import NativeRuntime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
-from hermes.providers.routes import chosen_route
+from hermes.providers.routing import chosen_route
 from hermes.schema.event import Event, payload_of
 from hermes.schema.events import ApprovalRequested, SessionCompacted, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
@@ -88,7 +88,9 @@ class CurrentPolicy:
     def __init__(self, current: Callable[[], ApprovalPolicy]) -> None:
         self._current = current
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         """What may be done with this call."""
         return self._current().judge(tool, arguments, cwd)
 
@@ -98,21 +100,21 @@ class CurrentPolicy:
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges a command that another engine wants to run."""
         return self._current().check(command, folder, workspace=workspace)
 
     def check_files(
         self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges changes to files that another engine wants to make."""
         return self._current().check_files(paths, workspace, below=below)
 
-    def check_host(self, host: str) -> Decision:
+    def check_host(self, host: str) -> PolicyDecision:
         """Judges whether another engine may reach a host."""
         return self._current().check_host(host)
 
-    def check_tool(self, name: str) -> Decision:
+    def check_tool(self, name: str) -> PolicyDecision:
         """Judges a call that another engine wants to make to a tool of an MCP server."""
         return self._current().check_tool(name)
 
@@ -142,10 +144,10 @@ class Agent:
         self._delegation = Delegation(app, lambda: self.service)
         route = partial(chosen_route, app.settings, secrets)
         main = Main(lambda: route(self._model_name), lambda: self.model)
-        self._auxiliary = Auxiliary(app, secrets, self._spending, main)
+        self._auxiliary = AuxiliaryModels(app, secrets, self._spending, main)
         self._titles = Titles(self._auxiliary)
         digesting = self._auxiliary.wanted("search") != "off"
-        self.toolbox = Toolbox(
+        self.toolbox = SessionTools(
             app,
             secrets,
             self._own_tools,
@@ -207,7 +209,7 @@ class Agent:
     def _room(self) -> Room:
         """Keeps conversations inside the model's window."""
         settings = self._app.settings.compression
-        limits = Limits(
+        limits = ContextLimits(
             self.model.facts.window,
             settings.threshold,
             settings.protect_first_n,
@@ -290,7 +292,7 @@ class Agent:
         if asked.shape.startswith(
             "codex "
         ):  # one of codex's own tools, which may have the name of one of Hermes'
-            from hermes.codex.asking import would_run
+            from hermes.codex.approvals import would_run
 
             return would_run(asked.name, arguments, policy, cwd)
         tool = self.tools(session).get(asked.name)
@@ -357,7 +359,7 @@ class Agent:
     @cached_property
     def _codex(self) -> "CodexEngine":
         from hermes.codex.runtime import CodexEngine, EngineSettings
-        from hermes.codex.serve import serve_command
+        from hermes.codex.tools_server import serve_command
 
         settings, variables = self._app.settings, environment()
         return CodexEngine(
@@ -372,8 +374,8 @@ class Agent:
             )
         )
 
-    def _codex_runtime(self, session: str, approvals: Approvals) -> Runtime:
-        from hermes.codex.lend import Lending
+    def _codex_runtime(self, session: str, approvals: Approver) -> Runtime:
+        from hermes.codex.tool_lending import Lending
 
         policy = CurrentPolicy(partial(self._policy_of, session))
         lending = Lending(self.tools(session), policy, approvals, self._keeper)
@@ -385,7 +387,7 @@ class Agent:
         """Who runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
         return "native" if self._app.person(session) else self.engine
 
-    def _runtime(self, session: str, approvals: Approvals) -> Runtime:
+    def _runtime(self, session: str, approvals: Approver) -> Runtime:
         if self.engine_of(session) == "codex":
             return self._codex_runtime(session, approvals)
         settings = self._app.settings
@@ -397,7 +399,7 @@ class Agent:
             if self.model.facts.images
             else f"{self.model.provider}:{self.model.name}"
         )
-        sight = Sight(self._auxiliary, blind)
+        sight = ImageDescriber(self._auxiliary, blind)
         return NativeRuntime(
             model,
             calls,
@@ -449,8 +451,8 @@ class Agent:
             or not self._is_keyless()
         ):
             return None
-        from hermes.codex.lend import Lending
         from hermes.codex.runtime import Company
+        from hermes.codex.tool_lending import Lending
 
         policy, nobody = OnlyLearning(), Nobody()
         return self._codex.aside(

@@ -10,33 +10,33 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import WeakValueDictionary
 
-from hermes.app.feed import Feed
-from hermes.app.told import Told
+from hermes.app.ordered_publisher import Feed
+from hermes.app.published_rows import PublishedRows
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_store
+from hermes.store.json_snapshots import write_snapshot
 from hermes.store.leases import Lease
-from hermes.store.row import Row
-from hermes.store.snapshots import write_snapshot
+from hermes.store.log_row import Row
 
 if TYPE_CHECKING:
-    from hermes.app.outside import Outside
+    from hermes.app.exporters import Outside
 
 log = logging.getLogger("hermes.app")
 
 _REMEMBERED = 1_024  # sessions
-_T = TypeVar("_T")
 
 
-class Bus(Protocol):
+class EventPublisher(Protocol):
     """What the app needs of the event bus."""
 
     def publish(
@@ -60,7 +60,13 @@ class App:
     """The parts of one running Hermes. Safe to use from several threads."""
 
     def __init__(
-        self, settings: Settings, home: Home, *, bus: Bus | None, clock: Clock, ids: Ids
+        self,
+        settings: Settings,
+        home: Home,
+        *,
+        bus: EventPublisher | None,
+        clock: Clock,
+        ids: Ids,
     ) -> None:
         self.settings = settings
         self.home = home
@@ -76,18 +82,18 @@ class App:
         self._feeds: WeakValueDictionary[str, Feed] = (
             WeakValueDictionary()
         )  # also those forgotten but still writing
-        self._recent: dict[str, Feed] = {}
-        self._roots: dict[str, str] = {}
-        self._persons: dict[str, str] = {}
+        self._recent: RecentDict[str, Feed] = RecentDict(_REMEMBERED)
+        self._roots: RecentDict[str, str] = RecentDict(_REMEMBERED)
+        self._persons: RecentDict[str, str] = RecentDict(_REMEMBERED)
         self._outside: list[
             Outside
         ] = []  # one at most, and the same one under other settings
         self._going_live = threading.Lock()
-        self._told = Told()
-        self._sent = Told()  # rows of other homes, which are not in this log
+        self._told = PublishedRows()
+        self._sent = PublishedRows()  # rows of other homes, which are not in this log
 
     @property
-    def bus(self) -> Bus:
+    def bus(self) -> EventPublisher:
         """The bus that was given, or the default one of this process."""
         if self._bus is None:
             from hermes.events import default_bus
@@ -180,7 +186,7 @@ class App:
         """Lets the outside see what this process does, from now until it is closed. The first surface names it."""
         with self._going_live:
             if not self._outside:
-                from hermes.app.outside import Outside
+                from hermes.app.exporters import Outside
 
                 self._outside.append(Outside(self, secrets, surface))
                 self._outside[0].open()
@@ -196,7 +202,7 @@ class App:
             created = first[0].event if first else None
             known = created.person if isinstance(created, SessionCreated) else ""
         with self._remembering:
-            _remember(self._persons, session, known)
+            self._persons[session] = known
         return known
 
     def snapshot(self, session: str) -> None:
@@ -271,7 +277,7 @@ class App:
         with self._remembering:
             feed = self._feeds.get(session) or Feed()
             self._feeds[session] = feed
-            _remember(self._recent, session, feed)
+            self._recent[session] = feed
         return feed
 
     def _root(self, session: str) -> str:
@@ -281,7 +287,7 @@ class App:
             info = self.store.sessions.origin(session)
             root = info.root if info.kind == "child" else ""
         with self._remembering:
-            _remember(self._roots, session, root)
+            self._roots[session] = root
         return root
 
 
@@ -289,21 +295,13 @@ def build(
     settings: Settings,
     home: Home,
     *,
-    bus: Bus | None = None,
+    bus: EventPublisher | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> App:
     """Puts the parts together. Touches no file; the log is opened on first use."""
     clock = clock or SystemClock()
     return App(settings, home, bus=bus, clock=clock, ids=ids or SystemIds(clock))
-
-
-def _remember(known: dict[str, _T], session: str, value: _T) -> None:
-    """Keeps the value as the newest, and forgets the oldest when there are many: a process may serve for months."""
-    known.pop(session, None)
-    known[session] = value
-    if len(known) > _REMEMBERED:
-        del known[next(iter(known))]
 
 
 def _is_file_name(session: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from hermes.app.journal import SessionJournal
+from hermes.app.session_log import SessionJournal
 from hermes.core.answers import Answer, Request, approval_hash, misfit
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import AnsweredAlready

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.core.hidden_text import without_hidden
-from hermes.core.pictures import media_type
+from hermes.core.image_info import media_type
 from hermes.errors import UsageError
 from hermes.schema.messages import Image
 from hermes.tools.sensitive import Guard, is_within
@@ -40,7 +40,7 @@ class Attached(msgspec.Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class AttachmentFolder(msgspec.Struct, frozen=True):
     """Where names are looked up. `is_far`: whoever writes is not at this machine, so only the folder counts."""
 
     folder: Path
@@ -84,7 +84,7 @@ class Shelf(msgspec.Struct, frozen=True):
         return "it is long" if is_long else ""
 
 
-def attach(text: str, shelf: Shelf) -> Attached:
+def attach(text: str, shelf: AttachmentFolder) -> Attached:
     """Adds what `@` names to the message. Reads files."""
     blocks: list[str] = []
     images: list[Image] = []
@@ -118,7 +118,7 @@ def typed_part(text: str) -> str:
     return _BLOCK.sub("", text)
 
 
-def missing(text: str, shelf: Shelf) -> list[str]:
+def missing(text: str, shelf: AttachmentFolder) -> list[str]:
     """The names behind `@` that look like a file, and are none."""
     found: list[str] = []
     for quoted, bare in _NAMED.findall(text):
@@ -150,7 +150,7 @@ def _image(name: str) -> Image:
     return Image(source=str(path), media_type=kind)
 
 
-def _names(text: str, shelf: Shelf) -> list[str]:
+def _names(text: str, shelf: AttachmentFolder) -> list[str]:
     """The names behind `@` that are files or folders; a sign at the end of a sentence may not belong to it."""
     found: list[str] = []
     for quoted, bare in _NAMED.findall(text):

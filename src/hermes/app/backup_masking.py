@@ -7,7 +7,7 @@ from typing import Any
 from hermes.settings.key_shapes import HIDDEN, is_secret_value
 from hermes.settings.redaction import mask
 from hermes.settings.secrets import is_secret_name, names_variable
-from hermes.settings.yamltext import parse_yaml
+from hermes.settings.yaml_read import parse_yaml
 
 YAML_HIDDEN = "REMOVED"
 """In YAML the usual stars would be the name of an anchor."""

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
-from hermes.app.service import SessionService
+from hermes.app.session_service import SessionService
 from hermes.errors import HermesError
 
 log = logging.getLogger("hermes.app")

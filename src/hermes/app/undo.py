@@ -11,17 +11,17 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.journal import UNKNOWN, crashed, read_history
 from hermes.app.partial_text import partial_path
-from hermes.core.history import Beginning, History
+from hermes.app.session_log import UNKNOWN, crashed, read_history
+from hermes.core.history import Beginning, ConversationHistory
 from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
 from hermes.schema.event import Event
 from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
 from hermes.schema.messages import UserMessage
 from hermes.settings.load import environment
 from hermes.store.leases import Lease
-from hermes.store.row import Row
-from hermes.tools.shadow import Outcome, Shadow, ShadowFailed, Shadows
+from hermes.store.log_row import Row
+from hermes.tools.shadow import RestoreOutcome, Shadow, ShadowFailed, Shadows
 
 
 class UndoReport(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class UndoReport(msgspec.Struct, frozen=True):
     """The turns taken back or brought again, the newest first."""
     text: str
     """What the user had said at the beginning of them."""
-    files: Outcome
+    files: RestoreOutcome
     note: str = ""
     """Why files could not be looked after at all; empty when they were."""
 
@@ -66,7 +66,7 @@ class Rewind:
                     "There is nothing to redo.",
                     hint="Only the last undo, right after it, can be.",
                 )
-            outcome = Outcome()
+            outcome = RestoreOutcome()
             if row.kept:
                 outcome = self._restore(
                     lease.session, (row.kept,), self._app.ids.turn(), force=force
@@ -146,7 +146,7 @@ class Rewind:
 
     def _undo(
         self,
-        history: History,
+        history: ConversationHistory,
         lease: Lease,
         wanted: Sequence[Beginning],
         *,
@@ -159,7 +159,7 @@ class Rewind:
         outcome = (
             self._restore(lease.session, names, kept, force=force)
             if files
-            else Outcome()
+            else RestoreOutcome()
         )
         changed = bool(outcome.restored)
         undone = SessionUndone(
@@ -175,10 +175,10 @@ class Rewind:
 
     def _restore(
         self, session: str, turns: tuple[str, ...], kept: str, *, force: bool
-    ) -> Outcome:
+    ) -> RestoreOutcome:
         shadow = self._shadow(session)
         if shadow is None:
-            return Outcome()
+            return RestoreOutcome()
         with _explained(
             "The conversation was not changed. It can be taken back without the files."
         ):
@@ -228,7 +228,7 @@ class Rewind:
         finally:
             self._app.store.leases.release(lease)
 
-    def _settled(self, lease: Lease) -> History:
+    def _settled(self, lease: Lease) -> ConversationHistory:
         """The history; a turn that a crash left open is closed first."""
         history = read_history(self._app.store, lease.session)
         if not history.open_turn:
@@ -249,11 +249,11 @@ class Rewind:
         event = rows[0].event if rows else None
         return event if isinstance(event, SessionUndone) else None
 
-    def _up_to(self, session: str, at: int | None) -> tuple[int, History]:
+    def _up_to(self, session: str, at: int | None) -> tuple[int, ConversationHistory]:
         """The history up to a row; by default up to the last one before anything that is still to be answered."""
         rows = list(self._app.store.log.every_event(session))
         last = at or _quiet(rows)
-        history = History()
+        history = ConversationHistory()
         for row in rows:
             if row.seq <= last:
                 history.add(row.seq, row.event, row.turn)
@@ -268,7 +268,7 @@ def shadows_of(app: App) -> Shadows:
 
 
 def _quiet(rows: Sequence[Row]) -> int:
-    history = History()
+    history = ConversationHistory()
     answering: set[int] = set()
     for row in rows:
         history.add(row.seq, row.event, row.turn)
@@ -279,7 +279,7 @@ def _quiet(rows: Sequence[Row]) -> int:
     return max(1, min({rows[-1].seq + 1, *answering, *history.waiting}) - 1)
 
 
-def _last(history: History, turns: int) -> list[Beginning]:
+def _last(history: ConversationHistory, turns: int) -> list[Beginning]:
     if turns < 1:
         raise UsageError(
             "At least one turn is taken back.", hint="Say how many, such as 2."
@@ -302,7 +302,7 @@ def _names(turns: Sequence[Beginning]) -> tuple[str, ...]:
     )
 
 
-def _words(history: History, first: Beginning) -> str:
+def _words(history: ConversationHistory, first: Beginning) -> str:
     """What the user said to begin a turn."""
     said = (
         message

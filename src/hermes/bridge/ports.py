@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 
-class Bus(Protocol):
+class EventSource(Protocol):
     """Lets events be heard."""
 
     def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import msgspec
 
 from hermes.core.calls import refusal_of
-from hermes.core.ports import Approvals, Decision
+from hermes.core.ports import Approver, PolicyDecision
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -31,36 +31,36 @@ async def drop_reason(reason: str) -> None:
     """Drops the reason: there is nobody to send it to."""
 
 
-class Judge(Protocol):
+class CommandPolicy(Protocol):
     """The policy, which needs none of the session's tools: codex has its own."""
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges a command."""
         ...
 
     def check_files(
         self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges changes to these files, and to anything in the folders `below`."""
         ...
 
-    def check_host(self, host: str) -> Decision:
+    def check_host(self, host: str) -> PolicyDecision:
         """Judges reaching a host."""
         ...
 
-    def check_tool(self, name: str) -> Decision:
+    def check_tool(self, name: str) -> PolicyDecision:
         """Judges a call to a tool of an MCP server."""
         ...
 
 
-class Approver:
+class CodexApprover:
     """Decides about the requests of one turn."""
 
     def __init__(
         self,
-        approvals: Approvals,
+        approvals: Approver,
         record: Record,
         refusals: MutableMapping[str, str],
         explain: Explain = drop_reason,
@@ -75,9 +75,9 @@ class Approver:
     async def decide(
         self,
         request: ApprovalRequested,
-        judge: Callable[[], Decision],
+        judge: Callable[[], PolicyDecision],
         *,
-        is_free: Callable[[Decision], bool] = lambda _: False,
+        is_free: Callable[[PolicyDecision], bool] = lambda _: False,
     ) -> Verdict:
         """Decides a request. `is_free` tells which decisions of the policy need no question."""
         decision = _judged(judge)
@@ -114,7 +114,9 @@ class Approver:
         finally:
             self.waiting -= 1
 
-    async def _forbid(self, request: ApprovalRequested, decision: Decision) -> Verdict:
+    async def _forbid(
+        self, request: ApprovalRequested, decision: PolicyDecision
+    ) -> Verdict:
         self._refusals[request.call_id] = f"forbidden by policy: {decision.reason}"
         refused = ApprovalAnswered(call_id=request.call_id, answer="deny", by="policy")
         await self._record(
@@ -164,13 +166,13 @@ def request_for(
     )
 
 
-def _judged(judge: Callable[[], Decision]) -> Decision:
+def _judged(judge: Callable[[], PolicyDecision]) -> PolicyDecision:
     """The policy's decision. A policy that fails means no."""
     try:
         return judge()
     except Exception:
         log.exception("the policy failed to judge a request from codex")
-        return Decision("forbid", reason="the policy failed while judging it")
+        return PolicyDecision("forbid", reason="the policy failed while judging it")
 
 
 def _both(wish: str, concern: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.children.programs import find_program, skipped_program
+from hermes.children.helper_programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
 
 OLDEST, NEWEST = (0, 130), (0, 166)

@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from hermes import __version__
-from hermes.children.child import CHUNK, Child
+from hermes.children.piped_child import CHUNK, PipedChild
 from hermes.codex import wire
 from hermes.codex.binary import parse_version, plain
 from hermes.codex.failures import (
@@ -28,6 +28,7 @@ from hermes.codex.failures import (
     CodexSilent,
     gone,
 )
+from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.codex")
 
@@ -38,7 +39,7 @@ _GRACE = 0.3  # seconds for codex to leave by itself when its input ends; it tak
 T = TypeVar("T")
 
 
-class Launch(msgspec.Struct, frozen=True):
+class CodexLaunch(msgspec.Struct, frozen=True):
     """What is started, where, and with what."""
 
     program: Path
@@ -48,12 +49,12 @@ class Launch(msgspec.Struct, frozen=True):
     startup_timeout: float = 10.0
 
 
-class Listener(msgspec.Struct, frozen=True):
+class CodexListener(msgspec.Struct, frozen=True):
     """Who hears what codex tells, and who answers what it asks."""
 
-    hear: Callable[[wire.Notice | None], Awaitable[None]]
+    hear: Callable[[wire.CodexNotification | None], Awaitable[None]]
     """Each notification, in order; None when the process has ended. While it takes its time, nothing more is read."""
-    answer: Callable[[wire.Call], Awaitable[object]]
+    answer: Callable[[wire.CodexRequest], Awaitable[object]]
     """The result for a question. CodexRefused becomes an error answer."""
 
 
@@ -69,7 +70,7 @@ class Client:
     """A running process. `close` must be awaited, whatever happens."""
 
     def __init__(
-        self, child: Child, errors: asyncio.StreamReader, listener: Listener
+        self, child: PipedChild, errors: asyncio.StreamReader, listener: CodexListener
     ) -> None:
         self.pid = child.pid
         self.version: tuple[int, ...] = ()
@@ -78,23 +79,22 @@ class Client:
         self._closed = False
         self._listener = listener
         self._numbers = itertools.count(1)
-        self._waiting: dict[wire.RequestId, asyncio.Future[wire.Answer]] = {}
+        self._waiting: dict[wire.RequestId, asyncio.Future[wire.CodexResponse]] = {}
         self._answering: dict[wire.RequestId, asyncio.Task[None]] = {}
         self._complaints: deque[str] = deque(maxlen=_COMPLAINTS)
         self._errors = errors
         self._end: CodexGone | None = None
-        self._tasks = [
-            asyncio.ensure_future(self._drain()),
-            asyncio.ensure_future(self._read()),
-        ]
+        self._tasks = BackgroundTasks("the conversation with codex")
+        self._draining = self._tasks.start(self._drain())
+        self._tasks.start(self._read())
 
     @classmethod
-    async def start(cls, launch: Launch, listener: Listener) -> "Client":
+    async def start(cls, launch: CodexLaunch, listener: CodexListener) -> "Client":
         """Starts codex and shakes hands. CodexFailed says why that did not work; nothing is left running then."""
         command = (str(launch.program), *launch.arguments)
         errors = asyncio.StreamReader(limit=CHUNK)
         try:
-            child = await Child.start(
+            child = await PipedChild.start(
                 command,
                 cwd=launch.cwd,
                 environment=launch.environment,
@@ -135,7 +135,9 @@ class Client:
         if self._end is not None:
             raise self._end
         number = next(self._numbers)
-        place: asyncio.Future[wire.Answer] = asyncio.get_running_loop().create_future()
+        place: asyncio.Future[wire.CodexResponse] = (
+            asyncio.get_running_loop().create_future()
+        )
         self._waiting[number] = place
         try:
             async with asyncio.timeout(timeout):
@@ -165,11 +167,7 @@ class Client:
         for task in self._answering.values():
             task.cancel()
         await self._child.stop(grace=_GRACE)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(
-            *self._tasks, *self._answering.values(), return_exceptions=True
-        )
+        await self._tasks.close()
         self._ended(CodexGone("Codex was closed."))
 
     async def _shake_hands(self, seconds: float) -> None:
@@ -200,7 +198,7 @@ class Client:
             ) from error
 
     async def _read(self) -> None:
-        lines = wire.Lines()
+        lines = wire.LineSplitter()
         end = CodexGone("")
         try:
             while chunk := await self._child.output.read(CHUNK):
@@ -210,9 +208,8 @@ class Client:
             end = error
         if not end.message:
             code = await self._child.exit_code(0.5)
-            await asyncio.wait(
-                self._tasks[:1], timeout=_LAST_WORDS_S
-            )  # what it complained about may come later
+            # What it complained about may come later.
+            await asyncio.wait({self._draining}, timeout=_LAST_WORDS_S)
             how = f" (exit code {code})" if code else ""
             end = gone(how, "\n".join(self._complaints), self._last())
         self._ended(end)
@@ -220,15 +217,15 @@ class Client:
 
     async def _take(self, message: wire.Incoming) -> None:
         match message:
-            case wire.Notice():
+            case wire.CodexNotification():
                 if message.method == "serverRequest/resolved":
                     self._resolved(message)
                 await self._listener.hear(message)
-            case wire.Call():
-                task = asyncio.ensure_future(self._answer(message))
+            case wire.CodexRequest():
+                task = self._tasks.start(self._answer(message))
                 self._answering[message.id] = task
                 task.add_done_callback(lambda _: self._answering.pop(message.id, None))
-            case wire.Answer():
+            case wire.CodexResponse():
                 place = (
                     self._waiting.pop(message.id, None)
                     if message.id is not None
@@ -247,7 +244,7 @@ class Client:
         self.noise += 1
         log.warning("codex sent %s; it was passed over (%d so far)", why, self.noise)
 
-    def _resolved(self, notice: wire.Notice) -> None:
+    def _resolved(self, notice: wire.CodexNotification) -> None:
         """The question is settled without us, mostly because the turn was interrupted: nobody need answer any more."""
         with contextlib.suppress(msgspec.DecodeError):
             task = self._answering.get(
@@ -256,7 +253,7 @@ class Client:
             if task is not None:
                 task.cancel()
 
-    async def _answer(self, call: wire.Call) -> None:
+    async def _answer(self, call: wire.CodexRequest) -> None:
         """The boundary of a question: whatever goes wrong becomes an error answer, which codex takes for a no."""
         try:
             reply = wire.answer(call.id, await self._listener.answer(call))

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from hermes.codex import wire
-from hermes.codex.approver import Approver, Judge, request_for
+from hermes.codex.approver import CodexApprover, CommandPolicy, request_for
 from hermes.codex.items import Item, McpCall
 from hermes.schema.events import ApprovalRequested
 
@@ -49,14 +49,18 @@ class Elicitations:
     """Answers them for one turn."""
 
     def __init__(
-        self, approver: Approver, judge: Judge, items: Mapping[str, Item], cwd: str
+        self,
+        approver: CodexApprover,
+        judge: CommandPolicy,
+        items: Mapping[str, Item],
+        cwd: str,
     ) -> None:
         self._approver = approver
         self._judge = judge
         self._items = items
         self._cwd = cwd
 
-    async def answer(self, call: wire.Call, asked: Elicited) -> object:
+    async def answer(self, call: wire.CodexRequest, asked: Elicited) -> object:
         """What the server gets."""
         if (
             asked.server_name == OWN_SERVER
@@ -90,7 +94,7 @@ class Elicitations:
         return {"answers": answers}
 
     async def _tool(
-        self, call: wire.Call, asked: Elicited, meta: Mapping[str, Any]
+        self, call: wire.CodexRequest, asked: Elicited, meta: Mapping[str, Any]
     ) -> object:
         parameters = meta.get("tool_params")
         arguments = parameters if isinstance(parameters, Mapping) else {}
@@ -106,7 +110,7 @@ class Elicitations:
 
     def _request(
         self,
-        call: wire.Call,
+        call: wire.CodexRequest,
         asked: Elicited,
         arguments: Mapping[str, Any],
         running: McpCall | None,
@@ -136,7 +140,9 @@ class Elicitations:
         ]
         return found[0] if len(found) == 1 else None
 
-    async def _form(self, call: wire.Call, asked: Elicited) -> dict[str, object] | None:
+    async def _form(
+        self, call: wire.CodexRequest, asked: Elicited
+    ) -> dict[str, object] | None:
         """One question per field; None as soon as one is not answered."""
         fields = asked.requested_schema.get("properties")
         content: dict[str, object] = {}

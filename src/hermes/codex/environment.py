@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.children.programs import trusted_path
+from hermes.children.helper_programs import trusted_path
 from hermes.settings.redaction import has_credentials
 
 log = logging.getLogger("hermes.codex")

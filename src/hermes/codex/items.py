@@ -59,7 +59,7 @@ class UserWords(_Item, frozen=True):
         )
 
 
-class Command(_Item, frozen=True):
+class CommandItem(_Item, frozen=True):
     """A command."""
 
     command: str = ""
@@ -69,7 +69,7 @@ class Command(_Item, frozen=True):
     exit_code: int | None = None
 
 
-class Change(msgspec.Struct, frozen=True):
+class PatchedFile(msgspec.Struct, frozen=True):
     """What becomes of one file. `diff` is the whole text of a file that is added or deleted, else a hunk."""
 
     path: str
@@ -89,10 +89,10 @@ class Change(msgspec.Struct, frozen=True):
         return found if isinstance(found, str) else ""
 
 
-class FileChange(_Item, frozen=True):
+class PatchItem(_Item, frozen=True):
     """A patch."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PatchedFile, ...] = ()
     status: str = ""
 
     def paths(self, cwd: Path) -> tuple[Path, ...]:
@@ -141,15 +141,15 @@ class Other(msgspec.Struct, frozen=True):
         return found if isinstance(found, str) else ""
 
 
-Work: TypeAlias = Command | FileChange | McpCall | DynamicCall
+Work: TypeAlias = CommandItem | PatchItem | McpCall | DynamicCall
 Item: TypeAlias = AgentMessage | Reasoning | UserWords | Work | Other
 
 _KINDS: dict[str, type[Item]] = {
     "agentMessage": AgentMessage,
     "reasoning": Reasoning,
     "userMessage": UserWords,
-    "commandExecution": Command,
-    "fileChange": FileChange,
+    "commandExecution": CommandItem,
+    "fileChange": PatchItem,
     "mcpToolCall": McpCall,
     "dynamicToolCall": DynamicCall,
 }
@@ -188,7 +188,7 @@ def shown_command(command: str) -> str:
     return words[2] if wrapped else command
 
 
-def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
+def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
     """`1 add, 1 update: a.py, b.py`, or with many files `4 update: a.py, b.py, c.py, +1 more`."""
     counts = Counter(change.what for change in changes)
     kinds = [
@@ -214,12 +214,12 @@ def changes_in_words(changes: Sequence[Change], cwd: str = "") -> str:
     )
 
 
-def changes_as_diff(changes: Sequence[Change], cwd: str = "") -> str:
+def changes_as_diff(changes: Sequence[PatchedFile], cwd: str = "") -> str:
     """The changes file by file, as Hermes' own patches report them."""
     return "\n".join(_told(change, cwd) for change in changes)
 
 
-def changes_to_decide(changes: Sequence[Change], cwd: str = "") -> str:
+def changes_to_decide(changes: Sequence[PatchedFile], cwd: str = "") -> str:
     """The changes before they are made, as a diff: a person sees all of a new file too."""
     return "\n".join(
         _planned(change, near(change.path, cwd), cwd)
@@ -228,7 +228,7 @@ def changes_to_decide(changes: Sequence[Change], cwd: str = "") -> str:
     )
 
 
-def _planned(change: Change, name: str, cwd: str) -> str:
+def _planned(change: PatchedFile, name: str, cwd: str) -> str:
     if change.what == "add":
         lines = change.diff.splitlines()
         return "\n".join(
@@ -243,7 +243,7 @@ def _planned(change: Change, name: str, cwd: str) -> str:
     return f"--- a/{name}\n+++ b/{after}\n{change.diff.rstrip()}"
 
 
-def _told(change: Change, cwd: str) -> str:
+def _told(change: PatchedFile, cwd: str) -> str:
     name = near(change.path, cwd)
     match change.what:
         case "add":
@@ -267,13 +267,13 @@ def near(path: str, cwd: str) -> str:
 def call_of(item: Work, cwd: str = "") -> ToolCall:
     """The item as a tool call. The same item always gives the same bytes."""
     match item:
-        case Command():
+        case CommandItem():
             return _call(
                 item.id,
                 "exec_command",
                 {"command": shown_command(item.command), "cwd": item.cwd or cwd},
             )
-        case FileChange():
+        case PatchItem():
             patch = [
                 {
                     "diff": change.diff,
@@ -322,9 +322,9 @@ def _outcome(item: Work, cwd: str, refusal: str) -> tuple[str, bool]:
     ):
         return f"Not run: {refusal or 'it was not approved'}.", False
     match item:
-        case Command():
+        case CommandItem():
             return _command_outcome(item)
-        case FileChange():
+        case PatchItem():
             ok = item.status == "completed"
             told = changes_as_diff(item.changes, cwd)
             return (
@@ -338,7 +338,7 @@ def _outcome(item: Work, cwd: str, refusal: str) -> tuple[str, bool]:
             return _texts(item.content_items or ()), bool(item.success)
 
 
-def _command_outcome(item: Command) -> tuple[str, bool]:
+def _command_outcome(item: CommandItem) -> tuple[str, bool]:
     output = item.aggregated_output or ""
     if item.exit_code:
         return f"{output.rstrip()}\n[exit code {item.exit_code}]".lstrip(), False

@@ -13,12 +13,12 @@ import msgspec
 
 from hermes.codex.items import (
     AgentMessage,
-    Command,
+    CommandItem,
     DynamicCall,
-    FileChange,
     Item,
     McpCall,
     Other,
+    PatchItem,
     Reasoning,
     UserWords,
     Work,
@@ -27,7 +27,7 @@ from hermes.codex.items import (
     read_item,
     result_of,
 )
-from hermes.codex.wire import Notice
+from hermes.codex.wire import CodexNotification
 from hermes.schema.event import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
@@ -53,7 +53,7 @@ NO_OUTPUT = "(codex did not report its output)"
 STOPPED = "Stopped while it ran; what it had done by then remains."
 
 
-class Words(msgspec.Struct, frozen=True):
+class CodexInput(msgspec.Struct, frozen=True):
     """A message sent to codex: its input items, and the id that codex returns with them."""
 
     items: tuple[Mapping[str, Any], ...]
@@ -133,7 +133,7 @@ class UsageTracker:
     def __init__(self) -> None:
         self._total: _Tokens | None = None
 
-    def is_new(self, notice: Notice) -> bool:
+    def is_new(self, notice: CodexNotification) -> bool:
         """Whether this update is about a new call."""
         total = _USAGE.decode(notice.params).token_usage.total
         if total is None:
@@ -169,9 +169,9 @@ class Projector:
         meter: UsageTracker | None = None,
     ) -> None:
         self.turn = turn
-        self.delivered: dict[str, Words] = {}
+        self.delivered: dict[str, CodexInput] = {}
         """Messages sent to codex that it has not returned yet, by id."""
-        self.without_output: list[Command] = []
+        self.without_output: list[CommandItem] = []
         """Commands that ended without their output, which `finish` may have found elsewhere."""
         self.items: dict[str, Item] = {}
         """Every item as it was announced last: a question about a patch only names its item."""
@@ -198,7 +198,7 @@ class Projector:
         )
         self._streams: dict[str, list[str]] = {}
         self._retries = 0
-        self._handlers: Mapping[str, Callable[[Notice], list[Event]]] = {
+        self._handlers: Mapping[str, Callable[[CodexNotification], list[Event]]] = {
             "item/started": self._started,
             "item/completed": self._completed,
             "item/agentMessage/delta": self._words,
@@ -224,7 +224,7 @@ class Projector:
             if place.result is None and place.call.name == "exec_command"
         ]
 
-    def feed(self, notice: Notice) -> list[Event]:
+    def feed(self, notice: CodexNotification) -> list[Event]:
         """What a notification comes to: durable events to record, transient ones to show, in this order."""
         handler = self._handlers.get(notice.method)
         if handler is None:
@@ -238,7 +238,7 @@ class Projector:
     def finish(self, call_id: str, output: str, exit_code: int) -> list[Event]:
         """Ends a command with an output that was found elsewhere."""
         item = self.items.get(call_id)
-        if not isinstance(item, Command) or call_id not in self._open:
+        if not isinstance(item, CommandItem) or call_id not in self._open:
             return []
         status = (
             item.status
@@ -271,11 +271,11 @@ class Projector:
             events.append(self._message(finish=finish))
         return events
 
-    def _mine(self, notice: Notice) -> _About | None:
+    def _mine(self, notice: CodexNotification) -> _About | None:
         about = _ABOUT.decode(notice.params)
         return about if about.turn_id == self.turn else None
 
-    def _started(self, notice: Notice) -> list[Event]:
+    def _started(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
         if about is None:
             return []
@@ -287,11 +287,11 @@ class Projector:
             return [MessageDelta(text="\n\n")] if self._texts else []
         return (
             self._begin(item)
-            if isinstance(item, Command | FileChange | McpCall | DynamicCall)
+            if isinstance(item, CommandItem | PatchItem | McpCall | DynamicCall)
             else []
         )
 
-    def _completed(self, notice: Notice) -> list[Event]:
+    def _completed(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
         if about is None:
             return []
@@ -346,7 +346,7 @@ class Projector:
             return [*before, UserMessage(text=item.text, origin="hermes")]
         return [*before, Steered(inputs=(words.seq,))]
 
-    def _matching_message(self, item: UserWords) -> Words | None:
+    def _matching_message(self, item: UserWords) -> CodexInput | None:
         """Our message that codex returns here, found by its id, or by its text if codex returns no ids."""
         if item.client_id is not None:
             return self.delivered.pop(item.client_id, None)
@@ -374,7 +374,7 @@ class Projector:
         if item.id in self._over:
             return []
         begun = self._begin(item)
-        if isinstance(item, Command) and self._lacks_output(item):
+        if isinstance(item, CommandItem) and self._lacks_output(item):
             self.without_output.append(item)
             return begun
         self._open[item.id].result = result_of(
@@ -383,7 +383,7 @@ class Projector:
         self.after_tool = True
         return [*begun, *self._settle()]
 
-    def _lacks_output(self, item: Command) -> bool:
+    def _lacks_output(self, item: CommandItem) -> bool:
         """Whether a command's output is missing."""
         if self._whole_output or item.exit_code is None:
             return False
@@ -432,7 +432,7 @@ class Projector:
             usage=usage,
         )
 
-    def _words(self, notice: Notice) -> list[Event]:
+    def _words(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
         if about is None or not about.delta:
             return []
@@ -440,11 +440,11 @@ class Projector:
         self._streams.setdefault(about.item_id, []).append(about.delta)
         return [MessageDelta(text=about.delta)]
 
-    def _thought(self, notice: Notice) -> list[Event]:
+    def _thought(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
         return [ReasoningDelta(text=about.delta)] if about and about.delta else []
 
-    def _output(self, notice: Notice) -> list[Event]:
+    def _output(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
         return (
             [ToolProgress(call_id=about.item_id, text=about.delta)]
@@ -452,7 +452,7 @@ class Projector:
             else []
         )
 
-    def _used(self, notice: Notice) -> list[Event]:
+    def _used(self, notice: CodexNotification) -> list[Event]:
         """What one model call took. It belongs to the words before it; a call that said nothing is counted apart."""
         update = _USAGE.decode(notice.params)
         last = update.token_usage.last
@@ -486,7 +486,7 @@ class Projector:
             else []
         )
 
-    def _failed(self, notice: Notice) -> list[Event]:
+    def _failed(self, notice: CodexNotification) -> list[Event]:
         failure = _ERROR.decode(notice.params)
         if not failure.will_retry or failure.turn_id not in ("", self.turn):
             return []
@@ -506,7 +506,7 @@ class Projector:
             )
         ]
 
-    def _ended(self, notice: Notice) -> list[Event]:
+    def _ended(self, notice: CodexNotification) -> list[Event]:
         turn = _COMPLETED.decode(notice.params).turn
         if turn.id != self.turn:
             return []

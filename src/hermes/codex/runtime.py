@@ -13,11 +13,10 @@ from typing import Any
 
 import msgspec
 
-from hermes.codex.approver import Approver, Judge
-from hermes.codex.asking import Asking
+from hermes.codex.approvals import CodexApprovals
+from hermes.codex.approver import CodexApprover, CommandPolicy
 from hermes.codex.binary import require_codex
-from hermes.codex.client import Launch
-from hermes.codex.continuity import handover, instructions, knowledge
+from hermes.codex.client import CodexLaunch
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.codex.environment import (
     child_environment,
@@ -28,18 +27,19 @@ from hermes.codex.environment import (
     server_names,
 )
 from hermes.codex.failures import BACK, CodexGone, explain
-from hermes.codex.lend import Lender, Lending
-from hermes.codex.projector import Projector, Words
-from hermes.codex.session import CodexSession, Opening, Setup
-from hermes.codex.turn import Deadlines, Stage, TurnResult
+from hermes.codex.handover import handover, instructions, knowledge
+from hermes.codex.projector import CodexInput, Projector
+from hermes.codex.session import CodexSession, Setup, TurnOpening
+from hermes.codex.tool_lending import Lender, Lending
+from hermes.codex.turn import CodexTimeouts, CodexTurnDeps, TurnResult
 from hermes.core.budget import BudgetSpent, request_tokens
-from hermes.core.ports import Approvals, Keeper, ToolContext
+from hermes.core.ports import Approver, Keeper, ToolContext
 from hermes.core.turn import GO_ON, Turn, calls_made
 from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.settings.sections import Codex
+from hermes.settings.sections import CodexSettings
 
 ARGUMENTS = (
     "app-server",
@@ -70,7 +70,7 @@ _RESTRICTED: Mapping[str, Any] = {
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine is made of."""
 
-    codex: Codex = Codex()
+    codex: CodexSettings = CodexSettings()
     environ: Mapping[str, str]
     secret: Callable[[str], str | None] = lambda _: None
     """Looks up a secret that codex's own settings refer to by name. No other is handed on."""
@@ -86,8 +86,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Company(msgspec.Struct, frozen=True):
     """Whom a turn works with: who is asked, who judges, what is lent, and who keeps files as they were."""
 
-    approvals: Approvals
-    judge: Judge
+    approvals: Approver
+    judge: CommandPolicy
     lending: Lending | None = None
     keeper: Keeper | None = None
     lender: Lender | None = None
@@ -103,9 +103,9 @@ class CodexEngine:
     def runtime(
         self,
         session: str,
-        approvals: Approvals,
+        approvals: Approver,
         *,
-        judge: Judge,
+        judge: CommandPolicy,
         lending: Lending | None = None,
         keeper: Keeper | None = None,
     ) -> "CodexRuntime":
@@ -172,7 +172,7 @@ class CodexEngine:
         scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
         return Setup(
             launch=partial(self._launch, program),
-            deadlines=Deadlines(
+            deadlines=CodexTimeouts(
                 wanted.progress_timeout,
                 wanted.tool_silence_timeout,
                 wanted.turn_timeout,
@@ -187,7 +187,7 @@ class CodexEngine:
             scratch=tuple(sorted(scratch)),
         )
 
-    def _launch(self, program: Path, cwd: Path) -> Launch:
+    def _launch(self, program: Path, cwd: Path) -> CodexLaunch:
         """Looked up at every start: the user may have signed in or changed codex's settings meanwhile."""
         settings, wanted = self._settings, self._settings.codex
         config = codex_home(settings.environ, wanted.home) / "config.toml"
@@ -198,7 +198,7 @@ class CodexEngine:
             secret=settings.secret,
         )
         arguments = (*settings.arguments, *path_of_commands(settings.environ, config))
-        return Launch(program, arguments, environment, cwd, wanted.startup_timeout)
+        return CodexLaunch(program, arguments, environment, cwd, wanted.startup_timeout)
 
 
 class CodexRuntime:
@@ -239,14 +239,14 @@ class CodexRuntime:
     ) -> TurnResult:
         history = turn.history
         way = handover(history.codex_thread, turn.session, before, history.turns)
-        opening = Opening(
+        opening = TurnOpening(
             cwd=turn.cwd,
             instructions=instructions(history.prompt),
             thread=way.thread,
             missing=way.missing,
             everything=before,
         )
-        words = Words(
+        words = CodexInput(
             tuple(item for message in said for item in _input(message)),
             f"hermes-{turn.id}",
         )
@@ -273,7 +273,7 @@ class CodexRuntime:
             else nullcontext()
         )
 
-    def _stage(self, turn: Turn, learnt: "_Learnt") -> Stage:
+    def _stage(self, turn: Turn, learnt: "_Learnt") -> CodexTurnDeps:
         steps = 0
 
         def spend(usage: Usage) -> None:
@@ -291,17 +291,17 @@ class CodexRuntime:
         async def write(events: Sequence[Event]) -> None:
             await turn.journal.record(*events)
 
-        def asking(projector: Projector) -> Asking:
-            approver = Approver(
+        def asking(projector: Projector) -> CodexApprovals:
+            approver = CodexApprover(
                 self._with.approvals, write, projector.refusals, explain
             )
-            return Asking(approver, self._with.judge, projector.items, turn.cwd)
+            return CodexApprovals(approver, self._with.judge, projector.items, turn.cwd)
 
         async def explain(reason: str) -> None:
             await turn.journal.record(UserMessage(text=reason, delivery="steer"))
 
         steers = _steers(turn)
-        return Stage(
+        return CodexTurnDeps(
             write=write,
             show=turn.journal.show,
             asking=asking,
@@ -347,14 +347,14 @@ class _Learnt:
         await self._turn.journal.record(row)
 
 
-def _steers(turn: Turn) -> Iterator[Sequence[Words]]:
+def _steers(turn: Turn) -> Iterator[Sequence[CodexInput]]:
     """Each time: what was said for the running turn since the time before."""
     given: set[int] = set()
     while True:
         new = [seq for seq in turn.history.steers() if seq not in given]
         given.update(new)
         yield [
-            Words(
+            CodexInput(
                 tuple(_input(turn.history.waiting[seq])), f"hermes-{turn.id}-{seq}", seq
             )
             for seq in new

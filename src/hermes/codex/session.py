@@ -7,17 +7,16 @@ surfaces or settings.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from hermes.codex import litter, wire
+from hermes.codex import stray_folders, wire
 from hermes.codex.binary import NEWEST, version_warning
-from hermes.codex.client import Client, Launch, Listener, decode
-from hermes.codex.continuity import as_items
+from hermes.codex.client import Client, CodexLaunch, CodexListener, decode
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.codex.failures import (
     BACK,
@@ -26,8 +25,17 @@ from hermes.codex.failures import (
     SignedOut,
     is_signed_out,
 )
-from hermes.codex.projector import Projector, UsageTracker, Words
-from hermes.codex.turn import CodexTurn, Connection, Deadlines, Heard, Stage, TurnResult
+from hermes.codex.handover import as_items
+from hermes.codex.projector import CodexInput, Projector, UsageTracker
+from hermes.codex.turn import (
+    CodexConnection,
+    CodexTimeouts,
+    CodexTurn,
+    CodexTurnDeps,
+    Heard,
+    TurnResult,
+)
+from hermes.primitives.tasks import BackgroundTasks, cancel_and_wait, running
 from hermes.schema.messages import Message
 
 log = logging.getLogger("hermes.codex")
@@ -41,8 +49,8 @@ _HEARD = 10_000  # notifications that may wait; then codex has to
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """What a session's codex is made of."""
 
-    launch: Callable[[Path], Launch]
-    deadlines: Deadlines = Deadlines()
+    launch: Callable[[Path], CodexLaunch]
+    deadlines: CodexTimeouts = CodexTimeouts()
     approval_policy: str = "on-request"
     model: str = ""
     config: Mapping[str, Any] = {}
@@ -54,7 +62,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Folders beside the working directory in which codex lets commands write."""
 
 
-class Opening(msgspec.Struct, frozen=True):
+class TurnOpening(msgspec.Struct, frozen=True):
     """Where a turn begins."""
 
     cwd: Path
@@ -136,7 +144,7 @@ class CodexSession:
         self._turn: CodexTurn | None = None
         self._queue: Heard = asyncio.Queue()
         self._idle: asyncio.TimerHandle | None = None
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving = BackgroundTasks("ending an idle codex")
         self._warned = False
         self._listening = False
         self._lent = asyncio.Event()
@@ -147,11 +155,11 @@ class CodexSession:
         return self._client.pid if self._client and self._client.alive else 0
 
     async def run_turn(
-        self, opening: Opening, words: Words, stage: Stage
+        self, opening: TurnOpening, words: CodexInput, stage: CodexTurnDeps
     ) -> TurnResult:
         """One turn, to its end. CodexFailed when it could not even begin."""
         self._keep()
-        absent = litter.places((opening.cwd, *self._setup.scratch))
+        absent = stray_folders.places((opening.cwd, *self._setup.scratch))
         try:
             client = await self._until_interrupted(self._ready(opening, stage), stage)
             if client is None:
@@ -170,7 +178,7 @@ class CodexSession:
             raise
         finally:
             self._listening = False
-            litter.sweep(absent)
+            stray_folders.sweep(absent)
             self._leave_later()
 
     async def retire(self) -> None:
@@ -183,8 +191,7 @@ class CodexSession:
         """Ends everything."""
         self._keep()
         await self.retire()
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        await self._leaving.join()
 
     def _keep(self) -> None:
         if self._idle is not None:
@@ -200,27 +207,24 @@ class CodexSession:
         )
 
     def _leave(self) -> None:
-        task = asyncio.ensure_future(self.retire())
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self._leaving.start(self.retire())
 
-    async def _until_interrupted(self, step: Awaitable[T], stage: Stage) -> T | None:
+    async def _until_interrupted(
+        self, step: Coroutine[Any, Any, T], stage: CodexTurnDeps
+    ) -> T | None:
         """Waits for a step that an interrupt can stop."""
-        task = asyncio.ensure_future(step)
-        stop = asyncio.ensure_future(stage.interrupted.wait())
-        try:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-        finally:
-            stop.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
-                await self.retire()  # nobody knows how far it came
+        async with running(step) as task, running(stage.interrupted.wait()) as stop:
+            try:
+                await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+                if task.done():
+                    return task.result()
+            finally:
+                if not task.done():
+                    await cancel_and_wait(task)
+                    await self.retire()  # nobody knows how far it came
         return None
 
-    async def _ready(self, opening: Opening, stage: Stage) -> Client:
+    async def _ready(self, opening: TurnOpening, stage: CodexTurnDeps) -> Client:
         client = self._client
         if client is None or not client.alive:
             await self.retire()
@@ -260,7 +264,7 @@ class CodexSession:
         self._meter = UsageTracker()
         self._lent.clear()
         self._client = client = await Client.start(
-            self._setup.launch(cwd), Listener(hear=self._hear, answer=self._answer)
+            self._setup.launch(cwd), CodexListener(hear=self._hear, answer=self._answer)
         )
         warning = "" if self._warned else version_warning(client.version)
         if warning:
@@ -273,7 +277,7 @@ class CodexSession:
             raise SignedOut
         return client
 
-    def _about(self, opening: Opening, version: tuple[int, ...]) -> dict[str, Any]:
+    def _about(self, opening: TurnOpening, version: tuple[int, ...]) -> dict[str, Any]:
         """What every thread is told, new or not: codex does not keep all of it."""
         about: dict[str, Any] = {
             "cwd": str(opening.cwd),
@@ -294,7 +298,7 @@ class CodexSession:
             }  # it gives commands the keys that codex has
         return about | ({"config": config} if config else {})
 
-    async def _open(self, client: Client, opening: Opening) -> None:
+    async def _open(self, client: Client, opening: TurnOpening) -> None:
         self._meter = UsageTracker()
         about = self._about(opening, client.version) | (
             {"ephemeral": True} if self._setup.ephemeral else {}
@@ -312,7 +316,7 @@ class CodexSession:
             opened.model,
         )
 
-    async def _resume(self, client: Client, opening: Opening) -> bool:
+    async def _resume(self, client: Client, opening: TurnOpening) -> bool:
         """Whether codex could go on with the thread. One that is lost is replaced by one that is told everything."""
         params = {
             "threadId": opening.thread,
@@ -334,7 +338,11 @@ class CodexSession:
         return True
 
     async def _play(
-        self, client: Client, opening: Opening, words: Words, stage: Stage
+        self,
+        client: Client,
+        opening: TurnOpening,
+        words: CodexInput,
+        stage: CodexTurnDeps,
     ) -> TurnResult:
         self._listening = True
         params = {
@@ -359,7 +367,7 @@ class CodexSession:
             meter=self._meter,
         )
         projector.delivered[words.name] = words
-        connection = Connection(
+        connection = CodexConnection(
             client, self._queue, self._thread, self._rollout, self.retire
         )
         self._turn = CodexTurn(connection, projector, stage, self._setup.deadlines)
@@ -379,7 +387,7 @@ class CodexSession:
             if isinstance(told, asyncio.Event):
                 told.set()
 
-    async def _hear(self, notice: wire.Notice | None) -> None:
+    async def _hear(self, notice: wire.CodexNotification | None) -> None:
         """Between turns codex talks to nobody: it must not have to wait for that."""
         if notice is not None and notice.method == "mcpServer/startupStatus/updated":
             server = decode(notice.params, _ServerStatus)
@@ -396,7 +404,7 @@ class CodexSession:
             with contextlib.suppress(msgspec.DecodeError):
                 self._meter.is_new(notice)
 
-    async def _answer(self, call: wire.Call) -> object:
+    async def _answer(self, call: wire.CodexRequest) -> object:
         """What codex asks is about something that it told before: that has to be taken in first."""
         taken_in = asyncio.Event()
         if self._listening:

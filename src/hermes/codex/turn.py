@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from hermes.codex import wire
-from hermes.codex.asking import Asking
+from hermes.codex.approvals import CodexApprovals
 from hermes.codex.client import Client
 from hermes.codex.failures import (
     BACK,
@@ -23,15 +23,16 @@ from hermes.codex.failures import (
     CodexSilent,
     is_signed_out,
 )
-from hermes.codex.items import Command
-from hermes.codex.projector import NO_OUTPUT, STOPPED, Ending, Projector, Words
-from hermes.codex.rollout import Output, find_output
+from hermes.codex.items import CommandItem
+from hermes.codex.projector import NO_OUTPUT, STOPPED, CodexInput, Ending, Projector
+from hermes.codex.thread_file import Output, find_output
+from hermes.primitives.tasks import running
 from hermes.schema.event import Event
 from hermes.schema.messages import Usage
 
 log = logging.getLogger("hermes.codex")
 
-Heard = asyncio.Queue[wire.Notice | asyncio.Event | None]
+Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
 """What codex tells, in order; an event is set when everything before it was taken in; None is the end."""
 
 _LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
@@ -49,7 +50,7 @@ _AGAIN = "Send your message again to continue."
 _BACKGROUND = "Still running when the turn ended."
 
 
-class Deadlines(msgspec.Struct, frozen=True):
+class CodexTimeouts(msgspec.Struct, frozen=True):
     """How long codex may take, in seconds; 0 for any time."""
 
     progress: float = 600.0
@@ -61,19 +62,19 @@ class Deadlines(msgspec.Struct, frozen=True):
     """How long it may take to."""
 
 
-class Stage(msgspec.Struct, frozen=True):
+class CodexTurnDeps(msgspec.Struct, frozen=True):
     """Where a turn plays: who writes down what happens, who answers, who has something to add."""
 
     write: Callable[[Sequence[Event]], Awaitable[None]]
     show: Callable[[Event], None]
-    asking: Callable[[Projector], Asking]
+    asking: Callable[[Projector], CodexApprovals]
     opened: Callable[[str], None]
     """The thread's id, before the turn begins."""
     begun: Callable[[], Awaitable[None]]
     """Codex has taken the words."""
     spend: Callable[[Usage], None] = lambda _: None
     """Counts a model call. What it raises ends the turn."""
-    steers: Callable[[], Sequence[Words]] = tuple
+    steers: Callable[[], Sequence[CodexInput]] = tuple
     """What was said for the running turn since the last look."""
     interrupted: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
@@ -92,7 +93,7 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
     should_retire: bool = False
 
 
-class Connection(msgspec.Struct, frozen=True):
+class CodexConnection(msgspec.Struct, frozen=True):
     """The process that runs a turn: whom to ask, what it tells, and how to be rid of it."""
 
     client: Client
@@ -108,10 +109,10 @@ class CodexTurn:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: CodexConnection,
         projector: Projector,
-        stage: Stage,
-        deadlines: Deadlines,
+        stage: CodexTurnDeps,
+        deadlines: CodexTimeouts,
     ) -> None:
         now = asyncio.get_running_loop().time()
         self._client = connection.client
@@ -129,7 +130,7 @@ class CodexTurn:
         self._reacted = now
         self._asked = 0.0  # seconds that a person was asked
 
-    async def answer(self, call: wire.Call) -> object:
+    async def answer(self, call: wire.CodexRequest) -> object:
         """Answers a question of codex. Words given with the answer are sent first: codex has them when it goes on."""
         answer = await self._asking.answer(call)
         await self._pass_on()
@@ -137,33 +138,33 @@ class CodexTurn:
 
     async def run(self) -> TurnResult:
         """Follows the turn until it ends, is interrupted, or takes too long; and closes what is open."""
-        follow = asyncio.ensure_future(self._follow())
-        watch = asyncio.ensure_future(self._watch())
-        stop = asyncio.ensure_future(self._stage.interrupted.wait())
         error, retire = "", False
         try:
-            await asyncio.wait(
-                {follow, watch, stop}, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not follow.done():
-                error = watch.result() if watch.done() else ""
-                retire = bool(error)
-                retire |= not await self._interrupt(follow)
-            elif (fault := follow.exception()) is not None:
-                await self._interrupt(follow)
-                if not isinstance(fault, CodexGone):
-                    raise fault
-                error, retire = f"{fault.message} {fault.hint}".strip(), True
-            elif (
-                self._projector.ending is not None and self._projector.ending.is_marker
+            async with (
+                running(self._follow()) as follow,
+                running(self._watch()) as watch,
+                running(self._stage.interrupted.wait()) as stop,
             ):
-                retire = not await self._interrupt(
-                    follow
-                )  # else the next words would go into that turn
+                await asyncio.wait(
+                    {follow, watch, stop}, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not follow.done():
+                    error = watch.result() if watch.done() else ""
+                    retire = bool(error)
+                    retire |= not await self._interrupt(follow)
+                elif (fault := follow.exception()) is not None:
+                    await self._interrupt(follow)
+                    if not isinstance(fault, CodexGone):
+                        raise fault
+                    error, retire = f"{fault.message} {fault.hint}".strip(), True
+                elif (
+                    self._projector.ending is not None
+                    and self._projector.ending.is_marker
+                ):
+                    retire = not await self._interrupt(
+                        follow
+                    )  # else the next words would go into that turn
         finally:
-            for task in (watch, stop, follow):
-                task.cancel()
-            await asyncio.wait({watch, stop, follow})
             if retire:
                 await self._retire()
             await self._close(error)
@@ -218,7 +219,7 @@ class CodexTurn:
                 counted += 1
                 self._stage.spend(usage)
 
-    async def _find_output(self, command: Command) -> None:
+    async def _find_output(self, command: CommandItem) -> None:
         """Finds the output of a command that codex did not report, in the file that codex writes for its model."""
         output: Output | None = None
         with contextlib.suppress(TimeoutError):
@@ -309,7 +310,7 @@ class CodexTurn:
             return True  # it said no, or has ended, which is noticed elsewhere
         return True
 
-    async def _steer(self, words: Words) -> None:
+    async def _steer(self, words: CodexInput) -> None:
         projector = self._projector
         projector.delivered[words.name] = words
         params = {

@@ -20,7 +20,7 @@ UNKNOWN_METHOD = -32601
 INTERNAL = -32603
 
 
-class Call(msgspec.Struct, frozen=True):
+class CodexRequest(msgspec.Struct, frozen=True):
     """The other side asks, and waits for an answer."""
 
     id: RequestId
@@ -28,14 +28,14 @@ class Call(msgspec.Struct, frozen=True):
     params: Raw
 
 
-class Notice(msgspec.Struct, frozen=True):
+class CodexNotification(msgspec.Struct, frozen=True):
     """The other side tells."""
 
     method: str
     params: Raw
 
 
-class Fault(msgspec.Struct, frozen=True):
+class CodexErrorResponse(msgspec.Struct, frozen=True):
     """An error answer."""
 
     code: int = 0
@@ -43,12 +43,12 @@ class Fault(msgspec.Struct, frozen=True):
     data: Any = None
 
 
-class Answer(msgspec.Struct, frozen=True):
+class CodexResponse(msgspec.Struct, frozen=True):
     """What came of a request of ours; `error` when nothing did."""
 
     id: RequestId | None
     result: Raw
-    error: Fault | None = None
+    error: CodexErrorResponse | None = None
 
 
 class Noise(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Noise(msgspec.Struct, frozen=True):
     why: str
 
 
-Incoming: TypeAlias = Call | Notice | Answer | Noise
+Incoming: TypeAlias = CodexRequest | CodexNotification | CodexResponse | Noise
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -65,13 +65,13 @@ class _Envelope(msgspec.Struct, frozen=True):
     method: str | UnsetType = UNSET
     params: Raw = Raw(b"null")
     result: Raw | UnsetType = UNSET
-    error: Fault | UnsetType | None = UNSET
+    error: CodexErrorResponse | UnsetType | None = UNSET
 
 
 _DECODER = msgspec.json.Decoder(_Envelope)
 
 
-class Lines:
+class LineSplitter:
     """Cuts a stream of bytes into lines, with a limit. Feed it whatever comes."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
@@ -108,9 +108,9 @@ def classify(line: bytes) -> Incoming:
         return _told(envelope.method, envelope)
     if isinstance(envelope.id, UnsetType):
         return Noise("neither a method nor an id")
-    if isinstance(envelope.error, Fault):
-        return Answer(envelope.id, Raw(b"null"), envelope.error)
-    return Answer(
+    if isinstance(envelope.error, CodexErrorResponse):
+        return CodexResponse(envelope.id, Raw(b"null"), envelope.error)
+    return CodexResponse(
         envelope.id,
         Raw(b"null") if isinstance(envelope.result, UnsetType) else envelope.result,
     )
@@ -119,11 +119,11 @@ def classify(line: bytes) -> Incoming:
 def _told(method: str, envelope: _Envelope) -> Incoming:
     """A message with a method: with an id it wants an answer."""
     if isinstance(envelope.id, UnsetType):
-        return Notice(method, envelope.params)
+        return CodexNotification(method, envelope.params)
     return (
         Noise("a request whose id is null")
         if envelope.id is None
-        else Call(envelope.id, method, envelope.params)
+        else CodexRequest(envelope.id, method, envelope.params)
     )
 
 

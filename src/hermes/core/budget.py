@@ -15,10 +15,10 @@ from hermes.core.ports import Model
 from hermes.errors import HermesError
 from hermes.schema.messages import AssistantMessage, Message, Usage
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
-    ReasoningDelta,
+    ReasoningPiece,
+    ReplyFinished,
     Retrying,
     TextDelta,
 )
@@ -90,7 +90,7 @@ def parse_amount(text: str) -> tuple[Unit, float]:
     return ("usd", value) if dollars else ("tokens", value)
 
 
-class Budget:
+class TurnBudget:
     """The caps of one turn, shared with the children it starts.
 
     `refresh` says what is used of a cap by now, also by other turns and processes, and what those have claimed; it is
@@ -115,13 +115,13 @@ class Budget:
         self,
         refresh: Callable[[Cap], tuple[float, float]] | None,
         claim: Callable[[Usage], Awaitable[None]] | None,
-    ) -> "Budget":
+    ) -> "TurnBudget":
         """A budget for somebody who works for the same turn: the same caps, with a count and claims of its own."""
-        return Budget(self._caps, self._price, refresh=refresh, claim=claim)
+        return TurnBudget(self._caps, self._price, refresh=refresh, claim=claim)
 
-    def at(self, price: Price | None) -> "Budget":
+    def at(self, price: Price | None) -> "TurnBudget":
         """The same for another model, at its price; None when that is not known."""
-        return Budget(self._caps, price, refresh=self._refresh, claim=self._claim)
+        return TurnBudget(self._caps, price, refresh=self._refresh, claim=self._claim)
 
     def room(self, input_tokens: int) -> int | None:
         """How many tokens the next reply may have after an input of about this size; None without a cap."""
@@ -226,7 +226,7 @@ class Metered:
         try:
             async with aclosing(_generator(self._model.stream(request))) as events:
                 async for event in events:
-                    if isinstance(event, TextDelta | ReasoningDelta):
+                    if isinstance(event, TextDelta | ReasoningPiece):
                         written += estimate_tokens(event.text)
                     elif (
                         isinstance(event, Retrying) and written
@@ -238,7 +238,7 @@ class Metered:
                             )
                         )
                         written = 0
-                    elif isinstance(event, Finished):
+                    elif isinstance(event, ReplyFinished):
                         counted = event.message.usage is not None
                         written = max(1, reply_tokens(event.message))
                     yield event

@@ -15,17 +15,17 @@ import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.hidden_text import without_hidden
-from hermes.core.plan import Planned, segments
+from hermes.core.parallel_calls import Planned, segments
 from hermes.core.ports import (
-    Approvals,
-    Decision,
+    Approver,
     Journal,
     Keeper,
     Policy,
+    PolicyDecision,
     Tool,
     ToolContext,
 )
-from hermes.core.reply import Fault
+from hermes.core.reply_check import Fault
 from hermes.errors import ToolFailed, in_sentences
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -54,7 +54,7 @@ _DENIED = {
 }
 
 
-class Ready(msgspec.Struct, frozen=True):
+class ReadyCall(msgspec.Struct, frozen=True):
     """A call that can run."""
 
     call: ToolCall
@@ -70,7 +70,7 @@ class Unusable(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Place(msgspec.Struct, frozen=True):
+class CallScope(msgspec.Struct, frozen=True):
     """Where calls run: the session and turn they belong to, its journal, and the working directory."""
 
     journal: Journal
@@ -86,7 +86,7 @@ class CallRunner:
         self,
         tools: Mapping[str, Tool],
         policy: Policy,
-        approvals: Approvals,
+        approvals: Approver,
         keeper: Keeper | None = None,
     ) -> None:
         self._tools = tools
@@ -94,14 +94,14 @@ class CallRunner:
         self._approvals = approvals
         self._keeper = keeper
 
-    def prepare(self, calls: Sequence[ToolCall]) -> list[Ready | Unusable]:
+    def prepare(self, calls: Sequence[ToolCall]) -> list[ReadyCall | Unusable]:
         """Finds each call's tool and reads its arguments, strictly."""
         return [self._prepare(call) for call in calls]
 
     async def run(
         self,
-        place: Place,
-        prepared: Sequence[Ready | Unusable],
+        place: CallScope,
+        prepared: Sequence[ReadyCall | Unusable],
         before: Sequence[Event],
     ) -> None:
         """Runs everything in order, in segments. `before` is written together with the first intents."""
@@ -109,13 +109,13 @@ class CallRunner:
         planned = [_plan(index, item, place.cwd) for index, item in enumerate(prepared)]
         for segment in segments(planned):
             items = [prepared[planned_call.index] for planned_call in segment]
-            pending += [_intent(item) for item in items if isinstance(item, Ready)]
+            pending += [_intent(item) for item in items if isinstance(item, ReadyCall)]
             await place.journal.record(*pending)
             pending.clear()
             await self._run_segment(place, items)
 
     async def _run_segment(
-        self, place: Place, items: Sequence[Ready | Unusable]
+        self, place: CallScope, items: Sequence[ReadyCall | Unusable]
     ) -> None:
         """Runs a segment's calls together and records their results in the order of the calls."""
         if len(items) == 1:
@@ -123,7 +123,7 @@ class CallRunner:
             return
         places = asyncio.Semaphore(AT_ONCE)
 
-        async def one(item: Ready | Unusable) -> ToolFinished:
+        async def one(item: ReadyCall | Unusable) -> ToolFinished:
             async with places:
                 return await self._one(place, item)
 
@@ -136,15 +136,15 @@ class CallRunner:
             raise _first(failures) from failures
 
     async def _record(
-        self, place: Place, item: Ready | Unusable, result: ToolFinished
+        self, place: CallScope, item: ReadyCall | Unusable, result: ToolFinished
     ) -> None:
         """What was only read can be read again: its row need not be on disk before the model goes on."""
-        if isinstance(item, Ready) and item.tool.effect == "read":
+        if isinstance(item, ReadyCall) and item.tool.effect == "read":
             place.journal.note(result)
         else:
             await place.journal.record(result)
 
-    async def _one(self, place: Place, item: Ready | Unusable) -> ToolFinished:
+    async def _one(self, place: CallScope, item: ReadyCall | Unusable) -> ToolFinished:
         if isinstance(item, Unusable):
             return finished(item.call, f"Not run: {item.detail}", ok=False)
         decision = self._judged(item, place.cwd)
@@ -161,17 +161,19 @@ class CallRunner:
             images=result.images,
         )
 
-    def _judged(self, item: Ready, cwd: Path) -> Decision:
+    def _judged(self, item: ReadyCall, cwd: Path) -> PolicyDecision:
         """The policy's decision. A policy that fails means no."""
         try:
             return self._policy.judge(item.tool, item.arguments, cwd)
         except Exception:
             log.exception("the policy failed to judge a call of %s", item.call.name)
-            return Decision(
+            return PolicyDecision(
                 "forbid", item.call.name, "the policy failed while judging it"
             )
 
-    async def _permission(self, place: Place, item: Ready, decision: Decision) -> str:
+    async def _permission(
+        self, place: CallScope, item: ReadyCall, decision: PolicyDecision
+    ) -> str:
         """Empty when the call may run; why not, otherwise. What was approved must still be what would run."""
         if decision.verdict == "allow":
             return ""
@@ -206,7 +208,9 @@ class CallRunner:
             return "what it would do has changed since it was approved. Look again before you go on."
         return ""
 
-    def _context(self, place: Place, call: ToolCall, decision: Decision) -> ToolContext:
+    def _context(
+        self, place: CallScope, call: ToolCall, decision: PolicyDecision
+    ) -> ToolContext:
         numbers = itertools.count(1)
 
         def show(text: str) -> None:
@@ -220,7 +224,7 @@ class CallRunner:
             )
             item = self._prepare(nested)
             await place.journal.record(
-                *([_intent(item)] if isinstance(item, Ready) else [])
+                *([_intent(item)] if isinstance(item, ReadyCall) else [])
             )
             result = await self._one(place, item)
             await place.journal.record(result)
@@ -251,7 +255,7 @@ class CallRunner:
             ask=ask,
         )
 
-    async def _guarded(self, item: Ready, context: ToolContext) -> ToolResult:
+    async def _guarded(self, item: ReadyCall, context: ToolContext) -> ToolResult:
         """The boundary of a tool: whatever goes wrong in it becomes a result the model can read."""
         try:
             if self._keeper and item.tool.effect in ("files", "other"):
@@ -267,7 +271,7 @@ class CallRunner:
                 text=f"The tool failed: {type(error).__name__}: {error}", ok=False
             )
 
-    def _prepare(self, call: ToolCall) -> Ready | Unusable:
+    def _prepare(self, call: ToolCall) -> ReadyCall | Unusable:
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(sorted(self._tools))
@@ -282,7 +286,7 @@ class CallRunner:
             return Unusable(call, "bad_arguments", str(error))
         if problem := check_arguments(arguments, tool.spec.parameters):
             return Unusable(call, "bad_arguments", problem)
-        return Ready(call, tool, cast("dict[str, Any]", arguments))
+        return ReadyCall(call, tool, cast("dict[str, Any]", arguments))
 
 
 def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:
@@ -350,13 +354,13 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
-def _intent(item: Ready) -> ToolStarted:
+def _intent(item: ReadyCall) -> ToolStarted:
     return ToolStarted(
         call_id=item.call.id, name=item.call.name, arguments=item.call.arguments
     )
 
 
-def _plan(index: int, item: Ready | Unusable, cwd: Path) -> Planned:
+def _plan(index: int, item: ReadyCall | Unusable, cwd: Path) -> Planned:
     if isinstance(item, Unusable):
         return Planned(index, "read")
     paths = item.tool.paths(item.arguments, cwd) if item.tool.effect == "files" else ()

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from hermes.core.answer import answer
 from hermes.core.budget import add, estimate_tokens, message_tokens
+from hermes.core.complete import answer
 from hermes.core.language import language_of
 from hermes.core.ports import Model
 from hermes.errors import HermesError, ModelError
@@ -68,7 +68,7 @@ class NotCompacted(HermesError):
         self.usage = usage
 
 
-class Cut(msgspec.Struct, frozen=True):
+class CompactionCut(msgspec.Struct, frozen=True):
     """Which messages stay: the first `head` and the last `tail`. What is between them is summarised.
 
     `kept` is the one of those that stays as well, counted from 1: the user's last words; 0 when they stay anyhow.
@@ -79,7 +79,7 @@ class Cut(msgspec.Struct, frozen=True):
     kept: int = 0
 
 
-def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Cut:
+def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> CompactionCut:
     """Protects the first and last messages; a call is never parted from its results, and the user's last words stay."""
     head = _settled(messages, min(first, len(messages)))
     start = max(head, len(messages) - last)
@@ -95,13 +95,13 @@ def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Cut:
             "there is nothing to compress yet: the conversation is short.",
             hint="Nothing was changed.",
         )
-    return Cut(head, len(messages) - start, kept)
+    return CompactionCut(head, len(messages) - start, kept)
 
 
 async def compact(
     model: Model,
     messages: Sequence[Message],
-    cut: Cut,
+    cut: CompactionCut,
     *,
     window: int = 200_000,
     strict: bool = True,

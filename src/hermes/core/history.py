@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.core.answers import Answer, Request, is_same_kind
 from hermes.core.compaction import compacted
-from hermes.core.room import trim
+from hermes.core.context_window import trim
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -87,7 +87,7 @@ class UndoneRows:
         return turn in self._turns or seq in self._inputs
 
 
-class History:
+class ConversationHistory:
     """What was said so far, what waits to be said, and what a crash left open."""
 
     def __init__(self) -> None:

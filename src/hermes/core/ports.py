@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.errors import ToolFailed
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -134,7 +134,7 @@ class Tool(Protocol):
         ...
 
 
-class Decision(msgspec.Struct, frozen=True):
+class PolicyDecision(msgspec.Struct, frozen=True):
     """What the policy says of a call; `summary` tells a person exactly what would happen."""
 
     verdict: Literal["allow", "ask", "forbid"]
@@ -159,14 +159,14 @@ class Policy(Protocol):
 
     def judge(
         self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
-    ) -> Decision: ...
+    ) -> PolicyDecision: ...
 
     def remember(self, request: ApprovalRequested) -> None:
         """The user wants calls of exactly this shape allowed from now on, in every session."""
         ...
 
 
-class Approvals(Protocol):
+class Approver(Protocol):
     """Puts a question to whoever can answer; denies when nobody can."""
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
@@ -192,7 +192,7 @@ class ContextEngine(Protocol):
         ...
 
 
-class Sight(Protocol):
+class ImageReader(Protocol):
     """Eyes for a model that reads only text, or whose provider refused a picture."""
 
     @property

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.core import refused_pictures
-from hermes.core.budget import Budget, BudgetSpent, request_tokens
-from hermes.core.calls import CallRunner, Place, Unusable, finished
-from hermes.core.history import History, change_pictures
-from hermes.core.ports import ContextEngine, Journal, Model, Sight
-from hermes.core.reply import Judge, Verdict
+from hermes.core import rejected_images
+from hermes.core.budget import BudgetSpent, TurnBudget, request_tokens
+from hermes.core.calls import CallRunner, CallScope, Unusable, finished
+from hermes.core.history import ConversationHistory, change_pictures
+from hermes.core.ports import ContextEngine, ImageReader, Journal, Model
+from hermes.core.reply_check import ReplyJudge, ReplyVerdict
 from hermes.errors import ModelError, in_sentences
+from hermes.primitives.tasks import cancel_and_wait, running
 from hermes.schema.event import Event
 from hermes.schema.events import (
     CompactionFailed,
@@ -42,14 +43,14 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import (
-    Finished,
     ModelRequest,
-    Preparing,
+    ReplyFinished,
+    ReplyPreparing,
     Retrying,
     TextDelta,
     ToolCallStarted,
 )
-from hermes.schema.model import ReasoningDelta as Thought
+from hermes.schema.model import ReasoningPiece as Thought
 
 _SUM_UP = (
     "You have used up the steps of this turn, so no more calls will run. Do not call tools. Tell the user briefly what "
@@ -70,8 +71,8 @@ class Turn:
         session: str,
         cwd: Path,
         journal: Journal,
-        history: History,
-        budget: Budget,
+        history: ConversationHistory,
+        budget: TurnBudget,
         id: str = "",  # noqa: A002
     ) -> None:
         self.session = session
@@ -86,9 +87,9 @@ class Turn:
         self.partial: list[str] = []
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CallScope:
         """Where its calls run."""
-        return Place(self.journal, self.session, self.id, self.cwd)
+        return CallScope(self.journal, self.session, self.id, self.cwd)
 
     def interrupt(self) -> None:
         """Ends the turn as soon as possible; what was streamed is kept."""
@@ -108,7 +109,7 @@ class NativeRuntime:
         max_steps: int,
         max_output_tokens: int | None = None,
         context: ContextEngine | None = None,
-        sight: Sight | None = None,
+        sight: ImageReader | None = None,
     ) -> None:
         self._model = model
         self._calls = calls
@@ -122,22 +123,20 @@ class NativeRuntime:
     async def run(self, turn: Turn) -> TurnEnded:
         """The whole turn. Returns how it ended; the caller records that."""
         work = asyncio.ensure_future(self._work(turn))
-        stop = asyncio.ensure_future(turn.interrupted.wait())
         try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            async with running(turn.interrupted.wait()) as stop:
+                await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            work.cancel()
-            await asyncio.wait({work}, timeout=_GRACE)
+            await cancel_and_wait(work, timeout_s=_GRACE)
             await self._keep_partial(turn)
             return _ended(turn, "interrupted")
         finally:
             turn.budget.release()
-            stop.cancel()
             work.cancel()
 
     async def _work(self, turn: Turn) -> TurnEnded:
-        judge = Judge()
+        judge = ReplyJudge()
         if turn.carried:
             await self._calls.run(turn.place, self._calls.prepare(turn.carried), ())
         for _ in range(self._max_steps):
@@ -174,7 +173,7 @@ class NativeRuntime:
         await _note(
             turn,
             message,
-            Verdict("end", refuse_calls="Not run: the turn had no steps left."),
+            ReplyVerdict("end", refuse_calls="Not run: the turn had no steps left."),
         )
         done = "" if message.text.strip() else f" {calls_made(turn.history)}"
         return _ended(turn, "budget", f"{stopped}{done} {GO_ON}")
@@ -187,7 +186,7 @@ class NativeRuntime:
         try:
             return await self._ask(turn)
         except ModelError as error:
-            if refused_pictures.is_about_pictures(
+            if rejected_images.is_about_pictures(
                 error, turn.history.messages, self._model.name
             ):
                 return await self._ask_without_pictures(turn, error)
@@ -203,7 +202,7 @@ class NativeRuntime:
         Only what helped is recorded: a picture that has nothing to do with the failure stays.
         """
         messages, tried = turn.history.messages, list[Event]()
-        for row in refused_pictures.steps(failure, messages):
+        for row in rejected_images.steps(failure, messages):
             messages = change_pictures(messages, row)
             described = (
                 await self._sight.look(turn.session, messages, turn.history.text_only)
@@ -272,12 +271,12 @@ class NativeRuntime:
                         turn.journal.show(
                             ToolGenerating(call_id=event.id, name=event.name)
                         )
-                    case Preparing(done=done, total=total):
+                    case ReplyPreparing(done=done, total=total):
                         turn.journal.show(ModelPreparing(done=done, total=total))
                     case Retrying():
                         turn.partial = []
                         await turn.journal.record(_retried(event))
-                    case Finished(message=message):
+                    case ReplyFinished(message=message):
                         turn.budget.spend(message.usage)
                         return with_unique_ids(message, turn.history.call_ids)
         raise ModelError("the model's stream ended without an end", reason="malformed")
@@ -293,8 +292,8 @@ class NativeRuntime:
         )
 
     async def _run_calls(
-        self, turn: Turn, message: AssistantMessage, judge: Judge
-    ) -> Verdict:
+        self, turn: Turn, message: AssistantMessage, judge: ReplyJudge
+    ) -> ReplyVerdict:
         prepared = self._calls.prepare(message.tool_calls)
         turn.partial = []
         await self._calls.run(turn.place, prepared, (message,))
@@ -302,7 +301,7 @@ class NativeRuntime:
         for fault in ("bad_arguments", "unknown_tool"):
             if not any(item.fault == fault for item in unusable):
                 judge.worked(fault)
-        verdict = Verdict("calls")
+        verdict = ReplyVerdict("calls")
         for item in unusable[:1]:
             verdict = judge.fault(item.fault, f"{item.call.name}: {item.detail}")
             await turn.journal.record(
@@ -323,7 +322,7 @@ class NativeRuntime:
             await turn.journal.record(reply)
 
 
-def calls_made(history: History) -> str:
+def calls_made(history: ConversationHistory) -> str:
     """Which calls the last turn made, as a sentence: a summary that needs no model."""
     start = history.turns[-1].messages if history.turns else 0
     names = Counter(
@@ -383,7 +382,7 @@ async def _take_steers(turn: Turn) -> None:
         await turn.journal.record(Steered(inputs=inputs))
 
 
-async def _note(turn: Turn, message: AssistantMessage, verdict: Verdict) -> None:
+async def _note(turn: Turn, message: AssistantMessage, verdict: ReplyVerdict) -> None:
     """Records a reply that runs no calls, what was wrong with it, and what the model is told."""
     turn.partial = []
     rejected = (

@@ -5,9 +5,9 @@ import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
+from hermes.events.counters import Outcomes
 from hermes.events.envelope import Envelope
 from hermes.events.subscription import Callback, Subscription
-from hermes.events.tally import Outcomes
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task
@@ -68,7 +68,7 @@ class InFlight:
             self._by_loop.pop(loop, None)
 
 
-class Background:
+class AsyncCallbacks:
     """Runs the async callback of one subscription, a task per event."""
 
     __slots__ = ("_callback", "_home", "_in_flight", "_subscription", "_totals")

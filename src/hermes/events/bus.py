@@ -18,7 +18,9 @@ from contextvars import ContextVar
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from hermes.events.background import DROPPED, Background, InFlight
+from hermes.events.background import DROPPED, AsyncCallbacks, InFlight
+from hermes.events.call_timing import Stopwatch
+from hermes.events.counters import Counter, Outcomes
 from hermes.events.envelope import (
     FLAT,
     Envelope,
@@ -27,7 +29,7 @@ from hermes.events.envelope import (
     require_mapping,
     seal,
 )
-from hermes.events.recursion import RecursionGuard, Stop
+from hermes.events.nesting import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import (
     Callback,
@@ -36,16 +38,14 @@ from hermes.events.subscription import (
     is_async,
     refuse_useless,
 )
-from hermes.events.tally import Outcomes, Tally
-from hermes.events.timing import Stopwatch
 from hermes.events.trie import Trie
 
 log = logging.getLogger("hermes.events")
 
 RECURSION_STOPPED = "bus.recursion_stopped"
-MAX_DEPTH = 64
-MAX_ROUTES = 4096
-MAX_CACHED_TOPIC = 512  # characters; a longer topic is looked up every time
+MAX_PUBLISH_DEPTH = 64
+MAX_CACHED_ROUTES = 4096
+MAX_CACHED_TOPIC_CHARS = 512  # characters; a longer topic is looked up every time
 
 _owner: ContextVar[str | None] = ContextVar("hermes_events_owner", default=None)
 _fill_in = dict.setdefault  # an envelope refuses its own
@@ -100,7 +100,7 @@ class Bus:
     def __init__(
         self,
         *,
-        max_depth: int = MAX_DEPTH,
+        max_depth: int = MAX_PUBLISH_DEPTH,
         clock: Callable[[], float] = time.time,
         steady_clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -119,7 +119,7 @@ class Bus:
         self._under_way = 0
         self._ended_calls = 0
         self._outcomes = Outcomes()
-        self._unencodable = Tally()
+        self._unencodable = Counter()
         self._in_flight = InFlight(self._outcomes)
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:  # noqa: C901, PLR0912
@@ -214,7 +214,7 @@ class Bus:
             pattern, callback, owner or _owner.get(), next(self._numbers)
         )
         if is_async(callback):
-            subscription.call = Background(
+            subscription.call = AsyncCallbacks(
                 subscription, callback, self._in_flight, self._outcomes
             ).deliver
         self._begin(subscription)
@@ -369,9 +369,9 @@ class Bus:
         routes, same = self._routes, self._same
         found = tuple(sorted(self._trie.match(topic), key=_by_number))
         route = _Route(topic, same.setdefault(found, found))
-        if len(routes) >= MAX_ROUTES:
+        if len(routes) >= MAX_CACHED_ROUTES:
             self._forget_routes()
-        elif len(topic) <= MAX_CACHED_TOPIC:
+        elif len(topic) <= MAX_CACHED_TOPIC_CHARS:
             routes[topic] = route
         return route
 

@@ -4,8 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from hermes.events.counters import Outcomes
 from hermes.events.envelope import Envelope
-from hermes.events.tally import Outcomes
 
 Callback = Callable[[Envelope], object]
 

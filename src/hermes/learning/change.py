@@ -53,7 +53,7 @@ class MemoryChange(msgspec.Struct, frozen=True, tag="memory"):
         return f"memory: {kinds}"
 
 
-class FileChange(msgspec.Struct, frozen=True, omit_defaults=True):
+class SkillFileChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file of a skill before and after; None where there is none."""
 
     path: str
@@ -65,7 +65,7 @@ class SkillChange(msgspec.Struct, frozen=True, tag="skill"):
     """Files of one skill that change together; `retire` puts the whole skill into the archive."""
 
     name: str
-    files: tuple[FileChange, ...] = ()
+    files: tuple[SkillFileChange, ...] = ()
     retire: bool = False
 
     @property
@@ -82,7 +82,7 @@ class SkillChange(msgspec.Struct, frozen=True, tag="skill"):
 Change: TypeAlias = MemoryChange | SkillChange
 
 
-class Applied(msgspec.Struct, frozen=True):
+class AppliedChange(msgspec.Struct, frozen=True):
     """A change that was made: its name in the history (empty without git), and the difference."""
 
     hash: str

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.change import By, LearningError, Provenance
-from hermes.learning.folders import make_private
-from hermes.learning.repository import KEPT, Git, Repository
+from hermes.learning.history_repository import KEPT, HistoryGit, HistoryRepository
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 log = logging.getLogger("hermes.learning")
 
 _BY: tuple[By, ...] = ("user", "model", "review", "hermes", "import")
-_LONGEST_DIFF = 200_000
+_MAX_DIFF_CHARS = 200_000
 _TRAILERS = "%x1f".join(
     f"%(trailers:key={key},valueonly,separator=%x2c)"
     for key in ("By", "Session", "Turn")
@@ -24,7 +24,7 @@ _SHOWN = f"%H%x1f%ct%x1f%s%x1f{_TRAILERS}%x1e"
 _EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the name of a tree without files
 
 
-class Entry(msgspec.Struct, frozen=True):
+class HistoryEntry(msgspec.Struct, frozen=True):
     """One change as the history tells it."""
 
     hash: str
@@ -33,17 +33,17 @@ class Entry(msgspec.Struct, frozen=True):
     origin: Provenance
 
 
-class Reverted(msgspec.Struct, frozen=True):
+class RevertReport(msgspec.Struct, frozen=True):
     """What taking back came to: its own name in the history, and the files that changed."""
 
     hash: str
     files: tuple[str, ...]
 
 
-class History:
+class LearningHistory:
     """The history of one home. Without git, changes are made all the same and nothing is kept of them."""
 
-    def __init__(self, root: Path, repository: Repository) -> None:
+    def __init__(self, root: Path, repository: HistoryRepository) -> None:
         self._root = root
         self._repository = repository
 
@@ -74,7 +74,7 @@ class History:
             log.warning("a change has no history (%s): %s", title, error)
             return ""
 
-    def log(self, path: str, *, limit: int = 50) -> list[Entry]:
+    def log(self, path: str, *, limit: int = 50) -> list[HistoryEntry]:
         """The changes of a file or folder, newest first."""
         if not self._repository.usable or not self._repository.exists:
             return []
@@ -98,9 +98,9 @@ class History:
             out = git.text(
                 "diff-tree", "-p", "--root", "--no-commit-id", "-r", commit, *paths
             )
-        return out[:_LONGEST_DIFF]
+        return out[:_MAX_DIFF_CHARS]
 
-    def revert(self, change: str, under: str, origin: Provenance) -> Reverted:
+    def revert(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Takes one change back, leaving what came later. Raises when later changes touched the same lines."""
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
@@ -116,9 +116,9 @@ class History:
                 )
             self._write(files)
             name = _commit(git, f"take back {commit[:10]}", origin, self._present())
-        return Reverted(name, tuple(path for path, _ in files))
+        return RevertReport(name, tuple(path for path, _ in files))
 
-    def restore(self, change: str, under: str, origin: Provenance) -> Reverted:
+    def restore(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Brings everything below `under` back to how it was after a change."""
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
@@ -140,7 +140,7 @@ class History:
             files = [(path, data) for path, data in planned if data != self._read(path)]
             self._write(files)
             name = _commit(git, f"go back to {commit[:10]}", origin, self._present())
-        return Reverted(name, tuple(path for path, _ in files))
+        return RevertReport(name, tuple(path for path, _ in files))
 
     def merge(self, current: str, base: str, other: str) -> str | None:
         """What `other` changed in `base`, done to `current`; None when that can't be done."""
@@ -152,7 +152,9 @@ class History:
             merged = git.merge(current.encode(), base.encode(), other.encode())
         return None if merged is None else merged.decode()
 
-    def _undone(self, git: Git, commit: str, path: str) -> tuple[str, bytes | None]:
+    def _undone(
+        self, git: HistoryGit, commit: str, path: str
+    ) -> tuple[str, bytes | None]:
         """A file without what a change did to it."""
         before, after, current = (
             git.show(f"{commit}^", path),
@@ -185,8 +187,8 @@ class History:
                 target.unlink(missing_ok=True)
                 _remove_empty(target.parent, stop=self._root)
             else:
-                make_private(target.parent)
-                put(target, data)
+                make_private_folder(target.parent)
+                atomic.replace(target, data)
 
     def _present(self) -> list[str]:
         """Folders with something in them; git does not know empty ones, nor what a link leads to."""
@@ -223,18 +225,7 @@ def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
     return b"".join(lines)
 
 
-def put(target: Path, data: bytes) -> None:
-    """Writes a file in one step."""
-    try:
-        atomic.replace(target, data.decode())
-    except UnicodeDecodeError:  # a picture of a skill
-        draft = target.with_name(f".{target.name}.new")
-        draft.write_bytes(data)
-        draft.chmod(0o600)
-        draft.replace(target)
-
-
-def _commit(git: Git, title: str, origin: Provenance, present: list[str]) -> str:
+def _commit(git: HistoryGit, title: str, origin: Provenance, present: list[str]) -> str:
     """Keeps the work tree; empty when it is as the last change left it."""
     known = {
         path.partition("/")[0]
@@ -262,7 +253,7 @@ def _commit(git: Git, title: str, origin: Provenance, present: list[str]) -> str
     return commit
 
 
-def _find(git: Git, change: str) -> str:
+def _find(git: HistoryGit, change: str) -> str:
     """The whole name of a change."""
     fit = change.isalnum() and len(change) >= 4
     commit = (
@@ -277,7 +268,7 @@ def _find(git: Git, change: str) -> str:
     return commit
 
 
-def _touched(git: Git, commit: str, under: str) -> list[str]:
+def _touched(git: HistoryGit, commit: str, under: str) -> list[str]:
     out = git.text(
         "diff-tree",
         "--root",
@@ -292,10 +283,10 @@ def _touched(git: Git, commit: str, under: str) -> list[str]:
     return [path for path in out.split("\0") if path]
 
 
-def _entry(record: str) -> Entry:
+def _entry(record: str) -> HistoryEntry:
     name, when, title, by, session, turn = record.strip("\n").split("\x1f")
     known: dict[str, By] = {one: one for one in _BY}
-    return Entry(
+    return HistoryEntry(
         name, float(when), title, Provenance(known.get(by, "hermes"), session, turn)
     )
 

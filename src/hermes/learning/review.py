@@ -4,25 +4,24 @@ Nothing is written while a review runs. What it collected lands at its end, each
 """
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from hermes.learning.change import (
-    Applied,
+    AppliedChange,
     Change,
-    FileChange,
     LearningError,
     MemoryChange,
     Provenance,
     SkillChange,
+    SkillFileChange,
 )
-from hermes.learning.folders import make_private
-from hermes.learning.learning import Learning
+from hermes.learning.learning_service import LearningService
 from hermes.learning.proposals import Proposal
+from hermes.primitives.file_lock import FileLock
+from hermes.primitives.files import make_private_folder
 from hermes.schema.event import Event
 from hermes.schema.events import ToolStarted, TurnEnded
 from hermes.schema.learning import LearningReviewed
@@ -48,7 +47,7 @@ work now. That nothing is worth keeping is a good result: most conversations tea
 answer "done"."""
 
 
-class Tally:
+class ReviewCounter:
     """Counts what happened in a session since its last review."""
 
     def __init__(self) -> None:
@@ -76,10 +75,10 @@ class Tally:
         return self.turns >= turns or (self.turns > 0 and self.iterations >= iterations)
 
 
-class Stage:
+class ReviewChanges:
     """Changes of a running review. Each is checked as it comes; none is written."""
 
-    def __init__(self, learning: Learning) -> None:
+    def __init__(self, learning: LearningService) -> None:
         self._learning = learning
         self.changes: list[Change] = []
 
@@ -133,7 +132,7 @@ class Stage:
         return True
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ReviewOutcome(msgspec.Struct, frozen=True):
     """What became of a review's changes."""
 
     proposals: tuple[str, ...] = ()
@@ -158,13 +157,13 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def settle(
-    learning: Learning,
+    learning: LearningService,
     changes: list[Change],
     origin: Provenance,
     *,
     auto: bool,
     doubt: str,
-) -> Outcome:
+) -> ReviewOutcome:
     """Lands what a review collected: made if it may be, proposed otherwise."""
     proposals: list[str] = []
     made: list[str] = []
@@ -180,21 +179,21 @@ def settle(
         ) as error:  # somebody changed the same meanwhile, or no more can wait
             lost.append(f"{change.title} was not kept: {error.message}")
             continue
-        if isinstance(landed, Applied):
+        if isinstance(landed, AppliedChange):
             made.append(landed.hash)
         elif landed.status == "pending":
             proposals.append(landed.id)
         else:
             continue  # the user has said no to it before
         titles.append(change.title)
-    return Outcome(
+    return ReviewOutcome(
         tuple(proposals), tuple(filter(None, made)), tuple(titles), tuple(lost)
     )
 
 
 def _land(
-    learning: Learning, change: Change, origin: Provenance, why: str
-) -> Applied | Proposal:
+    learning: LearningService, change: Change, origin: Provenance, why: str
+) -> AppliedChange | Proposal:
     """Makes a change that nothing speaks against; what does not work is put to the user."""
     if not why:
         try:
@@ -207,22 +206,11 @@ def _land(
 @contextlib.contextmanager
 def lease(folder: Path) -> Iterator[bool]:
     """Whether this is the only review of the home now. It ends with its process, however that ends."""
-    make_private(folder)
-    handle = os.open(
-        folder / "review.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-    )
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
+    with FileLock(make_private_folder(folder) / "review.lock") as lock:
+        yield lock.try_acquire()
 
 
-def _reason(learning: Learning, change: Change, *, auto: bool) -> str:
+def _reason(learning: LearningService, change: Change, *, auto: bool) -> str:
     if learning.is_users(change):
         return "it changes a skill of yours"
     return "" if auto else "a review suggests it"
@@ -235,7 +223,7 @@ def _together(earlier: SkillChange, later: SkillChange) -> SkillChange:
     files = {file.path: file for file in earlier.files}
     for file in later.files:
         first = files.get(file.path)
-        files[file.path] = FileChange(
+        files[file.path] = SkillFileChange(
             file.path, first.before if first else file.before, file.after
         )
     return SkillChange(later.name, tuple(files.values()))

@@ -9,14 +9,14 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.learning.change import LearningError, text_diff
-from hermes.settings.yamltext import parse_yaml
+from hermes.settings.yaml_read import parse_yaml
 
 MAIN = "SKILL.md"
-LONGEST_BODY = 40_000
-LONGEST_DESCRIPTION = 1_024
+MAX_BODY_CHARS = 40_000
+MAX_DESCRIPTION_CHARS = 1_024
 _NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_. +@-]{0,99}"
-_DEEPEST = 5
+_MAX_FOLDER_DEPTH = 5
 
 Origin: TypeAlias = Literal["user", "agent", "installed", "bundled"]
 
@@ -39,7 +39,7 @@ class Skill(msgspec.Struct, frozen=True):
         return self.enabled and not self.problem
 
 
-class Head(msgspec.Struct, frozen=True):
+class SkillHead(msgspec.Struct, frozen=True):
     """A SKILL.md in its parts."""
 
     fields: dict[str, object]
@@ -53,14 +53,14 @@ class Head(msgspec.Struct, frozen=True):
         )
 
 
-def parse(text: str) -> Head:
+def parse(text: str) -> SkillHead:
     """Reads a SKILL.md as people write it: what is no proper YAML is read line by line."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not text.startswith("---\n"):
-        return Head({}, text)
+        return SkillHead({}, text)
     front, mark, body = text[4:].partition("\n---")
     if not mark:
-        return Head({}, text)
+        return SkillHead({}, text)
     body = body.partition("\n")[2]
     try:
         fields = parse_yaml(front)
@@ -73,7 +73,7 @@ def parse(text: str) -> Head:
             if ":" in line and not line[:1].isspace()
         )
         fields = {name.strip(): value.strip().strip("\"'") for name, _, value in lines}
-    return Head({str(name): value for name, value in fields.items()}, body)
+    return SkillHead({str(name): value for name, value in fields.items()}, body)
 
 
 def problems(text: str, folder_name: str = "") -> list[str]:
@@ -93,15 +93,15 @@ def problems(text: str, folder_name: str = "") -> list[str]:
         found.append(f"the name {name!r} is not that of its folder, {folder_name!r}")
     if not description:
         found.append("there is no description: say what it does and when to use it")
-    elif len(description) > LONGEST_DESCRIPTION:
+    elif len(description) > MAX_DESCRIPTION_CHARS:
         found.append(
-            f"the description has {len(description):,} characters; at most {LONGEST_DESCRIPTION:,}"
+            f"the description has {len(description):,} characters; at most {MAX_DESCRIPTION_CHARS:,}"
         )
     if not head.body.strip():
         found.append("there is no text below the front matter")
-    if len(head.body) > LONGEST_BODY:
+    if len(head.body) > MAX_BODY_CHARS:
         found.append(
-            f"the text has {len(head.body):,} characters; at most {LONGEST_BODY:,}. Move details into files"
+            f"the text has {len(head.body):,} characters; at most {MAX_BODY_CHARS:,}. Move details into files"
         )
     return found
 
@@ -122,7 +122,10 @@ def require_name(name: str) -> str:
 def safe_path(path: str) -> str:
     """A path inside a skill, plain and relative. Raises LearningError for anything that could lead elsewhere."""
     parts = PurePosixPath(path).parts
-    plain = "/".join(parts) == path.removeprefix("./") and 0 < len(parts) <= _DEEPEST
+    plain = (
+        "/".join(parts) == path.removeprefix("./")
+        and 0 < len(parts) <= _MAX_FOLDER_DEPTH
+    )
     if not plain or not all(
         re.fullmatch(_PART, part) and part != ".." for part in parts
     ):

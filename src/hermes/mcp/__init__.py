@@ -2,7 +2,7 @@
 
 from hermes.mcp.definitions import is_server_name
 from hermes.mcp.failures import ServerFailed
-from hermes.mcp.place import ServerStatus
-from hermes.mcp.servers import Probe, Servers
+from hermes.mcp.server_context import ServerStatus
+from hermes.mcp.servers import McpServers, Probe
 
-__all__ = ["Probe", "ServerFailed", "ServerStatus", "Servers", "is_server_name"]
+__all__ = ["McpServers", "Probe", "ServerFailed", "ServerStatus", "is_server_name"]

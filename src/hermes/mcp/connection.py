@@ -13,17 +13,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hermes.installation import install_hint
-from hermes.mcp.address import Address
-from hermes.mcp.child import ServerChild
 from hermes.mcp.definitions import Listing, listing
-from hermes.mcp.failures import Closed, Refused, ServerFailed, leaves
-from hermes.mcp.gate import Gate
-from hermes.mcp.text import one_line
-from hermes.settings.sections import McpTools
+from hermes.mcp.failures import Closed, ServerFailed, ServerRefused, leaves
+from hermes.mcp.rate_limit import NotificationFilter
+from hermes.mcp.safe_text import one_line
+from hermes.mcp.server_address import Address
+from hermes.mcp.stdio_server import ServerChild
+from hermes.settings.sections import McpToolSettings
 
 if TYPE_CHECKING:
+    from hermes.mcp.http_server import LimitedTransport
     from hermes.mcp.protocol import Elicit, Peer, Progress
-    from hermes.mcp.service import LimitedTransport
 
 log = logging.getLogger("hermes.mcp")
 
@@ -37,14 +37,18 @@ _OVER = frozenset((401, 403, 404))
 _T = TypeVar("_T")
 
 
-OnEnd: TypeAlias = "Callable[[Connection], None]"
+OnEnd: TypeAlias = "Callable[[McpConnection], None]"
 
 
-class Connection:
+class McpConnection:
     """A server that can be called. `failure` says why it can't any more."""
 
     def __init__(
-        self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: "OnEnd"
+        self,
+        address: Address,
+        chosen: McpToolSettings,
+        elicit: "Elicit",
+        on_end: "OnEnd",
     ) -> None:
         self.failure: ServerFailed | None = None
         self.pid = 0
@@ -56,7 +60,7 @@ class Connection:
         self._listing = Listing()
         self._listed = float("-inf")
         self._listing_lock = asyncio.Lock()
-        self._gate = Gate(self._list_changed)
+        self._gate = NotificationFilter(self._list_changed)
         self._child: ServerChild | None = None
         self._transport: LimitedTransport | None = None
         self._left = False
@@ -101,7 +105,7 @@ class Connection:
             )
             await self.close(failure)
             raise failure from None
-        except Refused as refused:
+        except ServerRefused as refused:
             await self.close(self._refused(refused))
             raise self.failure or self._refused(refused) from refused
         except BaseException:
@@ -152,8 +156,8 @@ class Connection:
             )
             if self._task.done():
                 raise self.failure or ServerFailed("it has ended") from closed
-            raise Refused(str(closed)) from closed  # only this request has failed
-        except Refused as refused:
+            raise ServerRefused(str(closed)) from closed  # only this request has failed
+        except ServerRefused as refused:
             if self._transport is not None and self._transport.refusal in _OVER:
                 await self.close(self._refused(refused))
                 raise self._refused(refused) from refused
@@ -193,7 +197,7 @@ class Connection:
         protocol = await asyncio.to_thread(_protocol)
         if address.launch is None:
             service = await asyncio.to_thread(
-                importlib.import_module, "hermes.mcp.service"
+                importlib.import_module, "hermes.mcp.http_server"
             )
             self._transport = service.LimitedTransport()
             over = service.over_http(
@@ -226,7 +230,7 @@ class Connection:
         for error in errors:
             if isinstance(error, ServerFailed):
                 return error
-            if isinstance(error, Refused):
+            if isinstance(error, ServerRefused):
                 return self._refused(error)
             if type(error).__module__.startswith("httpx2"):
                 return ServerFailed(
@@ -241,11 +245,11 @@ class Connection:
             said=self._said(errors[0]),
         )
 
-    def _refused(self, refused: Refused) -> ServerFailed:
+    def _refused(self, refused: ServerRefused) -> ServerFailed:
         if self._transport is not None and self._transport.refusal:
-            words, hint = importlib.import_module("hermes.mcp.service").refusal_words(
-                self._transport.refusal
-            )
+            words, hint = importlib.import_module(
+                "hermes.mcp.http_server"
+            ).refusal_words(self._transport.refusal)
             return ServerFailed(words, hint=hint)
         return ServerFailed("it refused", said=self._said(refused))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hermes.core.ports import AskUser
 from hermes.errors import ToolFailed
-from hermes.mcp.text import one_line, plain
+from hermes.mcp.safe_text import one_line, plain
 
 DECLINE = "Decline"
 _DONE = "Done"

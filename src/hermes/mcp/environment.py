@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from hermes.children.programs import trusted_path
+from hermes.children.helper_programs import trusted_path
 from hermes.errors import SettingsError
 from hermes.settings import Secrets
 from hermes.settings.redaction import has_credentials

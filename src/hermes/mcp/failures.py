@@ -19,7 +19,7 @@ class ServerFailed(HermesError):
         return f"{self.message}: {self.said}" if self.said else self.message
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server answered a request with an error. The words are the server's own."""
 
 

@@ -20,10 +20,10 @@ from mcp.shared.message import SessionMessage
 from pydantic import TypeAdapter, ValidationError
 
 from hermes import __version__
-from hermes.mcp.child import ServerChild
 from hermes.mcp.definitions import RawTool
-from hermes.mcp.failures import Closed, Refused, ServerFailed
-from hermes.mcp.gate import Gate
+from hermes.mcp.failures import Closed, ServerFailed, ServerRefused
+from hermes.mcp.rate_limit import NotificationFilter
+from hermes.mcp.stdio_server import ServerChild
 
 _PAGES = 50
 _ROUNDS = 10
@@ -116,14 +116,14 @@ class Peer:
                     "request_state": result.request_state,
                 }
             )
-        raise Refused(f"it asked for input more than {_ROUNDS} times")
+        raise ServerRefused(f"it asked for input more than {_ROUNDS} times")
 
     async def _answer(self, key: str, asked: Any) -> Any:
         meta = asked.params.meta if asked.params else None
         context = ClientRequestContext(session=self._session, request_id=key, meta=meta)
         answer = await self._session.dispatch_input_request(context, asked)
         if isinstance(answer, types.ErrorData):
-            raise Refused(answer.message)
+            raise ServerRefused(answer.message)
         return answer
 
 
@@ -151,10 +151,10 @@ async def greeted(incoming: Any, outgoing: Any, elicit: Elicit) -> AsyncIterator
 async def _hello(session: ClientSession) -> None:
     try:
         await _asked(session.initialize())
-    except Refused as refusal:
+    except ServerRefused as refusal:
         try:
             await _asked(session.discover())
-        except (Refused, RuntimeError):
+        except (ServerRefused, RuntimeError):
             raise refusal from None
     except RuntimeError as error:
         raise ServerFailed(
@@ -169,9 +169,9 @@ async def _asked(request: Awaitable[Any]) -> Any:
     except MCPError as error:
         if error.error.code == types.CONNECTION_CLOSED:
             raise Closed(error.error.message) from error
-        raise Refused(error.error.message) from error
+        raise ServerRefused(error.error.message) from error
     except ValidationError as error:
-        raise Refused(
+        raise ServerRefused(
             f"its answer is not what the protocol says ({error.error_count()} problems)"
         ) from error
 
@@ -188,7 +188,7 @@ def _raw(tool: types.Tool) -> RawTool:
 
 @contextlib.asynccontextmanager
 async def over_pipes(
-    child: ServerChild, gate: Gate, on_end: Callable[[], None]
+    child: ServerChild, gate: NotificationFilter, on_end: Callable[[], None]
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """The streams of a server on this machine: one message per line. `on_end` is called when it says no more."""
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -226,7 +226,7 @@ async def over_pipes(
             group.cancel_scope.cancel()
 
 
-def _message(line: bytes, gate: Gate) -> SessionMessage | bool | None:
+def _message(line: bytes, gate: NotificationFilter) -> SessionMessage | bool | None:
     """A message that goes on; False for one that does not, None for a line that is none."""
     if not line.strip():
         return False
@@ -265,7 +265,7 @@ async def _until_closed(work: Callable[[], Awaitable[None]]) -> None:
 
 @contextlib.asynccontextmanager
 async def filtered(
-    streams: tuple[Any, Any], gate: Gate, on_end: Callable[[], None]
+    streams: tuple[Any, Any], gate: NotificationFilter, on_end: Callable[[], None]
 ) -> AsyncIterator[tuple[Incoming, Any]]:
     """The streams of another transport, with the gate in between."""
     source, outgoing = streams

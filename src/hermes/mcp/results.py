@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.mcp.text import one_line, plain
+from hermes.mcp.safe_text import one_line, plain
+from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 
@@ -28,7 +29,7 @@ _PICTURES = {
 }
 
 
-class Shelf:
+class ResultFiles:
     """Where what is too long or no text is kept, for this user only: with the outputs of other tools."""
 
     def __init__(self, folder: Path) -> None:
@@ -36,15 +37,10 @@ class Shelf:
 
     def keep(self, content: bytes, server: str, ending: str) -> Path:
         """A new file with this content. OSError if it can't be kept."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         self._make_place()
         path = self._folder / f"mcp-{server}-{os.urandom(6).hex()}{ending}"
-        handle = os.open(
-            path,
-            os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW,
-            0o600,
-        )
-        with os.fdopen(handle, "wb") as file:
+        with create_private(path) as file:
             file.write(content)
         return path
 
@@ -59,10 +55,12 @@ class Shelf:
             path.unlink(missing_ok=True)
 
 
-class Reading:
+class ResultReader:
     """Reads the result of one call."""
 
-    def __init__(self, server: str, shelf: Shelf, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self, server: str, shelf: ResultFiles, redact: Callable[[str], str]
+    ) -> None:
         self._server = server
         self._shelf = shelf
         self._redact = redact

@@ -10,17 +10,19 @@ from typing import Any
 from hermes.core.ports import ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.mcp import elicitation
-from hermes.mcp.address import address_of, bad_name
-from hermes.mcp.agreement import Agreement
-from hermes.mcp.connection import Connection
+from hermes.mcp.call_timeout import CallTimeout
+from hermes.mcp.connection import McpConnection
 from hermes.mcp.definitions import Definition, Listing, is_server_name
-from hermes.mcp.failures import Refused, ServerFailed
-from hermes.mcp.patience import Patience
-from hermes.mcp.place import Place, ServerStatus, State
-from hermes.mcp.results import Reading, source, unusable
-from hermes.mcp.text import Redaction, one_line
+from hermes.mcp.failures import ServerFailed, ServerRefused
+from hermes.mcp.results import ResultReader, source, unusable
+from hermes.mcp.safe_text import Redaction, one_line
+from hermes.mcp.server_address import address_of, bad_name
+from hermes.mcp.server_context import ServerContext, ServerStatus, State
+from hermes.mcp.tool_pins import Agreement
+from hermes.primitives.backoff import delay_s
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.tools import ToolResult
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 _MAX_WAIT = 60.0
 """The longest time between two attempts, in seconds."""
@@ -29,7 +31,7 @@ _MAX_WAIT = 60.0
 class _Call:
     """A call that runs: whom to ask, one question at a time, and its clock."""
 
-    def __init__(self, context: ToolContext, patience: Patience) -> None:
+    def __init__(self, context: ToolContext, patience: CallTimeout) -> None:
         self.context = context
         self.patience = patience
         self.asking = asyncio.Lock()
@@ -40,10 +42,12 @@ _running: contextvars.ContextVar[_Call | None] = contextvars.ContextVar(
 )
 
 
-class Server:
+class McpServer:
     """A server by its name in the settings."""
 
-    def __init__(self, name: str, settings: McpServer, place: Place) -> None:
+    def __init__(
+        self, name: str, settings: McpServerSettings, place: ServerContext
+    ) -> None:
         self.name = name
         self.settings = settings
         self._place = place
@@ -51,9 +55,9 @@ class Server:
         self._listing = (
             place.listings.load(name, settings) if is_server_name(name) else None
         )
-        self._connection: Connection | None = None
-        self._connections: set[Connection] = set()
-        self._opening: asyncio.Task[Connection] | None = None
+        self._connection: McpConnection | None = None
+        self._connections: set[McpConnection] = set()
+        self._opening: asyncio.Task[McpConnection] | None = None
         self._failure: HermesError | None = None
         self._failures = 0
         self._retry_at = 0.0
@@ -61,7 +65,7 @@ class Server:
         self._calls: list[_Call] = []
         self._redact = Redaction()
         self._idle: asyncio.TimerHandle | None = None
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving = BackgroundTasks("leaving an MCP server")
         if not is_server_name(name):
             self._failure = bad_name()
 
@@ -137,7 +141,7 @@ class Server:
         """The user accepts every tool as it is now."""
         self._agreement.accept(self._listing or Listing())
 
-    async def connected(self) -> Connection:
+    async def connected(self) -> McpConnection:
         """The connection, opened if need be. ServerFailed says why there is none."""
         if self._connection is not None and self._connection.alive:
             return self._connection
@@ -153,11 +157,11 @@ class Server:
             self._tell()
         return await asyncio.shield(self._opening)
 
-    async def _open(self) -> Connection:
+    async def _open(self) -> McpConnection:
         try:
             self._place.make_folders()
             address = address_of(self.name, self.settings, self._place)
-            connection = Connection(
+            connection = McpConnection(
                 address, self.settings.tools, self._elicit, self._ended
             )
             self._connections.add(connection)
@@ -175,7 +179,7 @@ class Server:
         self._wait_for_calls()
         return connection
 
-    def _opened(self, task: "asyncio.Task[Connection]") -> None:
+    def _opened(self, task: "asyncio.Task[McpConnection]") -> None:
         self._opening = None
         if not task.cancelled():
             task.exception()  # whoever waited for it has it
@@ -192,9 +196,9 @@ class Server:
             await self._agreement.ensure(
                 tool, lambda: self._definition(connection, tool), context
             )
-        except (ServerFailed, Refused, TimeoutError) as failure:
+        except (ServerFailed, ServerRefused, TimeoutError) as failure:
             raise self._unusable(failure) from failure
-        call = _Call(context, Patience(self.settings.timeout))
+        call = _Call(context, CallTimeout(self.settings.timeout))
         self._calls.append(call)
         token = _running.set(call)
         try:
@@ -204,7 +208,9 @@ class Server:
             self._calls.remove(call)
             self._wait_for_calls()
 
-    def _unusable(self, failure: ServerFailed | Refused | TimeoutError) -> ToolFailed:
+    def _unusable(
+        self, failure: ServerFailed | ServerRefused | TimeoutError
+    ) -> ToolFailed:
         """Why nothing was done, in our words only."""
         match failure:
             case ServerFailed():
@@ -222,12 +228,12 @@ class Server:
 
     async def _run(
         self,
-        connection: Connection,
+        connection: McpConnection,
         tool: str,
         arguments: Mapping[str, Any],
         call: _Call,
     ) -> ToolResult:
-        reading = Reading(self.name, self._place.shelf, self._redact)
+        reading = ResultReader(self.name, self._place.shelf, self._redact)
 
         async def told(
             progress: float, total: float | None, message: str | None
@@ -248,7 +254,7 @@ class Server:
                 "to stop.",
                 hint="It may or may not have taken effect. Check before you go on.",
             ) from None
-        except Refused as refused:
+        except ServerRefused as refused:
             self._works()
             return ToolResult(
                 text=reading.capped(f"Error: {refused}"),
@@ -261,7 +267,7 @@ class Server:
         self._works()
         return reading.result(raw)
 
-    async def _definition(self, connection: Connection, tool: str) -> Definition:
+    async def _definition(self, connection: McpConnection, tool: str) -> Definition:
         async with asyncio.timeout(self.settings.timeout):
             self._learn(await connection.tools())
         found = (self._listing or Listing()).tools.get(tool)
@@ -289,7 +295,7 @@ class Server:
     def _works(self) -> None:
         self._failures = self._timeouts = 0
 
-    async def _silent(self, connection: Connection) -> None:
+    async def _silent(self, connection: McpConnection) -> None:
         """A server that leaves two calls in a row without an answer is started again."""
         self._timeouts += 1
         if self._timeouts >= 2:
@@ -298,7 +304,7 @@ class Server:
                 ServerFailed("it did not answer any more and was stopped")
             )
 
-    def _ended(self, connection: Connection) -> None:
+    def _ended(self, connection: McpConnection) -> None:
         """A connection is over: by itself, or because it was idle. Another one may be there by now."""
         self._connections.discard(connection)
         if connection is not self._connection:
@@ -312,10 +318,10 @@ class Server:
         """The first failure may be followed by another attempt at once; then the waits double."""
         self._failure = failure
         self._failures += 1
-        wait = (
-            0.0 if self._failures == 1 else min(_MAX_WAIT, 2.0 ** (self._failures - 2))
-        )
-        self._retry_at = self._place.now() + wait
+        wait_s = 0.0
+        if self._failures > 1:
+            wait_s = delay_s(self._failures - 1, first_s=1.0, max_s=_MAX_WAIT)
+        self._retry_at = self._place.now() + wait_s
 
     def _tell(self) -> None:
         self._place.on_change(self.status())
@@ -336,9 +342,7 @@ class Server:
 
     def _leave(self) -> None:
         if self._connection is not None and not self._calls:
-            task = asyncio.get_running_loop().create_task(self._connection.close())
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
+            self._leaving.start(self._connection.close())
 
     async def close(self) -> None:
         """Ends everything of this server."""
@@ -351,5 +355,4 @@ class Server:
         await asyncio.gather(
             *(connection.close() for connection in tuple(self._connections))
         )
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        await self._leaving.join()

@@ -10,15 +10,15 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.mcp.connection import load
 from hermes.mcp.definitions import Listing, is_server_name
-from hermes.mcp.failures import Refused, ServerFailed
-from hermes.mcp.memory import Listings, Pins
-from hermes.mcp.place import Place, ServerStatus
-from hermes.mcp.results import Shelf
-from hermes.mcp.server import Server
-from hermes.mcp.text import one_line
+from hermes.mcp.failures import ServerFailed, ServerRefused
+from hermes.mcp.results import ResultFiles
+from hermes.mcp.safe_text import one_line
+from hermes.mcp.server import McpServer
+from hermes.mcp.server_cache import Listings, ToolPins
+from hermes.mcp.server_context import ServerContext, ServerStatus
 from hermes.mcp.tool import McpTool
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 PATIENCE = 4.0
 """Seconds that a new session waits for servers that were never asked before. Who is later joins the next session."""
@@ -35,29 +35,29 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...]
 
 
-class Servers:
+class McpServers:
     """The servers of the settings. Making it reads the cached listings and starts nothing."""
 
     def __init__(
         self,
-        settings: Mapping[str, McpServer],
+        settings: Mapping[str, McpServerSettings],
         home: Home,
         secrets: Secrets,
         environment: Mapping[str, str],
         *,
         on_change: OnChange = lambda _: None,
     ) -> None:
-        self._place = place = Place(
+        self._place = place = ServerContext(
             home=home,
             secrets=secrets,
             environment=environment,
             listings=Listings(home),
-            pins=Pins(home),
-            shelf=Shelf(home.cache / "outputs"),
+            pins=ToolPins(home),
+            shelf=ResultFiles(home.cache / "outputs"),
             on_change=on_change,
         )
         self._servers = {
-            name: Server(name, settings[name], place) for name in sorted(settings)
+            name: McpServer(name, settings[name], place) for name in sorted(settings)
         }
 
     async def prepare(self, patience: float = PATIENCE) -> None:
@@ -106,7 +106,7 @@ class Servers:
         try:
             connection = await server.connected()
             listing = await connection.tools()
-        except Refused as refused:
+        except ServerRefused as refused:
             raise ServerFailed("it refused", said=one_line(str(refused))) from refused
         seconds = time.perf_counter() - began
         if accept:
@@ -129,7 +129,7 @@ class Servers:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
 
-async def _try(server: Server) -> None:
+async def _try(server: McpServer) -> None:
     """Connects; why that failed is in the server's status."""
     try:
         await server.connected()

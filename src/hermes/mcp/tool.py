@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import ToolContext
 from hermes.mcp.definitions import Definition
-from hermes.mcp.server import Server
+from hermes.mcp.server import McpServer
 from hermes.schema.tools import ToolResult
 
 
@@ -15,7 +15,7 @@ class McpTool:
     """Implements the `Tool` port. What it does is the server's affair, so it counts as an effect of any kind; only of
     a server that the user trusts is it believed that a tool just reads."""
 
-    def __init__(self, server: Server, definition: Definition) -> None:
+    def __init__(self, server: McpServer, definition: Definition) -> None:
         self.spec = definition.spec(server.name)
         self.effect: Effect = (
             "read" if definition.read_only and server.settings.trusted else "other"

@@ -18,13 +18,13 @@ from typing import Any
 import msgspec
 
 from hermes.errors import HermesError
-from hermes.plugins import sealed
+from hermes.plugins import verified_import
 from hermes.plugins.hooks import HANDLER, Hook
 
 log = logging.getLogger("hermes.hooks")
 
-_WAITING = 1000  # events that wait for a hook
-_HANGING = 3  # calls that never came back, after which a hook is left alone
+_MAX_QUEUED_EVENTS = 1000  # events that wait for a hook
+_MAX_HUNG_CALLS = 3  # calls that never came back, after which a hook is left alone
 _PREFIX = "hermes_hook_"
 
 Handler = Callable[[str, dict[str, Any]], Any]
@@ -75,7 +75,7 @@ class _Worker:
         self._hanging = 0
 
     def put(self, event_type: str, context: dict[str, Any]) -> None:
-        if self._ended or self._queue.qsize() >= _WAITING:
+        if self._ended or self._queue.qsize() >= _MAX_QUEUED_EVENTS:
             self.stats.dropped += 1
             log.warning(
                 "the hook %s is behind or off: it was not told of %s",
@@ -117,8 +117,10 @@ class _Worker:
                     self._give_up(error)
                     return
             self._call(handler, *item)
-            if self._hanging >= _HANGING:
-                self._give_up(HermesError(f"{_HANGING} of its calls never came back"))
+            if self._hanging >= _MAX_HUNG_CALLS:
+                self._give_up(
+                    HermesError(f"{_MAX_HUNG_CALLS} of its calls never came back")
+                )
                 return
 
     def _give_up(self, error: BaseException) -> None:
@@ -197,8 +199,12 @@ def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
         if not printing:
             vars(module)["print"] = partial(_say, hook.name)
 
-    module = sealed.load(
-        hook.folder, HANDLER, sealed.read(hook.folder, hook.hash), name, prepare
+    module = verified_import.load(
+        hook.folder,
+        HANDLER,
+        verified_import.read(hook.folder, hook.hash),
+        name,
+        prepare,
     )
     handler = getattr(module, "handle", None)
     if not callable(handler):

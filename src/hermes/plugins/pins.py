@@ -16,7 +16,7 @@ class Pin(msgspec.Struct):
     since: float
 
 
-class Pins:
+class FolderPins:
     """The pins of one file. `what` is what the user calls the things in it."""
 
     def __init__(self, home: Home, file: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""`Adapter`: one model at one address, as the `Model` port. It moves the bytes; a `Codec` knows what they mean.
+"""`ModelAdapter`: one model at one address, as the `Model` port. It moves the bytes; a `Codec` knows what they mean.
 
 A codec is pure: it builds the request's bytes, and its `Reader` turns server events into model events. So every rule
 about a format can be tested without a socket.
@@ -11,18 +11,18 @@ from typing import Protocol
 import msgspec
 
 from hermes import __version__
-from hermes.core.shrink import Limits
-from hermes.providers import failures
+from hermes.core.image_resize import ImageLimits
+from hermes.providers import error_reasons
 from hermes.providers.catalogue import with_cost
-from hermes.providers.endpoint import Endpoint
-from hermes.providers.http import Deadlines, Http, Reply, TransportFailure
-from hermes.providers.names import own_names, with_own_names
-from hermes.providers.opaque import ABSENT, is_present
-from hermes.providers.pictures import load_pictures
-from hermes.providers.prefix import Prefixes, Writer, build_body
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.http_client import Http, HttpReply, HttpTimeouts, TransportFailure
+from hermes.providers.opaque_items import ABSENT, is_present
+from hermes.providers.request_images import load_pictures
+from hermes.providers.request_prefix import Prefixes, Writer, build_body
 from hermes.providers.sse import MAX_EVENT, BrokenEvents, EventParser, ServerEvent
+from hermes.providers.tool_names import own_names, with_own_names
 from hermes.schema.messages import AssistantMessage
-from hermes.schema.model import Finished, ModelEvent, ModelRequest
+from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
 
 PLACEHOLDER_KEY = "none"  # local servers want a key and don't look at it
 
@@ -58,20 +58,20 @@ class Reader(Protocol):
 class Codec(Writer, Protocol):
     """One wire format."""
 
-    def url(self, endpoint: Endpoint) -> str: ...
+    def url(self, endpoint: ModelEndpoint) -> str: ...
 
-    def models_url(self, endpoint: Endpoint) -> str: ...
+    def models_url(self, endpoint: ModelEndpoint) -> str: ...
 
     def headers(self, key: str) -> Mapping[str, str]: ...
 
-    def reader(self, endpoint: Endpoint) -> Reader: ...
+    def reader(self, endpoint: ModelEndpoint) -> Reader: ...
 
 
-class Adapter:
+class ModelAdapter:
     """Implements the `Model` port for one attempt: no retries here."""
 
     def __init__(
-        self, http: Http, endpoint: Endpoint, codec: Codec, deadlines: Deadlines
+        self, http: Http, endpoint: ModelEndpoint, codec: Codec, deadlines: HttpTimeouts
     ) -> None:
         self.provider = endpoint.provider
         self.name = endpoint.model
@@ -89,10 +89,10 @@ class Adapter:
         """Close the connections, which all adapters of one `Http` share."""
         await self._http.aclose()
 
-    def caller(self, model: str) -> failures.Caller:
+    def caller(self, model: str) -> error_reasons.Caller:
         """Who failures are about."""
         endpoint = self.endpoint
-        return failures.Caller(
+        return error_reasons.Caller(
             provider=endpoint.provider,
             model=model,
             base_url=endpoint.base_url,
@@ -107,9 +107,9 @@ class Adapter:
         }
         return {**ours, **self._codec.headers(key or PLACEHOLDER_KEY)}
 
-    async def _body(self, endpoint: Endpoint, request: ModelRequest) -> bytes:
+    async def _body(self, endpoint: ModelEndpoint, request: ModelRequest) -> bytes:
         settled = self._prefixes.find(endpoint, request)
-        limits = Limits(endpoint.quirks.image_bytes, endpoint.quirks.image_side)
+        limits = ImageLimits(endpoint.quirks.image_bytes, endpoint.quirks.image_side)
         seen = (
             request.messages[len(settled.messages) :] if endpoint.facts.images else ()
         )
@@ -136,9 +136,9 @@ class Adapter:
                     await reply.read_all(8 * 2**20), type=_Listing
                 )
         except TransportFailure as failure:
-            raise failures.from_transport(caller, failure) from failure
+            raise error_reasons.from_transport(caller, failure) from failure
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise failures.malformed(
+            raise error_reasons.malformed(
                 caller, f"its list of models can't be read: {error}"
             ) from error
         return [model.id for model in listed.data]
@@ -147,7 +147,7 @@ class Adapter:
         """Take the first model that the server lists, where nobody named one."""
         names = await self.list_models(key)
         if not names:
-            raise failures.malformed(
+            raise error_reasons.malformed(
                 self.caller(""), "it lists no models; name one in model.default"
             )
         self.endpoint = self.endpoint.at_model(names[0])
@@ -158,9 +158,9 @@ class Adapter:
         request: ModelRequest,
         *,
         key: str = "",
-        deadlines: Deadlines | None = None,
+        deadlines: HttpTimeouts | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        """Ends with `Finished` or raises ModelError; closing it closes the connection at once."""
+        """Ends with `ReplyFinished` or raises ModelError; closing it closes the connection at once."""
         if not self.endpoint.model and not request.model:
             await self._choose(key)
         endpoint = self.endpoint.at_model(request.model)
@@ -200,27 +200,33 @@ class Adapter:
                 if reader.done:
                     await reply.drain()
         except TransportFailure as failure:
-            raise failures.from_transport(caller, failure) from failure
+            raise error_reasons.from_transport(caller, failure) from failure
         except (StreamBroken, BrokenEvents) as error:
-            raise failures.malformed(caller, str(error)) from error
+            raise error_reasons.malformed(caller, str(error)) from error
         except ErrorFrame as error:
-            raise failures.from_frame(caller, _without_key(error.body, key)) from error
+            raise error_reasons.from_frame(
+                caller, _without_key(error.body, key)
+            ) from error
         usage = with_cost(message.usage, endpoint.facts) if message.usage else None
         finished = msgspec.structs.replace(
             message, provider=endpoint.provider, model=endpoint.model, usage=usage
         )
-        yield with_own_names(Finished(finished), names) if names else Finished(finished)
+        yield (
+            with_own_names(ReplyFinished(finished), names)
+            if names
+            else ReplyFinished(finished)
+        )
 
 
-async def _require_ok(reply: Reply, caller: failures.Caller, key: str) -> None:
+async def _require_ok(reply: HttpReply, caller: error_reasons.Caller, key: str) -> None:
     if reply.status != 200:
         body = _without_key(await reply.read_error(), key)
-        raise failures.from_status(
+        raise error_reasons.from_status(
             caller, reply.status, body, reply.headers, time.time()
         )
 
 
-async def _first_words(reply: Reply) -> bytes:
+async def _first_words(reply: HttpReply) -> bytes:
     """The beginning of the body, enough to tell what it is, whatever its content type says."""
     start = b""
     while len(start.lstrip()) < len(b"retry:") and (piece := await reply.read()):
@@ -239,14 +245,18 @@ _EVENT_LINES = (b"data:", b"event:", b":", b"id:", b"retry:", b"error:")
 
 
 async def _read_whole(
-    reply: Reply, start: bytes, reader: Reader, caller: failures.Caller, key: str
+    reply: HttpReply,
+    start: bytes,
+    reader: Reader,
+    caller: error_reasons.Caller,
+    key: str,
 ) -> list[ModelEvent]:
     """The events of a reply that came as one JSON object. ModelError when it is something else."""
     kind = reply.headers.get("content-type", "")
     body = _without_key(start + await reply.read_all(MAX_EVENT), key)
-    words, _ = failures.explain(body, kind)
+    words, _ = error_reasons.explain(body, kind)
     title = kind.split(";")[0] or "no content type"
-    problem = failures.malformed(
+    problem = error_reasons.malformed(
         caller, f"expected a stream of events, got {title}: {words}"
     )
     try:

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from hermes.providers.anthropic_reader import AnthropicReader
-from hermes.providers.endpoint import Endpoint
-from hermes.providers.names import wire_name
-from hermes.providers.opaque import arguments_object, unpack
-from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.opaque_items import arguments_object, unpack
+from hermes.providers.request_images import Pictures, RequestImage, split_pictures
+from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
 
@@ -100,10 +100,10 @@ _encoder = msgspec.json.Encoder()
 class AnthropicMessages:
     """The codec."""
 
-    def url(self, endpoint: Endpoint) -> str:
+    def url(self, endpoint: ModelEndpoint) -> str:
         return _root(endpoint) + "/messages"
 
-    def models_url(self, endpoint: Endpoint) -> str:
+    def models_url(self, endpoint: ModelEndpoint) -> str:
         return _root(endpoint) + "/models"
 
     def headers(self, key: str) -> Mapping[str, str]:
@@ -113,7 +113,7 @@ class AnthropicMessages:
 
     def wires(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         messages: Sequence[Message],
         pictures: Pictures,
         *,
@@ -124,19 +124,21 @@ class AnthropicMessages:
             _mark(wires)
         return wires
 
-    def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
+    def body(
+        self, endpoint: ModelEndpoint, request: ModelRequest, messages: bytes
+    ) -> bytes:
         return _encoder.encode(_body(endpoint, request, Raw(b"[" + messages + b"]")))
 
-    def reader(self, endpoint: Endpoint) -> AnthropicReader:  # noqa: ARG002 - the same for all
+    def reader(self, endpoint: ModelEndpoint) -> AnthropicReader:  # noqa: ARG002 - the same for all
         return AnthropicReader()
 
 
-def _root(endpoint: Endpoint) -> str:
+def _root(endpoint: ModelEndpoint) -> str:
     base = endpoint.base_url.rstrip("/")
     return base if base.endswith("/v1") else base + "/v1"
 
 
-def _body(endpoint: Endpoint, request: ModelRequest, messages: Raw) -> _Body:
+def _body(endpoint: ModelEndpoint, request: ModelRequest, messages: Raw) -> _Body:
     options, facts = endpoint.options, endpoint.facts
     limit = (
         request.max_output_tokens
@@ -167,7 +169,7 @@ def _body(endpoint: Endpoint, request: ModelRequest, messages: Raw) -> _Body:
     return body
 
 
-def _think(body: _Body, endpoint: Endpoint) -> None:
+def _think(body: _Body, endpoint: ModelEndpoint) -> None:
     effort, kind = endpoint.options.reasoning_effort, endpoint.facts.thinking
     if not effort or not kind:
         return
@@ -185,7 +187,7 @@ def _think(body: _Body, endpoint: Endpoint) -> None:
 
 
 def _messages(
-    endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures
+    endpoint: ModelEndpoint, messages: Sequence[Message], pictures: Pictures
 ) -> list[_Wire]:
     """Neighbours of one role are one message: all results of one reply must be together."""
     wires: list[_Wire] = []
@@ -212,7 +214,7 @@ def _mark(wires: list[_Wire]) -> None:
         wire.content[-1].cache_control = _Marker()
 
 
-def _blocks(endpoint: Endpoint, message: Message, pictures: Pictures) -> list[Any]:
+def _blocks(endpoint: ModelEndpoint, message: Message, pictures: Pictures) -> list[Any]:
     if isinstance(message, AssistantMessage):
         return _assistant(endpoint, message)
     shown, note = split_pictures(message.images, pictures, seen=endpoint.facts.images)
@@ -223,7 +225,7 @@ def _blocks(endpoint: Endpoint, message: Message, pictures: Pictures) -> list[An
     return [_result(message, message.text + note, shown)]
 
 
-def _result(message: ToolFinished, text: str, shown: list[Picture]) -> _ToolResult:
+def _result(message: ToolFinished, text: str, shown: list[RequestImage]) -> _ToolResult:
     content: str | list[_Text | _Image] = text
     if shown:
         content = [
@@ -233,13 +235,13 @@ def _result(message: ToolFinished, text: str, shown: list[Picture]) -> _ToolResu
     return _ToolResult(message.call_id, content, UNSET if message.ok else True)
 
 
-def _image(picture: Picture) -> _Image:
+def _image(picture: RequestImage) -> _Image:
     if picture.address:
         return _Image(_Source("url", url=picture.address))
     return _Image(_Source("base64", media_type=picture.media_type, data=picture.data))
 
 
-def _assistant(endpoint: Endpoint, message: AssistantMessage) -> list[Any]:
+def _assistant(endpoint: ModelEndpoint, message: AssistantMessage) -> list[Any]:
     if not message.text.strip() and not message.tool_calls:
         return []  # thinking alone is rejected
     opaque = unpack(message, "anthropic", endpoint.provider)

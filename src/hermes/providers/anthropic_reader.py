@@ -5,11 +5,11 @@ from msgspec import Raw, Struct
 
 from hermes.core.arguments import DAMAGED
 from hermes.providers.adapter import ErrorFrame, StreamBroken
-from hermes.providers.opaque import Opaque, arguments_object, pack
+from hermes.providers.opaque_items import Opaque, arguments_object, pack
 from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
+from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta, ToolCallStarted
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -197,7 +197,7 @@ class AnthropicReader:
         if not begun:
             return []
         block.pieces.append(begun)
-        return [TextDelta(begun) if start.text else ReasoningDelta(begun)]
+        return [TextDelta(begun) if start.text else ReasoningPiece(begun)]
 
     def _more(self, index: int, delta: _Delta) -> list[ModelEvent]:
         block = self._block(index)
@@ -206,7 +206,7 @@ class AnthropicReader:
             return [TextDelta(delta.text)] if delta.text else []
         if delta.type == "thinking_delta":
             block.pieces.append(delta.thinking)
-            return [ReasoningDelta(delta.thinking)] if delta.thinking else []
+            return [ReasoningPiece(delta.thinking)] if delta.thinking else []
         if delta.type == "input_json_delta":
             block.pieces.append(delta.partial_json)
         elif delta.type == "signature_delta":

@@ -8,13 +8,19 @@ from typing import Any
 
 import msgspec
 
-from hermes.providers.adapter import Adapter, Codec
-from hermes.providers.endpoint import Endpoint, Options
-from hermes.providers.http import Deadlines, Http
-from hermes.providers.keys import KeyRing
+from hermes.providers.adapter import Codec, ModelAdapter
+from hermes.providers.api_keys import KeyRing
+from hermes.providers.endpoint import ModelEndpoint, Options
+from hermes.providers.http_client import Http, HttpTimeouts
 from hermes.providers.quirks import is_local
-from hermes.providers.retry import Candidate, Patience, Resilient
-from hermes.providers.routes import Route, chosen_route, keys_of, route_facts, route_for
+from hermes.providers.retry import Candidate, Resilient, RetryLimits
+from hermes.providers.routing import (
+    Route,
+    chosen_route,
+    keys_of,
+    route_facts,
+    route_for,
+)
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
@@ -50,7 +56,7 @@ def build_model(
         ),
     ]
     waiting = settings.model.max_retry_wait
-    patience = Patience(
+    patience = RetryLimits(
         attempts=settings.model.max_attempts,
         waiting=waiting,
         total=max(90.0, waiting + 30.0),
@@ -71,7 +77,7 @@ def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilien
     How the main one thinks and samples is not asked of it: it may not know that.
     """
     chosen = settings.model
-    patience = Patience(
+    patience = RetryLimits(
         attempts=min(2, chosen.max_attempts),
         waiting=min(10.0, chosen.max_retry_wait),
         total=45.0,
@@ -93,17 +99,17 @@ def _candidate(
     route: Route, settings: Settings, secrets: Secrets, http: Http
 ) -> Candidate:
     if route.embedded:
-        from hermes.providers.local import LocalModel
+        from hermes.providers.local_model import LocalModel
 
         return Candidate(LocalModel(route.model))
     keys = KeyRing(keys_of(route, secrets))
     return Candidate(build_adapter(route, settings, http), keys)
 
 
-def build_adapter(route: Route, settings: Settings, http: Http) -> Adapter:
+def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
     """The adapter for a route."""
     chosen = settings.model
-    endpoint = Endpoint(
+    endpoint = ModelEndpoint(
         provider=route.provider,
         base_url=route.base_url,
         model=route.model,
@@ -122,13 +128,13 @@ def build_adapter(route: Route, settings: Settings, http: Http) -> Adapter:
         ),
     )
     usual = _LOCAL_FIRST_BYTE if is_local(route.base_url) else _REMOTE_FIRST_BYTE
-    deadlines = Deadlines(
+    deadlines = HttpTimeouts(
         connect=chosen.connect_timeout,
         first_byte=chosen.first_byte_timeout or usual,
         idle=chosen.idle_timeout,
         total=chosen.total_timeout,
     )
-    return Adapter(http, endpoint, _codec(route), deadlines)
+    return ModelAdapter(http, endpoint, _codec(route), deadlines)
 
 
 def _codec(route: Route) -> Codec:

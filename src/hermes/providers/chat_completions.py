@@ -6,11 +6,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from hermes.providers.chat_reader import ChatReader
-from hermes.providers.endpoint import Endpoint
-from hermes.providers.names import wire_name
-from hermes.providers.opaque import Opaque, arguments_object, unpack
-from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.providers.chat_completions_reader import ChatReader
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.opaque_items import Opaque, arguments_object, unpack
+from hermes.providers.request_images import Pictures, RequestImage, split_pictures
+from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest, ToolSpec
 
@@ -94,10 +94,10 @@ _encoder = msgspec.json.Encoder()
 class ChatCompletions:
     """The codec."""
 
-    def url(self, endpoint: Endpoint) -> str:
+    def url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/chat/completions"
 
-    def models_url(self, endpoint: Endpoint) -> str:
+    def models_url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/models"
 
     def headers(self, key: str) -> Mapping[str, str]:
@@ -107,7 +107,7 @@ class ChatCompletions:
 
     def wires(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         messages: Sequence[Message],
         pictures: Pictures,
         *,
@@ -118,20 +118,24 @@ class ChatCompletions:
             _mark_last(wires[-1])
         return wires
 
-    def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
+    def body(
+        self, endpoint: ModelEndpoint, request: ModelRequest, messages: bytes
+    ) -> bytes:
         system = _encoder.encode(list(_system(endpoint, request.system)))[:-1]
         comma = b"," if len(system) > 1 and messages else b""
         return _encoder.encode(
             _body(endpoint, request, msgspec.Raw(system + comma + messages + b"]"))
         )
 
-    def reader(self, endpoint: Endpoint) -> ChatReader:
+    def reader(self, endpoint: ModelEndpoint) -> ChatReader:
         return ChatReader(
             reasoning_outside_output=endpoint.quirks.reasoning_outside_output
         )
 
 
-def _body(endpoint: Endpoint, request: ModelRequest, messages: msgspec.Raw) -> _Body:
+def _body(
+    endpoint: ModelEndpoint, request: ModelRequest, messages: msgspec.Raw
+) -> _Body:
     quirks, options = endpoint.quirks, endpoint.options
     body = _Body(model=endpoint.model, messages=messages)
     if quirks.include_usage:
@@ -163,7 +167,7 @@ def _tool(spec: ToolSpec) -> _Tool:
     return _Tool(_ToolFunction(wire_name(spec.name), spec.description, spec.parameters))
 
 
-def _is_marked(endpoint: Endpoint) -> bool:
+def _is_marked(endpoint: ModelEndpoint) -> bool:
     return endpoint.quirks.cache_markers and "claude" in endpoint.model
 
 
@@ -173,11 +177,11 @@ def _mark_last(wire: _Wire) -> None:
 
 
 def _messages(
-    endpoint: Endpoint, messages: Sequence[Message], pictures: Pictures
+    endpoint: ModelEndpoint, messages: Sequence[Message], pictures: Pictures
 ) -> list[_Wire]:
     wires: list[_Wire] = []
     waiting: list[
-        Picture
+        RequestImage
     ] = []  # pictures of tool results, which the format allows only in a user's message
     for message in messages:
         if waiting and not isinstance(message, ToolFinished):
@@ -189,7 +193,7 @@ def _messages(
     return wires
 
 
-def _system(endpoint: Endpoint, parts: tuple[str, ...]) -> Iterator[_Wire]:
+def _system(endpoint: ModelEndpoint, parts: tuple[str, ...]) -> Iterator[_Wire]:
     parts = tuple(part for part in parts if part)
     if not parts:
         return
@@ -208,7 +212,10 @@ def _system(endpoint: Endpoint, parts: tuple[str, ...]) -> Iterator[_Wire]:
 
 
 def _message(
-    endpoint: Endpoint, message: Message, pictures: Pictures, waiting: list[Picture]
+    endpoint: ModelEndpoint,
+    message: Message,
+    pictures: Pictures,
+    waiting: list[RequestImage],
 ) -> Iterator[_Wire]:
     if isinstance(message, AssistantMessage):
         if message.text or message.tool_calls:
@@ -225,7 +232,7 @@ def _message(
         yield _user(message, shown, note)
 
 
-def _user(message: UserMessage, shown: list[Picture], note: str) -> _Wire:
+def _user(message: UserMessage, shown: list[RequestImage], note: str) -> _Wire:
     if not shown:
         return _Wire(role="user", content=message.text + note)
     parts: list[_TextPart | _ImagePart] = [_TextPart(message.text + note)]
@@ -235,7 +242,7 @@ def _user(message: UserMessage, shown: list[Picture], note: str) -> _Wire:
     )
 
 
-def _shown(pictures: list[Picture]) -> _Wire:
+def _shown(pictures: list[RequestImage]) -> _Wire:
     intro = _TextPart("The pictures of the tool results above:")
     return _Wire(
         role="user",
@@ -243,7 +250,7 @@ def _shown(pictures: list[Picture]) -> _Wire:
     )
 
 
-def _assistant(endpoint: Endpoint, message: AssistantMessage) -> _Wire:
+def _assistant(endpoint: ModelEndpoint, message: AssistantMessage) -> _Wire:
     opaque = unpack(message, "chat", endpoint.provider) or Opaque(api="chat")
     wire = _Wire(role="assistant", content=message.text or None)
     echo = endpoint.quirks.echo_reasoning

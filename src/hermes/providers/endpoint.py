@@ -1,4 +1,4 @@
-"""`Endpoint`: a model at an address, and all that is known and chosen for it."""
+"""`ModelEndpoint`: a model at an address, and all that is known and chosen for it."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_summary: str = ""
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """All a codec needs to know to build a request."""
 
     provider: str
@@ -29,7 +29,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     options: Options = Options()
     custom: Mapping[str, CustomModel] = {}
 
-    def at_model(self, model: str) -> "Endpoint":
+    def at_model(self, model: str) -> "ModelEndpoint":
         """The same address, another model."""
         if not model or model == self.model:
             return self

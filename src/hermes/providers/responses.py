@@ -6,11 +6,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from hermes.providers.endpoint import Endpoint
-from hermes.providers.names import wire_name
-from hermes.providers.opaque import arguments_object, unpack
-from hermes.providers.pictures import Picture, Pictures, split_pictures
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.opaque_items import arguments_object, unpack
+from hermes.providers.request_images import Pictures, RequestImage, split_pictures
 from hermes.providers.responses_reader import CallItem, ResponsesReader
+from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
 
@@ -74,10 +74,10 @@ _encoder = msgspec.json.Encoder()
 class Responses:
     """The codec."""
 
-    def url(self, endpoint: Endpoint) -> str:
+    def url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/responses"
 
-    def models_url(self, endpoint: Endpoint) -> str:
+    def models_url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/models"
 
     def headers(self, key: str) -> Mapping[str, str]:
@@ -87,7 +87,7 @@ class Responses:
 
     def wires(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         messages: Sequence[Message],
         pictures: Pictures,
         *,
@@ -97,16 +97,18 @@ class Responses:
             item for message in messages for item in _items(endpoint, message, pictures)
         ]
 
-    def body(self, endpoint: Endpoint, request: ModelRequest, messages: bytes) -> bytes:
+    def body(
+        self, endpoint: ModelEndpoint, request: ModelRequest, messages: bytes
+    ) -> bytes:
         return _encoder.encode(
             _body(endpoint, request, msgspec.Raw(b"[" + messages + b"]"))
         )
 
-    def reader(self, endpoint: Endpoint) -> ResponsesReader:  # noqa: ARG002 - the same for all
+    def reader(self, endpoint: ModelEndpoint) -> ResponsesReader:  # noqa: ARG002 - the same for all
         return ResponsesReader()
 
 
-def _body(endpoint: Endpoint, request: ModelRequest, items: msgspec.Raw) -> _Body:
+def _body(endpoint: ModelEndpoint, request: ModelRequest, items: msgspec.Raw) -> _Body:
     options, facts = endpoint.options, endpoint.facts
     body = _Body(model=endpoint.model, input=items)
     if system := "\n\n".join(part for part in request.system if part):
@@ -136,7 +138,9 @@ def _body(endpoint: Endpoint, request: ModelRequest, items: msgspec.Raw) -> _Bod
     return body
 
 
-def _items(endpoint: Endpoint, message: Message, pictures: Pictures) -> Iterator[_Item]:
+def _items(
+    endpoint: ModelEndpoint, message: Message, pictures: Pictures
+) -> Iterator[_Item]:
     if isinstance(message, AssistantMessage):
         yield from _assistant(endpoint, message)
         return
@@ -147,15 +151,15 @@ def _items(endpoint: Endpoint, message: Message, pictures: Pictures) -> Iterator
         yield _result(message, message.text + note, shown)
 
 
-def _parts(text: str, shown: list[Picture]) -> list[_InputText | _InputImage]:
+def _parts(text: str, shown: list[RequestImage]) -> list[_InputText | _InputImage]:
     return [_InputText(text), *(_InputImage(picture.url) for picture in shown)]
 
 
-def _result(message: ToolFinished, text: str, shown: list[Picture]) -> _ResultItem:
+def _result(message: ToolFinished, text: str, shown: list[RequestImage]) -> _ResultItem:
     return _ResultItem(message.call_id, _parts(text, shown) if shown else text)
 
 
-def _assistant(endpoint: Endpoint, message: AssistantMessage) -> Iterator[_Item]:
+def _assistant(endpoint: ModelEndpoint, message: AssistantMessage) -> Iterator[_Item]:
     if not message.text and not message.tool_calls:
         return  # thinking without what it led to is rejected
     opaque = unpack(message, "responses", endpoint.provider, endpoint.model)

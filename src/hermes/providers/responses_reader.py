@@ -6,11 +6,17 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from hermes.providers.adapter import ErrorFrame, StreamBroken
-from hermes.providers.opaque import ABSENT, Opaque, arguments_object, is_present, pack
+from hermes.providers.opaque_items import (
+    ABSENT,
+    Opaque,
+    arguments_object,
+    is_present,
+    pack,
+)
 from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from hermes.schema.model import ModelEvent, ReasoningDelta, TextDelta, ToolCallStarted
+from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta, ToolCallStarted
 
 
 class CallItem(Struct, tag_field="type", tag="function_call"):
@@ -171,7 +177,7 @@ class ResponsesReader:
                 part.text for part in self._json.decode(_summary, bytes(item.summary))
             )
             self._reasoning.append(thought)
-            events += [ReasoningDelta(thought)] if thought else []
+            events += [ReasoningPiece(thought)] if thought else []
         return events
 
     def _handle(self, event: _Event, data: bytes) -> list[ModelEvent]:
@@ -182,10 +188,10 @@ class ResponsesReader:
             return [TextDelta(event.delta)]
         if kind in _THOUGHT and isinstance(event.delta, str):
             self._reasoning.append(event.delta)
-            return [ReasoningDelta(event.delta)]
+            return [ReasoningPiece(event.delta)]
         if kind == "response.reasoning_summary_part.added" and self._reasoning:
             self._reasoning.append("\n\n")
-            return [ReasoningDelta("\n\n")]
+            return [ReasoningPiece("\n\n")]
         if kind == "response.output_item.added":
             return self._added(
                 self._json.decode(_item, bytes(event.item)), event.output_index

@@ -11,10 +11,11 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from hermes.errors import HermesError, ModelError
-from hermes.providers.adapter import Adapter
+from hermes.primitives.backoff import delay_s
+from hermes.providers.adapter import ModelAdapter
+from hermes.providers.api_keys import KeyRing
 from hermes.providers.catalogue import ModelFacts, Prices
-from hermes.providers.http import Deadlines
-from hermes.providers.keys import KeyRing
+from hermes.providers.http_client import HttpTimeouts
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying
 
 _FIRST_DELAY = 0.5
@@ -22,7 +23,7 @@ _LONGEST_DELAY = 20.0
 _LEAST_PATIENCE = 5.0  # an attempt with less time than this is not worth making
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much trouble one answer is worth: attempts per candidate, seconds of waiting, seconds until giving up.
 
     A service that fails for good has failed after `total` seconds, whatever the way; one that answers slowly has all
@@ -60,7 +61,9 @@ class Warmable(Protocol):
 class Candidate:
     """One model that may answer, with the keys it may use."""
 
-    def __init__(self, model: Adapter | Plain, keys: KeyRing | None = None) -> None:
+    def __init__(
+        self, model: ModelAdapter | Plain, keys: KeyRing | None = None
+    ) -> None:
         self.model = model
         self.keys = keys or KeyRing()
 
@@ -68,9 +71,9 @@ class Candidate:
         self, request: ModelRequest, first_byte: float | None
     ) -> AsyncIterator[ModelEvent]:
         """A new attempt, perhaps with less time for its first byte than usual."""
-        if not isinstance(self.model, Adapter):
+        if not isinstance(self.model, ModelAdapter):
             return self.model.stream(request)
-        deadlines: Deadlines = self.model.deadlines
+        deadlines: HttpTimeouts = self.model.deadlines
         if first_byte is not None and first_byte < deadlines.first_byte:
             deadlines = msgspec.structs.replace(deadlines, first_byte=first_byte)
         return self.model.stream(request, key=self.keys.current, deadlines=deadlines)
@@ -81,7 +84,7 @@ class Candidate:
         model = self.model
         return (
             model.endpoint.facts
-            if isinstance(model, Adapter)
+            if isinstance(model, ModelAdapter)
             else ModelFacts(prices=Prices(0.0, 0.0))
         )
 
@@ -94,7 +97,7 @@ class Candidate:
 class _Course:
     """One answer's troubles so far."""
 
-    def __init__(self, patience: Patience, now: float) -> None:
+    def __init__(self, patience: RetryLimits, now: float) -> None:
         self.patience = patience
         self.since = now  # when the present run of failures began
         self.attempt = 1
@@ -122,14 +125,14 @@ class Resilient:
     def __init__(
         self,
         candidates: tuple[Candidate, ...],
-        patience: Patience | None = None,
+        patience: RetryLimits | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._candidates = candidates
-        self._patience = patience or Patience()
+        self._patience = patience or RetryLimits()
         self._clock = clock
         self._sleep = sleep
         self._chance = chance
@@ -170,7 +173,7 @@ class Resilient:
     async def warm(self) -> None:
         """Makes ready what the first call needs, while a person types. What is missing is said by that call."""
         model = self._candidates[0].model
-        if isinstance(model, Adapter):
+        if isinstance(model, ModelAdapter):
             await asyncio.to_thread(model.warm)
         elif isinstance(model, Warmable):
             with contextlib.suppress(HermesError):
@@ -242,9 +245,8 @@ class Resilient:
             return None
         delay = failure.retry_after
         if delay is None:
-            delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (course.tries - 1)) * (
-                0.5 + self._chance() / 2
-            )
+            longest = delay_s(course.tries, first_s=_FIRST_DELAY, max_s=_LONGEST_DELAY)
+            delay = longest * (0.5 + self._chance() / 2)
         left = course.left(self._clock()) - delay
         if delay > course.patience.waiting - course.waited or left < _LEAST_PATIENCE:
             return None

@@ -7,7 +7,7 @@ from collections import deque
 from types import TracebackType
 from typing import Self
 
-from hermes.pty.bridge import CHUNK, PtyBridge
+from hermes.pty.pty_process import CHUNK, PtyBridge
 from hermes.pty.scrollback import LIMIT, Scrollback
 
 HIGH = LIMIT // 2  # bytes a viewer may be behind before the child has to wait

@@ -29,7 +29,7 @@ class TextDelta(msgspec.Struct, frozen=True):
     text: str
 
 
-class ReasoningDelta(msgspec.Struct, frozen=True):
+class ReasoningPiece(msgspec.Struct, frozen=True):
     """More of the model's thinking."""
 
     text: str
@@ -42,7 +42,7 @@ class ToolCallStarted(msgspec.Struct, frozen=True):
     name: str
 
 
-class Preparing(msgspec.Struct, frozen=True):
+class ReplyPreparing(msgspec.Struct, frozen=True):
     """The model is being made ready, `done` of `total` steps; the reply has not begun."""
 
     done: int
@@ -60,14 +60,19 @@ class Retrying(msgspec.Struct, frozen=True):
     model: str
 
 
-class Finished(msgspec.Struct, frozen=True):
+class ReplyFinished(msgspec.Struct, frozen=True):
     """The reply ended as the provider's protocol says it must. Always the last event of a stream."""
 
     message: AssistantMessage
 
 
 ModelEvent: TypeAlias = (
-    Preparing | TextDelta | ReasoningDelta | ToolCallStarted | Retrying | Finished
+    ReplyPreparing
+    | TextDelta
+    | ReasoningPiece
+    | ToolCallStarted
+    | Retrying
+    | ReplyFinished
 )
 
 FailureReason: TypeAlias = Literal[

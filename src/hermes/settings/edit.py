@@ -8,18 +8,18 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.settings import atomic
 from hermes.settings.home import probe
-from hermes.settings.keys import find_key
-from hermes.settings.load import MAX_BYTES, read_text, unusable
+from hermes.settings.load import MAX_CONFIG_BYTES, read_text, unusable
 from hermes.settings.parse import drop_empty, overlay, parse_config
 from hermes.settings.secrets import parse_env, with_secret, without_secret
 from hermes.settings.sections import Settings
+from hermes.settings.setting_keys import find_key
 
 _UNCHANGED = "Nothing was changed."
 
 
 def set_value(path: Path, key: str, value: object) -> None:
     """Set `key` in the config.yaml at `path`. The rest of the file keeps every byte."""
-    from hermes.settings.splice import with_value
+    from hermes.settings.yaml_edit import with_value
 
     keys = find_key(key).path
     value = (
@@ -37,7 +37,7 @@ def set_value(path: Path, key: str, value: object) -> None:
 
 def unset_value(path: Path, key: str) -> bool:
     """Remove `key` from the config.yaml at `path`, so that its default holds. False if it was not there."""
-    from hermes.settings.splice import without_value
+    from hermes.settings.yaml_edit import without_value
 
     keys = find_key(key).path
     return _change(
@@ -47,7 +47,7 @@ def unset_value(path: Path, key: str) -> bool:
 
 def remove_entry(path: Path, table: str, name: str) -> bool:
     """Remove what is called `name` from a table of named things, such as `mcp_servers`. False if it was not there."""
-    from hermes.settings.splice import without_value
+    from hermes.settings.yaml_edit import without_value
 
     data, _ = parse_config(read_text(path) or "")
     entries = data.get(table)
@@ -88,7 +88,7 @@ def install(path: Path, text: str, *, expected: str | None) -> bool:
 
 def _require_small(path: Path, text: str) -> None:
     """A file that is larger than Hermes reads would lock its user out."""
-    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+    if len(text.encode(errors="surrogatepass")) > MAX_CONFIG_BYTES:
         raise SettingsError(
             f"{path.name} would be larger than 1 MiB.",
             hint=f"{_UNCHANGED} Give a shorter value.",

@@ -9,7 +9,7 @@ from msgspec import Meta
 from hermes.settings.section import AMOUNT, Section
 
 
-class Telegram(Section, frozen=True):
+class TelegramSettings(Section, frozen=True):
     """Telegram. The bot's token is the secret TELEGRAM_BOT_TOKEN."""
 
     api_url: Annotated[
@@ -30,7 +30,7 @@ class Telegram(Section, frozen=True):
     ] = 25.0
 
 
-class Discord(Section, frozen=True):
+class DiscordSettings(Section, frozen=True):
     """Discord. The bot's token is the secret DISCORD_BOT_TOKEN."""
 
     api_url: Annotated[str, Meta(description="Where the API is, with its version.")] = (
@@ -44,7 +44,7 @@ class Discord(Section, frozen=True):
     ] = ()
 
 
-class Slack(Section, frozen=True):
+class SlackSettings(Section, frozen=True):
     """Slack. The secrets are SLACK_BOT_TOKEN (xoxb-) and SLACK_APP_TOKEN (xapp-)."""
 
     api_url: Annotated[str, Meta(description="Where the Web API is.")] = (
@@ -58,7 +58,7 @@ class Slack(Section, frozen=True):
     ] = ()
 
 
-class Email(Section, frozen=True):
+class EmailSettings(Section, frozen=True):
     """E-mail. The password is the secret EMAIL_PASSWORD."""
 
     address: Annotated[
@@ -97,7 +97,7 @@ class Email(Section, frozen=True):
     ] = ""
 
 
-class GatewayWebhook(Section, frozen=True):
+class GatewayWebhookSettings(Section, frozen=True):
     """Signed requests from your own programs. The key is the secret GATEWAY_WEBHOOK_SECRET."""
 
     tolerance: Annotated[
@@ -120,7 +120,7 @@ CHAT_PLATFORMS = ("telegram", "discord", "slack", "email", "webhook")
 """Those that come with Hermes and take messages; plugins may bring others."""
 
 
-class Gateway(Section, frozen=True):
+class GatewaySettings(Section, frozen=True):
     """`hermes gateway`: Hermes in chat apps. Nobody is let in whom you have not named here or paired."""
 
     platforms: Annotated[
@@ -208,14 +208,14 @@ class Gateway(Section, frozen=True):
             description="Address of that service, ending in /v1; its key is VOICE_API_KEY or OPENAI_API_KEY."
         ),
     ] = "https://api.openai.com/v1"
-    telegram: Telegram = Telegram()
-    discord: Discord = Discord()
-    slack: Slack = Slack()
-    email: Email = Email()
-    webhook: GatewayWebhook = GatewayWebhook()
+    telegram: TelegramSettings = TelegramSettings()
+    discord: DiscordSettings = DiscordSettings()
+    slack: SlackSettings = SlackSettings()
+    email: EmailSettings = EmailSettings()
+    webhook: GatewayWebhookSettings = GatewayWebhookSettings()
 
 
-class Schedules(Section, frozen=True):
+class ScheduleSettings(Section, frozen=True):
     """Jobs that run at certain times, see `hermes cron`. Their agent has nobody to ask."""
 
     enabled: Annotated[
@@ -261,7 +261,7 @@ class Schedules(Section, frozen=True):
     ] = 90
 
 
-class Api(Section, frozen=True):
+class ApiSettings(Section, frozen=True):
     """`hermes api`, Hermes behind OpenAI's API. It is never open: `hermes api key add` makes the keys for it."""
 
     host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"

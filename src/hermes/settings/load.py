@@ -11,11 +11,11 @@ import msgspec
 
 from hermes.errors import FolderGone, HomeError, SettingsError, UsageError
 from hermes.settings.home import Home, closed_folder
-from hermes.settings.parse import Problem, overlay, parse_config
+from hermes.settings.parse import SettingProblem, overlay, parse_config
 from hermes.settings.secrets import Secrets, parse_env
 from hermes.settings.sections import Settings
 
-MAX_BYTES = 1024 * 1024
+MAX_CONFIG_BYTES = 1024 * 1024
 
 
 def environment() -> Mapping[str, str]:
@@ -122,23 +122,23 @@ def load_secrets(
     return Secrets({line.name: line.value for line in lines if line.name}, environ)
 
 
-def read_config(home: Home) -> tuple[dict[str, object], list[Problem]]:
+def read_config(home: Home) -> tuple[dict[str, object], list[SettingProblem]]:
     """The data of config.yaml (none if there is no file), or what is wrong with it."""
     return parse_config(read_text(home.config) or "")
 
 
 def read_overrides(
     environ: Mapping[str, str],
-) -> tuple[dict[tuple[str, ...], object], list[Problem]]:
+) -> tuple[dict[tuple[str, ...], object], list[SettingProblem]]:
     """The settings that the environment gives, by path, and the variables that are mistyped."""
     if not any(
         name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ
     ):
         return {}, []
-    from hermes.settings.keys import all_keys, parse_value
+    from hermes.settings.setting_keys import all_keys, parse_value
 
     values: dict[tuple[str, ...], object] = {}
-    problems: list[Problem] = []
+    problems: list[SettingProblem] = []
     for key in all_keys():
         text = environ.get(key.variable)
         if text is None:
@@ -147,7 +147,9 @@ def read_overrides(
             values[key.path] = parse_value(key, text, quote=False)
         except SettingsError as error:
             what, hint = error.message.partition(": ")[2].rstrip("."), error.hint
-            problems.append(Problem(0, key.variable, what, hint[:1].lower() + hint[1:]))
+            problems.append(
+                SettingProblem(0, key.variable, what, hint[:1].lower() + hint[1:])
+            )
     return values, problems
 
 
@@ -170,7 +172,7 @@ def read_text(path: Path) -> str | None:
     try:
         _require_small_file(path, os.fstat(handle))
         with os.fdopen(handle, "rb", closefd=False) as file:
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(MAX_CONFIG_BYTES + 1)
     except OSError as error:
         raise _unreadable(path, error) from error
     finally:
@@ -201,9 +203,9 @@ def _require_small_file(path: Path, info: os.stat_result) -> None:
             f"{path.name} is not a regular file: {path}",
             hint="Put a plain text file there.",
         )
-    if info.st_size > MAX_BYTES:
+    if info.st_size > MAX_CONFIG_BYTES:
         raise SettingsError(
-            f"{path.name} is too large: {info.st_size / MAX_BYTES:,.1f} MiB (at most 1 MiB): {path}",
+            f"{path.name} is too large: {info.st_size / MAX_CONFIG_BYTES:,.1f} MiB (at most 1 MiB): {path}",
             hint="Move it away and start again from the keys you need. It was not read.",
         )
 
@@ -223,7 +225,7 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
 
 
 def unusable(
-    path: Path, problems: list[Problem], kept: str = "The file was not changed."
+    path: Path, problems: list[SettingProblem], kept: str = "The file was not changed."
 ) -> SettingsError:
     """The error that lists every problem of a file."""
     lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import Settings
-from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
+from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
 
 _INDENT = r"[ ]*(?:-[ ]+)*"
 _NO_KEY = frozenset("#{[-&*!|>%@`?")  # what no plain key begins with
@@ -18,7 +18,7 @@ _FLOW_KEY = r"""[{,]\s*["']?([^\s:,{}\[\]"']+)["']?\s*:"""
 _DOUBTFUL = r"(?m)^[ ]*\t|^(?:---|\.\.\.|%|[ ]*\?[ ])|(?:^|[\s\[,:{-])[*!][^\s]|[^\x09\x0a\x0d\x20-\x7e\xa0-\U0010ffff]"
 
 
-class Problem(Struct, frozen=True):
+class SettingProblem(Struct, frozen=True):
     """One thing wrong with a file: where, which key, what, and what to do."""
 
     line: int
@@ -36,17 +36,17 @@ class Problem(Struct, frozen=True):
         return self.where(name) + (f"; {self.hint}" if self.hint else "")
 
 
-def parse_config(text: str) -> tuple[dict[str, object], list[Problem]]:
+def parse_config(text: str) -> tuple[dict[str, object], list[SettingProblem]]:
     """The data of a config.yaml, or everything that is wrong with it."""
     text = text.removeprefix("\ufeff")
     line = too_deep(text)
     if line:
-        return {}, [Problem(line, "", TOO_DEEP, "remove some of the levels")]
+        return {}, [SettingProblem(line, "", TOO_DEEP, "remove some of the levels")]
     if not _doubtful(text):
         data = _read(text)
         if isinstance(data, dict):
             return data, []
-    from hermes.settings.diagnose import diagnose
+    from hermes.settings.config_problems import diagnose
 
     problems = diagnose(text)
     if problems:
@@ -55,7 +55,7 @@ def parse_config(text: str) -> tuple[dict[str, object], list[Problem]]:
     return (data, []) if isinstance(data, dict) else ({}, [data])
 
 
-def _read(text: str) -> dict[str, object] | Problem:
+def _read(text: str) -> dict[str, object] | SettingProblem:
     try:
         data = parse_yaml(text)
         sections = drop_empty({} if data is None else data)
@@ -63,7 +63,7 @@ def _read(text: str) -> dict[str, object] | Problem:
     except ValueError as error:
         place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
         line = int(place[1]) if place else 0
-        return Problem(
+        return SettingProblem(
             line,
             "",
             str(error)[: place.start() if place else None].removeprefix(

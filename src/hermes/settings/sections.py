@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from hermes.settings.gateway import Api, Gateway, Schedules
+from hermes.settings.gateway import ApiSettings, GatewaySettings, ScheduleSettings
 from hermes.settings.section import AMOUNT, Section
 
 
-class Sessions(Section, frozen=True):
+class SessionSettings(Section, frozen=True):
     """What is kept of conversations."""
 
     write_json_snapshots: Annotated[
@@ -26,7 +26,7 @@ class Sessions(Section, frozen=True):
     ] = False
 
 
-class Store(Section, frozen=True):
+class StoreSettings(Section, frozen=True):
     """The session log, `state.db`."""
 
     busy_timeout: Annotated[
@@ -39,7 +39,7 @@ class Store(Section, frozen=True):
     ] = 30.0
 
 
-class Display(Section, frozen=True):
+class DisplaySettings(Section, frozen=True):
     """What the terminal shows."""
 
     color: Annotated[
@@ -50,7 +50,7 @@ class Display(Section, frozen=True):
     ] = "auto"
 
 
-class Logging(Section, frozen=True):
+class LoggingSettings(Section, frozen=True):
     """The log files in `logs/`."""
 
     level: Annotated[
@@ -59,7 +59,7 @@ class Logging(Section, frozen=True):
     ] = "info"
 
 
-class Model(Section, frozen=True):
+class ModelSettings(Section, frozen=True):
     """Which model answers, and how long Hermes waits for it."""
 
     provider: Annotated[
@@ -203,7 +203,7 @@ class CustomProvider(Section, frozen=True):
     ] = {}
 
 
-class Budget(Section, frozen=True):
+class BudgetSettings(Section, frozen=True):
     """Hard caps: a call that could pass one is not made. `$2.50` or `200k tokens`; empty for none."""
 
     per_turn: Annotated[
@@ -228,7 +228,7 @@ class Budget(Section, frozen=True):
         return {"turn": self.per_turn, "session": self.per_session, "day": self.per_day}
 
 
-class Auxiliary(Section, frozen=True):
+class AuxiliarySettings(Section, frozen=True):
     """Models for work on the side: `provider:model`, a model of the main provider, `auto` for its cheapest that can do
     it, `main` for the model that answers, or `off`. When one fails, the model that answers steps in."""
 
@@ -258,7 +258,7 @@ class Auxiliary(Section, frozen=True):
     ] = "off"
 
 
-class Compression(Section, frozen=True):
+class CompressionSettings(Section, frozen=True):
     """When a long conversation is compressed, and what then stays word for word."""
 
     threshold: Annotated[
@@ -277,7 +277,7 @@ class Compression(Section, frozen=True):
     ] = 20
 
 
-class Approvals(Section, frozen=True):
+class ApprovalSettings(Section, frozen=True):
     """Questions that wait for you. What needs no question is in `policy.yaml`."""
 
     timeout: Annotated[
@@ -290,7 +290,7 @@ class Approvals(Section, frozen=True):
     ] = 3_600.0
 
 
-class McpTools(Section, frozen=True):
+class McpToolSettings(Section, frozen=True):
     """Which tools of a server are offered: exact names, or patterns such as `read_*`."""
 
     include: Annotated[
@@ -299,7 +299,7 @@ class McpTools(Section, frozen=True):
     exclude: Annotated[tuple[str, ...], Meta(description="Not these.")] = ()
 
 
-class McpServer(Section, frozen=True):
+class McpServerSettings(Section, frozen=True):
     """A program that Hermes starts (`command`), or a service (`url`). `${NAME}` in `env` and `headers` is a secret."""
 
     command: Annotated[str, Meta(description="The program.")] = ""
@@ -339,10 +339,10 @@ class McpServer(Section, frozen=True):
             description="Believe what it says of its tools: those that only read run without asking."
         ),
     ] = False
-    tools: McpTools = McpTools()
+    tools: McpToolSettings = McpToolSettings()
 
 
-class Codex(Section, frozen=True):
+class CodexSettings(Section, frozen=True):
     """The codex program as an engine; used when `model.openai_runtime` is `codex_app_server`. Times are in seconds."""
 
     binary: Annotated[
@@ -392,7 +392,7 @@ class Codex(Section, frozen=True):
     ] = 900.0
 
 
-class Web(Section, frozen=True):
+class WebSettings(Section, frozen=True):
     """Fetching and searching the web. Only public addresses are reached, whatever a page says."""
 
     search_backend: Annotated[
@@ -430,7 +430,7 @@ class Web(Section, frozen=True):
     ] = 10_000_000
 
 
-class Browser(Section, frozen=True):
+class BrowserSettings(Section, frozen=True):
     """A browser for pages that need scripts, when `tools.enabled` names it. It reaches only what `web` may reach."""
 
     executable: Annotated[
@@ -452,7 +452,7 @@ class Browser(Section, frozen=True):
     ] = 900.0
 
 
-class Learning(Section, frozen=True):
+class LearningSettings(Section, frozen=True):
     """What Hermes learns from conversations: memory and skills, see `hermes memory` and `hermes skills`."""
 
     mode: Annotated[
@@ -510,7 +510,7 @@ class Learning(Section, frozen=True):
     ] = 90
 
 
-class Dashboard(Section, frozen=True):
+class DashboardSettings(Section, frozen=True):
     """`hermes dashboard`, Hermes in a browser. Other machines reach it only with a password (or tokens) and TLS."""
 
     host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"
@@ -539,7 +539,7 @@ class Dashboard(Section, frozen=True):
     ] = ""
 
 
-class Tools(Section, frozen=True):
+class ToolSettings(Section, frozen=True):
     """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
     enabled: Annotated[
@@ -551,7 +551,7 @@ class Tools(Section, frozen=True):
     ] = ()
 
 
-class Sandbox(Section, frozen=True):
+class SandboxSettings(Section, frozen=True):
     """What confines the commands of the model."""
 
     hide_secrets: Annotated[
@@ -563,7 +563,7 @@ class Sandbox(Section, frozen=True):
     ] = True
 
 
-class Webhook(Section, frozen=True):
+class WebhookSettings(Section, frozen=True):
     """An address that is told of events, each in a signed request. Redirects are not followed."""
 
     url: Annotated[
@@ -585,7 +585,7 @@ class Webhook(Section, frozen=True):
     ] = 10.0
 
 
-class Traces(Section, frozen=True):
+class TraceSettings(Section, frozen=True):
     """OpenTelemetry traces: a trace for each turn, with model calls and tools. Needs the extra `otel`."""
 
     endpoint: Annotated[
@@ -612,7 +612,7 @@ class Traces(Section, frozen=True):
 class Settings(Section, frozen=True):
     """All settings of one process."""
 
-    model: Model = Model()
+    model: ModelSettings = ModelSettings()
     custom_providers: Annotated[
         dict[str, CustomProvider],
         Meta(
@@ -620,33 +620,33 @@ class Settings(Section, frozen=True):
         ),
     ] = {}
     mcp_servers: Annotated[
-        dict[str, McpServer],
+        dict[str, McpServerSettings],
         Meta(
             description="MCP servers by a name of your choice: command, args, env, or url, headers."
         ),
     ] = {}
-    auxiliary: Auxiliary = Auxiliary()
-    compression: Compression = Compression()
-    approvals: Approvals = Approvals()
-    budget: Budget = Budget()
-    codex: Codex = Codex()
-    web: Web = Web()
-    browser: Browser = Browser()
-    tools: Tools = Tools()
-    schedules: Schedules = Schedules()
-    api: Api = Api()
-    sandbox: Sandbox = Sandbox()
-    learning: Learning = Learning()
-    dashboard: Dashboard = Dashboard()
-    gateway: Gateway = Gateway()
+    auxiliary: AuxiliarySettings = AuxiliarySettings()
+    compression: CompressionSettings = CompressionSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    budget: BudgetSettings = BudgetSettings()
+    codex: CodexSettings = CodexSettings()
+    web: WebSettings = WebSettings()
+    browser: BrowserSettings = BrowserSettings()
+    tools: ToolSettings = ToolSettings()
+    schedules: ScheduleSettings = ScheduleSettings()
+    api: ApiSettings = ApiSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    learning: LearningSettings = LearningSettings()
+    dashboard: DashboardSettings = DashboardSettings()
+    gateway: GatewaySettings = GatewaySettings()
     webhooks: Annotated[
-        dict[str, Webhook],
+        dict[str, WebhookSettings],
         Meta(
             description="Addresses that are told of events, by a name of your choice: url, secret, events."
         ),
     ] = {}
-    traces: Traces = Traces()
-    sessions: Sessions = Sessions()
-    store: Store = Store()
-    display: Display = Display()
-    logging: Logging = Logging()
+    traces: TraceSettings = TraceSettings()
+    sessions: SessionSettings = SessionSettings()
+    store: StoreSettings = StoreSettings()
+    display: DisplaySettings = DisplaySettings()
+    logging: LoggingSettings = LoggingSettings()

@@ -13,7 +13,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import ToolFinished
-from hermes.store.row import COLUMNS, Row
+from hermes.store.log_row import COLUMNS, Row
 
 _KINDS = (
     ApprovalRequested,

@@ -29,7 +29,7 @@ class Binding(msgspec.Struct, frozen=True):
     model: str = ""
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class PendingMessage(msgspec.Struct, frozen=True):
     """A message that was taken in and not dealt with yet."""
 
     platform: str
@@ -37,7 +37,7 @@ class Waiting(msgspec.Struct, frozen=True):
     data: str
 
 
-class Piece(msgspec.Struct, frozen=True):
+class DeliveredMessage(msgspec.Struct, frozen=True):
     """One message on a platform, or the attempt at one. `seq` is 0 while its text is still being written; `id` is 0 for
     one that need not be noted before it is sent."""
 
@@ -145,11 +145,11 @@ class Chats:
         """A message was dealt with; its id is kept."""
         return self._do(_HANDLED, (platform, name))
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[PendingMessage]:
         """What was taken in and not dealt with, the oldest first."""
         query = "SELECT platform, id, data FROM gateway_inbox WHERE data != '' ORDER BY received"
         return [
-            Waiting(*row)
+            PendingMessage(*row)
             for row in self._db.read(
                 lambda connection: connection.execute(query).fetchall()
             )
@@ -179,20 +179,22 @@ class Chats:
 
     # --- what was sent
 
-    def sending(self, key: str, session: str, seq: int, part: int) -> "Future[Piece]":
+    def sending(
+        self, key: str, session: str, seq: int, part: int
+    ) -> "Future[DeliveredMessage]":
         """Before a message is sent."""
         values = (key, session, seq, part, self._clock.now())
 
-        def job(connection: apsw.Connection) -> Piece:
+        def job(connection: apsw.Connection) -> DeliveredMessage:
             connection.execute(
                 "INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,'sending','',?)",
                 values,
             )
-            return Piece(connection.last_insert_rowid(), session, seq, part)
+            return DeliveredMessage(connection.last_insert_rowid(), session, seq, part)
 
         return self._db.submit(job)
 
-    def sent(self, key: str, piece: Piece) -> "Future[None]":
+    def sent(self, key: str, piece: DeliveredMessage) -> "Future[None]":
         """A message has arrived, under the id and for the row that the piece names now."""
         if not piece.id:
             row = (
@@ -226,7 +228,7 @@ class Chats:
 
         return self._db.submit(job)
 
-    def everywhere(self, session: str, seq: int) -> list[tuple[str, Piece]]:
+    def everywhere(self, session: str, seq: int) -> list[tuple[str, DeliveredMessage]]:
         """The messages of one row in all chats that it was sent to, with the keys of these."""
         query = f"""
         SELECT chat, {_PIECE} FROM gateway_outbox WHERE session = ? AND seq = ? AND message != '' ORDER BY id
@@ -234,22 +236,25 @@ class Chats:
         rows = self._db.read(
             lambda connection: connection.execute(query, (session, seq)).fetchall()
         )
-        return [(row[0], Piece(*row[1:])) for row in rows]
+        return [(row[0], DeliveredMessage(*row[1:])) for row in rows]
 
-    def piece(self, number: int) -> tuple[str, Piece] | None:
+    def piece(self, number: int) -> tuple[str, DeliveredMessage] | None:
         """One message by its number, with the key of its chat."""
         query = f"SELECT chat, {_PIECE} FROM gateway_outbox WHERE id = ?"  # noqa: S608 - our own names
         row = self._db.read(
             lambda connection: connection.execute(query, (number,)).fetchone()
         )
-        return (row[0], Piece(*row[1:])) if row else None
+        return (row[0], DeliveredMessage(*row[1:])) if row else None
 
-    def pieces(self, key: str, session: str, seq: int) -> list[Piece]:
+    def pieces(self, key: str, session: str, seq: int) -> list[DeliveredMessage]:
         """What was sent of one row, or begun of the row to come (0), in order."""
         query = f"""
         SELECT {_PIECE} FROM gateway_outbox WHERE chat = ? AND session = ? AND seq = ? ORDER BY part, id
         """  # noqa: S608 - our own names
-        return [Piece(*row) for row in self._db.select(query, (key, session, seq))]
+        return [
+            DeliveredMessage(*row)
+            for row in self._db.select(query, (key, session, seq))
+        ]
 
     def _one(self, where: str, value: str) -> Binding | None:
         found = self._every(where, (value,))

@@ -7,7 +7,7 @@ from hermes.core.ports import Clock
 from hermes.store.database import Database
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownPerson(msgspec.Struct, frozen=True):
     """Somebody who was let in, or shut out."""
 
     platform: str
@@ -17,7 +17,7 @@ class Known(msgspec.Struct, frozen=True):
     since: float
 
 
-class Request(msgspec.Struct, frozen=True):
+class PairingRequest(msgspec.Struct, frozen=True):
     """Somebody who has a code and waits to be let in."""
 
     platform: str
@@ -34,18 +34,18 @@ class People:
         self._db = database
         self._clock = clock
 
-    def find(self, platform: str, person: str) -> Known | None:
+    def find(self, platform: str, person: str) -> KnownPerson | None:
         """Somebody who is known."""
         query = "SELECT * FROM gateway_people WHERE platform = ? AND id = ?"
         rows = self._db.select(query, (platform, person))
-        return Known(*rows[0]) if rows else None
+        return KnownPerson(*rows[0]) if rows else None
 
-    def every(self) -> list[Known]:
+    def every(self) -> list[KnownPerson]:
         """Everybody who is known."""
         query = "SELECT * FROM gateway_people ORDER BY platform, since"
-        return [Known(*row) for row in self._db.select(query)]
+        return [KnownPerson(*row) for row in self._db.select(query)]
 
-    def put(self, known: Known) -> None:
+    def put(self, known: KnownPerson) -> None:
         """Lets somebody in, or changes what they may."""
 
         def job(connection: apsw.Connection) -> None:
@@ -72,13 +72,13 @@ class People:
 
         return self._db.write(job)
 
-    def requests(self, since: float) -> list[Request]:
+    def requests(self, since: float) -> list[PairingRequest]:
         """Who waits to be let in, and asked no earlier; older ones are dropped."""
 
-        def job(connection: apsw.Connection) -> list[Request]:
+        def job(connection: apsw.Connection) -> list[PairingRequest]:
             connection.execute("DELETE FROM gateway_codes WHERE made < ?", (since,))
             return [
-                Request(*row)
+                PairingRequest(*row)
                 for row in connection.execute(
                     "SELECT * FROM gateway_codes ORDER BY made"
                 )
@@ -86,7 +86,7 @@ class People:
 
         return self._db.write(job)
 
-    def ask(self, request: Request, *, most: int, since: float) -> bool:
+    def ask(self, request: PairingRequest, *, most: int, since: float) -> bool:
         """Notes a request; False when this person has one, or `most` of the platform wait already."""
 
         def job(connection: apsw.Connection) -> bool:

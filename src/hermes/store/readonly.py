@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hermes.errors import StoreError
 from hermes.store.connection import has_wal
-from hermes.store.file import companions
+from hermes.store.database_file import companions
 
 
 def needs_copy(path: Path) -> bool:

@@ -10,16 +10,21 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from hermes.primitives.files import make_private, sync_folder
 from hermes.schema.events import SessionCreated, SessionRecovered
+from hermes.store.carried_tables import take_over
 from hermes.store.connection import connect, in_our_words, suspicion
-from hermes.store.file import Finding, companions, create, settle, sync_folder
-from hermes.store.kept import take_over
-from hermes.store.log import new_epoch, write_row
-from hermes.store.losses import Head, known_heads, what_is_gone
-from hermes.store.private import make_private
-from hermes.store.row import COLUMNS, Row
-from hermes.store.row import draft as draft_of
+from hermes.store.database_file import (
+    DatabaseFinding,
+    companions,
+    create,
+    settle,
+)
+from hermes.store.log_row import COLUMNS, Row
+from hermes.store.log_row import draft as draft_of
+from hermes.store.lost_rows import SessionHead, known_heads, what_is_gone
 from hermes.store.salvage import salvage
+from hermes.store.session_log import new_epoch, write_row
 
 _DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
 
@@ -96,7 +101,7 @@ class Incomplete(msgspec.Struct, frozen=True):
 
 
 def recover(
-    path: Path, migrations: Sequence[str], found: Finding, now: float
+    path: Path, migrations: Sequence[str], found: DatabaseFinding, now: float
 ) -> Recovery:
     """Rebuilds from the damaged file, then puts that aside. The caller owns the lock.
 
@@ -124,7 +129,7 @@ def recover(
     return Recovery(found.detail, aside, len(sessions), rows, lost, gone, unread)
 
 
-def _lost(sessions: dict[str, _Kept], heads: dict[str, Head]) -> int:
+def _lost(sessions: dict[str, _Kept], heads: dict[str, SessionHead]) -> int:
     """Rows that must have been there: later ones are, or the list of sessions counted them."""
     lost = sum(kept.lost for kept in sessions.values())
     for session, head in heads.items():
@@ -149,7 +154,7 @@ def finish(path: Path) -> bool:
         for source, target in zip(companions(path), companions(aside), strict=True):
             if source.exists():
                 source.rename(target)
-        make_private(companions(aside))
+        make_private(*companions(aside))
         rebuilt.rename(path)
         suspicion(path).unlink(missing_ok=True)
         sync_folder(path.parent)

@@ -14,13 +14,13 @@ from hermes.schema.events import (
     SessionTitled,
     SessionUndone,
 )
-from hermes.store import frames
+from hermes.store import shared_text
 from hermes.store.database import Database
 from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
-_REMEMBERED = 2_048  # sessions whose beginning is known
+_MAX_CACHED_SESSIONS = 2_048  # sessions whose beginning is known
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
@@ -69,7 +69,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SessionOrigin(msgspec.Struct, frozen=True):
     """How a session began, which never changes."""
 
     kind: str
@@ -95,13 +95,13 @@ class UsageRow(msgspec.Struct, frozen=True):
     unpriced_calls: int
 
 
-class Sessions:
+class SessionTable:
     """The sessions of one database."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._db = database
         self._clock = clock
-        self._origins: dict[str, Origin] = {}
+        self._origins: dict[str, SessionOrigin] = {}
 
     def recent(
         self, *, limit: int = 50, updated_before: float | None = None
@@ -138,7 +138,7 @@ class Sessions:
             f"{name!r} may be any of: {names}", hint="Give more of the id."
         )
 
-    def origin(self, session: str) -> Origin:
+    def origin(self, session: str) -> SessionOrigin:
         """How the session with that id began; quick to ask again."""
         known = self._origins.get(session)
         if known is None:
@@ -148,8 +148,8 @@ class Sessions:
             )
             if row is None:
                 raise _unknown(session)
-            known = Origin(*row)
-            if len(self._origins) >= _REMEMBERED:
+            known = SessionOrigin(*row)
+            if len(self._origins) >= _MAX_CACHED_SESSIONS:
                 self._origins.clear()
             self._origins[session] = known
         return known
@@ -183,7 +183,7 @@ class Sessions:
             for table in ("events", "usage", "leases", "claims"):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
-            connection.execute(frames.FORGET)
+            connection.execute(shared_text.FORGET)
             return int(rows)
 
         rows = write_indexed(self._db, job)

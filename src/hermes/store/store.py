@@ -9,37 +9,39 @@ from typing import TYPE_CHECKING, Self
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
-from hermes.store.check import Report, check
-from hermes.store.claims import Claims
+from hermes.primitives.files import make_private
+from hermes.store.budget_claims import BudgetClaims
 from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
-from hermes.store.file import (
-    Finding,
-    State,
+from hermes.store.database_file import (
+    DatabaseFinding,
+    DatabaseState,
     companions,
     copy_whole,
     create,
     inspect,
     migrate,
 )
+from hermes.store.integrity_check import IntegrityReport, check
 from hermes.store.leases import Leases
-from hermes.store.lock import DatabaseLock, FileLock
-from hermes.store.log import SessionLog
-from hermes.store.private import make_private
+from hermes.store.lock import DatabaseLock
 from hermes.store.readonly import ReadableCopy, needs_copy
 from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
-from hermes.store.search import Search, index_step
-from hermes.store.sessions import Sessions
-from hermes.store.transfer import Transfer
+from hermes.store.search import MessageSearch, index_step
+from hermes.store.session_export import SessionTransfer
+from hermes.store.session_log import SessionLog
+from hermes.store.sessions import SessionTable
 
 if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.people import People
-    from hermes.store.schedules import Schedules
+    from hermes.store.schedules import ScheduleStore
 
-_ALONE = 10.0  # seconds to wait for other processes to close the database
-_ATTEMPTS = 5
+_EXCLUSIVE_LOCK_TIMEOUT_S = (
+    10.0  # seconds to wait for other processes to close the database
+)
+_MAX_OPEN_ATTEMPTS = 5
 
 
 class Store:
@@ -48,7 +50,7 @@ class Store:
     def __init__(
         self,
         database: Database,
-        held: FileLock | ReadableCopy | None,
+        held: DatabaseLock | ReadableCopy | None,
         clock: Clock,
         recovery: Recovery | None = None,
         incomplete: Incomplete | None = None,
@@ -59,10 +61,10 @@ class Store:
         self.incomplete = incomplete
         self.log = SessionLog(database, clock)
         self.leases = Leases(database, clock)
-        self.claims = Claims(database, clock)
-        self.sessions = Sessions(database, clock)
-        self.search = Search(database)
-        self.transfer = Transfer(database, self.log, clock)
+        self.claims = BudgetClaims(database, clock)
+        self.sessions = SessionTable(database, clock)
+        self.search = MessageSearch(database)
+        self.transfer = SessionTransfer(database, self.log, clock)
         self._clock = clock
 
     @cached_property
@@ -80,11 +82,11 @@ class Store:
         return People(self._db, self._clock)
 
     @cached_property
-    def schedules(self) -> "Schedules":
+    def schedules(self) -> "ScheduleStore":
         """Jobs and when they run; loaded as above."""
-        from hermes.store.schedules import Schedules
+        from hermes.store.schedules import ScheduleStore
 
-        return Schedules(self._db, self._clock)
+        return ScheduleStore(self._db, self._clock)
 
     @property
     def has_jobs(self) -> bool:
@@ -100,7 +102,7 @@ class Store:
         """For a process with many sessions: their writes are committed together, and none holds up an event loop."""
         self._db.share()
 
-    def check(self) -> Report:
+    def check(self) -> IntegrityReport:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""
         report = self._db.read(check)
         if report.problems:
@@ -188,15 +190,17 @@ def _open_to_read(
     return Store(database, copied, clock, incomplete=incomplete)
 
 
-def _require_readable(found: Finding, path: Path, version: int) -> Incomplete | None:
+def _require_readable(
+    found: DatabaseFinding, path: Path, version: int
+) -> Incomplete | None:
     """Raises if the file would have to be repaired or upgraded before use; says when its last rows are gone."""
-    if found.state is State.CURRENT:
+    if found.state is DatabaseState.CURRENT:
         return None
     if found.lost_rows and found.version == version:
         return Incomplete(found.detail)
     what = (
         f"is damaged ({found.detail})"
-        if found.state is State.DAMAGED
+        if found.state is DatabaseState.DAMAGED
         else "was written by an older Hermes"
     )
     hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
@@ -226,15 +230,15 @@ class _Opening:
         Everything is checked again once the lock is shared: other processes may have come in between.
         """
         recovery = None
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_OPEN_ATTEMPTS):
             self._lock.share(timeout=self._busy_timeout)
             if not unfinished(self._path) and (database := self._opened()):
                 suspicion(self._path).unlink(missing_ok=True)
-                make_private(companions(self._path))
+                make_private(*companions(self._path))
                 if recovery is not None:
                     log.warning("%s", recovery)
                 return Store(database, self._lock, self._clock, recovery)
-            self._lock.own(timeout=min(self._busy_timeout, _ALONE))
+            self._lock.own(timeout=min(self._busy_timeout, _EXCLUSIVE_LOCK_TIMEOUT_S))
             recovery = self._repaired() or recovery
         raise StoreBusy(
             f"{self._path} is being changed by other processes",
@@ -245,7 +249,9 @@ class _Opening:
         """The database, if the file is sound and current."""
         try:
             return (
-                self._database() if self._inspected().state is State.CURRENT else None
+                self._database()
+                if self._inspected().state is DatabaseState.CURRENT
+                else None
             )
         except StoreDamaged:
             return None
@@ -257,7 +263,7 @@ class _Opening:
             finish(self._path)
         try:
             found = self._inspected()
-            if found.state is State.OLD:
+            if found.state is DatabaseState.OLD:
                 migrate(
                     self._path,
                     self._migrations,
@@ -265,20 +271,22 @@ class _Opening:
                     busy_timeout=self._busy_timeout,
                 )
             elif (
-                found.state is State.CURRENT
+                found.state is DatabaseState.CURRENT
             ):  # unless somebody has repaired it meanwhile, this finds what is wrong
                 self._database().close()
         except StoreDamaged as damaged:
-            found = Finding(State.DAMAGED, detail=str(damaged.__cause__))
-        if found.state is State.MISSING:
+            found = DatabaseFinding(
+                DatabaseState.DAMAGED, detail=str(damaged.__cause__)
+            )
+        if found.state is DatabaseState.MISSING:
             self._lock.forget_last_row()
             create(self._path, self._migrations)
-        elif found.state is State.DAMAGED:
+        elif found.state is DatabaseState.DAMAGED:
             self._lock.forget_last_row()
             return recover(self._path, self._migrations, found, self._clock.now())
         return None
 
-    def _inspected(self) -> Finding:
+    def _inspected(self) -> DatabaseFinding:
         return inspect(
             self._path, version=len(self._migrations), busy_timeout=self._busy_timeout
         )

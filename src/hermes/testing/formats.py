@@ -5,17 +5,21 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.testing.served import Served, ServedCall, pieces
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, pieces
 
 Format: TypeAlias = Literal["chat", "responses", "anthropic"]
 
 
-def render(wire: Format, reply: Served, model: str, number: int) -> list[bytes]:
+def render(
+    wire: Format, reply: ScriptedResponse, model: str, number: int
+) -> list[bytes]:
     """The events of one reply; joined they are the body."""
     return list(_RENDERERS[wire](reply, model, number))
 
 
-def render_whole(wire: Format, reply: Served, model: str, number: int) -> bytes:
+def render_whole(
+    wire: Format, reply: ScriptedResponse, model: str, number: int
+) -> bytes:
     """The same reply at once, as a server that does not stream sends it."""
     if wire == "anthropic":
         return _json(_anthropic_whole(reply, model, number))
@@ -94,7 +98,7 @@ def _call_id(call: ServedCall, prefix: str, number: int, index: int) -> str:
     return call.id or f"{prefix}_{number}_{index}"
 
 
-def _chat(reply: Served, model: str, number: int) -> Iterator[bytes]:
+def _chat(reply: ScriptedResponse, model: str, number: int) -> Iterator[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return _data(
             {
@@ -145,7 +149,7 @@ def _chat(reply: Served, model: str, number: int) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def _chat_usage(reply: Served) -> dict[str, Any]:
+def _chat_usage(reply: ScriptedResponse) -> dict[str, Any]:
     return {
         "prompt_tokens": reply.input_tokens,
         "completion_tokens": reply.output_tokens,
@@ -155,7 +159,7 @@ def _chat_usage(reply: Served) -> dict[str, Any]:
     }
 
 
-def _chat_whole(reply: Served, model: str, number: int) -> dict[str, Any]:
+def _chat_whole(reply: ScriptedResponse, model: str, number: int) -> dict[str, Any]:
     head = {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
@@ -188,14 +192,14 @@ def _chat_whole(reply: Served, model: str, number: int) -> dict[str, Any]:
     return {**head, "choices": [choice], "usage": _chat_usage(reply)}
 
 
-def _responses(reply: Served, model: str, number: int) -> Iterator[bytes]:
+def _responses(reply: ScriptedResponse, model: str, number: int) -> Iterator[bytes]:
     return _ResponsesWriter(reply, model, number).events()
 
 
 class _ResponsesWriter:
     """One Responses stream; keeps the sequence number and the items."""
 
-    def __init__(self, reply: Served, model: str, number: int) -> None:
+    def __init__(self, reply: ScriptedResponse, model: str, number: int) -> None:
         self._reply = reply
         self._number = number
         self._sequence = -1
@@ -348,7 +352,7 @@ class _ResponsesWriter:
         return self._item(begun, ended, inside())
 
 
-def _anthropic(reply: Served, model: str, number: int) -> Iterator[bytes]:
+def _anthropic(reply: ScriptedResponse, model: str, number: int) -> Iterator[bytes]:
     fresh = reply.input_tokens - reply.cached_tokens - reply.cache_write_tokens
     usage = {
         "input_tokens": fresh,
@@ -393,7 +397,9 @@ def _anthropic(reply: Served, model: str, number: int) -> Iterator[bytes]:
     yield _named({"type": "message_stop"})
 
 
-def _anthropic_whole(reply: Served, model: str, number: int) -> dict[str, Any]:
+def _anthropic_whole(
+    reply: ScriptedResponse, model: str, number: int
+) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     if reply.reasoning:
         content.append(
@@ -442,7 +448,7 @@ def _anthropic_whole(reply: Served, model: str, number: int) -> dict[str, Any]:
 
 
 def _anthropic_blocks(
-    reply: Served, number: int
+    reply: ScriptedResponse, number: int
 ) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     if reply.reasoning:
         deltas = [
@@ -475,7 +481,7 @@ def _anthropic_blocks(
         )
 
 
-_RENDERERS: dict[Format, Callable[[Served, str, int], Iterator[bytes]]] = {
+_RENDERERS: dict[Format, Callable[[ScriptedResponse, str, int], Iterator[bytes]]] = {
     "chat": _chat,
     "responses": _responses,
     "anthropic": _anthropic,

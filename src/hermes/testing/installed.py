@@ -24,7 +24,7 @@ _ESCAPES = re.compile(
 )
 
 
-class Finished(NamedTuple):
+class FinishedRun(NamedTuple):
     """What a run left behind."""
 
     code: int
@@ -77,7 +77,7 @@ class InstalledHermes:
 
     async def run(
         self, *arguments: str, stdin: str | bytes = "", **environ: str
-    ) -> Finished:
+    ) -> FinishedRun:
         """Runs to the end; a run that takes too long is ended and fails."""
         process = await self.start(*arguments, **environ)
         content = stdin.encode() if isinstance(stdin, str) else stdin
@@ -87,19 +87,19 @@ class InstalledHermes:
             process.kill()
             await process.wait()
             raise
-        return Finished(process.returncode or 0, out.decode(), err.decode())
+        return FinishedRun(process.returncode or 0, out.decode(), err.decode())
 
     def terminal(
         self, *arguments: str, size: tuple[int, int] = (80, 24), **environ: str
-    ) -> "Terminal":
+    ) -> "TerminalProcess":
         """`hermes` at a terminal."""
         argv = [str(executable()), *arguments]
-        return Terminal(
+        return TerminalProcess(
             argv, self.environ({"TERM": "xterm-256color", **environ}), self.work, size
         )
 
 
-class Terminal:
+class TerminalProcess:
     """A process on a pseudo-terminal. `screen` is all it ever wrote, without the codes that drive a terminal."""
 
     def __init__(

@@ -2,7 +2,7 @@
 
 In a test: `async with ModelServer(Served(text="hi")) as server: ... server.url`. Running out of replies answers 500
 and fails the test at the end. From a shell: `python -m hermes.testing.model_server --port 0 --script FILE` prints its
-address; a script is a JSON list of replies (see `hermes.testing.served`).
+address; a script is a JSON list of replies (see `hermes.testing.scripted_responses`).
 """
 
 import argparse
@@ -17,7 +17,11 @@ from typing import Self
 import msgspec
 
 from hermes.testing.formats import Format, error_body, error_frame, render, render_whole
-from hermes.testing.served import Fault, Served, parse_script
+from hermes.testing.scripted_responses import (
+    ScriptedResponse,
+    ServerFault,
+    parse_script,
+)
 
 _FORMATS: dict[str, Format] = {
     "/chat/completions": "chat",
@@ -56,9 +60,9 @@ class ModelServer:
 
     def __init__(
         self,
-        *replies: Served | str,
+        *replies: ScriptedResponse | str,
         repeat: bool = False,
-        respond: Callable[[Recorded], Served] | None = None,
+        respond: Callable[[Recorded], ScriptedResponse] | None = None,
         models: tuple[str, ...] = ("fake-1",),
     ) -> None:
         self.requests: list[Recorded] = []
@@ -70,7 +74,8 @@ class ModelServer:
         self.url = ""  # the base address for all three formats, once it listens
         self.record: Path | None = None
         self._replies = [
-            Served(text=reply) if isinstance(reply, str) else reply for reply in replies
+            ScriptedResponse(text=reply) if isinstance(reply, str) else reply
+            for reply in replies
         ]
         self._repeat = repeat
         self._respond = respond
@@ -191,7 +196,7 @@ class ModelServer:
             events = [render_whole(kind, reply, model, self._served)]
         return await connection.stream(events, reply.delay, reply.delivery)
 
-    def _next(self, request: Recorded) -> Served | None:
+    def _next(self, request: Recorded) -> ScriptedResponse | None:
         if self._respond is not None:
             return self._respond(request)
         if self._repeat and len(self._replies) == 1:
@@ -199,7 +204,11 @@ class ModelServer:
         return self._replies.pop(0) if self._replies else None
 
     async def _fail(
-        self, fault: Fault, events: list[bytes], kind: Format, connection: "_Connection"
+        self,
+        fault: ServerFault,
+        events: list[bytes],
+        kind: Format,
+        connection: "_Connection",
     ) -> bool:
         half = events[: max(1, len(events) // 2)]
         if fault.hang:
@@ -219,7 +228,7 @@ class ModelServer:
         return await connection.send(*_whole(fault, kind))
 
 
-def _whole(fault: Fault, kind: Format) -> tuple[int, bytes, Mapping[str, str]]:
+def _whole(fault: ServerFault, kind: Format) -> tuple[int, bytes, Mapping[str, str]]:
     """A fault that is not a stream."""
     if fault.status:
         body = fault.body.encode() or error_body(

@@ -14,21 +14,21 @@ import msgspec
 
 from hermes.core.ports import Tool
 from hermes.tools.ask_user import ask_user
-from hermes.tools.commands import Surroundings
-from hermes.tools.files import Files
-from hermes.tools.images import Pictures
-from hermes.tools.output import OutputFolder
-from hermes.tools.patch import Patches
+from hermes.tools.files.apply_patch import Patches
+from hermes.tools.files.file_stamps import FileStamps
+from hermes.tools.files.file_tools import FileTools
+from hermes.tools.files.ripgrep import find_ripgrep
+from hermes.tools.files.search_tools import SearchTools
+from hermes.tools.files.view_image import Pictures
 from hermes.tools.policy import ApprovalPolicy
-from hermes.tools.ripgrep import find_ripgrep
-from hermes.tools.run_python import PythonRunner
-from hermes.tools.search import Search
-from hermes.tools.seen import Seen
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import TerminalTool
+from hermes.tools.python.run_python import PythonRunner
 from hermes.tools.sensitive import Guard
-from hermes.tools.session_search import Memory, Recall
-from hermes.tools.terminal import Terminal
+from hermes.tools.session_search import Recall, SessionSearchTool
 from hermes.tools.todo import todo
-from hermes.tools.toolsets import Choice, choose
+from hermes.tools.toolsets import ToolChoice, choose
 
 __all__ = [
     "ApprovalPolicy",
@@ -73,8 +73,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """What commands find around them; by default the environment, without what belongs to Hermes."""
     extra: tuple[Tool, ...] = ()
     """Tools made elsewhere: the web, a browser, MCP servers, plugins, delegation."""
-    choice: Choice = Choice()
-    seen: Seen | None = None
+    choice: ToolChoice = ToolChoice()
+    seen: FileStamps | None = None
     """What the session knows of files, for whoever has to make it forget."""
 
 
@@ -112,18 +112,18 @@ def default_tools(
 
 
 def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[Tool]:
-    seen = needs.seen or Seen()
+    seen = needs.seen or FileStamps()
     output = OutputFolder(needs.outputs)
-    files = Files(seen, output)
+    files = FileTools(seen, output)
     guard = Guard(
         needs.hermes_home.resolve(),
         Path(needs.environment.get("HOME") or "/nonexistent"),
     )
-    search = Search(guard, partial(find_ripgrep, needs.environment), output)
+    search = SearchTools(guard, partial(find_ripgrep, needs.environment), output)
     around = needs.surroundings or Surroundings(
         needs.environment, needs.hermes_home, (needs.outputs,)
     )
-    terminal = Terminal(output, needs.environment, around)
+    terminal = TerminalTool(output, needs.environment, around)
     seen.on_write(terminal.accept)
     yield terminal.terminal
     yield files.read_file
@@ -136,7 +136,7 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     yield Pictures(needs.outputs.with_name("pictures")).view_image
     yield ask_user
     if needs.recall is not None:
-        yield Memory(needs.recall).session_search
+        yield SessionSearchTool(needs.recall).session_search
     yield PythonRunner(output, around, offered).run_python
     yield terminal.processes.process
     yield terminal.processes.process_write

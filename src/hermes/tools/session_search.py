@@ -20,7 +20,7 @@ _READ = 2_000
 _TOTAL = 24_000
 
 
-class Said(msgspec.Struct, frozen=True):
+class FoundMessage(msgspec.Struct, frozen=True):
     """One message of a session, with its place in it; of a hit, `text` is the part around the words."""
 
     session: str
@@ -34,18 +34,18 @@ class Said(msgspec.Struct, frozen=True):
 class Recall(Protocol):
     """The sessions of the past, as `app` supplies them. Raises HermesError for a session that does not exist."""
 
-    def find(self, query: str, *, session: str, limit: int) -> Sequence[Said]:
+    def find(self, query: str, *, session: str, limit: int) -> Sequence[FoundMessage]:
         """Messages with all these words, newest first; `session` narrows to one."""
         ...
 
     def around(
         self, session: str, seq: int, *, before: int, after: int
-    ) -> Sequence[Said]:
+    ) -> Sequence[FoundMessage]:
         """The message at or next before a place, with some before and after it, in order."""
         ...
 
 
-class Memory:
+class SessionSearchTool:
     """`session_search` over what can be recalled."""
 
     def __init__(self, recall: Recall) -> None:
@@ -138,12 +138,12 @@ class Memory:
         )
 
 
-def _searches(said: Said) -> bool:
+def _searches(said: FoundMessage) -> bool:
     """Whether a message is a search of this kind."""
     return said.role == "assistant" and "session_search" in said.text
 
 
-def _hit(hit: Said, near: Sequence[Said]) -> str:
+def _hit(hit: FoundMessage, near: Sequence[FoundMessage]) -> str:
     title = f" {clean(hit.title)!r}" if hit.title else ""
     head = f"session {hit.session}{title}, {_day(hit.when)}, message {hit.seq}"
     lines = [
@@ -155,7 +155,7 @@ def _hit(hit: Said, near: Sequence[Said]) -> str:
     return "\n".join([head, *lines])
 
 
-def _line(said: Said, width: int, mark: str = "") -> str:
+def _line(said: FoundMessage, width: int, mark: str = "") -> str:
     text = clean(said.text).strip()
     short = text if width >= _READ else " ".join(text.split())
     if len(short) > width:

@@ -10,7 +10,7 @@ from hermes.tools.tool import tool
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
-class Step(Struct, frozen=True, forbid_unknown_fields=True):
+class TodoStep(Struct, frozen=True, forbid_unknown_fields=True):
     """One step."""
 
     text: Annotated[str, Meta(min_length=1)]
@@ -20,7 +20,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 @tool("todo", effect="read")
 async def todo(
     items: Annotated[
-        list[Step], Meta(max_length=50, description="The whole list, in order.")
+        list[TodoStep], Meta(max_length=50, description="The whole list, in order.")
     ],
 ) -> str:
     """Shows the user your plan for work of three or more steps. Each call replaces the list; update it as you go."""

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, get_type_hints, overload
 
 import msgspec
 
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult, ToolSpec

@@ -115,7 +115,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
 where nobody is there, nobody is asked."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ToolChoice(msgspec.Struct, frozen=True):
     """Which tools are wanted: by the surface, and by the settings."""
 
     surface: str = "cli"
@@ -159,6 +159,6 @@ def fits(entry: str, name: str) -> bool:
     return fnmatchcase(name, entry)
 
 
-def choose(tools: Mapping[str, Tool], choice: Choice) -> dict[str, Tool]:
+def choose(tools: Mapping[str, Tool], choice: ToolChoice) -> dict[str, Tool]:
     """The tools that are offered, in their order."""
     return {name: one for name, one in tools.items() if choice.wants(name)}

@@ -27,7 +27,7 @@ from playwright.async_api import (
 from hermes.settings.load import environment
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
 PATIENCE = 30.0
@@ -56,7 +56,10 @@ class Board:
     """A running dashboard with a model that says what the test tells it to."""
 
     def __init__(
-        self, hermes: InstalledHermes, model: ModelServer, replies: list[Served]
+        self,
+        hermes: InstalledHermes,
+        model: ModelServer,
+        replies: list[ScriptedResponse],
     ) -> None:
         self.hermes = hermes
         self.model = model
@@ -65,10 +68,11 @@ class Board:
         self.cookies: StorageState | None = None  # of a browser that is signed in
         self._replies = replies
 
-    def says(self, *replies: Served | str) -> None:
+    def says(self, *replies: ScriptedResponse | str) -> None:
         """What the model answers next, in this order."""
         self._replies += [
-            Served(text=reply) if isinstance(reply, str) else reply for reply in replies
+            ScriptedResponse(text=reply) if isinstance(reply, str) else reply
+            for reply in replies
         ]
 
     def forget(self) -> None:
@@ -89,11 +93,13 @@ class Board:
         return msgspec.json.decode(self.model.posts[number].body)["messages"]
 
 
-def answering(replies: list[Served]) -> Callable[[Recorded], Served]:
-    def next_reply(_: Recorded) -> Served:
+def answering(
+    replies: list[ScriptedResponse],
+) -> Callable[[Recorded], ScriptedResponse]:
+    def next_reply(_: Recorded) -> ScriptedResponse:
         if not replies:
-            return Served(
-                fault=Fault(status=400, message="the script has no reply left")
+            return ScriptedResponse(
+                fault=ServerFault(status=400, message="the script has no reply left")
             )
         return replies.pop(0)
 
@@ -103,7 +109,7 @@ def answering(replies: list[Served]) -> Callable[[Recorded], Served]:
 @asynccontextmanager
 async def running(folder: Path) -> AsyncIterator[Board]:
     """The installed `hermes dashboard`, until the end of the block."""
-    replies: list[Served] = []
+    replies: list[ScriptedResponse] = []
     async with ModelServer(respond=answering(replies)) as model:
         hermes = InstalledHermes(folder, model.url)
         hermes.home.mkdir()

@@ -12,13 +12,13 @@ from typing import Literal, TypeAlias
 from hermes.app import App, build
 from hermes.core.answers import approval_hash
 from hermes.learning.change import (
-    FileChange,
     MemoryChange,
     MemoryEdit,
     Provenance,
     SkillChange,
+    SkillFileChange,
 )
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -40,7 +40,7 @@ from hermes.schema.messages import (
 )
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.testing import FakeClock
 
 Answer: TypeAlias = Literal["once", "session", "always", "deny"]
@@ -205,7 +205,7 @@ def _asked(call_id: str, command: str, answer: Answer) -> tuple[Event, ...]:
     return (started, *approval(call_id, command, answer))
 
 
-def learning_of(home: Path) -> Learning:
+def learning_of(home: Path) -> LearningService:
     """What a home has learned, to change it as Hermes would."""
     return open_learning(Home(home), Settings().learning, environment())
 
@@ -219,12 +219,13 @@ def teach(home: Path) -> None:
     for note in notes:
         learning.apply(MemoryChange((MemoryEdit("add", note),)), origin)
     learning.apply(
-        SkillChange("release-notes", (FileChange("SKILL.md", None, SKILL),)), origin
+        SkillChange("release-notes", (SkillFileChange("SKILL.md", None, SKILL),)),
+        origin,
     )
     better = SKILL.replace(
         "one line for each", "one line for each, breaking changes first"
     )
-    change = SkillChange("release-notes", (FileChange("SKILL.md", SKILL, better),))
+    change = SkillChange("release-notes", (SkillFileChange("SKILL.md", SKILL, better),))
     learning.propose(
         change, Provenance("review"), why="Breaking changes were asked about twice."
     )

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from hermes.app import build
-from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.schema.schedules import Instant, State
 from hermes.settings import Home, Settings
 
@@ -15,7 +15,7 @@ def plan_job(home: Path) -> str:
     """Makes the job; returns its id. Its newest run failed, the one before was done."""
     with build(Settings(), Home(home)) as app:
         book, now = JobBook(app), time.time()
-        draft = Draft(
+        draft = JobDraft(
             schedule="every day at 9",
             prompt="Summarize the inbox.",
             name="Inbox",

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.e2e.dashboard.chatting import box, rests, say, width
 from tests.e2e.dashboard.conftest import Board, Complaints, again
 
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 AXE = (
     Path(__file__).resolve().parents[2]
@@ -59,9 +59,9 @@ def page(visit: Page) -> Page:
     return visit
 
 
-def change(board: Board, name: str) -> tuple[Served, str]:
+def change(board: Board, name: str) -> tuple[ScriptedResponse, str]:
     arguments = {"path": name, "content": f"{'wide ' * 60}\nline\n"}
-    return Served(
+    return ScriptedResponse(
         text="I write it.", calls=(ServedCall("write_file", json.dumps(arguments)),)
     ), WIDE
 
@@ -165,7 +165,9 @@ async def test_hostile_text_does_nothing_anywhere(page: Page, dashboard: Board) 
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     call = ServedCall("read_file", json.dumps({"path": name}))
-    dashboard.says(Served(text=HOSTILE, reasoning=HOSTILE, calls=(call,)), HOSTILE)
+    dashboard.says(
+        ScriptedResponse(text=HOSTILE, reasoning=HOSTILE, calls=(call,)), HOSTILE
+    )
     await say(page, HOSTILE.replace("\n", " "))
     await rests(page, 1)
     await say(page, f"/title {HOSTILE.splitlines()[0]}")

@@ -12,7 +12,7 @@ from tests.e2e.dashboard.conftest import PATIENCE, Board
 from hermes.core.answers import approval_hash
 from hermes.schema.event import payload_of
 from hermes.schema.events import ApprovalRequested
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def page(visit: Page) -> Page:
     return visit
 
 
-def edit(board: Board, name: str) -> Served:
+def edit(board: Board, name: str) -> ScriptedResponse:
     """The model wants to change a file."""
     (board.hermes.work / name).write_text(
         "def total(items):\n    return sum(items[:-1])\n"
     )
     arguments = {"path": name, "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
-    return Served(
+    return ScriptedResponse(
         calls=(
             ServedCall("read_file", json.dumps({"path": name})),
             ServedCall("edit_file", json.dumps(arguments)),
@@ -147,9 +147,11 @@ async def test_a_question_of_the_model_is_answered(
     page: Page, dashboard: Board
 ) -> None:
     arguments = json.dumps({"question": "Which colour?", "options": ["red", "blue"]})
-    dashboard.says(Served(calls=(ServedCall("ask_user", arguments),)), "Blue it is.")
+    dashboard.says(
+        ScriptedResponse(calls=(ServedCall("ask_user", arguments),)), "Blue it is."
+    )
     await say(page, "paint it")
-    form = page.get_by_role("form", name="A question to you")
+    form = page.get_by_role("form", name="A question for you")
     await expect(form).to_contain_text("Which colour?")
     await form.get_by_role("button", name="blue").click()
     await rests(page, 1)
@@ -163,9 +165,9 @@ async def test_what_is_written_while_a_question_waits_answers_it(
         "ask_user",
         json.dumps({"question": "Which colour?", "options": ["red", "blue"]}),
     )
-    dashboard.says(Served(calls=(ask,)), "Green it is.")
+    dashboard.says(ScriptedResponse(calls=(ask,)), "Green it is.")
     await say(page, "paint it all")
-    await expect(page.get_by_role("form", name="A question to you")).to_contain_text(
+    await expect(page.get_by_role("form", name="A question for you")).to_contain_text(
         "write your answer below"
     )
     await expect(page.get_by_role("radio", name="Answer")).to_be_checked()
@@ -190,7 +192,10 @@ async def test_a_session_that_works_for_another_asks_where_the_person_is(
         "write_file", json.dumps({"path": "child.txt", "content": "from the child"})
     )
     dashboard.says(
-        Served(calls=(task,)), Served(calls=(write,)), "I wrote it.", "It was written."
+        ScriptedResponse(calls=(task,)),
+        ScriptedResponse(calls=(write,)),
+        "I wrote it.",
+        "It was written.",
     )
     await say(page, "let somebody write it")
     await page.get_by_role("button", name="Allow once").click()
@@ -227,7 +232,7 @@ async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) 
     write = ServedCall(
         "write_file", json.dumps({"path": "made.txt", "content": "by a turn"})
     )
-    dashboard.says(Served(calls=(write,)), "It is there.")
+    dashboard.says(ScriptedResponse(calls=(write,)), "It is there.")
     made = dashboard.hermes.work / "made.txt"
     await say(page, "make it")
     await page.get_by_role("button", name="Allow once").click()
@@ -235,7 +240,7 @@ async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) 
     await box(page).press("Alt+u")
     question = page.get_by_role("dialog", name="Undo the last turn?")
     await expect(question).to_contain_text(
-        "This deletes 1 file that Hermes made: made.txt."
+        "This deletes 1 file that Hermes created: made.txt."
     )
     await expect(question.get_by_role("button", name="Cancel")).to_be_focused()
     await page.keyboard.press("Enter")

@@ -26,7 +26,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.settings import Home, Settings
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 ANSWER = """\
 ## What I found
@@ -63,7 +63,9 @@ def page(visit: Page) -> Page:
 async def test_a_question_is_streamed_shown_as_markdown_and_kept(
     page: Page, dashboard: Board
 ) -> None:
-    dashboard.says(Served(text=ANSWER, reasoning="Let me think about shop.py."))
+    dashboard.says(
+        ScriptedResponse(text=ANSWER, reasoning="Let me think about shop.py.")
+    )
     await say(page, "why is the total too small?")
     await rests(page, 1)
     reply = page.locator(".message.assistant")
@@ -125,7 +127,7 @@ async def test_reloading_in_mid_stream_loses_nothing(
     page: Page, dashboard: Board
 ) -> None:
     text = "".join(f"word{number} " for number in range(150))
-    dashboard.says(Served(text=text, chunk=9, delay=0.03))
+    dashboard.says(ScriptedResponse(text=text, chunk=9, delay=0.03))
     await say(page, "tell me a lot")
     await expect(page.locator(".message.assistant.live")).to_contain_text("word3 ")
     for seen in ("word9 ", "word50 "):
@@ -221,16 +223,16 @@ async def test_while_hermes_works_words_wait_steer_or_stop_it(
     page: Page, dashboard: Board
 ) -> None:
     dashboard.says(
-        Served(text="on and on " * 40, delay=0.05, fault=Fault(hang="middle")),
+        ScriptedResponse(
+            text="on and on " * 40, delay=0.05, fault=ServerFault(hang="middle")
+        ),
         "To the one that waited.",
     )
     await say(page, "begin")
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
     await expect(page.get_by_role("radio", name="After this turn")).to_be_checked()
     await say(page, "after that, this")
-    await expect(page.locator(".message.user").last).to_contain_text(
-        "waits for its turn"
-    )
+    await expect(page.locator(".message.user").last).to_contain_text("queued")
     await box(page).press("Escape")
     await rests(page, 2)
     await expect(page.locator(".note.info").first).to_contain_text("Stopped.")
@@ -259,7 +261,7 @@ async def test_a_turn_can_be_taken_back_brought_again_and_branched(
     await rests(page, 2)
     await say(page, "/undo")
     await expect(page.locator("details.taken summary")).to_contain_text(
-        "2 messages taken back"
+        "2 messages undone"
     )
     await say(page, "/redo")
     await expect(page.locator("details.taken")).to_have_count(0)
@@ -313,7 +315,9 @@ async def test_output_is_shown_while_a_command_runs(
 ) -> None:
     command = "echo first; until test -e go-on; do sleep 0.05; done; echo at last"
     dashboard.says(
-        Served(calls=(ServedCall("terminal", json.dumps({"command": command})),)),
+        ScriptedResponse(
+            calls=(ServedCall("terminal", json.dumps({"command": command})),)
+        ),
         "It is done.",
     )
     await say(page, "run it")

@@ -11,7 +11,7 @@ from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints, visiting
 from tests.e2e.dashboard.test_access import found_by_axe
 from websockets.asyncio.client import connect
 
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 PAGE = ".orb-page"
 _BEGIN = """async () => (await (await fetch('/api/sessions', { method: 'POST',
@@ -51,8 +51,8 @@ async def test_the_orb_follows_a_run_here(page: Page, dashboard: Board) -> None:
     orb = page.locator(PAGE)
     await expect(orb).to_have_attribute("data-state", "idle")
     dashboard.says(
-        Served(fault=Fault(hang="body")),
-        Served(text="All is well. " * 20, fault=Fault(hang="middle")),
+        ScriptedResponse(fault=ServerFault(hang="body")),
+        ScriptedResponse(text="All is well. " * 20, fault=ServerFault(hang="middle")),
     )
     for state in (
         "thinking",

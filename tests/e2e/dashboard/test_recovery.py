@@ -23,7 +23,7 @@ from tests.e2e.dashboard.walking import go
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 _BROKEN = "ERR_CONNECTION|WebSocket connection|ERR_FAILED"
 
@@ -62,7 +62,7 @@ async def _users(page: Page) -> list[str]:
 
 
 async def test_a_page_outlives_its_dashboard(browser: Browser, tmp_path: Path) -> None:
-    script = [Served(text="First."), Served(text="Second.")]
+    script = [ScriptedResponse(text="First."), ScriptedResponse(text="Second.")]
     async with ModelServer(respond=answering(script)) as model:
         hermes, port = InstalledHermes(tmp_path, model.url), _free_port()
         hermes.home.mkdir()
@@ -98,7 +98,9 @@ async def test_a_turn_of_a_killed_process_is_ended_and_keeps_what_it_had_said(
     browser: Browser, shared: Board, complaints: Complaints
 ) -> None:
     shared.forget()
-    shared.says(Served(text="So it went on and on. " * 300, chunk=10, delay=0.05))
+    shared.says(
+        ScriptedResponse(text="So it went on and on. " * 300, chunk=10, delay=0.05)
+    )
     async with again(browser, shared, complaints) as page:
         before = await _session_ids(page, shared)
         running = await shared.hermes.start("-z", "tell me a long story")
@@ -130,7 +132,9 @@ async def test_a_request_whose_process_was_killed_can_still_be_answered(
         "write_file", json.dumps({"path": "later.txt", "content": "after all"})
     )
     async with ModelServer(
-        respond=answering([Served(calls=(write,)), Served(text="It is written.")])
+        respond=answering(
+            [ScriptedResponse(calls=(write,)), ScriptedResponse(text="It is written.")]
+        )
     ) as model:
         hermes, port = InstalledHermes(tmp_path, model.url), _free_port()
         hermes.home.mkdir()

@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 from tests.e2e.dashboard.chatting import box, replies, rests, say, transcript
 from tests.e2e.dashboard.conftest import Board
 
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PASTE = """(data) => {
@@ -33,11 +33,11 @@ def page(visit: Page) -> Page:
     return visit
 
 
-def edit(board: Board, name: str) -> Served:
+def edit(board: Board, name: str) -> ScriptedResponse:
     """The model wants to change a file."""
     (board.hermes.work / name).write_text("colour = 'red'\n")
     arguments = {"path": name, "old_text": "red", "new_text": "blue"}
-    return Served(
+    return ScriptedResponse(
         calls=(
             ServedCall("read_file", json.dumps({"path": name})),
             ServedCall("edit_file", json.dumps(arguments)),
@@ -115,7 +115,7 @@ async def test_skills_are_commands_and_give_way_to_those_of_the_page(
     await page.get_by_role("button", name="Dismiss").click()
     await say(page, "/undo")
     await expect(page.locator("details.taken > summary")).to_contain_text(
-        "2 messages taken back"
+        "2 messages undone"
     )
 
 
@@ -160,11 +160,9 @@ async def test_full_is_warned_about_and_other_sessions_go_on_asking(
     warning = page.get_by_role("dialog", name="Let Hermes work without asking?")
     await expect(warning).to_contain_text("will not wait for you")
     await page.keyboard.press("Enter")  # one that came too soon changes nothing
-    await expect(
-        page.get_by_role("dialog", name="What Hermes asks about")
-    ).to_be_visible()
+    await expect(page.get_by_role("dialog", name="Approval mode")).to_be_visible()
     await page.get_by_role("button", name="Full").click()
-    await warning.get_by_role("button", name="Do not ask me").click()
+    await warning.get_by_role("button", name="Don't ask me").click()
     await say(page, "paint it")
     await rests(page, 1)
     assert (dashboard.hermes.work / "free.py").read_text() == "colour = 'blue'\n"
@@ -198,14 +196,14 @@ async def test_words_are_said_into_the_turn_that_runs(
     page: Page, dashboard: Board
 ) -> None:
     dashboard.says(
-        Served(text="on and on " * 20, chunk=2, delay=0.05), "In green then."
+        ScriptedResponse(text="on and on " * 20, chunk=2, delay=0.05), "In green then."
     )
     await say(page, "paint it")
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
     await box(page).fill("in green, please")
     await box(page).press("Control+Enter")
     await expect(page.locator(".message.user").last).to_contain_text(
-        "goes into this turn"
+        "will be read during this turn"
     )
     await rests(page, 1)
     assert "in green, please" in said(dashboard)[-1]
@@ -213,7 +211,7 @@ async def test_words_are_said_into_the_turn_that_runs(
     assert len([item for item in state["items"] if item["kind"] == "end"]) == 1
     assert replies(state) == ["on and on " * 20, "In green then."]
     await expect(page.locator(".message.user").last).to_contain_text(
-        "said into the turn"
+        "sent during the turn"
     )
 
 
@@ -221,7 +219,9 @@ async def test_words_can_take_the_place_of_the_turn_that_runs(
     page: Page, dashboard: Board
 ) -> None:
     dashboard.says(
-        Served(text="on and on " * 40, delay=0.05, fault=Fault(hang="middle")),
+        ScriptedResponse(
+            text="on and on " * 40, delay=0.05, fault=ServerFault(hang="middle")
+        ),
         "Something else.",
     )
     await say(page, "begin")
@@ -278,7 +278,9 @@ async def test_a_pasted_picture_goes_along(page: Page, dashboard: Board) -> None
 async def test_a_picture_that_the_provider_refuses_is_said_and_the_turn_goes_on(
     page: Page, dashboard: Board
 ) -> None:
-    refused = Served(fault=Fault(status=400, message="could not process image"))
+    refused = ScriptedResponse(
+        fault=ServerFault(status=400, message="could not process image")
+    )
     dashboard.says(refused, refused, "I did not get the picture.")
     await box(page).focus()
     await page.evaluate(PASTE, PICTURE)
@@ -296,11 +298,11 @@ async def test_what_fills_the_window_is_shown(page: Page, dashboard: Board) -> N
     await say(page, "hello")
     await rests(page, 1)
     await page.locator(".chat-head .fill").click()
-    panel = page.get_by_role("dialog", name="What fills the window")
+    panel = page.get_by_role("dialog", name="Context use")
     for name in ("instructions", "tools", "your words", "replies", "free"):
         await expect(panel.locator("td", has_text=name).first).to_be_visible()
-    await expect(panel).to_contain_text("there is nothing to take out yet")
-    await expect(panel.get_by_role("button", name="Make room now")).to_be_disabled()
+    await expect(panel).to_contain_text("there is nothing to compress yet")
+    await expect(panel.get_by_role("button", name="Compress now")).to_be_disabled()
     await page.keyboard.press("Escape")
     await say(page, "/context")
     await expect(panel).to_be_visible()

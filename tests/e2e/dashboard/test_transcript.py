@@ -8,7 +8,7 @@ from playwright.async_api import Page, WebSocketRoute, expect
 from tests.e2e.dashboard.chatting import replayed, replies, rests, say, transcript
 from tests.e2e.dashboard.conftest import Board
 
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 CUTS = 100
 TURNS = 12
@@ -56,7 +56,7 @@ async def test_a_hundred_cuts_in_mid_token_leave_the_transcript_byte_equal(
     while knife.left:
         assert len(said) < TURNS, f"{knife.left} cuts are left"
         said.append(f"{len(said)} {text}")
-        dashboard.says(Served(text=said[-1], chunk=7, delay=0.01))
+        dashboard.says(ScriptedResponse(text=said[-1], chunk=7, delay=0.01))
         await say(page, f"again {len(said)}")
         await rests(page, len(said))
     found = await transcript(page)
@@ -75,7 +75,8 @@ async def test_however_events_are_cut_into_batches_the_transcript_is_the_same(
 ) -> None:
     call = ServedCall("read_file", json.dumps({"path": "missing.txt"}))
     dashboard.says(
-        Served(text="Let me see.", reasoning="Hm.", calls=(call,)), "It is not there."
+        ScriptedResponse(text="Let me see.", reasoning="Hm.", calls=(call,)),
+        "It is not there.",
     )
     await say(page, "read missing.txt")
     await rests(page, 1)
@@ -138,7 +139,9 @@ async def test_what_is_written_touches_nothing_above_it(
     page: Page, dashboard: Board
 ) -> None:
     """Each piece changes the reply that is being written; older items are left alone, however many there are."""
-    dashboard.says("The first answer.", Served(text="piece " * 60, chunk=6, delay=0.01))
+    dashboard.says(
+        "The first answer.", ScriptedResponse(text="piece " * 60, chunk=6, delay=0.01)
+    )
     await say(page, "one")
     await rests(page, 1)
     await page.evaluate(

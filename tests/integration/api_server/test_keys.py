@@ -7,10 +7,14 @@ import pytest
 
 from hermes.errors import SettingsError, UsageError
 from hermes.settings import Home, Secrets
-from hermes.surfaces.gateway.api_server.door import Door, Message
-from hermes.surfaces.gateway.api_server.keys import ApiKeys, keys_file, of_environment
-from hermes.surfaces.web.addresses import Addresses
-from hermes.surfaces.web.throttle import Throttle
+from hermes.surfaces.gateway.api_server.api_keys import (
+    ApiKeys,
+    keys_file,
+    of_environment,
+)
+from hermes.surfaces.gateway.api_server.authentication import Door, Message
+from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.login_throttle import Throttle
 from hermes.testing import FakeClock
 
 

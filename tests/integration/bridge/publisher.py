@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from hermes.bridge.bridge import Bridge
+from hermes.bridge.dashboard_target import finder
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.pace import Pace
 from hermes.bridge.spool import MAX_RECORDS
-from hermes.bridge.target import finder
 from hermes.events import default_bus
+from hermes.primitives.backoff import Backoff
 from hermes.settings import Home
 from hermes.settings.load import event_target
 
@@ -24,7 +24,11 @@ def main(root: Path) -> None:
         root / "bridge", most_kept=int(os.environ.get("MOST_KEPT", MAX_RECORDS))
     )
     bridge = Bridge(
-        bus, finder(home, event_target()), kept, channel="test", pace=Pace(0.05, 0.2)
+        bus,
+        finder(home, event_target()),
+        kept,
+        channel="test",
+        backoff=Backoff(0.05, 0.2),
     )
     count = {"durable": 0, "transient": 0}
     for line in sys.stdin:

@@ -9,14 +9,14 @@ from websockets.asyncio.client import connect
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 
 async def test_events_of_a_terminal_are_on_the_dashboard_once(tmp_path: Path) -> None:
     look = ServedCall(
         name="terminal", arguments='{"command": "echo hello; sleep 0.5; echo again"}'
     )
-    async with ModelServer(Served(calls=(look,)), "It says hello.") as server:
+    async with ModelServer(ScriptedResponse(calls=(look,)), "It says hello.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         witness = Witness(tmp_path)
         await witness.start()
@@ -62,9 +62,9 @@ def _rows(witness: Witness) -> list[tuple[str, int]]:
 async def test_a_process_that_runs_already_finds_a_dashboard_that_is_started(
     tmp_path: Path,
 ) -> None:
-    def wait_for(name: str) -> Served:
+    def wait_for(name: str) -> ScriptedResponse:
         command = f"touch begun; while [ ! -e {name} ]; do sleep 0.05; done"
-        return Served(
+        return ScriptedResponse(
             calls=(
                 ServedCall(name="terminal", arguments=f'{{"command": "{command}"}}'),
             )

@@ -11,12 +11,12 @@ import pytest
 from tests.integration.bridge.receiver import Receiver, Request, receiving, wait_until
 
 from hermes.app import build
-from hermes.bridge.pace import Pace
 from hermes.bridge.webhooks import WebhookSender, key_of
 from hermes.events import Bus
 from hermes.events.origin import relay
+from hermes.primitives.backoff import Backoff
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Webhook
+from hermes.settings.sections import WebhookSettings
 
 _KEY = b"a key of 32 bytes for the tests!"
 
@@ -30,13 +30,13 @@ def receiver() -> Iterator[Receiver]:
 def _sender(
     bus: Bus, url: str, place: Path, *events: str, contents: bool = False
 ) -> WebhookSender:
-    webhook = Webhook(
+    webhook = WebhookSettings(
         url=url,
         secret="X",  # noqa: S106
         events=events or ("agent.turn.*",),
         contents=contents,  # noqa: RUF100, S106
     )
-    return WebhookSender(bus, "ops", webhook, _KEY, place, pace=Pace(0.01, 0.05))
+    return WebhookSender(bus, "ops", webhook, _KEY, place, backoff=Backoff(0.01, 0.05))
 
 
 def _numbers(receiver: Receiver) -> list[int]:
@@ -182,7 +182,13 @@ def test_what_could_not_be_sent_is_sent_by_the_next_process(tmp_path: Path) -> N
 
 def test_without_its_secret_nothing_is_sent(receiver: Receiver, tmp_path: Path) -> None:
     settings = Settings(
-        webhooks={"ops": Webhook(url=receiver.url, secret="OPS_SECRET", events=("**",))}  # noqa: S106
+        webhooks={
+            "ops": WebhookSettings(
+                url=receiver.url,
+                secret="OPS_SECRET",  # noqa: S106
+                events=("**",),
+            )
+        }
     )
     for secrets, expected in (
         (Secrets({}, {}), 0),

@@ -11,41 +11,41 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.fakes.traps import Traps
 
 import hermes
-from hermes.children.child import Child
-from hermes.children.programs import (
+from hermes.children.helper_programs import (
     add_workspace,
     find_program,
     skipped_program,
     trusted_path,
 )
-from hermes.children.python import hermes_command, module_command
+from hermes.children.own_python import hermes_command, module_command
+from hermes.children.piped_child import PipedChild
 from hermes.codex.binary import find_codex
 from hermes.codex.environment import child_environment
-from hermes.codex.serve import serve_command
+from hermes.codex.tools_server import serve_command
 from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
-from hermes.mcp.address import address_of
-from hermes.mcp.child import Launch, ServerChild
 from hermes.mcp.environment import handed_on
 from hermes.mcp.failures import ServerFailed
-from hermes.mcp.memory import Listings, Pins
-from hermes.mcp.place import Place
-from hermes.mcp.results import Shelf
-from hermes.providers.embedded import wire
+from hermes.mcp.results import ResultFiles
+from hermes.mcp.server_address import address_of
+from hermes.mcp.server_cache import Listings, ToolPins
+from hermes.mcp.server_context import ServerContext
+from hermes.mcp.stdio_server import ServerChild, ServerLaunch
+from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.catalogue import Wheels
 from hermes.providers.embedded.engine import Engine
-from hermes.providers.embedded.sources import SourceFailed, from_wheels
+from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import Dashboard, McpServer
+from hermes.settings.sections import DashboardSettings, McpServerSettings
 from hermes.surfaces.cli.draft import editor
-from hermes.surfaces.dashboard.terminals import Opening, Terminals
+from hermes.surfaces.dashboard.terminals import TerminalLaunch, Terminals
 from hermes.surfaces.tui.slash.asking import doctor
-from hermes.testing.traps import Traps
 from hermes.tools.browser.executable import browser_environment, find_executable
-from hermes.tools.ripgrep import find_ripgrep
-from hermes.tools.sandbox.find import find_bubblewrap
+from hermes.tools.files.ripgrep import find_ripgrep
+from hermes.tools.sandbox.detect import find_bubblewrap
 
 PATIENCE = 60.0
 SOURCE = Path(hermes.__file__).parent
@@ -74,7 +74,7 @@ def test_the_traps_work(traps: Traps) -> None:
         hermes_command("doctor", "--json"),
         (*serve_command(), "--list"),
         module_command("pip", "--version"),
-        module_command("hermes.providers.embedded.child"),
+        module_command("hermes.providers.embedded.engine_child"),
         module_command("webbrowser"),
     ],
 )
@@ -92,7 +92,7 @@ async def test_the_local_model_is_started_without_it(
     traps: Traps, tmp_path: Path
 ) -> None:
     engine = Engine(
-        wire.Load(
+        engine_wire.Load(
             path=str(tmp_path / "none.gguf"),
             state=str(tmp_path / "state"),
             context=1024,
@@ -106,9 +106,9 @@ async def test_the_local_model_is_started_without_it(
 
 
 async def test_the_dashboards_terminals_are_started_without_it(traps: Traps) -> None:
-    terminals = Terminals(Dashboard())
+    terminals = Terminals(DashboardSettings())
     one = await terminals.open(
-        Opening(session="no-such-session", cwd=str(traps.folder))
+        TerminalLaunch(session="no-such-session", cwd=str(traps.folder))
     )
     async with asyncio.timeout(PATIENCE):
         await one.terminal.finished()
@@ -143,7 +143,7 @@ def test_pip_fetches_without_it(
 async def test_what_is_spoken_to_through_pipes_is_started_without_it(
     traps: Traps,
 ) -> None:
-    child = await Child.start(
+    child = await PipedChild.start(
         ("/bin/true",),
         cwd=traps.folder,
         environment=dict(os.environ),
@@ -207,7 +207,7 @@ def test_a_virtual_environment_is_some_projects_wherever_it_is(tmp_path: Path) -
 async def test_a_server_by_a_bare_name_is_not_taken_from_there(
     traps: Traps, tmp_path: Path
 ) -> None:
-    launch = Launch(
+    launch = ServerLaunch(
         "npx",
         (),
         {"PATH": f"{traps.folder}:.:/nowhere"},
@@ -229,10 +229,15 @@ async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(
     environ = {"PATH": f"{program.parent}:/nowhere", "HOME": str(tmp_path / "user")}
     add_workspace(tmp_path / "user")
     home = Home(tmp_path / "hermes")
-    place = Place(
-        home, Secrets({}, {}), environ, Listings(home), Pins(home), Shelf(home.cache)
+    place = ServerContext(
+        home,
+        Secrets({}, {}),
+        environ,
+        Listings(home),
+        ToolPins(home),
+        ResultFiles(home.cache),
     )
-    launch = address_of("lab", McpServer(command="uvx"), place).launch
+    launch = address_of("lab", McpServerSettings(command="uvx"), place).launch
     assert launch is not None
     with pytest.raises(ServerFailed, match="no program 'uvx'") as caught:
         await ServerChild.start(launch)

@@ -10,26 +10,26 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_judge import FixedJudge
+from tests.fakes.codex_peer import CodexPeer
+from tests.fakes.codex_program import NEWEST, OLDEST, config_for, installed_codex
 
 from hermes.app import build
 from hermes.app.app import App
 from hermes.app.approvals import Desk
-from hermes.app.runner import Workshop
-from hermes.app.service import SessionService
-from hermes.codex.approver import Judge
-from hermes.codex.lend import Lending
+from hermes.app.session_runner import Workshop
+from hermes.app.session_service import SessionService
+from hermes.codex.approver import CommandPolicy
 from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
-from hermes.core.budget import Budget
-from hermes.core.ports import Approvals, Decision
+from hermes.codex.tool_lending import Lending
+from hermes.core.budget import TurnBudget
+from hermes.core.ports import Approver, PolicyDecision
 from hermes.core.runtime import Runtime
 from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Codex
-from hermes.testing.codex_judge import FixedJudge
-from hermes.testing.codex_peer import CodexPeer
-from hermes.testing.codex_program import NEWEST, OLDEST, config_for, installed_codex
+from hermes.settings.sections import CodexSettings
 from hermes.testing.fetched import NotFetched
 
 
@@ -41,10 +41,10 @@ class Bench:
         self.engine = engine
         self.cwd = cwd
         self.desk = Desk()
-        self.judge: Judge = FixedJudge(Decision("ask"))
-        self.lending: Callable[[Approvals], Lending] | None = None
-        self.native: Callable[[str, Approvals], Runtime] | None = None
-        self.budget: Callable[[str], Budget] = lambda _: Budget()
+        self.judge: CommandPolicy = FixedJudge(PolicyDecision("ask"))
+        self.lending: Callable[[Approver], Lending] | None = None
+        self.native: Callable[[str, Approver], Runtime] | None = None
+        self.budget: Callable[[str], TurnBudget] = lambda _: TurnBudget()
         self.published: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self.prompt = ("You are Hermes.", "Memory: the user likes tea.")
         app.bus.subscribe("**", self.published.put_nowait)
@@ -63,7 +63,7 @@ class Bench:
         )
         self.service = SessionService(app, shop)
 
-    def _budget(self, session: str) -> Budget:
+    def _budget(self, session: str) -> TurnBudget:
         return self.budget(session)
 
     async def _prompted(self, session: str, cwd: Path) -> SessionPrompted:
@@ -96,7 +96,7 @@ class Bench:
         rows = [row.event for row in self.app.store.log.every_event(session)]
         return [event for event in rows if not kinds or isinstance(event, kinds)]
 
-    def _runtime(self, session: str, approvals: Approvals) -> Runtime:
+    def _runtime(self, session: str, approvals: Approver) -> Runtime:
         if self.native is not None:
             return self.native(session, approvals)
         lending = self.lending(approvals) if self.lending else None
@@ -142,7 +142,7 @@ class Real:
         self.is_newest = f"codex-{NEWEST}" in program.parts
         self.home = folder / "codex-home"
         self.cwd = folder / "work"
-        self.codex = Codex(binary=str(program), home=str(self.home))
+        self.codex = CodexSettings(binary=str(program), home=str(self.home))
         self.lend_command: tuple[str, ...] = ()
         self.secrets: dict[str, str] = {}
         self.environ = {
@@ -190,13 +190,13 @@ class Played:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.codex = Codex()
+        self.codex = CodexSettings()
 
     @asynccontextmanager
     async def bench(self, **peer: Any) -> AsyncIterator[tuple[Bench, CodexPeer]]:
         async with CodexPeer(self.folder, **peer) as codex:
             settings = EngineSettings(
-                codex=Codex(
+                codex=CodexSettings(
                     binary=str(codex.program),
                     **{f: getattr(self.codex, f) for f in _TIMES},
                 ),

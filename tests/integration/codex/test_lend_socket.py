@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.codex.lend import Lender
+from hermes.codex.tool_lending import Lender
 
 
 @pytest.fixture

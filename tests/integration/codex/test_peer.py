@@ -13,20 +13,22 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_judge import FixedJudge
+from tests.fakes.codex_peer import CodexPeer
 
 from hermes import __version__
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.codex.approver import Approver
-from hermes.codex.asking import Asking
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.approvals import CodexApprovals
+from hermes.codex.approver import CodexApprover
+from hermes.codex.client import Client, CodexLaunch, CodexListener
 from hermes.codex.failures import CodexGone, CodexSilent
-from hermes.codex.projector import Projector, Words
-from hermes.codex.session import CodexSession, Opening, Setup
-from hermes.codex.turn import Deadlines, Stage
+from hermes.codex.projector import CodexInput, Projector
+from hermes.codex.session import CodexSession, Setup, TurnOpening
+from hermes.codex.turn import CodexTimeouts, CodexTurnDeps
 from hermes.codex.wire import MAX_LINE
 from hermes.core.answers import approval_hash
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -41,9 +43,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Auxiliary, Codex, Model
-from hermes.testing.codex_judge import FixedJudge
-from hermes.testing.codex_peer import CodexPeer
+from hermes.settings.sections import AuxiliarySettings, CodexSettings, ModelSettings
 
 COMMAND = {
     "type": "commandExecution",
@@ -152,7 +152,7 @@ async def test_another_version_is_warned_about_once_and_used(
 async def test_each_deadline_interrupts_reports_and_retires(
     played: Any, field: str, before: list[dict[str, Any]], words: str
 ) -> None:
-    played.codex = msgspec.convert({field: 0.3}, Codex)
+    played.codex = msgspec.convert({field: 0.3}, CodexSettings)
     async with played.bench() as (bench, codex):
         session = bench.begin()
         await bench.service.submit(session, "hi")
@@ -183,7 +183,7 @@ async def test_each_deadline_interrupts_reports_and_retires(
 async def test_a_command_may_be_silent_and_a_person_may_take_their_time(
     played: Any,
 ) -> None:
-    played.codex = Codex(
+    played.codex = CodexSettings(
         progress_timeout=0.3, tool_silence_timeout=0.3, turn_timeout=0.6
     )
     async with played.bench() as (bench, codex):
@@ -339,8 +339,8 @@ async def test_a_process_that_no_longer_reacts_is_noticed_without_anybody_asking
     tmp_path: Path,
 ) -> None:
     async with CodexPeer(tmp_path) as codex:
-        launch = Launch(codex.program, codex.arguments, dict(os.environ), tmp_path)
-        deadlines = Deadlines(sign_of_life=0.2, reaction=0.2)
+        launch = CodexLaunch(codex.program, codex.arguments, dict(os.environ), tmp_path)
+        deadlines = CodexTimeouts(sign_of_life=0.2, reaction=0.2)
         session = CodexSession(Setup(launch=lambda _: launch, deadlines=deadlines))
         events: list[Event] = []
 
@@ -352,22 +352,22 @@ async def test_a_process_that_no_longer_reacts_is_noticed_without_anybody_asking
         async def begun() -> None:
             assert threads == ["thread-1"]
 
-        def asking(projector: Projector) -> Asking:
-            approver = Approver(Denying(), write, projector.refusals)
-            return Asking(
-                approver, FixedJudge(Decision("ask")), projector.items, tmp_path
+        def asking(projector: Projector) -> CodexApprovals:
+            approver = CodexApprover(Denying(), write, projector.refusals)
+            return CodexApprovals(
+                approver, FixedJudge(PolicyDecision("ask")), projector.items, tmp_path
             )
 
-        stage = Stage(
+        stage = CodexTurnDeps(
             write=write,
             show=events.append,
             asking=asking,
             opened=threads.append,
             begun=begun,
         )
-        words = Words(({"type": "text", "text": "hi"},), "w")
+        words = CodexInput(({"type": "text", "text": "hi"},), "w")
         running = asyncio.ensure_future(
-            session.run_turn(Opening(tmp_path), words, stage)
+            session.run_turn(TurnOpening(tmp_path), words, stage)
         )
         await codex.begin_turn()
         alive = await codex.receive("thread/loaded/list")
@@ -721,7 +721,7 @@ async def test_codex_is_interrupted_once_however_often_it_is_asked(played: Any) 
 async def test_an_idle_process_is_ended_after_a_while_and_comes_back(
     played: Any,
 ) -> None:
-    played.codex = Codex(idle_timeout=0.2)
+    played.codex = CodexSettings(idle_timeout=0.2)
     async with played.bench() as (bench, codex):
         session = bench.begin()
         for turn in ("turn-1", "turn-2"):
@@ -742,8 +742,10 @@ async def client(
     async def answer(_: object) -> object:
         return None
 
-    launch = Launch(codex.program, codex.arguments, dict(os.environ), folder, **more)
-    made = await Client.start(launch, Listener(heard.put, answer))
+    launch = CodexLaunch(
+        codex.program, codex.arguments, dict(os.environ), folder, **more
+    )
+    made = await Client.start(launch, CodexListener(heard.put, answer))
     try:
         yield made
     finally:
@@ -802,14 +804,14 @@ async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
     async def nothing(_: object) -> None:
         return None
 
-    launch = Launch(
+    launch = CodexLaunch(
         Path("/bin/sh"),
         ("-c", "echo 'no such config' >&2; exit 3"),
         dict(os.environ),
         tmp_path,
     )
     with pytest.raises(CodexGone, match=r"exit code 3.*no such config"):
-        await Client.start(launch, Listener(nothing, nothing))
+        await Client.start(launch, CodexListener(nothing, nothing))
 
 
 @pytest.mark.parametrize("begun", [False, True])
@@ -821,7 +823,7 @@ async def test_a_process_that_dies_of_its_login_says_how_to_sign_in(
 
     greet = """read line; echo '{"id":1,"result":{"userAgent":"hermes/0.166.0"}}'; read line; read line; """
     die = "echo 'ERROR token endpoint: {\"error\":\"invalid_grant\"}' >&2; echo 'thread main panicked' >&2; exit 1"
-    launch = Launch(
+    launch = CodexLaunch(
         Path("/bin/sh"),
         ("-c", (greet if begun else "") + die),
         dict(os.environ),
@@ -829,7 +831,7 @@ async def test_a_process_that_dies_of_its_login_says_how_to_sign_in(
     )
 
     async def use() -> None:
-        made = await Client.start(launch, Listener(nothing, nothing))
+        made = await Client.start(launch, CodexListener(nothing, nothing))
         try:
             await made.request("account/read", {}, dict[str, Any])
         finally:
@@ -958,11 +960,11 @@ async def test_another_mode_settles_what_codex_asks_and_would_not_be_asked_any_m
             f"#!/bin/sh\nexec {shlex.join([str(codex.program), *codex.arguments])}\n"
         )
         program.chmod(0o755)
-        model = Model(openai_runtime="codex_app_server")
+        model = ModelSettings(openai_runtime="codex_app_server")
         settings = Settings(
             model=model,
-            codex=Codex(binary=str(program)),
-            auxiliary=Auxiliary(title="off"),
+            codex=CodexSettings(binary=str(program)),
+            auxiliary=AuxiliarySettings(title="off"),
         )
         with build(settings, Home(tmp_path / "home"), bus=bus) as app:
             bus.subscribe("agent.approval.requested", seen.put_nowait)

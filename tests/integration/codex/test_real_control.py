@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from hermes.core.calls import CallRunner
-from hermes.core.ports import Approvals, Decision, Tool
+from hermes.core.ports import Approver, PolicyDecision, Tool
 from hermes.core.turn import NativeRuntime
 from hermes.schema.events import (
     ApprovalRequested,
@@ -23,12 +23,12 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.testing.model_server import ModelServer
-from hermes.testing.scripted import ScriptedModel
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_model import ScriptedModel
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 
-def command(script: str, number: str = "call_1", **more: Any) -> Served:
-    return Served(
+def command(script: str, number: str = "call_1", **more: Any) -> ScriptedResponse:
+    return ScriptedResponse(
         calls=(
             ServedCall(
                 "exec_command",
@@ -59,7 +59,7 @@ async def until(condition: Any, seconds: float = 20.0) -> None:
 
 
 async def test_an_interrupt_while_it_talks_keeps_what_was_said(real: Any) -> None:
-    long = Served(text="word " * 40, fault=Fault(hang="middle"))
+    long = ScriptedResponse(text="word " * 40, fault=ServerFault(hang="middle"))
     async with ModelServer(long, "and on") as server, real.bench(server.url) as bench:
         session = bench.begin()
         await bench.service.submit(session, "talk")
@@ -117,7 +117,7 @@ async def test_an_interrupt_while_a_question_is_open(real: Any) -> None:
 
 
 async def test_two_interrupts_are_one(real: Any) -> None:
-    long = Served(text="word " * 40, fault=Fault(hang="middle"))
+    long = ScriptedResponse(text="word " * 40, fault=ServerFault(hang="middle"))
     async with ModelServer(long, "on") as server, real.bench(server.url) as bench:
         session = bench.begin()
         await bench.service.submit(session, "talk")
@@ -172,7 +172,7 @@ async def test_a_session_goes_on_with_its_thread_in_another_process(real: Any) -
 async def test_a_process_that_dies_is_replaced_and_the_thread_goes_on(
     real: Any,
 ) -> None:
-    long = Served(text="word " * 40, fault=Fault(hang="middle"))
+    long = ScriptedResponse(text="word " * 40, fault=ServerFault(hang="middle"))
     async with (
         ModelServer("one", long, "three") as server,
         real.bench(server.url) as bench,
@@ -225,13 +225,13 @@ def _running(pid: int) -> bool:
 _KILLED = """
 import asyncio, os, sys
 from pathlib import Path
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.client import Client, CodexLaunch, CodexListener
 
 async def nothing(_): return None
 
 async def main():
-    launch = Launch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
-    client = await Client.start(launch, Listener(nothing, nothing))
+    launch = CodexLaunch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
+    client = await Client.start(launch, CodexListener(nothing, nothing))
     print(client.pid, flush=True)
     await asyncio.Event().wait()
 
@@ -269,8 +269,10 @@ async def test_codex_ends_when_hermes_is_killed(real: Any, wedged: bool) -> None
 class Lenient:
     """A policy that allows everything."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
-        return Decision("allow")
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
+        return PolicyDecision("allow")
 
     def remember(self, request: ApprovalRequested) -> None:
         raise AssertionError("nothing is asked")
@@ -280,7 +282,7 @@ def native(*replies: str) -> Any:
     """Hermes' own loop, with a scripted model."""
     model = ScriptedModel(*replies)
 
-    def runtime(session: str, approvals: Approvals) -> NativeRuntime:
+    def runtime(session: str, approvals: Approver) -> NativeRuntime:
         return NativeRuntime(model, CallRunner({}, Lenient(), approvals), max_steps=5)
 
     return runtime
@@ -440,7 +442,7 @@ async def test_the_security_mode_of_the_environment_decides_what_the_sandbox_all
 async def test_a_model_that_stalls_is_not_waited_for_for_ever(real: Any) -> None:
     real.codex = msgspec.structs.replace(real.codex, progress_timeout=0.8)
     async with (
-        ModelServer(Served(fault=Fault(hang="body")), "fine") as server,
+        ModelServer(ScriptedResponse(fault=ServerFault(hang="body")), "fine") as server,
         real.bench(server.url) as bench,
     ):
         session = bench.begin()

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.codex.lend import Ask, Lending, borrow
+from hermes.codex.tool_lending import Ask, Lending, borrow
 from hermes.core.answers import approval_hash
-from hermes.core.ports import Approvals, Decision, Tool, ToolContext
+from hermes.core.ports import Approver, PolicyDecision, Tool, ToolContext
 from hermes.schema.events import ApprovalRequested, ToolStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 from hermes.tools.ask_user import ask_user
 from hermes.tools.tool import tool
 
@@ -59,8 +59,10 @@ TOOLS: dict[str, Tool] = {
 class Asks:
     """A policy that asks about searches."""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
-        return Decision(
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
+        return PolicyDecision(
             "ask" if tool.spec.name == "web_search" else "allow",
             summary="search the web",
         )
@@ -69,15 +71,15 @@ class Asks:
         raise AssertionError("not asked for")
 
 
-def lending(approvals: Approvals) -> Lending:
+def lending(approvals: Approver) -> Lending:
     return Lending(TOOLS, Asks(), approvals)
 
 
 def lent(
     real: Any, name: str, arguments: dict[str, Any], number: str = "call_1"
-) -> Served:
+) -> ScriptedResponse:
     text = msgspec.json.encode(arguments).decode()
-    return Served(
+    return ScriptedResponse(
         calls=(
             ServedCall(
                 name, text, number, "mcp__hermes" if real.is_newest else "mcp__hermes__"

@@ -11,16 +11,16 @@ from hermes.events import Bus
 from hermes.schema.events import AuxiliaryCalled, SessionCreated
 from hermes.schema.learning import LearningReviewed
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Codex, Learning, Model
+from hermes.settings.sections import CodexSettings, LearningSettings, ModelSettings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 
-def remembers(real: Any, text: str) -> Served:
+def remembers(real: Any, text: str) -> ScriptedResponse:
     arguments = msgspec.json.encode(
         {"edits": [{"action": "add", "text": text, "file": "user"}]}
     ).decode()
-    return Served(
+    return ScriptedResponse(
         calls=(
             ServedCall(
                 "memory",
@@ -39,9 +39,9 @@ async def test_a_review_runs_on_the_codex_login_and_can_only_learn(
     real: Any, tmp_path: Path
 ) -> None:
     settings = Settings(
-        model=Model(openai_runtime="codex_app_server"),
-        codex=Codex(binary=str(real.program), home=str(real.home)),
-        learning=Learning(mode="auto"),
+        model=ModelSettings(openai_runtime="codex_app_server"),
+        codex=CodexSettings(binary=str(real.program), home=str(real.home)),
+        learning=LearningSettings(mode="auto"),
     )
     async with ModelServer(
         "Tea it is.", remembers(real, "Likes tea."), "done"
@@ -84,7 +84,7 @@ async def test_a_review_runs_on_the_codex_login_and_can_only_learn(
 async def test_somebody_with_a_key_or_a_model_named_for_it_is_reviewed_by_that(
     tmp_path: Path,
 ) -> None:
-    codex = Model(openai_runtime="codex_app_server")
+    codex = ModelSettings(openai_runtime="codex_app_server")
     with build(Settings(model=codex), Home(tmp_path / "home"), bus=Bus()) as app:
         session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
         assert (

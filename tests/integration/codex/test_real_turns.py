@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.codex_judge import FixedJudge
 
 from hermes.core.answers import approval_hash
-from hermes.core.budget import Budget, Cap
-from hermes.core.ports import Decision
+from hermes.core.budget import Cap, TurnBudget
+from hermes.core.ports import PolicyDecision
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -18,13 +19,12 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import AssistantMessage, Image, ToolFinished, UserMessage
-from hermes.testing.codex_judge import FixedJudge
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 
-def command(script: str, number: str = "call_1", **more: Any) -> Served:
-    return Served(
+def command(script: str, number: str = "call_1", **more: Any) -> ScriptedResponse:
+    return ScriptedResponse(
         calls=(
             ServedCall(
                 "exec_command",
@@ -35,7 +35,7 @@ def command(script: str, number: str = "call_1", **more: Any) -> Served:
     )
 
 
-def escalated(script: str, number: str = "call_1") -> Served:
+def escalated(script: str, number: str = "call_1") -> ScriptedResponse:
     return command(
         script, number, sandbox_permissions="require_escalated", justification="May I?"
     )
@@ -45,7 +45,9 @@ async def test_words_stream_and_are_kept_with_their_thinking_and_cost(
     real: Any,
 ) -> None:
     async with (
-        ModelServer(Served(text="Hello from here.", reasoning="A greeting.")) as server,
+        ModelServer(
+            ScriptedResponse(text="Hello from here.", reasoning="A greeting.")
+        ) as server,
         real.bench(server.url) as bench,
     ):
         session = bench.begin()
@@ -208,8 +210,8 @@ async def test_with_nobody_to_ask_it_is_declined(real: Any) -> None:
     assert answered.by == "nobody"
 
 
-def capped(session: str) -> Budget:
-    return Budget([Cap("turn", "tokens", 100)])
+def capped(session: str) -> TurnBudget:
+    return TurnBudget([Cap("turn", "tokens", 100)])
 
 
 async def test_what_the_policy_forbids_is_declined_without_a_question(
@@ -220,7 +222,7 @@ async def test_what_the_policy_forbids_is_declined_without_a_question(
         ModelServer(escalated(f"echo data > {outside}"), "done") as server,
         real.bench(server.url) as bench,
     ):
-        bench.judge = FixedJudge(Decision("forbid", reason="not that"))
+        bench.judge = FixedJudge(PolicyDecision("forbid", reason="not that"))
         session = bench.begin()
         with bench.desk.attached("test"):
             await bench.say(session, "go")
@@ -240,7 +242,7 @@ async def test_only_a_policy_that_allows_the_whole_machine_spares_the_question(
         ModelServer(escalated(f"echo data > {outside}"), "done") as server,
         real.bench(server.url) as bench,
     ):
-        bench.judge = FixedJudge(Decision("allow", reach=reach))
+        bench.judge = FixedJudge(PolicyDecision("allow", reach=reach))
         session = bench.begin()
         await bench.say(session, "go")
         assert len(bench.events(session, ApprovalRequested)) == asked
@@ -258,7 +260,7 @@ PATCH = """*** Begin Patch
 """
 
 
-def patch(new: Path, old: Path) -> Served:
+def patch(new: Path, old: Path) -> ScriptedResponse:
     script = f"apply_patch <<'EOF'\n{PATCH.format(new=new, old=old)}EOF\n"
     return command(script)
 
@@ -307,7 +309,10 @@ async def test_a_patch_inside_is_applied_and_told_with_its_diff(real: Any) -> No
 
 
 async def test_the_models_failure_is_told_and_the_next_turn_works(real: Any) -> None:
-    replies = [Served(fault=Fault(status=400, message="no such thing")), "fine"]
+    replies = [
+        ScriptedResponse(fault=ServerFault(status=400, message="no such thing")),
+        "fine",
+    ]
     async with ModelServer(*replies) as server, real.bench(server.url) as bench:
         session = bench.begin()
         first = await bench.say(session, "one")
@@ -319,7 +324,9 @@ async def test_the_models_failure_is_told_and_the_next_turn_works(real: Any) -> 
 
 async def test_a_sign_in_that_is_not_accepted_says_how_to_sign_in(real: Any) -> None:
     async with (
-        ModelServer(Served(fault=Fault(status=401, message="bad key"))) as server,
+        ModelServer(
+            ScriptedResponse(fault=ServerFault(status=401, message="bad key"))
+        ) as server,
         real.bench(server.url) as bench,
     ):
         session = bench.begin()

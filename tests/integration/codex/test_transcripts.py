@@ -8,13 +8,13 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from tests.fakes.codex_program import NEWEST, OLDEST
 
 from hermes.codex.projector import Projector
-from hermes.codex.wire import Notice, classify
-from hermes.core.history import History
+from hermes.codex.wire import CodexNotification, classify
+from hermes.core.history import ConversationHistory
 from hermes.schema.event import Event
 from hermes.schema.messages import AssistantMessage, ToolFinished
-from hermes.testing.codex_program import NEWEST, OLDEST
 
 DATA = Path(__file__).parents[1] / "data" / "codex"
 FILES = sorted((DATA / "transcripts").glob("*.jsonl"))
@@ -63,7 +63,7 @@ def project(file: Path) -> list[Event]:
                 message["params"]["turn"]["id"], cwd="/workspace", model="m"
             )
         told = classify(json.dumps(message).encode())
-        assert isinstance(told, Notice)
+        assert isinstance(told, CodexNotification)
         if projector is not None:
             events += projector.feed(told)
             if projector.ending is not None:
@@ -85,7 +85,7 @@ def test_a_recording_projects_to_the_same_bytes_and_a_valid_conversation(
     assert [msgspec.json.encode(event) for event in events] == [
         msgspec.json.encode(event) for event in project(file)
     ]
-    history = History()
+    history = ConversationHistory()
     for number, event in enumerate(events, 1):
         history.add(number, event)
     assert history.open_calls == {}

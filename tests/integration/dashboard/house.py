@@ -15,7 +15,7 @@ from hermes.app import App, build
 from hermes.settings import Home, Secrets, Settings
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.scopes import Scope
-from hermes.surfaces.dashboard.server import Served, serve
+from hermes.surfaces.dashboard.server import ServedDashboard, serve
 
 PATIENCE = 30.0
 
@@ -23,7 +23,7 @@ PATIENCE = 30.0
 class House:
     """A running dashboard as tests see it."""
 
-    def __init__(self, app: App, served: Served, link: str) -> None:
+    def __init__(self, app: App, served: ServedDashboard, link: str) -> None:
         self.app = app
         self.served = served
         self.link = link
@@ -106,7 +106,7 @@ async def opened(
     home = Home(folder / "home")
     with build(msgspec.structs.replace(settings, dashboard=section), home) as app:
         stop = asyncio.Event()
-        ready: asyncio.Future[tuple[Served, str]] = (
+        ready: asyncio.Future[tuple[ServedDashboard, str]] = (
             asyncio.get_running_loop().create_future()
         )
         serving = asyncio.create_task(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hermes.settings import Home
-from hermes.surfaces.dashboard.arrivals import SLOTS, Arrivals
+from hermes.surfaces.dashboard.publisher_cursors import SLOTS, Arrivals
 
 
 def test_places_are_known_to_the_next_process(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tests.integration.dashboard.house import House, opened
 from hermes.schema.events import ApprovalRequested, SessionCreated, TurnStarted
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import Model
+from hermes.settings.sections import ModelSettings
 
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -204,7 +204,7 @@ async def test_less_asking_needs_the_right_to_approve(house: House) -> None:
 
 
 async def test_what_fills_the_window_is_told(tmp_path: Path) -> None:
-    settings = Settings(model=Model(default="gpt-5"))
+    settings = Settings(model=ModelSettings(default="gpt-5"))
     async with opened(
         tmp_path, settings, Secrets({"OPENAI_API_KEY": "sk-none"}, {})
     ) as house:

@@ -13,7 +13,7 @@ from tests.integration.dashboard.house import House, opened
 from websockets.exceptions import InvalidStatus
 
 from hermes.settings import Secrets
-from hermes.surfaces.dashboard.gate.gate import Gate
+from hermes.surfaces.dashboard.gate.gate import AccessGate
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, Scope
 
@@ -47,7 +47,7 @@ async def test_every_route_refuses_without_a_credential_and_without_its_scope(
     house: House,
 ) -> None:
     gate = house.served.application
-    assert isinstance(gate, Gate)
+    assert isinstance(gate, AccessGate)
     routes = gate._app.routes  # type: ignore[attr-defined]
     assert len(routes) > 50
     for route in routes:
@@ -95,7 +95,7 @@ async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
 
 async def test_the_table_and_the_routes_are_the_same(house: House) -> None:
     gate = house.served.application
-    assert isinstance(gate, Gate)
+    assert isinstance(gate, AccessGate)
     for route in gate._app.routes:  # type: ignore[attr-defined]
         if isinstance(route, Mount):
             continue

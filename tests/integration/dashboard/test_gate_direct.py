@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hermes.settings import Home
-from hermes.surfaces.dashboard.gate.access import AccessTable, Rule
-from hermes.surfaces.dashboard.gate.gate import Doors, Gate
+from hermes.surfaces.dashboard.gate.access import AccessRule, AccessTable
+from hermes.surfaces.dashboard.gate.gate import AccessGate, Doors
 from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.web.addresses import Addresses
+from hermes.surfaces.web.host_names import Addresses
 
 
 def _time() -> float:
@@ -45,7 +45,9 @@ async def _ask(
         password="",
     )
     protocol: Any = kind
-    table = AccessTable([Rule(protocol, frozenset(), re.compile(path), "publish")])
+    table = AccessTable(
+        [AccessRule(protocol, frozenset(), re.compile(path), "publish")]
+    )
     status = 0
 
     async def send(message: Any) -> None:
@@ -63,7 +65,7 @@ async def _ask(
         "headers": raw,
         "query_string": query.encode(),
     }
-    await Gate(behind, doors, table)(scope, receive, send)
+    await AccessGate(behind, doors, table)(scope, receive, send)
     return status, behind
 
 

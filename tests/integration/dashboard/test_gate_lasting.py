@@ -14,8 +14,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hermes.settings import Home, Secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.visits import SIGNED_OUT
-from hermes.surfaces.dashboard.running import Running
+from hermes.surfaces.dashboard.gate.open_connections import SIGNED_OUT
+from hermes.surfaces.dashboard.running_file import RunningDashboard
 
 _PASSWORD = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
 
@@ -249,8 +249,8 @@ async def test_an_answer_for_good_is_a_matter_for_an_admin(house: House) -> None
 def test_a_dashboard_that_crashed_is_not_taken_for_one_that_runs() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        assert Running(url, "", "", os.getpid()).listens()
-    assert not Running(url, "", "", os.getpid()).listens()
+        assert RunningDashboard(url, "", "", os.getpid()).listens()
+    assert not RunningDashboard(url, "", "", os.getpid()).listens()
 
 
 async def test_a_plugin_s_page_is_served_only_as_it_was_agreed_to(

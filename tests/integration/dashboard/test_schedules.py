@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 from tests.integration.dashboard.house import PATIENCE, House, opened
 
-from hermes.app.schedules import Draft, JobBook
-from hermes.app.schedules_loop import ScheduleLoop
+from hermes.app.schedules.jobs import JobBook, JobDraft
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.schema.schedules import Instant
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import Model
-from hermes.store.schedules import CUT_OFF, Schedules
+from hermes.settings.sections import ModelSettings
+from hermes.store.schedules import CUT_OFF, ScheduleStore
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 _NEW = {
     "schedule": "every weekday at 9",
@@ -184,7 +184,7 @@ async def test_who_may_only_look_or_approve_makes_no_jobs(house: House) -> None:
 
 def _using(server: ModelServer) -> tuple[Settings, Secrets]:
     secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
-    return Settings(model=Model(default="gpt-5")), secrets
+    return Settings(model=ModelSettings(default="gpt-5")), secrets
 
 
 async def test_a_job_is_run_at_once_and_leads_to_its_session(tmp_path: Path) -> None:
@@ -212,7 +212,9 @@ async def test_a_job_is_run_at_once_and_leads_to_its_session(tmp_path: Path) -> 
 async def test_a_job_that_runs_is_not_run_twice_and_ends_with_the_dashboard(
     tmp_path: Path,
 ) -> None:
-    async with ModelServer(Served(text="slow", fault=Fault(hang="head"))) as server:
+    async with ModelServer(
+        ScriptedResponse(text="slow", fault=ServerFault(hang="head"))
+    ) as server:
         async with opened(tmp_path, *_using(server)) as house:
             made = await house.call("POST", "/api/schedules", _NEW)
             path = f"/api/schedules/{made['id']}"
@@ -233,8 +235,8 @@ async def test_a_job_that_runs_is_not_run_twice_and_ends_with_the_dashboard(
 
 async def test_a_run_that_a_killed_process_left_is_over(house: House) -> None:
     book = JobBook(house.app)
-    job, _ = book.add(Draft(schedule="every day at 9", prompt="x", name="left"))
-    other = Schedules(
+    job, _ = book.add(JobDraft(schedule="every day at 9", prompt="x", name="left"))
+    other = ScheduleStore(
         house.app.store._db,
         house.app.clock,
         owner=f"{socket.gethostname()}:1:not-its-birth",
@@ -270,7 +272,9 @@ async def test_the_list_says_whether_a_process_runs_what_is_due(house: House) ->
 
 async def test_last_is_how_it_ended_and_not_what_was_given_up(house: House) -> None:
     book, now = JobBook(house.app), house.app.clock.now()
-    job, planned = book.add(Draft(schedule="every day at 9", prompt="x", name="daily"))
+    job, planned = book.add(
+        JobDraft(schedule="every day at 9", prompt="x", name="daily")
+    )
     assert planned is not None
     old = Instant(
         job.id,

@@ -14,16 +14,18 @@ from tests.integration.dashboard.house import PATIENCE, House, frames, is_type, 
 
 from hermes.core.answers import approval_hash
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings import Secrets
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 _PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
 
 @asynccontextmanager
-async def talking(folder: Path, *replies: Served | str) -> AsyncIterator[House]:
+async def talking(
+    folder: Path, *replies: ScriptedResponse | str
+) -> AsyncIterator[House]:
     """A dashboard whose model says these things."""
     async with ModelServer(*replies) as model:
         secrets = Secrets(
@@ -87,7 +89,7 @@ async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(
         name="write_file",
         arguments=msgspec.json.encode({"path": "a.txt", "content": "x"}).decode(),
     )
-    async with talking(tmp_path, Served(calls=(write,)), "Done.") as house:
+    async with talking(tmp_path, ScriptedResponse(calls=(write,)), "Done.") as house:
         session = await _begin(house, tmp_path)
         async with house.socket(
             f"/api/sessions/{session}/feed", scope="observe"
@@ -153,7 +155,9 @@ async def test_an_approval_is_answered_on_the_page_and_only_with_its_scope(
 
 
 async def test_a_turn_is_stopped(tmp_path: Path) -> None:
-    async with talking(tmp_path, Served(text="word " * 200, delay=0.05)) as house:
+    async with talking(
+        tmp_path, ScriptedResponse(text="word " * 200, delay=0.05)
+    ) as house:
         session = await _begin(house, tmp_path)
         async with house.socket(f"/api/sessions/{session}/feed") as socket:
             await house.call(
@@ -391,7 +395,7 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(
         arguments=msgspec.json.encode({"path": "b.txt", "content": "y"}).decode(),
     )
     async with (
-        ModelServer(Served(calls=(write,)), "Done.") as model,
+        ModelServer(ScriptedResponse(calls=(write,)), "Done.") as model,
         opened(tmp_path) as house,
     ):
         code = (

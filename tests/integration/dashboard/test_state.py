@@ -4,15 +4,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.traps import Traps
 from tests.integration.dashboard.house import House, opened
 
-from hermes.learning.change import FileChange, Provenance, SkillChange
-from hermes.learning.learning import open_learning
+from hermes.learning.change import Provenance, SkillChange, SkillFileChange
+from hermes.learning.learning_service import open_learning
 from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import environment
-from hermes.settings.sections import Model
-from hermes.testing.traps import Traps
+from hermes.settings.sections import ModelSettings
 
 _SKILL = "---\nname: tidy\ndescription: Tidies up.\n---\nPut things back.\n"
 
@@ -35,7 +35,7 @@ async def test_sessions_that_are_at_work_are_named(house: House) -> None:
 async def test_a_model_that_is_not_on_this_machine_is_missed_before_the_first_question(
     tmp_path: Path,
 ) -> None:
-    model = Model(provider="embedded", default=str(tmp_path / "none.gguf"))
+    model = ModelSettings(provider="embedded", default=str(tmp_path / "none.gguf"))
     async with opened(tmp_path, Settings(model=model)) as house:
         status = await house.call("GET", "/api/status", scope="observe")
         assert status["model"] == ""
@@ -56,7 +56,7 @@ async def test_the_doctor_runs_nothing_of_the_folder_it_is_started_in(
 async def test_the_page_is_told_that_codex_runs_the_turns(tmp_path: Path) -> None:
     for name, default in (("own", ""), ("named", "gpt-5.5")):
         settings = Settings(
-            model=Model(default=default, openai_runtime="codex_app_server")
+            model=ModelSettings(default=default, openai_runtime="codex_app_server")
         )
         async with opened(tmp_path / name, settings) as house:
             session = house.app.begin(
@@ -93,7 +93,7 @@ async def test_skills_say_where_they_came_from_and_how_they_were_used(
 ) -> None:
     learning = open_learning(house.app.home, house.app.settings.learning, environment())
     learning.apply(
-        SkillChange("tidy", (FileChange("SKILL.md", None, _SKILL),)),
+        SkillChange("tidy", (SkillFileChange("SKILL.md", None, _SKILL),)),
         Provenance("model", "s1"),
     )
     learning.called("/tidy")

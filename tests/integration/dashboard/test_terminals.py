@@ -12,8 +12,14 @@ from websockets.exceptions import ConnectionClosed
 
 from hermes.errors import UsageError
 from hermes.settings import Settings
-from hermes.settings.sections import Dashboard as DashboardSettings
-from hermes.surfaces.dashboard.terminals import ALONE, ENDED, MOST, Opening, Terminals
+from hermes.settings.sections import DashboardSettings
+from hermes.surfaces.dashboard.terminals import (
+    ALONE,
+    ENDED,
+    MOST,
+    TerminalLaunch,
+    Terminals,
+)
 
 
 class Screen:
@@ -293,7 +299,7 @@ async def test_a_terminal_lives_on_for_half_an_hour_after_its_last_viewer(
 ) -> None:
     now = [1000.0]
     terminals = Terminals(DashboardSettings(shell="/bin/sh"), lambda: now[0])  # noqa: S604 - a setting
-    one = await terminals.open(Opening(command="shell", cwd=str(tmp_path)))
+    one = await terminals.open(TerminalLaunch(command="shell", cwd=str(tmp_path)))
     viewer = one.terminal.watch(0)
     now[0] += 2 * ALONE
     await terminals.sweep()
@@ -312,7 +318,7 @@ async def test_a_terminal_lives_on_for_half_an_hour_after_its_last_viewer(
 async def test_last_words_are_kept_for_a_while(tmp_path: Path) -> None:
     now = [1000.0]
     terminals = Terminals(DashboardSettings(shell="/bin/true"), lambda: now[0])  # noqa: S604 - a setting
-    one = await terminals.open(Opening(command="shell", cwd=str(tmp_path)))
+    one = await terminals.open(TerminalLaunch(command="shell", cwd=str(tmp_path)))
     async with asyncio.timeout(PATIENCE):
         await one.terminal.finished()
     now[0] += ENDED
@@ -343,7 +349,7 @@ async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(
 
 async def test_there_is_an_end_to_terminals_however_fast_they_are_asked_for() -> None:
     terminals = Terminals(DashboardSettings(shell="/bin/cat"))  # noqa: S604 - a setting
-    wanted = (terminals.open(Opening(command="shell")) for _ in range(MOST + 6))
+    wanted = (terminals.open(TerminalLaunch(command="shell")) for _ in range(MOST + 6))
     try:
         answers = await asyncio.gather(*wanted, return_exceptions=True)
         assert sum(isinstance(answer, UsageError) for answer in answers) == 6

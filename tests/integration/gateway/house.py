@@ -6,17 +6,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 
 from hermes.app import App, build
 from hermes.core.ports import Ids
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Gateway as GatewaySettings
-from hermes.settings.gateway import Telegram as TelegramSettings
-from hermes.settings.sections import Model as ModelSettings
+from hermes.settings.gateway import GatewaySettings, TelegramSettings
+from hermes.settings.sections import ModelSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
-from hermes.testing.telegram_server import TOKEN, TelegramServer
 
 PATIENCE = 20.0
 OWNER = 1

@@ -12,9 +12,9 @@ from hermes.app import App, build
 from hermes.events.bus import Bus
 from hermes.schema.messages import Message
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewaySettings
 from hermes.surfaces.gateway.gateway import Gateway
-from hermes.surfaces.gateway.post import Counters
+from hermes.surfaces.gateway.sender import Counters
 from hermes.surfaces.gateway.status import PartStatus
 from hermes.testing.model_server import ModelServer
 

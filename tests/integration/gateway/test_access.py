@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import HermesError, UsageError
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewaySettings
 from hermes.store import Store, open_store
-from hermes.store.people import Known
+from hermes.store.people import KnownPerson
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access
-from hermes.surfaces.gateway.port import Person
+from hermes.surfaces.gateway.adapter import Person
 from hermes.testing.clock import FakeClock
 
 ANNA = Person("7", "Anna")
@@ -56,7 +56,7 @@ def test_the_settings_let_in_by_id_and_unverified_ids_are_nobody(
 def test_a_blocked_person_stays_out_whatever_the_settings_say(
     store: Store, clock: FakeClock
 ) -> None:
-    store.people.put(Known("telegram", "7", "Anna", "blocked", 0.0))
+    store.people.put(KnownPerson("telegram", "7", "Anna", "blocked", 0.0))
     door = access(store, clock, owners=("telegram:7",), allow=("telegram:*",))
     assert door.role("telegram", ANNA) == ""
     assert door.request("telegram", ANNA) == ""

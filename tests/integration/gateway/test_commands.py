@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import opened, until
 
 from hermes.app import build
@@ -10,10 +11,9 @@ from hermes.app.agent import Agent
 from hermes.events.bus import Bus
 from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Model as ModelSettings
+from hermes.settings.sections import ModelSettings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Fault, Served
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 
 async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) -> None:
@@ -51,7 +51,9 @@ async def test_status_and_model_name_the_engine(tmp_path: Path) -> None:
 async def test_stop_ends_a_turn_that_hangs(tmp_path: Path) -> None:
     async with (
         TelegramServer() as telegram,
-        ModelServer(Served(text="x", fault=Fault(hang="body"))) as model,
+        ModelServer(
+            ScriptedResponse(text="x", fault=ServerFault(hang="body"))
+        ) as model,
         opened(tmp_path, model, telegram),
     ):
         telegram.say("hi")
@@ -65,7 +67,9 @@ async def test_that_a_conversation_was_shortened_by_itself_is_said(
 ) -> None:
     async with (
         TelegramServer() as telegram,
-        ModelServer(Served(text="x", fault=Fault(hang="body"))) as model,
+        ModelServer(
+            ScriptedResponse(text="x", fault=ServerFault(hang="body"))
+        ) as model,
         opened(tmp_path, model, telegram) as house,
     ):
         telegram.say("hi")

@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.chat_server import Failure
+from tests.fakes.discord_server import CHANNEL, ME, TOKEN, DiscordServer
 from tests.integration.gateway.house import until
 from tests.integration.gateway.platforms import PNG, Running, running
 
 from hermes.installation import install_hint
 from hermes.schema.messages import UserMessage
-from hermes.settings.gateway import Discord, Gateway
-from hermes.testing.chat_server import Failure
-from hermes.testing.discord_server import CHANNEL, ME, TOKEN, DiscordServer
+from hermes.settings.gateway import DiscordSettings, GatewaySettings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:'audioop' is deprecated:DeprecationWarning"
@@ -34,8 +34,10 @@ async def opened(
     token: str = TOKEN,
     **more: Any,
 ) -> AsyncIterator[Running]:
-    discord = Discord(api_url=server.api, channels=more.pop("channels", ()))
-    settings = Gateway(platforms=("discord",), owners=("discord:1",), discord=discord)
+    discord = DiscordSettings(api_url=server.api, channels=more.pop("channels", ()))
+    settings = GatewaySettings(
+        platforms=("discord",), owners=("discord:1",), discord=discord
+    )
     settings = msgspec.structs.replace(settings, **more)
     async with running(folder, model, {"DISCORD_BOT_TOKEN": token}, settings) as house:
         if connects:
@@ -70,7 +72,7 @@ async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> 
     text = "word " * 900
     async with (
         DiscordServer() as server,
-        ModelServer(Served(text=text, chunk=500, delay=0.2)) as model,
+        ModelServer(ScriptedResponse(text=text, chunk=500, delay=0.2)) as model,
     ):
         async with opened(tmp_path, model, server):
             server.say("tell me")
@@ -201,7 +203,7 @@ async def test_an_approval_has_buttons_and_is_settled_for_everybody(
     arguments = msgspec.json.encode(
         {"path": str(target), "content": "written"}
     ).decode()
-    call = Served(calls=(ServedCall(name="write_file", arguments=arguments),))
+    call = ScriptedResponse(calls=(ServedCall(name="write_file", arguments=arguments),))
     async with DiscordServer() as server, ModelServer(call, "it is written") as model:
         async with opened(tmp_path, model, server, allow=("discord:2",)):
             server.say("write it")
@@ -228,9 +230,9 @@ async def test_a_slash_command_is_confirmed_and_run(tmp_path: Path) -> None:
 
 
 async def test_files_come_in_and_go_out(tmp_path: Path) -> None:
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         (tmp_path / "work" / "report.txt").write_text("a report")
-        return Served(text="Here: [report](report.txt)")
+        return ScriptedResponse(text="Here: [report](report.txt)")
 
     async with DiscordServer() as server, ModelServer(respond=respond) as model:
         server.files["pic.png"] = PNG
@@ -296,7 +298,9 @@ async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(
 ) -> None:
     async with (
         DiscordServer() as server,
-        ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model,
+        ModelServer(
+            ScriptedResponse(text="to the very end", chunk=5, delay=0.15)
+        ) as model,
     ):
         async with opened(tmp_path, model, server):
             server.say("hi")
@@ -381,7 +385,9 @@ async def test_a_library_that_is_missing_is_one_clear_line(
     }
     async with (
         ModelServer() as model,
-        running(tmp_path, model, secrets, Gateway(platforms=(platform,))) as house,
+        running(
+            tmp_path, model, secrets, GatewaySettings(platforms=(platform,))
+        ) as house,
     ):
         await until(lambda: house.status.state == "failed")
         assert house.status.error.startswith(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import OWNER, until
 from tests.integration.gateway.test_process import Service
 
@@ -14,16 +15,15 @@ from hermes.schema.events import TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.settings import Home, Settings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse
 
 _MOMENTS = 20
 _RESTARTED = "restarted in the middle"
 _STEP = 0.012  # seconds between two moments, counted from when the message can be seen
 
 
-def _respond(request: Recorded) -> Served:
-    return Served(
+def _respond(request: Recorded) -> ScriptedResponse:
+    return ScriptedResponse(
         text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}",
         chunk=4,
         delay=0.02,

@@ -7,8 +7,8 @@ import apsw
 
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.store import Store, open_store
-from hermes.store.chats import Binding, Piece
-from hermes.store.people import Known
+from hermes.store.chats import Binding, DeliveredMessage
+from hermes.store.people import KnownPerson
 from hermes.testing.clock import FakeClock
 
 KEY = "telegram/1"
@@ -69,8 +69,10 @@ def test_what_was_begun_becomes_part_of_its_row(tmp_path: Path) -> None:
         bound(store)
         piece = store.chats.sending(KEY, "s1", 0, 0).result()
         assert store.chats.pieces(KEY, "s1", 0) == [piece]
-        store.chats.sent(KEY, Piece(piece.id, "s1", 4, 0, "sent", "m1")).result()
-        store.chats.sent(KEY, Piece(0, "s1", 4, 1, "sent", "m2")).result()
+        store.chats.sent(
+            KEY, DeliveredMessage(piece.id, "s1", 4, 0, "sent", "m1")
+        ).result()
+        store.chats.sent(KEY, DeliveredMessage(0, "s1", 4, 1, "sent", "m2")).result()
         assert store.chats.pieces(KEY, "s1", 0) == []
         assert [one.message for one in store.chats.pieces(KEY, "s1", 4)] == ["m1", "m2"]
         assert [key for key, _ in store.chats.everywhere("s1", 4)] == [KEY, KEY]
@@ -93,7 +95,7 @@ def test_people_and_chats_survive_a_rebuilding(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:
         bound(store)
-        store.people.put(Known("telegram", "1", "Anna", "owner", 1.0))
+        store.people.put(KnownPerson("telegram", "1", "Anna", "owner", 1.0))
     with closing(apsw.Connection(str(path))) as raw:
         size = int(raw.execute("PRAGMA page_size").get)
         page = int(

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.mail_server import AUTHSERV, MailServer
 from tests.integration.gateway.house import KEY, PATIENCE, until
 
 from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Email
-from hermes.settings.gateway import Gateway as GatewaySettings
-from hermes.surfaces.gateway.adapters import mail_text
+from hermes.settings.gateway import EmailSettings, GatewaySettings
+from hermes.surfaces.gateway.adapters.mail import text
 from hermes.surfaces.gateway.gateway import Gateway
-from hermes.testing.mail_server import AUTHSERV, MailServer
 from hermes.testing.model_server import ModelServer
 
 ANNA = "anna@example.test"
@@ -27,7 +26,7 @@ ANNA = "anna@example.test"
 async def opened(
     folder: Path, model: ModelServer, mail: MailServer, **more: object
 ) -> AsyncIterator[Gateway]:
-    box = Email(
+    box = EmailSettings(
         address="hermes@loopback.test",
         imap_host="127.0.0.1",
         imap_port=mail.imap_port,
@@ -223,14 +222,14 @@ async def test_a_mail_that_is_too_large_is_answered_and_one_that_can_not_be_read
     async with MailServer() as mail, ModelServer("too much for me") as model:
         mail.sizes[2] = 50_000_000
         broken = mail.receive("poison", sender=ANNA)
-        reading = mail_text.body_of
+        reading = text.body_of
 
         def fails(one: EmailMessage) -> str:
             if one["Message-ID"] == broken["Message-ID"]:
                 raise AttributeError("as parsers do")
             return reading(one)
 
-        monkeypatch.setattr(mail_text, "body_of", fails)
+        monkeypatch.setattr(text, "body_of", fails)
         async with opened(tmp_path, model, mail):
             mail.receive("never read " * 10, sender=ANNA, Subject="My film")
             await mail.until(

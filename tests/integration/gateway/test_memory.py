@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import opened
 
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 
-def remembers(text: str) -> Served:
+def remembers(text: str) -> ScriptedResponse:
     edits = [{"file": "user", "action": "add", "text": text}]
-    return Served(
+    return ScriptedResponse(
         calls=(
             ServedCall(
                 name="memory", arguments=msgspec.json.encode({"edits": edits}).decode()

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import opened, until
 
 from hermes.errors import HermesError, StoreFull, UsageError
-from hermes.store.people import Known
+from hermes.store.people import KnownPerson
 from hermes.surfaces.gateway.access import Access
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 STRANGER = 666
 
@@ -167,10 +167,10 @@ async def test_an_owner_who_becomes_a_user_leaves_the_owners_session(
     ):
         async with opened(tmp_path, model, telegram) as house:
             people = house.app.store.people
-            people.put(Known("telegram", "2", "Anna", "owner", 0.0))
+            people.put(KnownPerson("telegram", "2", "Anna", "owner", 0.0))
             telegram.say("hello", sender=2)
             await telegram.sees("as the owner", chat=2)
-            people.put(Known("telegram", "2", "Anna", "user", 0.0))
+            people.put(KnownPerson("telegram", "2", "Anna", "user", 0.0))
             telegram.say("hello again", sender=2)
             await telegram.sees("as a user", chat=2)
             binding = house.app.store.chats.find("telegram/2")
@@ -184,7 +184,7 @@ async def test_a_user_reads_the_owners_files_only_if_the_owner_allows_it(
 ) -> None:
     (tmp_path / "diary.txt").write_text("what the owner thinks")
     arguments = msgspec.json.encode({"path": str(tmp_path / "diary.txt")}).decode()
-    read = Served(calls=(ServedCall(name="read_file", arguments=arguments),))
+    read = ScriptedResponse(calls=(ServedCall(name="read_file", arguments=arguments),))
     async with (
         TelegramServer() as telegram,
         ModelServer("hi owner", read, "so be it") as model,

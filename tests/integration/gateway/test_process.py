@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 from tests.integration.gateway.house import OWNER, until
 
 from hermes.app import build
@@ -15,8 +16,7 @@ from hermes.plugins.hooks import Hooks
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
-from hermes.testing.telegram_server import TOKEN, TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 _PATIENCE = 30.0
 
@@ -98,14 +98,14 @@ async def test_a_gateway_that_is_killed_in_the_middle_of_a_turn_loses_and_double
 ) -> None:
     killed = False
 
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         if is_about(request, "slow one") and not killed:
-            return Served(
+            return ScriptedResponse(
                 text="half of an answer that never ends " * 5,
                 chunk=10,
-                fault=Fault(hang="middle"),
+                fault=ServerFault(hang="middle"),
             )
-        return Served(
+        return ScriptedResponse(
             text=f"answer to {msgspec.json.decode(request.body)['messages'][-1]['content']}"
         )
 
@@ -149,10 +149,12 @@ async def test_a_question_survives_a_kill_and_its_old_button_still_works(
         {"path": str(tmp_path / "elsewhere.txt"), "content": "written"}
     ).decode()
 
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         if is_about(request, "write it"):
-            return Served(calls=(ServedCall(name="write_file", arguments=arguments),))
-        return Served(text="it is written")
+            return ScriptedResponse(
+                calls=(ServedCall(name="write_file", arguments=arguments),)
+            )
+        return ScriptedResponse(text="it is written")
 
     async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
         service = Service(tmp_path, telegram, model)
@@ -179,10 +181,12 @@ async def test_a_stop_does_not_wait_for_an_answer_and_the_next_start_says_that_i
         {"path": str(tmp_path / "elsewhere.txt"), "content": "written"}
     ).decode()
 
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         if is_about(request, "write it"):
-            return Served(calls=(ServedCall(name="write_file", arguments=arguments),))
-        return Served(text="it is written")
+            return ScriptedResponse(
+                calls=(ServedCall(name="write_file", arguments=arguments),)
+            )
+        return ScriptedResponse(text="it is written")
 
     async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
         service = Service(tmp_path, telegram, model, drain_timeout=600)
@@ -307,7 +311,7 @@ async def test_there_is_one_gateway_of_a_home_and_the_status_tells_the_truth_abo
 
 
 async def test_sigterm_lets_a_turn_end(tmp_path: Path) -> None:
-    reply = Served(text="a reply in pieces " * 10, chunk=10, delay=0.1)
+    reply = ScriptedResponse(text="a reply in pieces " * 10, chunk=10, delay=0.1)
     async with TelegramServer() as telegram, ModelServer(reply) as model:
         service = Service(tmp_path, telegram, model)
         async with service.running() as process:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import msgspec
+from tests.fakes.telegram_server import Shown, TelegramServer
 from tests.integration.gateway.house import House, opened
 
 from hermes.app import build
@@ -14,16 +15,15 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.surfaces.gateway.questions import number_of
 from hermes.testing import FakeIds
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import Shown, TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 
-def asks(folder: Path, name: str = "elsewhere.txt") -> Served:
+def asks(folder: Path, name: str = "elsewhere.txt") -> ScriptedResponse:
     """A call that needs a person's word: a file outside the session's folder."""
     arguments = msgspec.json.encode(
         {"path": str(folder / name), "content": "written"}
     ).decode()
-    return Served(
+    return ScriptedResponse(
         calls=(ServedCall(id=f"call-{name}", name="write_file", arguments=arguments),)
     )
 
@@ -91,7 +91,7 @@ async def test_a_denial_takes_its_reason_to_the_model_and_everybody_sees_it(
 async def test_another_mode_answers_a_request_that_it_does_not_ask_about(
     tmp_path: Path,
 ) -> None:
-    inside = Served(
+    inside = ScriptedResponse(
         calls=(
             ServedCall(
                 id="c", name="write_file", arguments='{"path": "a.txt", "content": "x"}'
@@ -232,11 +232,13 @@ async def test_where_there_is_no_owner_a_request_is_denied_at_once(
 async def test_a_question_of_a_tool_is_answered_by_a_button_or_by_words(
     tmp_path: Path,
 ) -> None:
-    def question(text: str, *options: str) -> Served:
+    def question(text: str, *options: str) -> ScriptedResponse:
         arguments = msgspec.json.encode(
             {"question": text, "options": list(options)}
         ).decode()
-        return Served(calls=(ServedCall(name="ask_user", arguments=arguments),))
+        return ScriptedResponse(
+            calls=(ServedCall(name="ask_user", arguments=arguments),)
+        )
 
     script = (question("Which colour?", "red", "blue"), question("Why?"), "I see")
     async with TelegramServer() as telegram, ModelServer(*script) as model:
@@ -267,7 +269,7 @@ async def test_of_several_requests_only_the_one_that_is_named_is_answered(
     tmp_path: Path,
 ) -> None:
     paths = [tmp_path / name for name in ("first.txt", "second.txt")]
-    both = Served(
+    both = ScriptedResponse(
         calls=tuple(call for path in paths for call in asks(tmp_path, path.name).calls)
     )
     async with TelegramServer() as telegram, ModelServer(both, "half of it") as model:
@@ -335,7 +337,7 @@ async def test_a_made_up_press_answers_nobody_elses_question(tmp_path: Path) -> 
         {"question": "Which colour?", "options": ["red", "blue"]}
     ).decode()
     script = (
-        Served(calls=(ServedCall(name="ask_user", arguments=arguments),)),
+        ScriptedResponse(calls=(ServedCall(name="ask_user", arguments=arguments),)),
         "I see",
     )
     async with TelegramServer() as telegram, ModelServer(*script) as model:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from tests.fakes.telegram_server import TOKEN, TelegramServer
 from tests.integration.gateway.house import KEY, opened, settings_for, until
 
 from hermes.settings import Secrets, Settings
 from hermes.testing.model_server import ModelServer
-from hermes.testing.telegram_server import TOKEN, TelegramServer
 
 
 async def test_a_platform_that_is_taken_away_leaves_nothing_and_what_was_said_meanwhile_waits_for_it(

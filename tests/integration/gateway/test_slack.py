@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.chat_server import Failure
+from tests.fakes.slack_server import APP_TOKEN, BOT_TOKEN, CHANNEL, ME, SlackServer
 from tests.integration.gateway.house import PATIENCE, until
 from tests.integration.gateway.platforms import PNG, Running, running
 
@@ -16,14 +18,12 @@ from hermes.errors import StoreError
 from hermes.events.bus import Bus
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Settings
-from hermes.settings.gateway import Gateway, Slack
-from hermes.surfaces.gateway.adapters.slack import Slack as SlackAdapter
-from hermes.surfaces.gateway.known import Known
-from hermes.surfaces.gateway.port import Inbound, Inlet, Receipt
-from hermes.testing.chat_server import Failure
+from hermes.settings.gateway import GatewaySettings, SlackSettings
+from hermes.surfaces.gateway.adapter import Inbound, Inlet, Receipt
+from hermes.surfaces.gateway.adapters.slack.adapter import SlackAdapter
+from hermes.surfaces.gateway.missed_messages import PlatformMemory
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.slack_server import APP_TOKEN, BOT_TOKEN, CHANNEL, ME, SlackServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 
 @asynccontextmanager
@@ -36,8 +36,8 @@ async def opened(
     token: str = BOT_TOKEN,
     **more: Any,
 ) -> AsyncIterator[Running]:
-    slack = Slack(api_url=server.api, channels=more.pop("channels", ()))
-    settings = Gateway(platforms=("slack",), owners=("slack:U1",), slack=slack)
+    slack = SlackSettings(api_url=server.api, channels=more.pop("channels", ()))
+    settings = GatewaySettings(platforms=("slack",), owners=("slack:U1",), slack=slack)
     settings = msgspec.structs.replace(settings, **more)
     secrets = {"SLACK_BOT_TOKEN": token, "SLACK_APP_TOKEN": APP_TOKEN}
     async with running(folder, model, secrets, settings) as house:
@@ -97,8 +97,8 @@ async def test_an_envelope_is_acknowledged_only_after_its_message_was_taken_in(
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
             adapter = SlackAdapter(
                 (BOT_TOKEN, APP_TOKEN),
-                Slack(api_url=server.api),
-                Known(app, "slack"),
+                SlackSettings(api_url=server.api),
+                PlatformMemory(app, "slack"),
                 5.0,
             )
             door = Door()
@@ -124,7 +124,7 @@ async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> 
     text = "word & " * 1200
     async with (
         SlackServer() as server,
-        ModelServer(Served(text=text, chunk=1000, delay=0.2)) as model,
+        ModelServer(ScriptedResponse(text=text, chunk=1000, delay=0.2)) as model,
     ):
         async with opened(tmp_path, model, server):
             server.say("tell me")
@@ -209,7 +209,7 @@ async def test_an_approval_has_buttons_and_is_settled_for_everybody(
     arguments = msgspec.json.encode(
         {"path": str(target), "content": "written"}
     ).decode()
-    call = Served(calls=(ServedCall(name="write_file", arguments=arguments),))
+    call = ScriptedResponse(calls=(ServedCall(name="write_file", arguments=arguments),))
     async with SlackServer() as server, ModelServer(call, "it is written") as model:
         async with opened(tmp_path, model, server, allow=("slack:U2",)):
             server.say("write it")
@@ -240,9 +240,9 @@ async def test_commands_have_an_exclamation_mark_or_follow_the_slash_command(
 async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
     tmp_path: Path,
 ) -> None:
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         (tmp_path / "work" / "report.txt").write_text("a report")
-        return Served(text="Here: [report](report.txt)")
+        return ScriptedResponse(text="Here: [report](report.txt)")
 
     async with (
         SlackServer() as server,
@@ -297,7 +297,9 @@ async def test_a_turn_that_runs_when_the_gateway_stops_is_still_delivered(
 ) -> None:
     async with (
         SlackServer() as server,
-        ModelServer(Served(text="to the very end", chunk=5, delay=0.15)) as model,
+        ModelServer(
+            ScriptedResponse(text="to the very end", chunk=5, delay=0.15)
+        ) as model,
     ):
         async with opened(tmp_path, model, server):
             server.say("hi")

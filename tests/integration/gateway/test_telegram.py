@@ -5,13 +5,13 @@ from typing import Any
 
 import httpx2
 import msgspec
+from tests.fakes.telegram_server import Failure, TelegramServer
 from tests.integration.gateway.house import opened, until
 
 from hermes.schema.messages import UserMessage
-from hermes.settings.gateway import Telegram as TelegramSettings
+from hermes.settings.gateway import TelegramSettings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
-from hermes.testing.telegram_server import Failure, TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108020000009077"
@@ -36,7 +36,7 @@ async def test_a_long_reply_streams_by_changing_and_is_split(tmp_path: Path) -> 
     text = "word " * 2500
     async with (
         TelegramServer() as telegram,
-        ModelServer(Served(text=text, chunk=500, delay=0.15)) as model,
+        ModelServer(ScriptedResponse(text=text, chunk=500, delay=0.15)) as model,
     ):
         async with opened(tmp_path, model, telegram):
             telegram.say("tell me")
@@ -105,10 +105,10 @@ async def test_a_chat_that_blocked_us_is_given_up_and_counted(tmp_path: Path) ->
 
 
 async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         (tmp_path / "work" / "report.txt").write_text("a report")
         (tmp_path / "work" / ".env").write_text("KEY=1")
-        return Served(
+        return ScriptedResponse(
             text="Here: [report](report.txt), [not this](.env), [nor this](../secret.txt)"
         )
 
@@ -150,8 +150,8 @@ async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
 
 
 async def test_what_is_neither_words_nor_a_file_is_answered_too(tmp_path: Path) -> None:
-    def respond(request: Recorded) -> Served:
-        return Served(
+    def respond(request: Recorded) -> ScriptedResponse:
+        return ScriptedResponse(
             text=f"read: {msgspec.json.decode(request.body)['messages'][-1]['content']}"
         )
 

@@ -13,12 +13,11 @@ from tests.integration.gateway.house import KEY, PATIENCE, until
 from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Gateway as GatewaySettings
-from hermes.settings.gateway import GatewayWebhook
+from hermes.settings.gateway import GatewaySettings, GatewayWebhookSettings
 from hermes.surfaces.gateway.adapters.webhook import sign
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 SECRET = "a-secret-of-a-test-that-is-long"  # noqa: S105
 
@@ -58,7 +57,7 @@ async def opened(
         allow=("webhook:webhook",),
         folder=str(folder / "work"),
         port=0,
-        webhook=msgspec.convert(webhook, GatewayWebhook),
+        webhook=msgspec.convert(webhook, GatewayWebhookSettings),
     )
     secrets = Secrets(
         {
@@ -116,7 +115,9 @@ async def test_a_command_without_an_answer_of_its_own_says_that_it_is_done(
     tmp_path: Path,
 ) -> None:
     async with (
-        ModelServer(Served(text="slow", fault=Fault(hang="middle"))) as model,
+        ModelServer(
+            ScriptedResponse(text="slow", fault=ServerFault(hang="middle"))
+        ) as model,
         opened(tmp_path, model) as caller,
     ):
         running = asyncio.ensure_future(caller.ask({"text": "hi"}))
@@ -154,7 +155,7 @@ async def test_nobody_is_asked_so_what_needs_a_word_is_denied(tmp_path: Path) ->
         {"path": str(tmp_path / "elsewhere.txt"), "content": "x"}
     ).decode()
     script = (
-        Served(calls=(ServedCall(name="write_file", arguments=arguments),)),
+        ScriptedResponse(calls=(ServedCall(name="write_file", arguments=arguments),)),
         "I was not allowed to",
     )
     async with ModelServer(*script) as model, opened(tmp_path, model) as caller:
@@ -168,9 +169,9 @@ async def test_a_reply_nobody_waits_for_is_posted_back_signed_until_it_is_taken(
 ) -> None:
     seen: list[Recorded] = []
 
-    def take(request: Recorded) -> Served:
+    def take(request: Recorded) -> ScriptedResponse:
         seen.append(request)
-        return Served(text="ok")
+        return ScriptedResponse(text="ok")
 
     async with ModelServer("later") as model, ModelServer(respond=take) as back:
         async with opened(
@@ -188,9 +189,9 @@ async def test_a_reply_nobody_waits_for_is_posted_back_signed_until_it_is_taken(
 async def test_each_request_gets_its_own_reply_though_others_talk_in_the_same_chat(
     tmp_path: Path,
 ) -> None:
-    def respond(request: Recorded) -> Served:
+    def respond(request: Recorded) -> ScriptedResponse:
         said = msgspec.json.decode(request.body)["messages"][-1]["content"]
-        return Served(text=f"answer to {said}")
+        return ScriptedResponse(text=f"answer to {said}")
 
     async with ModelServer(respond=respond) as model, opened(tmp_path, model) as caller:
         assert (await caller.ask({"text": "first", "wait": False})).status_code == 202

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.settings import Home
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 from hermes.testing.clock import FakeClock
 
 
@@ -17,7 +17,7 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def learning(tmp_path: Path, clock: FakeClock) -> Learning:
+def learning(tmp_path: Path, clock: FakeClock) -> LearningService:
     return open_learning(
         Home(tmp_path / "home").ensure(), LearningSettings(), os.environ, clock=clock
     )

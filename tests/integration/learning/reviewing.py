@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.integration.learning.world import remember, world, write_skill
 
 from hermes.schema.model import ModelEvent, ModelRequest
-from hermes.settings.sections import Learning as LearningSettings
-from hermes.testing.scripted import ScriptedModel
+from hermes.settings.sections import LearningSettings
+from hermes.testing.scripted_model import ScriptedModel
 
 
 class Stuck:

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from hermes.app import App, build
-from hermes.app.journal import read_history
-from hermes.app.learning_import import Done, Importer, ImportPlan
+from hermes.app.learning.importer import Importer, ImportPlan, ImportReport
+from hermes.app.session_log import read_history
 from hermes.errors import HermesError
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.settings import Home, Settings
 from hermes.settings.load import load, load_secrets
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def importer(app: App) -> Importer:
     return Importer(app, open_learning(app.home, LearningSettings(), os.environ))
 
 
-def run(app: App, source: Path) -> tuple[ImportPlan, Done]:
+def run(app: App, source: Path) -> tuple[ImportPlan, ImportReport]:
     work = importer(app)
     made = work.plan(source)
     return made, work.carry_out(made, said=lambda text: None)

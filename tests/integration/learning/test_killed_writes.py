@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings import Home
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = LearningSettings(memory_limit=50_000, user_limit=50_000)

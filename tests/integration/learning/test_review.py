@@ -9,15 +9,15 @@ import msgspec
 import pytest
 from tests.integration.learning.world import World, call, remember, world, write_skill
 
-from hermes.app.journal import read_history
+from hermes.app.session_log import read_history
 from hermes.errors import ModelError
 from hermes.learning.review import lease
 from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.learning import LearningChanged
 from hermes.schema.messages import ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest
-from hermes.settings.sections import Learning as LearningSettings
-from hermes.testing.scripted import Reply, ScriptedModel
+from hermes.settings.sections import LearningSettings
+from hermes.testing.scripted_model import Reply, ScriptedModel
 
 AUTO = LearningSettings(mode="auto", turns=2)
 

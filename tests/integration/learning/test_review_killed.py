@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from hermes.app import build
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.learning.review import lease
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 ROOT = Path(__file__).parents[3]
 

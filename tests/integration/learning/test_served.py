@@ -8,25 +8,27 @@ from pathlib import Path
 import pytest
 
 from hermes.app import App, build
-from hermes.app.staff import Place, Staff
+from hermes.app.agent_pool import EngineKey, Staff
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.schema.learning import LearningReviewed
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Learning
+from hermes.settings.sections import LearningSettings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served
+from hermes.testing.scripted_responses import ScriptedResponse
 
 
-def respond(request: Recorded) -> Served:
-    return Served(text="done" if b"Hermes itself says this" in request.body else "fine")
+def respond(request: Recorded) -> ScriptedResponse:
+    return ScriptedResponse(
+        text="done" if b"Hermes itself says this" in request.body else "fine"
+    )
 
 
 @asynccontextmanager
-async def staff(root: Path, place: Place) -> AsyncIterator[tuple[App, Staff]]:
+async def staff(root: Path, place: EngineKey) -> AsyncIterator[tuple[App, Staff]]:
     async with ModelServer(respond=respond) as server:
         with build(
-            Settings(learning=Learning(turns=1)), Home(root / "home"), bus=Bus()
+            Settings(learning=LearningSettings(turns=1)), Home(root / "home"), bus=Bus()
         ) as app:
             secrets = Secrets(
                 {}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
@@ -49,7 +51,7 @@ def reviews(app: App, session: str) -> int:
 async def test_a_conversation_is_reviewed_once_where_somebody_is_there(
     tmp_path: Path, attended: bool, wanted: int
 ) -> None:
-    async with staff(tmp_path, Place(attended=attended)) as (app, made):
+    async with staff(tmp_path, EngineKey(attended=attended)) as (app, made):
         other = made.agent()  # hears of the same turns
         session = app.begin(
             SessionCreated(surface="dashboard", cwd=str(tmp_path))
@@ -67,7 +69,7 @@ async def test_a_conversation_is_reviewed_once_where_somebody_is_there(
 async def test_what_another_process_ran_is_that_processs_business(
     tmp_path: Path,
 ) -> None:
-    async with staff(tmp_path, Place()) as (app, made):
+    async with staff(tmp_path, EngineKey()) as (app, made):
         session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
         agent = made.agent(session)
         await agent.service.submit(session, "hello")

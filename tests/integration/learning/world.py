@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.learning import Learner
-from hermes.app.learning_review import Circle
+from hermes.app.learning.learner import Learner
+from hermes.app.learning.reviewer import Circle
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Model, Tool, ToolContext
 from hermes.events import Bus
@@ -25,8 +25,8 @@ from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Learning as LearningSettings
-from hermes.testing.scripted import Reply
+from hermes.settings.sections import LearningSettings
+from hermes.testing.scripted_model import Reply
 from hermes.tools.tool import tool
 
 

@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 
 from hermes.learning.change import (
-    FileChange,
     MemoryChange,
     MemoryEdit,
     Provenance,
     SkillChange,
+    SkillFileChange,
 )
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings import Home
-from hermes.settings.sections import Learning as LearningSettings
+from hermes.settings.sections import LearningSettings
 
 MODEL = Provenance("model", "session-1", "turn-1")
 
@@ -28,8 +28,8 @@ def main() -> None:
         learning.apply(MemoryChange(edits), MODEL)
         text = f"---\nname: {name}\ndescription: Does {name}. Use it.\n---\n1. Read notes.md.\n"
         files = (
-            FileChange("SKILL.md", None, text),
-            FileChange("notes.md", None, "whole\n"),
+            SkillFileChange("SKILL.md", None, text),
+            SkillFileChange("notes.md", None, "whole\n"),
         )
         learning.apply(SkillChange(name, files), MODEL)
         sys.stdout.write(f"{number}\n")

@@ -12,10 +12,10 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.mcp import Servers, ServerStatus
+from hermes.mcp import McpServers, ServerStatus
 from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 PROGRAM = Path(__file__).with_name("fake_server.py")
 PATIENCE = 20.0
@@ -40,35 +40,37 @@ class Bench:
         self.options: list[tuple[str, ...]] = []
         self.shown: list[str] = []
         self.told: list[ServerStatus] = []
-        self._made: list[Servers] = []
+        self._made: list[McpServers] = []
 
-    def program(self, *options: str, **more: Any) -> McpServer:
+    def program(self, *options: str, **more: Any) -> McpServerSettings:
         """The settings of a server that behaves as `options` say."""
         env = {"NOTES": str(self.notes), "GO": str(self.go), **more.pop("env", {})}
         fast: dict[str, Any] = {"timeout": 20.0, "connect_timeout": 20.0, **more}
-        return McpServer(
+        return McpServerSettings(
             command=sys.executable,
             args=("-I", "-S", str(PROGRAM), *options),
             env=env,
             **fast,
         )
 
-    def servers(self, **settings: McpServer) -> Servers:
+    def servers(self, **settings: McpServerSettings) -> McpServers:
         """Servers that are closed when the test ends."""
         secrets = Secrets(self.secrets, {})
-        made = Servers(
+        made = McpServers(
             settings, self.home, secrets, self.environment, on_change=self.told.append
         )
         self._made.append(made)
         return made
 
-    async def prepared(self, *options: str, **more: Any) -> Servers:
+    async def prepared(self, *options: str, **more: Any) -> McpServers:
         """One server called `fake` that has been asked for its tools."""
         servers = self.servers(fake=self.program(*options, **more))
         await servers.prepare(PATIENCE)
         return servers
 
-    async def call(self, servers: Servers, name: str, **arguments: Any) -> ToolResult:
+    async def call(
+        self, servers: McpServers, name: str, **arguments: Any
+    ) -> ToolResult:
         """Calls a tool of `fake`."""
         return await servers.tools()[f"mcp.fake.{name}"].run(arguments, self.context())
 

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.errors import ToolFailed
 from hermes.installation import install_hint
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
@@ -57,29 +57,32 @@ async def test_a_server_that_can_not_start_says_why_and_is_tried_less_and_less_o
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        (McpServer(command="no-such-program"), "there is no program 'no-such-program'"),
         (
-            McpServer(command="sh", cwd="/no/such/folder"),
+            McpServerSettings(command="no-such-program"),
+            "there is no program 'no-such-program'",
+        ),
+        (
+            McpServerSettings(command="sh", cwd="/no/such/folder"),
             "there is no folder /no/such/folder",
         ),
-        (McpServer(), "it needs either a command or a url"),
+        (McpServerSettings(), "it needs either a command or a url"),
         (
-            McpServer(command="sh", url="http://127.0.0.1:1/mcp"),
+            McpServerSettings(command="sh", url="http://127.0.0.1:1/mcp"),
             "it needs either a command or a url",
         ),
-        (McpServer(url="ftp://example.org"), "its url can't be called"),
+        (McpServerSettings(url="ftp://example.org"), "its url can't be called"),
         (
-            McpServer(url="http://example.org/mcp", headers={"X-Key": "1"}),
+            McpServerSettings(url="http://example.org/mcp", headers={"X-Key": "1"}),
             "its headers would be sent unencrypted",
         ),
         (
-            McpServer(url="http://127.0.0.1:1/mcp"),
+            McpServerSettings(url="http://127.0.0.1:1/mcp"),
             "it can't be reached: All connection attempts failed",
         ),
     ],
 )
 async def test_settings_that_can_not_work_are_explained(
-    bench: "Bench", settings: McpServer, why: str
+    bench: "Bench", settings: McpServerSettings, why: str
 ) -> None:
     servers = bench.servers(fake=settings)
     await servers.prepare(20)
@@ -234,13 +237,13 @@ HERMES = """
 import asyncio, sys, msgspec
 from pathlib import Path
 from hermes.core.ports import ToolContext
-from hermes.mcp import Servers
+from hermes.mcp import McpServers
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 async def main():
-    settings = msgspec.json.decode(sys.argv[2], type=McpServer)
-    servers = Servers({"fake": settings}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
+    settings = msgspec.json.decode(sys.argv[2], type=McpServerSettings)
+    servers = McpServers({"fake": settings}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
     await servers.prepare(30)
     context = ToolContext("1", "s", Path("/"), lambda _: None)
     daemon = await servers.tools()["mcp.fake.daemon"].run({}, context)
@@ -309,11 +312,11 @@ WITHOUT = """
 import asyncio, sys
 from pathlib import Path
 sys.modules["mcp"] = None  # as if it were not installed
-from hermes.mcp import Servers
+from hermes.mcp import McpServers
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
-servers = Servers({"fake": McpServer(command="true")}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
+servers = McpServers({"fake": McpServerSettings(command="true")}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
 asyncio.run(servers.prepare(30))
 print(servers.status()[0].detail, servers.status()[0].hint)
 """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hermes.errors import ToolFailed
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
@@ -189,7 +189,7 @@ async def weather(wait_until: Any) -> AsyncIterator[str]:
 
 
 async def test_a_real_service_is_used(bench: "Bench", weather: str) -> None:
-    servers = bench.servers(fake=McpServer(url=weather))
+    servers = bench.servers(fake=McpServerSettings(url=weather))
     await servers.prepare(20)
     assert sorted(servers.tools()) == [
         "mcp.fake.forecast",
@@ -213,7 +213,7 @@ async def test_headers_are_sent_and_never_shown(
     bench.secrets["WEATHER_TOKEN"] = TOKEN
     url, seen = service
     servers = bench.servers(
-        fake=McpServer(
+        fake=McpServerSettings(
             url=f"{url}/mcp", headers={"Authorization": "Bearer ${WEATHER_TOKEN}"}
         )
     )
@@ -250,7 +250,7 @@ async def test_a_service_that_can_not_be_used_is_explained(
     why: str,
     hint: str,
 ) -> None:
-    servers = bench.servers(fake=McpServer(url=service[0] + path))
+    servers = bench.servers(fake=McpServerSettings(url=service[0] + path))
     await servers.prepare(20)
     status = servers.status()[0]
     assert status.state == "failed"
@@ -262,7 +262,7 @@ async def test_an_answer_of_a_gigabyte_is_not_read(
     bench: "Bench", service: tuple[str, list[dict[str, str]]], wait_until: Any
 ) -> None:
     url, seen = service
-    servers = bench.servers(fake=McpServer(url=f"{url}/huge"))
+    servers = bench.servers(fake=McpServerSettings(url=f"{url}/huge"))
     await servers.prepare(20)
     result = await bench.call(servers, "get")
     assert not result.ok
@@ -274,7 +274,7 @@ async def test_a_session_that_has_expired_is_begun_again_at_the_next_call(
     bench: "Bench", service: tuple[str, list[dict[str, str]]]
 ) -> None:
     url, seen = service
-    servers = bench.servers(fake=McpServer(url=f"{url}/expired"))
+    servers = bench.servers(fake=McpServerSettings(url=f"{url}/expired"))
     await servers.prepare(20)
     with pytest.raises(ToolFailed):
         await bench.call(servers, "get")
@@ -290,7 +290,9 @@ async def test_a_service_that_goes_away_is_noticed(
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         servers = bench.servers(
-            fake=McpServer(url=f"http://127.0.0.1:{port}/mcp", connect_timeout=0.5)
+            fake=McpServerSettings(
+                url=f"http://127.0.0.1:{port}/mcp", connect_timeout=0.5
+            )
         )
         await servers.prepare(20)
     assert servers.status()[0].detail == "it did not answer within 0.5 s"

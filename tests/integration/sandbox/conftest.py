@@ -14,7 +14,7 @@ from tests.integration.sandbox.machine import (
     missing,
 )
 
-from hermes.tools.limits import Limits
+from hermes.tools.process.resource_limits import ResourceLimits
 from hermes.tools.sandbox import Sandbox
 
 
@@ -36,8 +36,8 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
 
 
 @pytest.fixture
-def limits() -> Limits:
-    return Limits(processes=200, temporary=8 * 1024**2, free=1024**2)
+def limits() -> ResourceLimits:
+    return ResourceLimits(processes=200, temporary=8 * 1024**2, free=1024**2)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 async def machine(
-    place: Path, sandbox: Sandbox, limits: Limits
+    place: Path, sandbox: Sandbox, limits: ResourceLimits
 ) -> AsyncIterator[Machine]:
     made = Machine(place, sandbox, limits)
     yield made

@@ -18,16 +18,16 @@ from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
 from hermes.testing.fetched import locked
-from hermes.tools.commands import Surroundings
-from hermes.tools.family import marks_of, new_mark, processes
-from hermes.tools.limits import Limits
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.process_marks import marks_of, new_mark, processes
+from hermes.tools.process.resource_limits import ResourceLimits
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import TerminalTool
 from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
-from hermes.tools.sandbox.find import find_bubblewrap
+from hermes.tools.sandbox.detect import find_bubblewrap
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
-from hermes.tools.terminal import Terminal
 
 PYTHON = os.path.realpath(sys.executable)
 """The interpreter itself: where its environment lies, under /tmp perhaps, a confined command may not see."""
@@ -122,7 +122,12 @@ class Machine:
     """A workspace with a terminal, and a decoy home, Hermes home, listener and process outside it."""
 
     def __init__(
-        self, root: Path, sandbox: Sandbox, limits: Limits, *, hide_secrets: bool = True
+        self,
+        root: Path,
+        sandbox: Sandbox,
+        limits: ResourceLimits,
+        *,
+        hide_secrets: bool = True,
     ) -> None:
         self.root = root = root.resolve()
         self.sandbox = sandbox
@@ -154,7 +159,7 @@ class Machine:
             root / "temporary",
             hide_secrets=hide_secrets,
         )
-        self.terminal = Terminal(output, environment, around)
+        self.terminal = TerminalTool(output, environment, around)
         self.before = self.fingerprint()
 
     def _decoy(self) -> dict[str, str]:

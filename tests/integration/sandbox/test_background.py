@@ -6,9 +6,9 @@ import pytest
 from tests.integration.sandbox.machine import Machine
 
 from hermes.errors import ToolFailed
-from hermes.tools.files import Files
+from hermes.tools.files.file_stamps import FileStamps
+from hermes.tools.files.file_tools import FileTools
 from hermes.tools.sandbox import NoSandbox
-from hermes.tools.seen import Seen
 
 
 async def begin(machine: Machine, command: str) -> tuple[str, str]:
@@ -115,9 +115,9 @@ async def test_what_it_changed_of_what_runs_later_is_undone(machine: Machine) ->
 
 
 async def test_what_the_file_tools_changed_meanwhile_stays(machine: Machine) -> None:
-    seen = Seen()
+    seen = FileStamps()
     seen.on_write(machine.terminal.accept)
-    write_file = Files(seen).write_file
+    write_file = FileTools(seen).write_file
     handle, _ = await begin(machine, PLANT)
     await planted(machine, handle, "AGENTS.md")
     for name in ("AGENTS.md", ".vscode/settings.json", "CLAUDE.md", "plain.txt"):

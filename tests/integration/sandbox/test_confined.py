@@ -10,17 +10,17 @@ from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
 import hermes
 from hermes.errors import ToolFailed
-from hermes.tools.limits import Limits
+from hermes.tools.process.resource_limits import ResourceLimits
 from hermes.tools.sandbox import Sandbox
-from hermes.tools.sandbox.fence import Fence, Launch
-from hermes.tools.sandbox.find import find_bubblewrap, find_sandbox
-from hermes.tools.sandbox.places import is_workspace
+from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence
+from hermes.tools.sandbox.detect import find_bubblewrap, find_sandbox
+from hermes.tools.sandbox.protected_paths import is_workspace
 
 HINT = "The sandbox may have stopped this"
 
 
 async def test_folders_with_spaces_in_their_names_are_as_safe_as_others(
-    place: Path, sandbox: Sandbox, limits: Limits
+    place: Path, sandbox: Sandbox, limits: ResourceLimits
 ) -> None:
     root = place / "a home with spaces"
     root.mkdir()
@@ -451,7 +451,7 @@ async def test_no_new_privileges_and_no_terminal(machine: Machine) -> None:
 
 @pytest.mark.parametrize("abi", [1, 2, 3, 4, 5])
 async def test_older_landlocks_hold_too(place: Path, abi: int) -> None:
-    machine = Machine(place, make_sandbox(f"landlock-{abi}"), Limits())
+    machine = Machine(place, make_sandbox(f"landlock-{abi}"), ResourceLimits())
     try:
         await machine.prove()
         attack = f"rm -rf {machine.home}/projects; kill -9 {machine.process.pid}; chmod 0 {machine.home}; kill -9 $PPID"
@@ -507,7 +507,7 @@ async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(
     )
     fails.chmod(0o755)
     (place / "most").write_text("2")
-    machine = Machine(place, make_sandbox("bubblewrap", fails), Limits())
+    machine = Machine(place, make_sandbox("bubblewrap", fails), ResourceLimits())
     try:
         assert (
             await machine.run("echo once >> ran; cat ran")
@@ -531,7 +531,7 @@ def test_a_hermes_that_runs_from_the_workspace_is_not_changed_there(
     mine = f"planted-{os.getpid()}"  # tests of this workspace may run at the same time
     script = f"touch '{package}/{mine}.py' '{workspace}/{mine}' 2>&1; rm '{workspace}/{mine}' && echo removed"
     with (tmp_path / "output").open("w+") as output:
-        launch = Launch(
+        launch = ConfinedLaunch(
             ["/bin/sh", "-c", script],
             workspace,
             {},

@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.machine import PYTHON, Machine, make_sandbox
 
-from hermes.tools.family import end_leftovers, marks_of, new_mark, processes
-from hermes.tools.limits import Limits
+from hermes.tools.process.process_marks import (
+    end_leftovers,
+    marks_of,
+    new_mark,
+    processes,
+)
+from hermes.tools.process.resource_limits import ResourceLimits
 from hermes.tools.sandbox import NoSandbox, Sandbox
 
 DAEMON = """
@@ -186,7 +191,7 @@ async def test_killall_ends_only_its_own(machine: Machine) -> None:
 async def test_a_fork_bomb_is_stopped(place: Path, sandbox: Sandbox) -> None:
     if sandbox.kind == "none":
         pytest.skip("tried only where it is held")
-    machine = Machine(place, sandbox, Limits(processes=100))
+    machine = Machine(place, sandbox, ResourceLimits(processes=100))
     try:
         # bounded by itself too: each of at most 2,000 waits for the end
         bomb = "for i in $(seq 2000); do (sleep 300) & done; wait"
@@ -204,7 +209,7 @@ async def test_a_fork_bomb_is_stopped(place: Path, sandbox: Sandbox) -> None:
 async def test_a_bomb_that_doubles_is_stopped(place: Path, sandbox: Sandbox) -> None:
     if sandbox.kind == "none":
         pytest.skip("tried only where it is held")
-    machine = Machine(place, sandbox, Limits(processes=100))
+    machine = Machine(place, sandbox, ResourceLimits(processes=100))
     try:
         # doubles at most ten times: 1,024 in all, if nothing stopped it
         bomb = (
@@ -235,7 +240,7 @@ async def test_a_disk_that_runs_full_stops_the_command(
     place: Path, sandbox: Sandbox
 ) -> None:
     free = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
-    machine = Machine(place, sandbox, Limits(free=free - 50_000_000))
+    machine = Machine(place, sandbox, ResourceLimits(free=free - 50_000_000))
     try:
         fill = "i=0; while :; do i=$((i+1)); head -c 2000000 /dev/zero > f$i; sleep 0.02; [ $i -lt 100 ] || break; done"
         result = await machine.run(f"{fill}; sleep 60", timeout=60)
@@ -249,12 +254,12 @@ VICTIM = """
     from pathlib import Path
     from tests.integration.sandbox.machine import Machine, make_sandbox
     from hermes.core.ports import ToolContext
-    from hermes.tools.limits import Limits
+    from hermes.tools.process.resource_limits import ResourceLimits
     from hermes.tools.sandbox import NoSandbox
 
     async def main(place, kind, program):
         sandbox = NoSandbox("a test") if kind == "none" else make_sandbox(kind, Path(program))
-        machine = Machine(place, sandbox, Limits())
+        machine = Machine(place, sandbox, ResourceLimits())
         context = ToolContext("c1", f"victim of {place}", machine.workspace, lambda text: print("up", flush=True))
         hidden = "(setsid env -i sleep 611 </dev/null >/dev/null 2>&1 &)"
         await machine.terminal.terminal.run({"command": f"{hidden}; trap '' HUP TERM; echo up; sleep 612"}, context)

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.sandbox.machine import missing
 
 from hermes.tools.sandbox.restore import Protection
-from hermes.tools.sandbox.temporary import TemporaryFolder
+from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
 
 @pytest.fixture

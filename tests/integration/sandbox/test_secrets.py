@@ -9,9 +9,9 @@ import pytest
 from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
 from hermes.schema.events import Reach
-from hermes.tools.limits import Limits
-from hermes.tools.sandbox.index import tracked
-from hermes.tools.sandbox.secrets import workspace_secrets
+from hermes.tools.process.resource_limits import ResourceLimits
+from hermes.tools.sandbox.git_index import tracked
+from hermes.tools.sandbox.secret_files import workspace_secrets
 
 _FILES = (
     ".env",
@@ -25,7 +25,7 @@ _FILES = (
 
 @pytest.fixture
 async def wrapped(
-    place: Path, bubblewrap: Path, limits: Limits
+    place: Path, bubblewrap: Path, limits: ResourceLimits
 ) -> AsyncIterator[Machine]:
     """Only bubblewrap can hide single files."""
     made = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
@@ -207,7 +207,7 @@ async def test_with_the_users_word_a_command_reads_them(wrapped: Machine) -> Non
 
 
 async def test_the_setting_shows_them_to_all_commands(
-    place: Path, bubblewrap: Path, limits: Limits
+    place: Path, bubblewrap: Path, limits: ResourceLimits
 ) -> None:
     machine = Machine(
         place, make_sandbox("bubblewrap", bubblewrap), limits, hide_secrets=False

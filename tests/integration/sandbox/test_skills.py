@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from hermes.app import build
-from hermes.app.toolbox import needs_of
+from hermes.app.session_tools import needs_of
 from hermes.core.ports import ToolContext
 from hermes.settings import Home, Settings
 from hermes.settings.load import load_secrets
-from hermes.tools.limits import Limits
-from hermes.tools.output import OutputFolder
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.resource_limits import ResourceLimits
+from hermes.tools.process.terminal_tool import TerminalTool
 from hermes.tools.sandbox import Sandbox
-from hermes.tools.terminal import Terminal
 
 SECRET = "the-decoy-secret"  # noqa: S105 - a decoy
 
@@ -42,7 +42,7 @@ def fill(home: Home) -> Path:
     "where", ["in the user's home", "elsewhere", "among what is temporary"]
 )
 async def test_a_skills_program_runs_and_nothing_else_of_the_home_is_seen(
-    place: Path, sandbox: Sandbox, limits: Limits, where: str, tmp_path: Path
+    place: Path, sandbox: Sandbox, limits: ResourceLimits, where: str, tmp_path: Path
 ) -> None:
     user_home = place / "user"
     above = {
@@ -73,7 +73,7 @@ async def test_a_skills_program_runs_and_nothing_else_of_the_home_is_seen(
         sandbox=find,
         temporary=place / "temporary",
     )
-    terminal = Terminal(OutputFolder(home.cache / "outputs"), environment, around)
+    terminal = TerminalTool(OutputFolder(home.cache / "outputs"), environment, around)
     context = ToolContext("c1", "session", work, lambda text: None)
 
     async def run(command: str) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.tools.sandbox.fence import Fence
-from hermes.tools.sandbox.places import sockets
+from hermes.tools.sandbox.confinement import Fence
+from hermes.tools.sandbox.protected_paths import sockets
 
 _listed: list[str] | None = None
 

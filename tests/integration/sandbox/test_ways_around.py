@@ -10,7 +10,7 @@ import pytest
 from tests.integration.sandbox.machine import PYTHON, Machine, make_sandbox
 
 from hermes.schema.events import Reach
-from hermes.tools.limits import Limits
+from hermes.tools.process.resource_limits import ResourceLimits
 
 RAW = """
 import socket, sys
@@ -78,7 +78,7 @@ async def test_no_socket_without_a_connection_reaches_others(
 
 @pytest.mark.parametrize("abi", [5, 99])
 async def test_no_signal_takes_another_way(place: Path, abi: int) -> None:
-    machine = Machine(place, make_sandbox(f"landlock-{abi}"), Limits())
+    machine = Machine(place, make_sandbox(f"landlock-{abi}"), ResourceLimits())
     try:
         await machine.run(f"{probe(machine, SIGNALS)} {machine.process.pid}")
         machine.assert_untouched()
@@ -128,7 +128,7 @@ async def test_an_older_bubblewrap_leaves_them_read_only(
     machine = Machine(
         place,
         Bubblewrap(bubblewrap, None, administrator=os.geteuid() == 0, sizes=False),
-        Limits(),
+        ResourceLimits(),
     )
     try:
         text = (
@@ -146,7 +146,7 @@ async def test_an_older_bubblewrap_leaves_them_read_only(
     "how", ["absolute", "relative", "renamed", "linked", "with a line end"]
 )
 async def test_a_programs_socket_in_the_workspace_cannot_be_reached(
-    place: Path, bubblewrap: Path, limits: Limits, how: str
+    place: Path, bubblewrap: Path, limits: ResourceLimits, how: str
 ) -> None:
     machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
     folder = machine.workspace / "tmp"
@@ -177,7 +177,7 @@ async def test_a_programs_socket_in_the_workspace_cannot_be_reached(
 
 
 async def test_commands_still_reach_each_others_sockets(
-    place: Path, bubblewrap: Path, limits: Limits
+    place: Path, bubblewrap: Path, limits: ResourceLimits
 ) -> None:
     machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
     code = "from socket import AF_UNIX, socket; s = socket(AF_UNIX); s.bind('own'); s.listen(); c = socket(AF_UNIX)"

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.house import OWNER, opened, until
 
 from hermes.testing.model_server import ModelServer
-from hermes.testing.served import Served, ServedCall
-from hermes.testing.telegram_server import TelegramServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 ADD = '{"action": "add", "when": "every weekday at 9:00", "task": "tell the news"}'
 
@@ -15,7 +15,7 @@ async def test_a_job_is_made_in_a_chat_and_its_result_is_delivered_there(
     tmp_path: Path,
 ) -> None:
     replies = (
-        Served(calls=(ServedCall("schedule", ADD),)),
+        ScriptedResponse(calls=(ServedCall("schedule", ADD),)),
         "It is planned.",
         "Nothing is new today.",
     )

@@ -13,21 +13,21 @@ import msgspec
 import pytest
 
 from hermes.app import App, build
-from hermes.app.schedules import Draft, JobBook
-from hermes.app.schedules_loop import ScheduleLoop
+from hermes.app.schedules.jobs import JobBook, JobDraft
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import Instant, Job
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Schedules as Section
-from hermes.store.leases import TTL
+from hermes.settings.gateway import ScheduleSettings as Section
+from hermes.store.leases import LEASE_TTL_S
 from hermes.store.schedules import CUT_OFF
-from hermes.store.schedules import Schedules as Table
+from hermes.store.schedules import ScheduleStore as Table
 from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Fault, Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 MONDAY = datetime(2026, 11, 16, 8, 0, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
 HOUR, DAY = 3_600.0, 86_400.0
@@ -58,7 +58,7 @@ class Bench:
         number = len(self.book.store.jobs()) + 1
         name = "something" if number == 1 else f"something {number}"
         return self.book.add(
-            Draft(schedule=schedule, prompt="tell me something", name=name, **more)
+            JobDraft(schedule=schedule, prompt="tell me something", name=name, **more)
         )[0]
 
     async def until_idle(self) -> None:
@@ -67,8 +67,7 @@ class Bench:
             while True:
                 await self.loop.step()
                 if not self.loop.running:
-                    if self.loop._deliveries._task:
-                        await self.loop._deliveries._task
+                    await self.loop._deliveries._tasks.join()
                     return
                 while self.loop.running:
                     await asyncio.wait({*self.loop._runs.values()})
@@ -91,7 +90,7 @@ class Bench:
 @asynccontextmanager
 async def bench(
     tmp_path: Path,
-    *replies: Served | str,
+    *replies: ScriptedResponse | str,
     settings: Settings | None = None,
     clock: FakeClock | None = None,
 ) -> AsyncIterator[Bench]:
@@ -184,7 +183,7 @@ async def test_a_little_late_is_on_time(tmp_path: Path) -> None:
 async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_is_skipped(
     tmp_path: Path,
 ) -> None:
-    async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
+    async with bench(tmp_path, ScriptedResponse(fault=ServerFault(hang="body"))) as b:
         b.job("every hour", timeout=3.0)
         b.clock.advance(HOUR)
         await b.loop.step()
@@ -238,7 +237,7 @@ async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(
         assert [one[0] for one in b.history()] == [
             "running"
         ]  # its heartbeat may still come
-        b.clock.advance(TTL + 1)
+        b.clock.advance(LEASE_TTL_S + 1)
         await b.until_idle()
         assert [(one.state, one.reason) for one in b.book.store.history()] == [
             ("failed", CUT_OFF)
@@ -270,7 +269,7 @@ async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on
 async def test_a_machine_that_sleeps_does_not_end_its_running_job(
     tmp_path: Path,
 ) -> None:
-    async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
+    async with bench(tmp_path, ScriptedResponse(fault=ServerFault(hang="body"))) as b:
         b.job("every hour")
         b.clock.advance(HOUR)
         await b.loop.step()
@@ -290,7 +289,9 @@ async def test_what_needs_approval_is_not_done_as_nobody_is_there(
 ) -> None:
     (tmp_path / "work").mkdir()
     call = ServedCall("write_file", '{"path": "new.txt", "content": "x"}')
-    async with bench(tmp_path, Served(calls=(call,)), "I could not write it.") as b:
+    async with bench(
+        tmp_path, ScriptedResponse(calls=(call,)), "I could not write it."
+    ) as b:
         b.job("every hour", cwd=str(tmp_path / "work"), deliver="telegram:42")
         await b.at(9)
         (done,) = b.book.store.history()
@@ -378,8 +379,8 @@ async def test_a_job_with_nothing_to_tell_delivers_nothing_and_a_failure_is_told
     tmp_path: Path,
 ) -> None:
     silent, refused = (
-        Served(text="[SILENT]"),
-        Served(fault=Fault(status=401, message="no key")),
+        ScriptedResponse(text="[SILENT]"),
+        ScriptedResponse(fault=ServerFault(status=401, message="no key")),
     )
     async with bench(tmp_path, silent, refused) as b:
         b.job("every hour", deliver="telegram:42")
@@ -449,7 +450,7 @@ async def test_a_run_by_hand_is_done_also_while_paused_and_leaves_the_plan_alone
 
 
 async def test_a_loop_that_is_stopped_says_so_of_what_ran(tmp_path: Path) -> None:
-    async with bench(tmp_path, Served(fault=Fault(hang="body"))) as b:
+    async with bench(tmp_path, ScriptedResponse(fault=ServerFault(hang="body"))) as b:
         b.job("every hour")
         b.clock.advance(HOUR)
         stop = asyncio.Event()
@@ -486,9 +487,9 @@ async def test_at_most_so_many_jobs_run_side_by_side_and_none_is_lost(
     seen: list[int] = []
     loops: list[ScheduleLoop] = []
 
-    def respond(_: Recorded) -> Served:
+    def respond(_: Recorded) -> ScriptedResponse:
         seen.append(loops[0].running)
-        return Served(text="ok")
+        return ScriptedResponse(text="ok")
 
     clock = FakeClock(MONDAY)
     settings = Settings(schedules=Section(timezone="UTC", at_once=2))
@@ -553,7 +554,7 @@ async def test_a_name_belongs_to_one_job(tmp_path: Path) -> None:
         with pytest.raises(
             HermesError, match="There is already a job called 'Something'"
         ):
-            b.book.add(Draft(schedule="every hour", prompt="x", name="Something"))
+            b.book.add(JobDraft(schedule="every hour", prompt="x", name="Something"))
         second = b.job()
         with pytest.raises(
             HermesError, match="There is already a job called 'something'"
@@ -561,7 +562,7 @@ async def test_a_name_belongs_to_one_job(tmp_path: Path) -> None:
             b.book.edit(second.id, name="something")
         b.book.edit(first.id, name="something", prompt="the same name")
         unnamed = [
-            b.book.add(Draft(schedule="every hour", prompt="look"))[0].name
+            b.book.add(JobDraft(schedule="every hour", prompt="look"))[0].name
             for _ in range(3)
         ]
         assert unnamed == ["look", "look (2)", "look (3)"]
@@ -657,7 +658,10 @@ async def test_an_instant_is_claimed_once_and_a_job_runs_once_at_a_time(
 async def test_a_job_that_has_to_wait_for_others_is_not_missed(tmp_path: Path) -> None:
     settings = Settings(schedules=Section(timezone="UTC", at_once=1))
     async with bench(
-        tmp_path, Served(fault=Fault(hang="body")), "Fine.", settings=settings
+        tmp_path,
+        ScriptedResponse(fault=ServerFault(hang="body")),
+        "Fine.",
+        settings=settings,
     ) as b:
         for _ in range(2):
             b.job("every hour", catch_up="skip")

@@ -9,14 +9,14 @@ import msgspec
 
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.app.schedules import Draft, JobBook
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Schedules
+from hermes.settings.gateway import ScheduleSettings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 ADD = '{"action": "add", "when": "every weekday at 9:00", "task": "tell the news"}'
 
@@ -34,7 +34,9 @@ def offered(request: Recorded) -> set[str]:
 async def test_the_tools_are_offered_only_where_they_are_of_use(tmp_path: Path) -> None:
     async with ModelServer("ok", repeat=True) as server:
         with build(
-            Settings(schedules=Schedules(timezone="UTC")), Home(tmp_path), bus=Bus()
+            Settings(schedules=ScheduleSettings(timezone="UTC")),
+            Home(tmp_path),
+            bus=Bus(),
         ) as app:
             agent = Agent(app, secrets(server))
             seen: dict[str, bool] = {}
@@ -46,7 +48,7 @@ async def test_the_tools_are_offered_only_where_they_are_of_use(tmp_path: Path) 
                 await agent.service.idle(session)
                 seen[surface] = "schedule" in offered(server.posts[-1])
             assert seen == {"cli": False, "telegram": True, "cron": False}
-            JobBook(app).add(Draft(schedule="every hour", prompt="x"))
+            JobBook(app).add(JobDraft(schedule="every hour", prompt="x"))
             session = app.begin(
                 SessionCreated(surface="cli", cwd=str(tmp_path))
             ).session
@@ -61,10 +63,13 @@ async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(
 ) -> None:
     call = ServedCall("schedule", ADD)
     settings = Settings(
-        schedules=Schedules(tool="on", timezone="Europe/Berlin", budget="$0.20")
+        schedules=ScheduleSettings(tool="on", timezone="Europe/Berlin", budget="$0.20")
     )
     async with ModelServer(
-        Served(calls=(call,)), "made", Served(calls=(call,)), "not made"
+        ScriptedResponse(calls=(call,)),
+        "made",
+        ScriptedResponse(calls=(call,)),
+        "not made",
     ) as server:
         bus = Bus()
         with build(settings, Home(tmp_path), bus=bus) as app:
@@ -101,9 +106,9 @@ async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(
 
 
 async def test_nobody_to_ask_means_no_job(tmp_path: Path) -> None:
-    settings = Settings(schedules=Schedules(tool="on"))
+    settings = Settings(schedules=ScheduleSettings(tool="on"))
     async with ModelServer(
-        Served(calls=(ServedCall("schedule", ADD),)), "well"
+        ScriptedResponse(calls=(ServedCall("schedule", ADD),)), "well"
     ) as server:
         with build(settings, Home(tmp_path), bus=Bus()) as app:
             agent = Agent(app, secrets(server))
@@ -119,10 +124,10 @@ async def test_nobody_to_ask_means_no_job(tmp_path: Path) -> None:
 async def test_jobs_are_listed_paused_resumed_and_removed_and_mistakes_are_explained(
     tmp_path: Path,
 ) -> None:
-    settings = Settings(schedules=Schedules(tool="on", timezone="UTC"))
+    settings = Settings(schedules=ScheduleSettings(tool="on", timezone="UTC"))
     with build(settings, Home(tmp_path), bus=Bus()) as app:
         job, _ = JobBook(app).add(
-            Draft(schedule="every hour", prompt="look", name="looking")
+            JobDraft(schedule="every hour", prompt="look", name="looking")
         )
         calls = [
             ServedCall("schedule", f'{{"action": "{action}", "job": "{job.id}"}}')
@@ -133,7 +138,10 @@ async def test_jobs_are_listed_paused_resumed_and_removed_and_mistakes_are_expla
                 "schedule", '{"action": "add", "when": "now and then", "task": "x"}'
             )
         ]
-        script = [Served(calls=(call,)) for call in (ServedCall("schedules"), *calls)]
+        script = [
+            ScriptedResponse(calls=(call,))
+            for call in (ServedCall("schedules"), *calls)
+        ]
         async with ModelServer(*script, "well") as server:
             agent = Agent(app, secrets(server), approvals="full")
             session = app.begin(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hermes.core.ports import ToolContext
 from hermes.testing import FakeClock
-from hermes.tools.shadow import Outcome, Shadow, ShadowKeeper, Shadows
-from hermes.tools.shadow.tree import Limits
+from hermes.tools.shadow import RestoreOutcome, Shadow, ShadowKeeper, Shadows
+from hermes.tools.shadow.folder_snapshot import SnapshotLimits
 
 PATH = os.environ.get("PATH", os.defpath)
 
@@ -24,7 +24,7 @@ class Bench:
         workspace: str = "work",
         home: str = "hermes",
         path: str = PATH,
-        limits: Limits | None = None,
+        limits: SnapshotLimits | None = None,
     ) -> None:
         self.home = base / home
         self.cwd = base / workspace
@@ -61,7 +61,7 @@ class Bench:
         await self.keeper.finish(name, self.cwd)
         self.clock.advance(1.0)
 
-    def undo(self, *turns: str, force: bool = False) -> Outcome:
+    def undo(self, *turns: str, force: bool = False) -> RestoreOutcome:
         self._undos += 1
         return self.shadow.undo(
             turns, session="s", undo=f"undo-{self._undos}", force=force

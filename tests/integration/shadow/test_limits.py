@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.integration.shadow.bench import Bench, everything
 
-from hermes.tools.shadow.state import BIGGEST
-from hermes.tools.shadow.sweep import KEPT_DAYS, sweep
-from hermes.tools.shadow.tree import Limits
+from hermes.tools.shadow.folder_snapshot import SnapshotLimits
+from hermes.tools.shadow.path_state import BIGGEST
+from hermes.tools.shadow.prune import KEPT_DAYS, sweep
 
 
 async def test_a_file_that_is_too_large_is_named_when_it_changed(
@@ -47,9 +47,9 @@ async def test_a_large_file_that_a_tool_names_is_not_kept_and_that_is_said(
     assert big.read_bytes() == b"changed"
 
 
-@pytest.mark.parametrize("limits", [Limits(files=3), Limits(size=10)])
+@pytest.mark.parametrize("limits", [SnapshotLimits(files=3), SnapshotLimits(size=10)])
 async def test_a_folder_that_is_too_large_is_not_kept_but_named_files_are(
-    tmp_path: Path, limits: Limits
+    tmp_path: Path, limits: SnapshotLimits
 ) -> None:
     bench = Bench(tmp_path, limits=limits)
     for number in range(5):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.integration.shadow.bench import PATH, Bench, everything
 
-from hermes.tools.shadow.record import Begun, append
-from hermes.tools.shadow.sweep import sweep
+from hermes.tools.shadow.prune import sweep
+from hermes.tools.shadow.turn_record import TurnHeader, append
 
 _GIT = "git -c user.name=n -c user.email=e -c init.defaultBranch=main"
 _REPOSITORY = f"""
@@ -241,7 +241,7 @@ def test_git_is_not_taken_from_the_folder_of_a_turn_that_is_dropped(
     record = bench.shadows.folder / "other" / "turns" / "old.jsonl"
     record.parent.mkdir(parents=True)
     (record.parents[1] / "indexes").mkdir()
-    append(record, Begun("s", "old", os.fsencode(tmp_path / "other"), 0.0))
+    append(record, TurnHeader("s", "old", os.fsencode(tmp_path / "other"), 0.0))
     os.utime(record, (-1e7, -1e7))
     assert sweep(bench.shadows, always=True)
     assert not ran.exists()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.integration.shadow.bench import Bench, everything
 
-from hermes.tools.shadow.state import BIGGEST
-from hermes.tools.shadow.tree import MOST_INNER, Limits
+from hermes.tools.shadow.folder_snapshot import MOST_INNER, SnapshotLimits
+from hermes.tools.shadow.path_state import BIGGEST
 
 _IGNORED = "git init -q .; printf 'data/\\n*.log\\n' > .gitignore; mkdir -p data/in; printf 'rows' > data/db.txt; : > a.log"
 
@@ -71,7 +71,7 @@ async def test_what_was_moved_from_where_nothing_is_kept_stays(
 async def test_a_repository_made_in_a_folder_that_was_refused_keeps_its_files(
     tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path, limits=Limits(files=3))
+    bench = Bench(tmp_path, limits=SnapshotLimits(files=3))
     bench.shell(
         "mkdir sub; for i in 1 2 3 4 5; do printf \"$i\" > f$i; done; printf 's' > sub/file"
     )

@@ -11,12 +11,12 @@ import pytest
 
 from hermes.app import build
 from hermes.events.bus import Bus
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Api
+from hermes.settings.gateway import ApiSettings
 from hermes.surfaces.gateway.api_server.server import ApiServer
-from hermes.surfaces.gateway.listener import Listener, answer, read_body
-from hermes.surfaces.web.haste import HastyRequests
+from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.web.request_timeouts import HastyRequests
 
 _PATIENCE = 20.0
 _KEY = "sk-hermes-of-a-test-0000000000000000"
@@ -58,7 +58,7 @@ async def _listening(
         body = await read_body(receive, 10_000_000)
         await answer(send, 200, str(len(body or b"")).encode())
 
-    listener = Listener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
+    listener = HttpListener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
     listener.requests = requests
     try:
         yield await listener.add("/hook", application), go
@@ -98,7 +98,9 @@ async def test_an_answer_takes_as_long_as_it_likes_and_so_do_we_in_reading(
 
 async def test_the_api_server_waits_for_nobody_either(tmp_path: Path) -> None:
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    with build(Settings(api=Api(port=0)), Home(tmp_path / "home"), bus=Bus()) as app:
+    with build(
+        Settings(api=ApiSettings(port=0)), Home(tmp_path / "home"), bus=Bus()
+    ) as app:
         server = ApiServer(app, Secrets({"GATEWAY_API_KEY": _KEY}, {}))
         server.requests = _Quick
         serving = asyncio.create_task(server.run(ready.set_result))

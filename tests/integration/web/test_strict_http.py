@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from hermes.repeated_errors import RepeatedErrors
-from hermes.surfaces.dashboard.protocol import Requests
+from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.surfaces.dashboard.uvicorn_protocol import Requests
 from hermes.surfaces.gateway.api_server.server import ApiServer
-from hermes.surfaces.gateway.listener import Listener, answer, read_body
-from hermes.surfaces.web.haste import HastyRequests
+from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.web.request_timeouts import HastyRequests
 
 _PATIENCE = 20.0
 
@@ -38,7 +38,7 @@ async def test_what_can_be_read_in_two_ways_is_refused(
         await read_body(receive, 100)
         await answer(send, 200, b"ok")
 
-    listener = Listener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
+    listener = HttpListener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
     url = await listener.add("/hook", application)
     host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))

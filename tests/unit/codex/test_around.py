@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.codex import litter
+from hermes.codex import stray_folders
 from hermes.codex.binary import parse_version, version_warning
-from hermes.codex.continuity import as_items, handover, knowledge
 from hermes.codex.environment import (
     child_environment,
     codex_home,
@@ -14,7 +13,8 @@ from hermes.codex.environment import (
     permission_profile,
 )
 from hermes.codex.failures import explain, is_signed_out
-from hermes.codex.items import Change, changes_in_words, shown_command
+from hermes.codex.handover import as_items, handover, knowledge
+from hermes.codex.items import PatchedFile, changes_in_words, shown_command
 from hermes.core.history import Beginning
 from hermes.schema.events import CodexThread
 from hermes.schema.messages import (
@@ -224,16 +224,16 @@ def test_earlier_calls_are_told_in_words() -> None:
 
 def test_a_patch_in_words() -> None:
     changes = [
-        Change("/w/a.py", {"type": "add"}),
-        Change("/w/b.py", {"type": "update"}),
-        Change("/x/c.py", {"type": "update", "move_path": "/w/d.py"}),
+        PatchedFile("/w/a.py", {"type": "add"}),
+        PatchedFile("/w/b.py", {"type": "update"}),
+        PatchedFile("/x/c.py", {"type": "update", "move_path": "/w/d.py"}),
     ]
     assert changes_in_words(changes[:2], "/w") == "1 add, 1 update: a.py, b.py"
     assert (
         changes_in_words(changes, "/w")
         == "1 add, 2 update: a.py, b.py, /x/c.py -> d.py"
     )
-    many = [Change(f"/w/{name}.py", "update") for name in "abcdef"]
+    many = [PatchedFile(f"/w/{name}.py", "update") for name in "abcdef"]
     assert changes_in_words(many, "/w") == "6 update: a.py, b.py, c.py, +3 more"
     assert changes_in_words(many[:3], "/w") == "3 update: a.py, b.py, c.py"
     assert changes_in_words([]) == "no changes"
@@ -278,9 +278,9 @@ def test_commands_are_shown_as_they_were_written(command: str, shown: str) -> No
 
 def test_only_empty_folders_that_were_not_there_are_litter(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    absent = litter.places([tmp_path])
+    absent = stray_folders.places([tmp_path])
     for name in (".codex", ".agents", ".aws"):
         (tmp_path / name).mkdir()
     (tmp_path / ".aws" / "config").touch()
-    litter.sweep(absent)
+    stray_folders.sweep(absent)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".aws", ".git"]

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from hermes.codex.projector import Projector, UsageTracker, Words
-from hermes.codex.wire import Notice
-from hermes.core.history import History
+from hermes.codex.projector import CodexInput, Projector, UsageTracker
+from hermes.codex.wire import CodexNotification
+from hermes.core.history import ConversationHistory
 from hermes.schema.event import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
@@ -23,23 +23,23 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 
 
-def notice(method: str, **params: Any) -> Notice:
-    return Notice(method, msgspec.Raw(msgspec.json.encode(params)))
+def notice(method: str, **params: Any) -> CodexNotification:
+    return CodexNotification(method, msgspec.Raw(msgspec.json.encode(params)))
 
 
-def started(**item: Any) -> Notice:
+def started(**item: Any) -> CodexNotification:
     return notice("item/started", turnId="t", item=item)
 
 
-def completed(**item: Any) -> Notice:
+def completed(**item: Any) -> CodexNotification:
     return notice("item/completed", turnId="t", item=item)
 
 
-def words(text: str, number: str = "m") -> Notice:
+def words(text: str, number: str = "m") -> CodexNotification:
     return completed(type="agentMessage", id=number, text=text)
 
 
-def run(number: str, *, done: bool = False, **more: Any) -> Notice:
+def run(number: str, *, done: bool = False, **more: Any) -> CodexNotification:
     item = {
         "type": "commandExecution",
         "id": number,
@@ -54,16 +54,16 @@ def run(number: str, *, done: bool = False, **more: Any) -> Notice:
     )
 
 
-def used(number: int, turn: str = "t") -> Notice:
+def used(number: int, turn: str = "t") -> CodexNotification:
     usage = {"last": {"inputTokens": number, "outputTokens": 1}}
     return notice("thread/tokenUsage/updated", turnId=turn, tokenUsage=usage)
 
 
-def ended(status: str = "completed", **turn: Any) -> Notice:
+def ended(status: str = "completed", **turn: Any) -> CodexNotification:
     return notice("turn/completed", turn={"id": "t", "status": status, **turn})
 
 
-def project(*notices: Notice) -> tuple[Projector, list[Event]]:
+def project(*notices: CodexNotification) -> tuple[Projector, list[Event]]:
     projector = Projector("t", cwd="/w", model="m-1")
     return projector, [event for one in notices for event in projector.feed(one)]
 
@@ -116,7 +116,7 @@ def test_what_words_took_belongs_to_them_also_when_a_command_ends_late() -> None
 
 
 def test_a_call_that_is_reported_again_is_counted_once_also_in_the_next_turn() -> None:
-    def total(number: int, turn: str) -> Notice:
+    def total(number: int, turn: str) -> CodexNotification:
         usage = {
             "last": {"inputTokens": 7, "outputTokens": 1},
             "total": {"inputTokens": number, "outputTokens": 1},
@@ -149,7 +149,9 @@ def test_calls_side_by_side_are_told_one_after_the_other() -> None:
 
 
 def test_deltas_are_shown_and_two_messages_do_not_run_together() -> None:
-    def delta(text: str, item: str, method: str = "item/agentMessage/delta") -> Notice:
+    def delta(
+        text: str, item: str, method: str = "item/agentMessage/delta"
+    ) -> CodexNotification:
         return notice(method, turnId="t", itemId=item, delta=text)
 
     first = [
@@ -209,8 +211,8 @@ def test_a_stream_that_is_tried_again_is_void() -> None:
     assert message.text == "kept"
 
 
-def given(name: str, seq: int | None = None) -> Words:
-    return Words(({"type": "text", "text": name},), name, seq)
+def given(name: str, seq: int | None = None) -> CodexInput:
+    return CodexInput(({"type": "text", "text": name},), name, seq)
 
 
 @pytest.mark.parametrize("has_names", [True, False], ids=["by name", "by text"])
@@ -278,7 +280,7 @@ def test_turn_aborted_is_an_end_wherever_it_is_said(before: str, mark: str) -> N
 
 def test_a_user_who_writes_of_turn_aborted_does_not_end_the_turn() -> None:
     projector = Projector("t")
-    projector.delivered["q"] = Words(
+    projector.delivered["q"] = CodexInput(
         ({"type": "text", "text": "what is <turn_aborted/>?"},), "q"
     )
     projector.feed(
@@ -350,7 +352,7 @@ def test_an_item_whose_shape_has_changed_is_a_note_too() -> None:
 
 def test_what_cannot_be_read_is_counted() -> None:
     projector, events = project(
-        Notice("item/started", msgspec.Raw(b"[1]")),
+        CodexNotification("item/started", msgspec.Raw(b"[1]")),
         notice("item/started", turnId="t", item=3),
     )
     assert events == []
@@ -425,7 +427,7 @@ steps = st.lists(
 
 @hypothesis.given(steps, st.sampled_from(["completed", "interrupted", "failed"]))
 def test_whatever_happens_roles_alternate_and_every_call_has_one_result(
-    notices: list[Notice], status: str
+    notices: list[CodexNotification], status: str
 ) -> None:
     projector, events = project(*notices, ended(status))
     events += projector.close(finish="interrupted")
@@ -434,7 +436,7 @@ def test_whatever_happens_roles_alternate_and_every_call_has_one_result(
     assert [msgspec.json.encode(event) for event in events] == [
         msgspec.json.encode(event) for event in repeated
     ]
-    history = History()
+    history = ConversationHistory()
     for number, event in enumerate(events, 1):
         history.add(number, event)
     assert history.open_calls == {}

@@ -13,39 +13,39 @@ def test_what_a_message_is_goes_by_its_keys_so_that_the_id_0_is_an_id() -> None:
     asked = wire.classify(
         b'{"id":0,"method":"item/fileChange/requestApproval","params":{"a":1}}'
     )
-    assert isinstance(asked, wire.Call)
+    assert isinstance(asked, wire.CodexRequest)
     assert (asked.id, asked.method, bytes(asked.params)) == (
         0,
         "item/fileChange/requestApproval",
         b'{"a":1}',
     )
     answered = wire.classify(b'{"id":0,"result":{}}')
-    assert isinstance(answered, wire.Answer)
+    assert isinstance(answered, wire.CodexResponse)
     assert answered.id == 0
 
 
 def test_ids_may_be_words() -> None:
     answered = wire.classify(b'{"id":"x","result":1}')
-    assert isinstance(answered, wire.Answer)
+    assert isinstance(answered, wire.CodexResponse)
     assert answered.id == "x"
 
 
 def test_a_notification_has_no_id() -> None:
     told = wire.classify(b'{"method":"turn/started","params":{},"emittedAtMs":1}')
-    assert isinstance(told, wire.Notice)
+    assert isinstance(told, wire.CodexNotification)
 
 
 def test_an_error_answer_carries_its_words() -> None:
     answered = wire.classify(
         b'{"id":3,"error":{"code":-32600,"message":"thread not found"}}'
     )
-    assert isinstance(answered, wire.Answer)
-    assert answered.error == wire.Fault(-32600, "thread not found")
+    assert isinstance(answered, wire.CodexResponse)
+    assert answered.error == wire.CodexErrorResponse(-32600, "thread not found")
 
 
 def test_an_answer_without_a_result_is_null() -> None:
     answered = wire.classify(b'{"id":3}')
-    assert isinstance(answered, wire.Answer)
+    assert isinstance(answered, wire.CodexResponse)
     assert bytes(answered.result) == b"null"
 
 
@@ -76,7 +76,7 @@ def test_lines_come_out_as_they_went_in_however_they_are_cut(
     lines: list[bytes], size: int
 ) -> None:
     data = b"".join(line + b"\n" for line in lines)
-    cutter = wire.Lines()
+    cutter = wire.LineSplitter()
     found = [
         line
         for at in range(0, len(data), size)
@@ -86,8 +86,8 @@ def test_lines_come_out_as_they_went_in_however_they_are_cut(
 
 
 def test_a_line_of_a_megabyte_is_fine_and_one_past_the_limit_is_not() -> None:
-    assert wire.Lines().feed(b"x" * 1_100_000 + b"\n") == [b"x" * 1_100_000]
-    cutter = wire.Lines(limit=10)
+    assert wire.LineSplitter().feed(b"x" * 1_100_000 + b"\n") == [b"x" * 1_100_000]
+    cutter = wire.LineSplitter(limit=10)
     cutter.feed(b"x" * 10)
     with pytest.raises(CodexGone, match="more than"):
         cutter.feed(b"x")

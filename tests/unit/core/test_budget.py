@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.budget import (
-    Budget,
     BudgetSpent,
     Cap,
     Metered,
     Price,
+    TurnBudget,
     Unit,
     estimate_tokens,
     parse_amount,
@@ -27,7 +27,13 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.schema.model import Finished, ModelEvent, ModelRequest, Retrying, TextDelta
+from hermes.schema.model import (
+    ModelEvent,
+    ModelRequest,
+    ReplyFinished,
+    Retrying,
+    TextDelta,
+)
 from hermes.schema.tools import ToolSpec
 
 
@@ -55,11 +61,11 @@ def test_anything_else_is_an_error(text: str) -> None:
 
 
 def test_without_caps_there_is_no_limit() -> None:
-    assert Budget().room(1_000_000) is None
+    assert TurnBudget().room(1_000_000) is None
 
 
 def test_a_call_that_could_pass_a_cap_is_not_made() -> None:
-    budget = Budget([Cap("turn", "tokens", 1000)])
+    budget = TurnBudget([Cap("turn", "tokens", 1000)])
     budget.spend(Usage(input_tokens=600, output_tokens=300))
     with pytest.raises(
         BudgetSpent, match="needs about 106 tokens; 100 of 1,000 are left"
@@ -69,15 +75,15 @@ def test_a_call_that_could_pass_a_cap_is_not_made() -> None:
 
 def test_a_cap_in_dollars_with_an_unknown_price_refuses_instead_of_guessing() -> None:
     with pytest.raises(BudgetSpent, match="price is unknown"):
-        Budget([Cap("day", "usd", 5)]).room(10)
+        TurnBudget([Cap("day", "usd", 5)]).room(10)
 
 
 def test_a_free_model_never_passes_a_cap_in_dollars() -> None:
-    assert (Budget([Cap("day", "usd", 5)], Price(0, 0)).room(10) or 0) > 1_000_000
+    assert (TurnBudget([Cap("day", "usd", 5)], Price(0, 0)).room(10) or 0) > 1_000_000
 
 
 def test_an_unknown_cost_makes_the_sum_unknown() -> None:
-    budget = Budget()
+    budget = TurnBudget()
     budget.spend(Usage(output_tokens=1, cost_usd=0.5))
     budget.spend(Usage(output_tokens=1, cost_usd=None))
     assert budget.used.cost_usd is None
@@ -94,7 +100,7 @@ def test_a_cap_is_never_passed_by_a_model_that_keeps_to_its_room(
 ) -> None:
     price = Price(0.001, 0.002)
     cap = Cap("turn", unit, limit if unit == "tokens" else limit / 1000)
-    budget = Budget([cap], price)
+    budget = TurnBudget([cap], price)
     for size in inputs:
         try:
             room = budget.room(size)
@@ -113,7 +119,7 @@ def test_a_cap_is_never_passed_by_a_model_that_keeps_to_its_room(
 
 def test_what_is_used_is_looked_up_before_each_call() -> None:
     elsewhere = [100.0]
-    budget = Budget(
+    budget = TurnBudget(
         [Cap("day", "tokens", 1000)], refresh=lambda cap: (elsewhere[0], 0.0)
     )
     assert budget.room(10) == 890
@@ -123,7 +129,7 @@ def test_what_is_used_is_looked_up_before_each_call() -> None:
 
 
 def test_what_this_turn_spent_counts_before_the_log_has_it() -> None:
-    budget = Budget([Cap("day", "tokens", 1000)], refresh=lambda cap: (100.0, 0.0))
+    budget = TurnBudget([Cap("day", "tokens", 1000)], refresh=lambda cap: (100.0, 0.0))
     budget.room(10)
     budget.spend(Usage(input_tokens=500))
     assert budget.room(10) == 390
@@ -133,19 +139,19 @@ def test_an_input_that_is_too_large_by_itself_is_said_with_its_size() -> None:
     with pytest.raises(
         BudgetSpent, match=r"needs about 9,016 tokens; 8,000 of 8,000 are left"
     ):
-        Budget([Cap("turn", "tokens", 8000)]).room(9000)
+        TurnBudget([Cap("turn", "tokens", 8000)]).room(9000)
 
 
 def test_an_input_that_costs_too_much_is_refused_also_when_the_output_is_free() -> None:
     with pytest.raises(
         BudgetSpent, match=r"needs about \$10.0000; \$5.0000 of \$5 are left"
     ):
-        Budget([Cap("day", "usd", 5)], Price(0.01, 0)).room(1000)
+        TurnBudget([Cap("day", "usd", 5)], Price(0.01, 0)).room(1000)
 
 
 def test_a_count_without_a_cost_is_priced_towards_a_cap_in_dollars() -> None:
     cap = Cap("turn", "usd", 5)
-    Budget([cap], Price(0.001, 0.002)).spend(
+    TurnBudget([cap], Price(0.001, 0.002)).spend(
         Usage(input_tokens=1000, output_tokens=500)
     )
     assert cap.used == pytest.approx(2)
@@ -212,12 +218,14 @@ _RETRY = Retrying("server", "500", 2, 0.1, "p", "m")
 @pytest.mark.parametrize(
     ("events", "guessed"),
     [
-        ([Finished(AssistantMessage(text="a" * 30))], [(100, 10)]),
-        ([Finished(AssistantMessage())], [(100, 1)]),
+        ([ReplyFinished(AssistantMessage(text="a" * 30))], [(100, 10)]),
+        ([ReplyFinished(AssistantMessage())], [(100, 1)]),
         (
             [
                 TextDelta("a" * 30),
-                Finished(AssistantMessage(text="a" * 30, usage=Usage(output_tokens=9))),
+                ReplyFinished(
+                    AssistantMessage(text="a" * 30, usage=Usage(output_tokens=9))
+                ),
             ],
             [],
         ),
@@ -225,7 +233,7 @@ _RETRY = Retrying("server", "500", 2, 0.1, "p", "m")
             [
                 TextDelta("a" * 30),
                 _RETRY,
-                Finished(AssistantMessage(usage=Usage(output_tokens=9))),
+                ReplyFinished(AssistantMessage(usage=Usage(output_tokens=9))),
             ],
             [(100, 10)],
         ),
@@ -253,7 +261,7 @@ async def test_a_call_that_is_given_up_is_closed_and_estimated() -> None:
 
 
 async def test_children_side_by_side_do_not_pass_the_caps_of_their_turn() -> None:
-    parent = Budget([Cap("turn", "tokens", 1000)])
+    parent = TurnBudget([Cap("turn", "tokens", 1000)])
     one, two = parent.child(None, None), parent.child(None, None)
     first = await one.reserve(100)
     assert first == 900

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from hermes.core.compaction import (
     MARK,
-    Cut,
+    CompactionCut,
     NotCompacted,
     choose_cut,
     compact,
     compacted,
 )
-from hermes.core.context import measure
-from hermes.core.history import Beginning, History
+from hermes.core.context_usage import measure
+from hermes.core.history import Beginning, ConversationHistory
 from hermes.core.prompt import PROJECT_HEAD
 from hermes.schema.events import (
     SessionCompacted,
@@ -108,7 +108,7 @@ def test_one_long_turn_is_compressed_too_and_keeps_what_the_user_asked_for(
     cut = choose_cut(messages, first=3, last=20)
     row = asyncio.run(compact(ScriptedModel(Reply(text=SUMMARY)), messages, cut))
     assert row.after < row.before
-    history = History()
+    history = ConversationHistory()
     history.messages = messages
     history.turns = [Beginning(1, "t1", before * 2, frozenset())]
     history.add(1, row)
@@ -123,7 +123,7 @@ def test_one_long_turn_is_compressed_too_and_keeps_what_the_user_asked_for(
 def test_turns_behind_the_kept_words_can_still_be_taken_back() -> None:
     messages = [*exchange(0, 0), *exchange(1, 2), *exchange(2, 0)]
     row = SessionCompacted(summary=SUMMARY, head=1, tail=2, kept=3)
-    history = History()
+    history = ConversationHistory()
     history.messages = messages
     history.turns = [Beginning(9, "t2", len(messages) - 2, frozenset())]
     history.add(10, row)
@@ -139,7 +139,7 @@ def test_the_summary_is_made_of_the_middle_and_brings_older_notes_up_to_date() -
     old = UserMessage(text=f"{MARK}## Goal\nA raft.", origin="hermes")
     messages = [*exchange(1, 0), old, *exchange(2, 1), *exchange(3, 0)]
     model = ScriptedModel(Reply(text=SUMMARY))
-    row = asyncio.run(compact(model, messages, Cut(2, 2)))
+    row = asyncio.run(compact(model, messages, CompactionCut(2, 2)))
     asked = model.requests[0].messages[0].text
     assert "<notes from before>\n## Goal\nA raft." in asked
     assert "question 2" in asked
@@ -154,14 +154,16 @@ def test_the_summary_is_made_of_the_middle_and_brings_older_notes_up_to_date() -
 def test_a_summary_that_is_none_removes_nothing(said: str) -> None:
     messages = [message for number in range(4) for message in exchange(number, 0)]
     with pytest.raises(NotCompacted) as caught:
-        asyncio.run(compact(ScriptedModel(Reply(text=said)), messages, Cut(2, 2)))
+        asyncio.run(
+            compact(ScriptedModel(Reply(text=said)), messages, CompactionCut(2, 2))
+        )
     assert "Nothing was removed" in caught.value.hint
 
 
 def test_the_history_shows_the_summary_in_place_of_the_middle_and_forgets_old_counts() -> (
     None
 ):
-    history = History()
+    history = ConversationHistory()
     history.add(1, SessionPrompted(system=("be brief",)))
     seq = 1
     for number in range(5):
@@ -211,7 +213,7 @@ def test_what_does_not_fit_the_summarising_model_is_read_in_pieces_that_bring_th
     model = ScriptedModel(
         *(Reply(text=f"{SUMMARY} Part {number}.") for number in range(3))
     )
-    row = asyncio.run(compact(model, messages, Cut(0, 2), window=9_000))
+    row = asyncio.run(compact(model, messages, CompactionCut(0, 2), window=9_000))
     asked = [request.messages[0].text for request in model.requests]
     assert len(asked) == 3
     assert all(f"wish {number}:" in "".join(asked) for number in range(28))
@@ -225,7 +227,9 @@ def test_what_does_not_fit_the_summarising_model_is_read_in_pieces_that_bring_th
 def test_a_conversation_far_too_long_for_the_summarising_model_is_left_alone() -> None:
     messages = [UserMessage(text="a boat " * 1_000) for number in range(30)]
     with pytest.raises(NotCompacted, match="too long for the model"):
-        asyncio.run(compact(ScriptedModel(), messages, Cut(0, 2), window=2_000))
+        asyncio.run(
+            compact(ScriptedModel(), messages, CompactionCut(0, 2), window=2_000)
+        )
 
 
 def test_keys_are_in_neither_the_question_nor_the_summary() -> None:
@@ -236,14 +240,14 @@ def test_keys_are_in_neither_the_question_nor_the_summary() -> None:
         UserMessage(text=f"{key} again"),
     ]
     model = ScriptedModel(Reply(text=f"{SUMMARY}\nThe key is {key}."))
-    row = asyncio.run(compact(model, messages, Cut(0, 1)))
+    row = asyncio.run(compact(model, messages, CompactionCut(0, 1)))
     assert key not in str(model.requests)
     assert key not in row.summary
     assert "The key is ********." in row.summary
 
 
 def test_the_window_is_shown_by_what_fills_it_and_where_room_will_be_made() -> None:
-    history = History()
+    history = ConversationHistory()
     system = ("who", f"{PROJECT_HEAD}\ntabs", "Memory: boats", "today")
     history.add(1, SessionPrompted(system=system))
     picture = Image(source="/a.png", media_type="image/png")

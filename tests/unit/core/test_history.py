@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.history import History
+from hermes.core.history import ConversationHistory
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -22,8 +22,8 @@ def _calls(*names: str) -> tuple[ToolCall, ...]:
     return tuple(ToolCall(id=name, name="echo", arguments="{}") for name in names)
 
 
-def _history(*events: Event) -> History:
-    history = History()
+def _history(*events: Event) -> ConversationHistory:
+    history = ConversationHistory()
     for seq, event in enumerate(events, 1):
         history.add(seq, event, "turn")
     return history
@@ -147,7 +147,7 @@ _EVENTS = st.lists(
 
 @given(_EVENTS)
 def test_a_new_row_only_adds_at_the_end(events: list[Event]) -> None:
-    history = History()
+    history = ConversationHistory()
     before: list[object] = []
     for seq, event in enumerate(events, 1):
         history.add(seq, event)
@@ -215,14 +215,14 @@ class _Log:
                 self.add(ToolFinished(call_id=text, name="echo", text="done"), turn)
 
 
-def _replayed(rows: list[tuple[int, Event, str]]) -> History:
-    history = History()
+def _replayed(rows: list[tuple[int, Event, str]]) -> ConversationHistory:
+    history = ConversationHistory()
     for seq, event, turn in rows:
         history.add(seq, event, turn)
     return history
 
 
-def _view(history: History) -> tuple[object, ...]:
+def _view(history: ConversationHistory) -> tuple[object, ...]:
     waiting = list(history.waiting.values())
     return (
         history.messages,

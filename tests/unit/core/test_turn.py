@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from hermes.core.budget import Budget, Cap
+from hermes.core.budget import Cap, TurnBudget
 from hermes.core.calls import CallRunner
-from hermes.core.history import History
-from hermes.core.plan import Effect
-from hermes.core.ports import Decision, Tool, ToolContext
+from hermes.core.history import ConversationHistory
+from hermes.core.parallel_calls import Effect
+from hermes.core.ports import PolicyDecision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime, Turn, with_unique_ids
 from hermes.errors import ModelError, ToolFailed
 from hermes.schema.event import Event
@@ -36,7 +36,13 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.schema.model import Finished, ModelEvent, ModelRequest, Retrying, TextDelta
+from hermes.schema.model import (
+    ModelEvent,
+    ModelRequest,
+    ReplyFinished,
+    Retrying,
+    TextDelta,
+)
 from hermes.schema.tools import ToolResult, ToolSpec
 from hermes.testing import Reply, ScriptedModel
 
@@ -53,7 +59,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self.rows: list[Event] = []
         self.shown: list[Event] = []
-        self.history = History()
+        self.history = ConversationHistory()
 
     async def record(self, *events: Event) -> tuple[int, ...]:
         await asyncio.sleep(0)
@@ -110,10 +116,12 @@ class SayTool:
 
 class FixedPolicy:
     def __init__(self, verdict: str = "allow") -> None:
-        self._decision = Decision(verdict, "say something", "because")  # type: ignore[arg-type]
+        self._decision = PolicyDecision(verdict, "say something", "because")  # type: ignore[arg-type]
         self.remembered: list[str] = []
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         return self._decision
 
     def remember(self, request: ApprovalRequested) -> None:
@@ -151,7 +159,7 @@ class Bench:
         self.tool = SayTool()
         self.approvals = approvals or FixedApprovals()
         self.journal = MemoryJournal()
-        self.budget = options.pop("budget", Budget())
+        self.budget = options.pop("budget", TurnBudget())
         runner = CallRunner({"say": self.tool}, FixedPolicy(policy), self.approvals)
         self.runtime = NativeRuntime(
             model,
@@ -277,7 +285,7 @@ async def test_empty_replies_are_asked_again_and_then_reported() -> None:
 
 async def test_a_reply_that_was_cut_off_is_continued() -> None:
     model = Streams(
-        [Finished(AssistantMessage(text="first half and", finish="length"))],
+        [ReplyFinished(AssistantMessage(text="first half and", finish="length"))],
         [_done("the rest.")],
     )
     bench = Bench(model)
@@ -290,13 +298,15 @@ async def test_a_reply_that_was_cut_off_is_continued() -> None:
 async def test_a_reply_that_hit_the_limit_at_a_natural_end_is_whole(
     ending: str,
 ) -> None:
-    bench = Bench(Streams([Finished(AssistantMessage(text=ending, finish="length"))]))
+    bench = Bench(
+        Streams([ReplyFinished(AssistantMessage(text=ending, finish="length"))])
+    )
     assert (await bench.run()).reason == "done"
 
 
 async def test_a_call_that_was_cut_off_is_never_run() -> None:
     call = ToolCall(id="c", name="say", arguments='{"text": "hi"}')
-    cut = [Finished(AssistantMessage(tool_calls=(call,), finish="length"))]
+    cut = [ReplyFinished(AssistantMessage(tool_calls=(call,), finish="length"))]
     bench = Bench(Streams(cut, [_done("ok.")]))
     assert (await bench.run()).reason == "done"
     assert bench.tool.ran == []
@@ -305,7 +315,7 @@ async def test_a_call_that_was_cut_off_is_never_run() -> None:
 
 async def test_a_refusal_ends_the_turn_as_refused() -> None:
     bench = Bench(
-        Streams([Finished(AssistantMessage(text="I won't.", finish="refused"))])
+        Streams([ReplyFinished(AssistantMessage(text="I won't.", finish="refused"))])
     )
     assert (await bench.run()).reason == "refused"
 
@@ -315,7 +325,7 @@ async def test_a_refusal_with_calls_leaves_none_open() -> None:
     bench = Bench(
         Streams(
             [
-                Finished(
+                ReplyFinished(
                     AssistantMessage(
                         text="I won't.", tool_calls=(call,), finish="refused"
                     )
@@ -333,7 +343,7 @@ async def test_calls_with_the_same_id_or_none_each_get_their_result() -> None:
         for n, name in enumerate(["x", "x", ""])
     )
     model = Streams(
-        [Finished(AssistantMessage(tool_calls=calls, finish="tool_calls"))],
+        [ReplyFinished(AssistantMessage(tool_calls=calls, finish="tool_calls"))],
         [_done("ok.")],
     )
     bench = Bench(model)
@@ -436,7 +446,9 @@ async def test_a_cap_stops_the_turn_before_it_is_passed() -> None:
     replies = [
         Reply(calls=(("say", f'{{"text": "{n}"}}'),), usage=usage) for n in range(10)
     ]
-    bench = Bench(ScriptedModel(*replies), budget=Budget([Cap("turn", "tokens", 1000)]))
+    bench = Bench(
+        ScriptedModel(*replies), budget=TurnBudget([Cap("turn", "tokens", 1000)])
+    )
     ended = await bench.run()
     assert ended.reason == "budget"
     assert "Raise budget.per_turn" in ended.detail
@@ -485,8 +497,8 @@ async def test_each_request_begins_with_the_one_before() -> None:
         assert (two.system, two.tools) == (one.system, one.tools)
 
 
-def _done(text: str) -> Finished:
-    return Finished(AssistantMessage(text=text))
+def _done(text: str) -> ReplyFinished:
+    return ReplyFinished(AssistantMessage(text=text))
 
 
 class Streams:
@@ -539,8 +551,8 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
 
         def judge(
             self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
-        ) -> Decision:
-            return Decision(self.verdicts.pop(0), "say something")  # type: ignore[arg-type]
+        ) -> PolicyDecision:
+            return PolicyDecision(self.verdicts.pop(0), "say something")  # type: ignore[arg-type]
 
         def remember(self, request: ApprovalRequested) -> None:
             raise AssertionError(request)
@@ -561,11 +573,13 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
 )
 async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> None:
     class Failing:
-        verdicts: ClassVar[list[Decision]] = [Decision("ask", "say something")] * good
+        verdicts: ClassVar[list[PolicyDecision]] = [
+            PolicyDecision("ask", "say something")
+        ] * good
 
         def judge(
             self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
-        ) -> Decision:
+        ) -> PolicyDecision:
             return self.verdicts.pop()
 
         def remember(self, request: ApprovalRequested) -> None:

@@ -1,6 +1,6 @@
 """When a conversation is due for a review."""
 
-from hermes.learning.review import Outcome, Tally
+from hermes.learning.review import ReviewCounter, ReviewOutcome
 from hermes.schema.event import Event
 from hermes.schema.events import ToolStarted, TurnEnd, TurnEnded
 from hermes.schema.learning import LearningReviewed
@@ -14,8 +14,8 @@ def ended(reason: TurnEnd = "done") -> TurnEnded:
     return TurnEnded(reason=reason)
 
 
-def tally(*events: Event) -> Tally:
-    counted = Tally()
+def tally(*events: Event) -> ReviewCounter:
+    counted = ReviewCounter()
     for seq, event in enumerate(events, 1):
         counted.add(seq, event)
     return counted
@@ -39,8 +39,8 @@ def test_a_review_begins_the_count_anew() -> None:
 
 
 def test_the_summary_is_one_line_or_nothing() -> None:
-    assert Outcome().summary == ""
-    assert Outcome(
+    assert ReviewOutcome().summary == ""
+    assert ReviewOutcome(
         ("p1",), ("abc",), ("memory: add user", "skill brew: new")
     ).summary == (
         "Learned: memory: add user; skill brew: new. 1 kept, 1 to approve (p1)."

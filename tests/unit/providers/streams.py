@@ -4,7 +4,7 @@ from hermes.providers.adapter import Codec
 from hermes.providers.anthropic import AnthropicMessages
 from hermes.providers.catalogue import facts_of
 from hermes.providers.chat_completions import ChatCompletions
-from hermes.providers.endpoint import Endpoint, Options
+from hermes.providers.endpoint import ModelEndpoint, Options
 from hermes.providers.quirks import GENERIC, Quirks
 from hermes.providers.responses import Responses
 from hermes.providers.sse import EventParser
@@ -25,9 +25,9 @@ def endpoint(
     quirks: Quirks = GENERIC,
     provider: str = "fake",
     options: Options | None = None,
-) -> Endpoint:
+) -> ModelEndpoint:
     """A service that is never called."""
-    return Endpoint(
+    return ModelEndpoint(
         provider=provider,
         base_url="http://127.0.0.1:1/v1",
         model=model,

@@ -6,11 +6,11 @@ from tests.unit.providers.streams import FORMATS, read
 from hermes.providers.adapter import ErrorFrame, StreamBroken
 from hermes.providers.sse import BrokenEvents
 from hermes.schema.messages import ToolCall
-from hermes.schema.model import ReasoningDelta, TextDelta, ToolCallStarted
+from hermes.schema.model import ReasoningPiece, TextDelta, ToolCallStarted
 from hermes.testing.formats import Format, error_frame, render
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
-REPLY = Served(
+REPLY = ScriptedResponse(
     text="Größe: 你好 🌍 done.",
     reasoning="Let me think about it.",
     calls=(
@@ -27,7 +27,7 @@ REPLY = Served(
 pytestmark = pytest.mark.parametrize("wire", FORMATS)
 
 
-def body(wire: Format, reply: Served) -> bytes:
+def body(wire: Format, reply: ScriptedResponse) -> bytes:
     return b"".join(render(wire, reply, "gpt-5", 1))
 
 
@@ -41,7 +41,7 @@ def test_text_thinking_calls_and_usage_come_out_whole(wire: Format) -> None:
     assert (
         message.reasoning
         == REPLY.reasoning
-        == "".join(e.text for e in events if isinstance(e, ReasoningDelta))
+        == "".join(e.text for e in events if isinstance(e, ReasoningPiece))
     )
     assert [(call.name, call.arguments) for call in message.tool_calls] == [
         (call.name, call.arguments) for call in REPLY.calls
@@ -97,7 +97,7 @@ def test_a_single_flipped_byte_never_gives_a_different_call(wire: Format) -> Non
 def test_a_reply_that_ran_out_or_was_refused_says_so(
     wire: Format, finish: str, reason: str, calls: tuple[ServedCall, ...]
 ) -> None:
-    reply = Served(
+    reply = ScriptedResponse(
         text="half a", calls=calls, finish="length" if finish == "length" else "refused"
     )
     message = read(wire, body(wire, reply))[1]
@@ -109,12 +109,12 @@ def test_a_reply_that_ran_out_or_was_refused_says_so(
 
 
 def test_an_empty_reply_is_an_empty_message(wire: Format) -> None:
-    message = read(wire, body(wire, Served()))[1]
+    message = read(wire, body(wire, ScriptedResponse()))[1]
     assert (message.text, message.tool_calls, message.finish) == ("", (), "stop")
 
 
 def test_thinking_alone_is_a_message_without_text(wire: Format) -> None:
-    message = read(wire, body(wire, Served(reasoning="only thoughts")))[1]
+    message = read(wire, body(wire, ScriptedResponse(reasoning="only thoughts")))[1]
     assert (message.text, message.reasoning, message.finish) == (
         "",
         "only thoughts",
@@ -124,7 +124,7 @@ def test_thinking_alone_is_a_message_without_text(wire: Format) -> None:
 
 def test_sixty_calls_in_one_reply_come_out_in_order(wire: Format) -> None:
     calls = tuple(ServedCall("tool", f'{{"n":{n}}}') for n in range(60))
-    message = read(wire, body(wire, Served(calls=calls)))[1]
+    message = read(wire, body(wire, ScriptedResponse(calls=calls)))[1]
     assert [call.arguments for call in message.tool_calls] == [
         call.arguments for call in calls
     ]
@@ -133,7 +133,8 @@ def test_sixty_calls_in_one_reply_come_out_in_order(wire: Format) -> None:
 
 def test_arguments_that_are_not_json_are_passed_on_as_they_are(wire: Format) -> None:
     call = read(
-        wire, body(wire, Served(calls=(ServedCall("f", '{"path": oops', "id-1"),)))
+        wire,
+        body(wire, ScriptedResponse(calls=(ServedCall("f", '{"path": oops', "id-1"),))),
     )[1].tool_calls[0]
     assert call == ToolCall(id="id-1", name="f", arguments='{"path": oops')
 

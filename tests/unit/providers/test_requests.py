@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint, read
 
-from hermes.providers.endpoint import Endpoint, Options
-from hermes.providers.pictures import Picture, Pictures
-from hermes.providers.prefix import build_body
+from hermes.providers.endpoint import ModelEndpoint, Options
 from hermes.providers.quirks import GENERIC, family
+from hermes.providers.request_images import Pictures, RequestImage
+from hermes.providers.request_prefix import build_body
 from hermes.schema.messages import (
     AssistantMessage,
     Image,
@@ -23,7 +23,7 @@ from hermes.schema.messages import (
 from hermes.schema.model import ModelRequest
 from hermes.schema.tools import ToolSpec
 from hermes.testing.formats import Format, render
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 TOOLS = (
     ToolSpec(
@@ -34,14 +34,14 @@ TOOLS = (
 )
 PICTURE = Image(source="/pictures/cat.png", media_type="image/png")
 LOADED: Pictures = {
-    PICTURE.source: Picture("image/png", data=base64.b64encode(b"cat").decode())
+    PICTURE.source: RequestImage("image/png", data=base64.b64encode(b"cat").decode())
 }
 
 
 def build(
     wire: Format,
     *messages: Message,
-    at: Endpoint | None = None,
+    at: ModelEndpoint | None = None,
     system: tuple[str, ...] = ("stable", "project", "now"),
 ) -> bytes:
     request = ModelRequest(
@@ -51,13 +51,13 @@ def build(
 
 
 def sent(
-    wire: Format, *messages: Message, at: Endpoint | None = None
+    wire: Format, *messages: Message, at: ModelEndpoint | None = None
 ) -> dict[str, Any]:
     return msgspec.json.decode(build(wire, *messages, at=at))
 
 
 def answered(
-    wire: Format, reply: Served, number: int, **origin: str
+    wire: Format, reply: ScriptedResponse, number: int, **origin: str
 ) -> AssistantMessage:
     message = read(wire, b"".join(render(wire, reply, "gpt-5", number)))[1]
     return msgspec.structs.replace(
@@ -75,7 +75,7 @@ def conversation(wire: Format) -> list[Message]:
         )
         reply = answered(
             wire,
-            Served(text=f"step {number}", reasoning="thinking", calls=calls),
+            ScriptedResponse(text=f"step {number}", reasoning="thinking", calls=calls),
             number,
         )
         messages.append(reply)
@@ -83,7 +83,10 @@ def conversation(wire: Format) -> list[Message]:
             ToolFinished(call_id=call.id, name=call.name, text="ok")
             for call in reply.tool_calls
         ]
-    messages += [answered(wire, Served(text="done"), 9), UserMessage(text="thanks")]
+    messages += [
+        answered(wire, ScriptedResponse(text="done"), 9),
+        UserMessage(text="thanks"),
+    ]
     return messages
 
 
@@ -150,7 +153,9 @@ def test_a_marker_is_where_the_end_of_the_request_before_was_so_that_the_cache_h
 def test_signed_thinking_goes_back_before_its_calls_exactly_as_it_came() -> None:
     reply = answered(
         "anthropic",
-        Served(reasoning="hm", calls=(ServedCall("read_file", '{"path": "x"}'),)),
+        ScriptedResponse(
+            reasoning="hm", calls=(ServedCall("read_file", '{"path": "x"}'),)
+        ),
         1,
     )
     result = ToolFinished(call_id=reply.tool_calls[0].id, name="read_file", text="ok")
@@ -166,7 +171,9 @@ def test_signed_thinking_goes_back_before_its_calls_exactly_as_it_came() -> None
 
 def test_encrypted_thinking_goes_back_without_its_id() -> None:
     reply = answered(
-        "responses", Served(reasoning="hm", calls=(ServedCall("read_file"),)), 1
+        "responses",
+        ScriptedResponse(reasoning="hm", calls=(ServedCall("read_file"),)),
+        1,
     )
     items = sent("responses", UserMessage(text="go"), reply)["input"]
     assert [item["type"] for item in items] == ["message", "reasoning", "function_call"]
@@ -188,7 +195,7 @@ def test_encrypted_thinking_goes_back_without_its_id() -> None:
 def test_thinking_of_another_provider_or_model_is_left_out(
     wire: Format, origin: dict[str, str]
 ) -> None:
-    reply = answered(wire, Served(text="hi", reasoning="hm"), 1, **origin)
+    reply = answered(wire, ScriptedResponse(text="hi", reasoning="hm"), 1, **origin)
     assert b"c2lnbmVk" not in build(
         wire, UserMessage(text="go"), reply, UserMessage(text="on")
     )
@@ -200,7 +207,9 @@ def test_a_call_that_the_message_has_lost_does_not_come_back_with_the_thinking(
     wire: Format,
 ) -> None:
     reply = answered(
-        wire, Served(text="hi", reasoning="hm", calls=(ServedCall("read_file"),)), 1
+        wire,
+        ScriptedResponse(text="hi", reasoning="hm", calls=(ServedCall("read_file"),)),
+        1,
     )
     without = msgspec.structs.replace(reply, tool_calls=())
     assert b'"name":"read_file"' in build(wire, reply)
@@ -347,7 +356,7 @@ def test_openrouter_gets_cache_markers_for_claude_only() -> None:
 
 @pytest.mark.parametrize("wire", FORMATS)
 def test_an_empty_reply_is_left_out(wire: Format) -> None:
-    thought = answered(wire, Served(reasoning="hm"), 1)
+    thought = answered(wire, ScriptedResponse(reasoning="hm"), 1)
     for empty in (AssistantMessage(text="", finish="stop"), thought):
         assert b"assistant" not in build(
             wire, UserMessage(text="a"), empty, UserMessage(text="b")

@@ -5,10 +5,16 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes.errors import ModelError
-from hermes.providers.keys import KeyRing
-from hermes.providers.retry import Candidate, Patience, Plain, Resilient
+from hermes.providers.api_keys import KeyRing
+from hermes.providers.retry import Candidate, Plain, Resilient, RetryLimits
 from hermes.schema.messages import UserMessage
-from hermes.schema.model import Finished, ModelEvent, ModelRequest, Retrying, TextDelta
+from hermes.schema.model import (
+    ModelEvent,
+    ModelRequest,
+    ReplyFinished,
+    Retrying,
+    TextDelta,
+)
 from hermes.testing import Reply, ScriptedModel
 
 REQUEST = ModelRequest(system=(), messages=(UserMessage(text="hi"),), model="special")
@@ -45,7 +51,7 @@ def failure(reason: str = "server", **flags: object) -> ModelError:
 
 
 def resilient(
-    time: Time, *models: Plain, patience: Patience | None = None, keys: int = 1
+    time: Time, *models: Plain, patience: RetryLimits | None = None, keys: int = 1
 ) -> Resilient:
     ring = tuple(f"key-{n}" for n in range(keys))
     candidates = tuple(Candidate(model, KeyRing(ring)) for model in models)
@@ -66,7 +72,7 @@ async def test_a_failure_that_passes_is_retried_and_said() -> None:
     time = Time()
     model = ScriptedModel(Reply(text="half", error=failure()), "whole")
     events = await collect(resilient(time, model))
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], ReplyFinished)
     assert events[-1].message.text == "whole"
     (again,) = retries(events)
     assert (again.reason, again.attempt, again.delay) == ("server", 2, 0.5)
@@ -166,7 +172,7 @@ async def test_the_next_candidate_answers_when_the_first_can_not() -> None:
     events = await collect(resilient(time, first, second))
     (again,) = retries(events)
     assert (again.provider, again.model, again.reason) == ("two", "second", "billing")
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], ReplyFinished)
     assert (
         second.requests[0].model == ""
     )  # the name that was asked for belongs to the first
@@ -221,7 +227,7 @@ async def test_a_long_answer_that_was_cut_is_worth_another_attempt() -> None:
     time = Time()
     model = ScriptedModel(Reply(text="long ago", error=failure("connection")), "whole")
     events = await collect(resilient(time, Slow(time, 200, model)))
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], ReplyFinished)
     assert any(isinstance(event, TextDelta) for event in events)
 
 

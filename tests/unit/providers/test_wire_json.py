@@ -9,14 +9,16 @@ from hermes.providers.sse import BrokenEvents
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import TextDelta
 from hermes.testing.formats import Format, render, render_whole
-from hermes.testing.served import Served, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 pytestmark = pytest.mark.parametrize("wire", FORMATS)
 
 GRIN = "\N{GRINNING FACE}"
 
 
-def replayed(wire: Format, reply: Served, **bytes_of: bytes) -> AssistantMessage:
+def replayed(
+    wire: Format, reply: ScriptedResponse, **bytes_of: bytes
+) -> AssistantMessage:
     """The message of a stream in which each word of the reply is replaced by the bytes given for it."""
     body = b"".join(render(wire, reply, "gpt-5", 1))
     for word, meant in bytes_of.items():
@@ -47,7 +49,9 @@ def test_a_character_cut_in_two_by_a_frame_is_put_together(
         frame.replace(b"FIRSTPARSECONDPA", GRIN.encode())
         .replace(b"FIRSTPAR", first)
         .replace(b"SECONDPA", second)
-        for frame in render(wire, Served(text="FIRSTPARSECONDPA", chunk=8), "gpt-5", 1)
+        for frame in render(
+            wire, ScriptedResponse(text="FIRSTPARSECONDPA", chunk=8), "gpt-5", 1
+        )
     ]
     events, message = read(wire, b"".join(frames))
     assert message.text == GRIN
@@ -60,13 +64,17 @@ def test_a_character_cut_in_two_by_a_frame_is_put_together(
 def test_what_is_no_character_is_shown_as_one_that_stands_for_it(
     wire: Format, odd: bytes
 ) -> None:
-    message = replayed(wire, Served(text="well ODDBALL, fine", chunk=100), ODDBALL=odd)
+    message = replayed(
+        wire, ScriptedResponse(text="well ODDBALL, fine", chunk=100), ODDBALL=odd
+    )
     assert message.text.replace("\ufffd\ufffd\ufffd", "\ufffd") == "well \ufffd, fine"
 
 
 def test_half_a_character_at_the_end_is_shown_as_missing(wire: Format) -> None:
     assert (
-        replayed(wire, Served(text="bye ODDBALL", chunk=100), ODDBALL=rb"\ud83d").text
+        replayed(
+            wire, ScriptedResponse(text="bye ODDBALL", chunk=100), ODDBALL=rb"\ud83d"
+        ).text
         == "bye \ufffd"
     )
 
@@ -77,7 +85,9 @@ def test_a_call_with_a_damaged_character_can_not_be_run(
     wire: Format, odd: bytes, arguments: str
 ) -> None:
     (call,) = replayed(
-        wire, Served(calls=(ServedCall("f", arguments),), chunk=100), ODDBALL=odd
+        wire,
+        ScriptedResponse(calls=(ServedCall("f", arguments),), chunk=100),
+        ODDBALL=odd,
     ).tool_calls
     with pytest.raises(BadArguments, match="damaged"):
         parse_arguments(call.arguments)
@@ -85,7 +95,7 @@ def test_a_call_with_a_damaged_character_can_not_be_run(
 
 @pytest.mark.parametrize("odd", [b"\xff", b"\xc3", b"\x80"])
 def test_no_flipped_byte_gives_a_different_call(wire: Format, odd: bytes) -> None:
-    reply = Served(
+    reply = ScriptedResponse(
         text="hi", calls=(ServedCall("read_file", '{"n": 12, "path": "a"}'),), chunk=5
     )
     whole = b"".join(render(wire, reply, "gpt-5", 1))
@@ -105,7 +115,7 @@ def test_no_flipped_byte_gives_a_different_call(wire: Format, odd: bytes) -> Non
 
 def test_a_whole_reply_is_read_with_the_same_care(wire: Format) -> None:
     def message(odd: bytes) -> AssistantMessage:
-        reply = Served(
+        reply = ScriptedResponse(
             text="well ODDBALL, fine", calls=(ServedCall("f", '{"text":"ODDCALL"}'),)
         )
         body = (
@@ -129,7 +139,7 @@ def test_arguments_nested_without_end_reach_the_one_who_judges_them(
 ) -> None:
     deep = '{"path":' + "[" * 20_000 + "]" * 20_000 + "}"
     (call,) = replayed(
-        wire, Served(calls=(ServedCall("f", deep),), chunk=100_000)
+        wire, ScriptedResponse(calls=(ServedCall("f", deep),), chunk=100_000)
     ).tool_calls
     assert call.arguments == deep
     with pytest.raises(BadArguments, match="nested more than 100 levels"):

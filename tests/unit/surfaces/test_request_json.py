@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from hermes.surfaces.web.request_json import Unreadable, read_json, read_query
+from hermes.surfaces.web.request_json import InvalidRequest, read_json, read_query
 
 
 class Body(msgspec.Struct):
@@ -24,12 +24,12 @@ class Body(msgspec.Struct):
     ],
 )
 def test_what_cannot_be_read_says_why(content: bytes, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(InvalidRequest, match=why):
         read_json(content, Body)
 
 
 def test_nesting_without_end_is_unreadable() -> None:
-    with pytest.raises(Unreadable, match="nested too deeply"):
+    with pytest.raises(InvalidRequest, match="nested too deeply"):
         read_json(b"[" * 100_000, object)
 
 
@@ -38,5 +38,5 @@ def test_the_rest_is_read() -> None:
         '{"text": "é", "number": 9223372036854775807}'.encode(), Body
     ) == Body("é", 2**63 - 1)
     assert read_query({"number": "7"}, Body).number == 7
-    with pytest.raises(Unreadable, match="64 bits"):
+    with pytest.raises(InvalidRequest, match="64 bits"):
         read_query({"number": "9" * 25}, Body)

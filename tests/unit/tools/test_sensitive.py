@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.tools.sandbox.places import PROTECTED
+from hermes.tools.sandbox.protected_paths import PROTECTED
 from hermes.tools.sensitive import Guard, is_carrying
 
 USER = Path("/users-that-are-not/me")

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.core.plan import Effect
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import Tool, ToolContext
 from hermes.core.prompt import STABLE
 from hermes.schema.tools import ToolResult, ToolSpec
 from hermes.tools import Needs, all_tools, default_tools, session_tools
-from hermes.tools.session_search import Said
+from hermes.tools.session_search import FoundMessage
 from hermes.tools.tool import tool
-from hermes.tools.toolsets import SURFACES, TOOLSETS, Choice, toolset_of
+from hermes.tools.toolsets import SURFACES, TOOLSETS, ToolChoice, toolset_of
 
 
 class Foreign:
@@ -38,14 +38,16 @@ class Foreign:
 
 
 class NoPast:
-    def find(self, query: str, *, session: str, limit: int) -> list[Said]:
+    def find(self, query: str, *, session: str, limit: int) -> list[FoundMessage]:
         return []
 
-    def around(self, session: str, seq: int, *, before: int, after: int) -> list[Said]:
+    def around(
+        self, session: str, seq: int, *, before: int, after: int
+    ) -> list[FoundMessage]:
         return []
 
 
-def needs(choice: Choice = Choice(), extra: tuple[Tool, ...] = ()) -> Needs:  # noqa: B008 - frozen
+def needs(choice: ToolChoice = ToolChoice(), extra: tuple[Tool, ...] = ()) -> Needs:  # noqa: B008 - frozen
     home = Path("/home-that-is-not")
     return Needs(
         outputs=home / "out",
@@ -82,7 +84,7 @@ MORE = [
 
 
 def offered(surface: str, **more: tuple[str, ...]) -> list[str]:
-    return list(session_tools(needs(Choice(surface, **more), FOREIGN)))
+    return list(session_tools(needs(ToolChoice(surface, **more), FOREIGN)))
 
 
 def test_a_person_at_the_machine_gets_all_but_the_browser() -> None:
@@ -117,7 +119,7 @@ def test_the_settings_add_and_take_away() -> None:
 
 
 def test_entries_that_mean_nothing_are_told() -> None:
-    choice = Choice("cli", ("brwoser", "web"), ("todo", "mcp.x.*"))
+    choice = ToolChoice("cli", ("brwoser", "web"), ("todo", "mcp.x.*"))
     assert choice.unknown(all_tools(needs())) == ("brwoser", "mcp.x.*")
 
 

@@ -24,10 +24,10 @@ from hermes.schema.messages import (
 )
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_LONGEST = 4_000_000  # characters of one message
+_MAX_MESSAGE_CHARS = 4_000_000  # characters of one message
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message: of a person, of the model with its calls, or a tool's result."""
 
     role: Literal["user", "assistant", "tool"]
@@ -42,12 +42,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedConversation(msgspec.Struct, frozen=True, kw_only=True):
     """What another agent kept of one conversation."""
 
     id: str
     agent: str
-    messages: tuple[Said, ...]
+    messages: tuple[ImportedMessage, ...]
     title: str = ""
     cwd: str = ""
     unread: int = 0
@@ -68,7 +68,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def session_lines(conversation: Conversation) -> Iterator[str]:
+def session_lines(conversation: ImportedConversation) -> Iterator[str]:
     """The conversation in the form of an exported session."""
     header = {"format": "hermes-session", "version": 1, "session_id": conversation.name}
     yield msgspec.json.encode(header).decode()
@@ -105,9 +105,9 @@ class _Writer:
         turn = {"turn_id": f"turn-{self._turn}"} if self._open else {}
         return msgspec.json.encode(place | turn | msgspec.to_builtins(event)).decode()
 
-    def take(self, message: Said) -> Iterator[str]:
+    def take(self, message: ImportedMessage) -> Iterator[str]:
         self._when = max(self._when, message.when)
-        text = message.text[:_LONGEST]
+        text = message.text[:_MAX_MESSAGE_CHARS]
         if message.role == "user":
             yield from self.end()
             yield self.row(UserMessage(text=text))
@@ -151,10 +151,10 @@ class _Writer:
         self._calls = {}
 
 
-def _reply(message: Said, text: str) -> AssistantMessage:
+def _reply(message: ImportedMessage, text: str) -> AssistantMessage:
     return AssistantMessage(
         text=text,
-        reasoning=message.reasoning[:_LONGEST],
+        reasoning=message.reasoning[:_MAX_MESSAGE_CHARS],
         tool_calls=message.calls,
         finish="tool_calls" if message.calls else "stop",
         model=message.model,

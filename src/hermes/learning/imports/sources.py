@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.imports import claude, rollouts, statedb
-from hermes.learning.imports.conversation import Conversation
+from hermes.learning.imports import claude_code, codex, hermes_agent_db
+from hermes.learning.imports.conversation import ImportedConversation
 
 Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
 
@@ -23,12 +23,12 @@ class Left(msgspec.Struct, frozen=True):
 class _Reader(NamedTuple):
     kind: Kind
     is_one: Callable[[Path], bool]
-    read: Callable[[Path], Conversation | None]
+    read: Callable[[Path], ImportedConversation | None]
 
 
 _READERS = (
-    _Reader("codex", rollouts.is_one, rollouts.read),
-    _Reader("claude-code", claude.is_one, claude.read),
+    _Reader("codex", codex.is_one, codex.read),
+    _Reader("claude-code", claude_code.is_one, claude_code.read),
 )
 
 
@@ -57,13 +57,13 @@ def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
 
 def read(
     kind: Kind, files: tuple[Path, ...], left: list[Left]
-) -> Iterator[Conversation]:
+) -> Iterator[ImportedConversation]:
     """The conversations; a file that can't be read is said, and the others go on."""
     readers = {reader.kind: reader.read for reader in _READERS}
     for path in files:
         try:
             if kind == "hermes":
-                yield from statedb.conversations(path)
+                yield from hermes_agent_db.conversations(path)
             elif (conversation := readers[kind](path)) is not None:
                 if conversation.unread:
                     left.append(

@@ -14,8 +14,8 @@ from hermes.learning.scan.text import scan
 
 Level: TypeAlias = Literal["danger", "caution"]
 
-_LONGEST = 2_000_000
-_LINES_OF = 20_000
+_MAX_FILE_CHARS = 2_000_000
+_MAX_CHARS_BY_LINE = 20_000
 """Characters of a file that are looked through line by line, for the place of what is disguised."""
 _PROGRAMS = (
     b"\x7fELF",
@@ -196,7 +196,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
 )
 
 
-class Finding(msgspec.Struct, frozen=True):
+class SkillFinding(msgspec.Struct, frozen=True):
     """Something a person should know before they keep a file."""
 
     level: Level
@@ -212,7 +212,7 @@ class Finding(msgspec.Struct, frozen=True):
         )
 
 
-def scan_files(files: Mapping[str, bytes]) -> list[Finding]:
+def scan_files(files: Mapping[str, bytes]) -> list[SkillFinding]:
     """Everything found in a skill's files, the worst first."""
     found = [
         finding
@@ -222,35 +222,35 @@ def scan_files(files: Mapping[str, bytes]) -> list[Finding]:
     return sorted(found, key=lambda finding: finding.level != "danger")
 
 
-def _scan_file(name: str, data: bytes) -> Iterator[Finding]:
+def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
     if data.startswith(_PROGRAMS) or name.lower().endswith(_COMPILED):
-        yield Finding("danger", "is a program nobody can read", name)
+        yield SkillFinding("danger", "is a program nobody can read", name)
         return
-    if len(data) > _LONGEST:
-        yield Finding("caution", "is too large to be looked through", name)
+    if len(data) > _MAX_FILE_CHARS:
+        yield SkillFinding("caution", "is too large to be looked through", name)
     try:
-        text = data[:_LONGEST].decode("utf-8")
+        text = data[:_MAX_FILE_CHARS].decode("utf-8")
     except UnicodeDecodeError:
         if not name.lower().endswith(
             (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".ico", ".ttf", ".woff2")
         ):
-            yield Finding("caution", "is not text", name)
+            yield SkillFinding("caution", "is not text", name)
         return
     if what := scan(text):
-        yield Finding("danger", what, name, _line_of(text, what), "")
+        yield SkillFinding("danger", what, name, _line_of(text, what), "")
     yield from _scan_code(name, text)
 
 
-def _scan_code(name: str, text: str) -> Iterator[Finding]:
+def _scan_code(name: str, text: str) -> Iterator[SkillFinding]:
     """One finding per sign: in the text as it is, else in one of its other readings."""
     plain = text.casefold()
     others = [reading for reading in readings(text) if reading != plain]
     for level, what, pattern in _patterns():
         if found := pattern.search(plain):
             line = plain.count("\n", 0, found.start()) + 1
-            yield Finding(level, what, name, line, " ".join(found[0].split())[:80])
+            yield SkillFinding(level, what, name, line, " ".join(found[0].split())[:80])
         elif level == "danger" and any(pattern.search(reading) for reading in others):
-            yield Finding(level, f"{what}, in disguise", name)
+            yield SkillFinding(level, f"{what}, in disguise", name)
 
 
 def _line_of(text: str, what: str) -> int:
@@ -263,7 +263,7 @@ def _line_of(text: str, what: str) -> int:
     ]
     if places:
         return plain.count("\n", 0, min(places)) + 1
-    lines = text[:_LINES_OF].split("\n")
+    lines = text[:_MAX_CHARS_BY_LINE].split("\n")
     return next(
         (
             number

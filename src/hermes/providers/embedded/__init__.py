@@ -10,18 +10,24 @@ Importing this package loads nothing heavy; the engine's library lives in the ch
 
 from hermes.providers.embedded.banner import banner
 from hermes.providers.embedded.build import build_custom_model, build_model
-from hermes.providers.embedded.catalogue import CATALOGUE, DEFAULT, Entry
+from hermes.providers.embedded.catalogue import CATALOGUE, DEFAULT, KnownModel
 from hermes.providers.embedded.model import PROVIDER, EmbeddedModel
-from hermes.providers.embedded.sources import Progress
-from hermes.providers.embedded.weights import Offer, fetch, find, models_folder, offer
+from hermes.providers.embedded.weight_sources import Progress
+from hermes.providers.embedded.weights import (
+    DownloadOffer,
+    fetch,
+    find,
+    models_folder,
+    offer,
+)
 
 __all__ = [
     "CATALOGUE",
     "DEFAULT",
     "PROVIDER",
+    "DownloadOffer",
     "EmbeddedModel",
-    "Entry",
-    "Offer",
+    "KnownModel",
     "Progress",
     "banner",
     "build_custom_model",

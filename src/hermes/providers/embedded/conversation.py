@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from hermes.providers.embedded.lines import Action, write_line
-from hermes.providers.embedded.verbs import Toolbox
+from hermes.providers.embedded.line_protocol import Action, write_line
+from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -27,7 +27,7 @@ _ABSENT = re.compile(
 )
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class CallStep(msgspec.Struct, frozen=True, kw_only=True):
     """One call and its result."""
 
     call: ToolCall
@@ -55,17 +55,19 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return not self.ok and _ABSENT.search(self.result) is not None
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class RequestExchange(msgspec.Struct, frozen=True, kw_only=True):
     """A request, what was done about it, and the answer if there is one yet."""
 
     request: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CallStep, ...] = ()
     answer: str = ""
 
 
-def read_messages(messages: Iterable[Message], toolbox: Toolbox) -> list[Exchange]:
+def read_messages(
+    messages: Iterable[Message], toolbox: OfferedTools
+) -> list[RequestExchange]:
     """The exchanges, oldest first; the last one is in progress."""
-    exchanges: list[Exchange] = []
+    exchanges: list[RequestExchange] = []
     for message in messages:
         match message:
             case UserMessage():
@@ -74,35 +76,35 @@ def read_messages(messages: Iterable[Message], toolbox: Toolbox) -> list[Exchang
                     if message.images
                     else ""
                 )
-                exchanges.append(Exchange(request=message.text + pictures))
+                exchanges.append(RequestExchange(request=message.text + pictures))
             case AssistantMessage():
-                last = exchanges.pop() if exchanges else Exchange(request="")
+                last = exchanges.pop() if exchanges else RequestExchange(request="")
                 steps = tuple(
-                    Step(call=call, action=toolbox.action(call))
+                    CallStep(call=call, action=toolbox.action(call))
                     for call in message.tool_calls
                 )
                 answer = last.answer if steps or not message.text else message.text
                 exchanges.append(
-                    Exchange(
+                    RequestExchange(
                         request=last.request, steps=last.steps + steps, answer=answer
                     )
                 )
             case ToolFinished():
                 if exchanges:
                     exchanges[-1] = _with_result(exchanges[-1], message)
-    return exchanges or [Exchange(request="")]
+    return exchanges or [RequestExchange(request="")]
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenFile(msgspec.Struct, frozen=True):
     """What a file holds, as far as it was shown. It is `whole` when nothing is missing."""
 
     text: str
     whole: bool = True
 
 
-def seen_files(exchange: Exchange) -> dict[str, Seen]:
+def seen_files(exchange: RequestExchange) -> dict[str, SeenFile]:
     """What files hold, as the steps of this exchange showed it or made it."""
-    seen: dict[str, Seen] = {}
+    seen: dict[str, SeenFile] = {}
     for step in exchange.steps:
         action = step.action
         if action is None or not step.ok:
@@ -112,13 +114,13 @@ def seen_files(exchange: Exchange) -> dict[str, Seen]:
             case "read":
                 seen[action.path] = shown(step.result)
             case "write":
-                seen[action.path] = Seen(action.text)
+                seen[action.path] = SeenFile(action.text)
             case "append" if held is not None:
-                seen[action.path] = Seen(
+                seen[action.path] = SeenFile(
                     f"{held.text.rstrip()}\n{action.text}".lstrip("\n"), held.whole
                 )
             case "replace" if held is not None:
-                seen[action.path] = Seen(
+                seen[action.path] = SeenFile(
                     held.text.replace(action.old, action.text, 1), held.whole
                 )
             case _:
@@ -126,19 +128,21 @@ def seen_files(exchange: Exchange) -> dict[str, Seen]:
     return seen
 
 
-def shown(result: str) -> Seen:
+def shown(result: str) -> SeenFile:
     """The file's text in what reading it returned: without the header and the footer that some tools put around it."""
     header = _HEADER.match(result)
     body, _, last_line = result.rpartition("\n")
     if _FOOTER.fullmatch(last_line) is None:
         body = result
     if header is None:
-        return Seen(body, body == result)
+        return SeenFile(body, body == result)
     first, last, total = (int(number or 0) for number in header.groups())
-    return Seen(body[header.end() :], first <= 1 and last == total)
+    return SeenFile(body[header.end() :], first <= 1 and last == total)
 
 
-def todo_items(exchanges: Iterable[Exchange], toolbox: Toolbox) -> list[str]:
+def todo_items(
+    exchanges: Iterable[RequestExchange], toolbox: OfferedTools
+) -> list[str]:
     """The list as the last call left it."""
     calls = [step.call for exchange in exchanges for step in exchange.steps if step.ok]
     last = next(
@@ -147,7 +151,7 @@ def todo_items(exchanges: Iterable[Exchange], toolbox: Toolbox) -> list[str]:
     return toolbox.todo_items(last) if last is not None else []
 
 
-def _with_result(exchange: Exchange, finished: ToolFinished) -> Exchange:
+def _with_result(exchange: RequestExchange, finished: ToolFinished) -> RequestExchange:
     steps = tuple(
         msgspec.structs.replace(step, result=finished.text, ok=finished.ok)
         if step.call.id == finished.call_id

@@ -13,10 +13,10 @@ from typing import IO
 
 import msgspec
 
-from hermes.children.python import module_command
+from hermes.children.own_python import module_command
 from hermes.errors import ModelError
 from hermes.installation import install_hint
-from hermes.providers.embedded import wire
+from hermes.providers.embedded import engine_wire
 
 _STOP_SECONDS = (
     0.1  # how long a cancelled generation may take to stop before the child is killed
@@ -28,7 +28,10 @@ class Engine:
     """Starts, feeds, interrupts and ends the child. Not shared between event loops."""
 
     def __init__(
-        self, load: wire.Load, *, on_prepare: Callable[[int, int], None] | None = None
+        self,
+        load: engine_wire.Load,
+        *,
+        on_prepare: Callable[[int, int], None] | None = None,
     ) -> None:
         self._load = load
         self._on_prepare = on_prepare
@@ -50,16 +53,16 @@ class Engine:
 
     async def generate(
         self,
-        turns: tuple[wire.ChatTurn, ...],
+        turns: tuple[engine_wire.ChatTurn, ...],
         *,
         prefixed: bool,
         grammar: str,
         max_tokens: int,
-    ) -> AsyncGenerator[wire.Delta | wire.Done, None]:
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
         """Streams a reply. Closing the stream stops the generation within a fifth of a second."""
         async with self._lock:
             self._ids += 1
-            job = wire.Generate(
+            job = engine_wire.Generate(
                 id=self._ids,
                 turns=turns,
                 prefixed=prefixed,
@@ -71,14 +74,16 @@ class Engine:
             try:
                 while not finished:
                     report = await child.receive()
-                    if isinstance(report, wire.Failed):
+                    if isinstance(report, engine_wire.Failed):
                         finished = True
                         raise _failure(report)
                     if (
-                        isinstance(report, wire.Delta | wire.Done)
+                        isinstance(
+                            report, engine_wire.Delta | engine_wire.GenerationEnded
+                        )
                         and report.id == job.id
                     ):
-                        finished = isinstance(report, wire.Done)
+                        finished = isinstance(report, engine_wire.GenerationEnded)
                         yield report
             finally:
                 if not finished:
@@ -90,7 +95,7 @@ class Engine:
             await self._child.end()
             self._child = None
 
-    async def _begin(self, job: wire.Generate) -> "_Child":
+    async def _begin(self, job: engine_wire.Generate) -> "_Child":
         """Sends the job; once more to a new child, if the old one had just ended for want of work."""
         child = await self._ready()
         try:
@@ -108,18 +113,23 @@ class Engine:
             await self._child.end()
         self._child = child = await _Child.start(self._load)
         try:
-            while not isinstance(report := await child.receive(), wire.Ready):
+            while not isinstance(
+                report := await child.receive(), engine_wire.EngineReady
+            ):
                 self._take(report)
         except BaseException:
             await asyncio.shield(child.end())
             raise
         return child
 
-    def _take(self, report: wire.Report) -> None:
+    def _take(self, report: engine_wire.Report) -> None:
         """A report on the way to readiness."""
-        if isinstance(report, wire.Failed):
+        if isinstance(report, engine_wire.Failed):
             raise _failure(report)
-        if isinstance(report, wire.Preparing) and self._on_prepare is not None:
+        if (
+            isinstance(report, engine_wire.PrefixProgress)
+            and self._on_prepare is not None
+        ):
             self._on_prepare(report.done, report.total)
 
 
@@ -130,19 +140,19 @@ class _Child:
         self._process = process
         self._errors = errors
         self._encoder = msgspec.json.Encoder()
-        self._decoder: msgspec.json.Decoder[wire.Report] = msgspec.json.Decoder(
-            wire.Report
+        self._decoder: msgspec.json.Decoder[engine_wire.Report] = msgspec.json.Decoder(
+            engine_wire.Report
         )
         self._ended = False
 
     @classmethod
-    async def start(cls, load: wire.Load) -> "_Child":
+    async def start(cls, load: engine_wire.Load) -> "_Child":
         """Starts it and sends what to load."""
         load = _with_whole_paths(load)
         Path(load.state).parent.mkdir(parents=True, exist_ok=True)
         errors = tempfile.TemporaryFile(prefix="hermes-engine-")  # noqa: SIM115 - closed in `end`
         process = await asyncio.create_subprocess_exec(
-            *module_command("hermes.providers.embedded.child"),
+            *module_command("hermes.providers.embedded.engine_child"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
@@ -162,7 +172,7 @@ class _Child:
     def alive(self) -> bool:
         return not self._ended and self._process.returncode is None
 
-    async def send(self, command: wire.Command) -> None:
+    async def send(self, command: engine_wire.Command) -> None:
         """Writes one command; ConnectionError when the child has ended."""
         stdin = self._process.stdin
         if stdin is None or not self.alive:
@@ -174,7 +184,7 @@ class _Child:
             await self.end()
             raise
 
-    async def receive(self) -> wire.Report:
+    async def receive(self) -> engine_wire.Report:
         """The next report; ModelError when the child has ended instead."""
         stdout = self._process.stdout
         line = await stdout.readline() if stdout is not None else b""
@@ -183,11 +193,11 @@ class _Child:
             raise self._died(code)
         return self._decoder.decode(line)
 
-    async def accept(self, job: wire.Generate) -> None:
+    async def accept(self, job: engine_wire.Generate) -> None:
         """Sends a job and waits until it has arrived."""
         try:
             await self.send(job)
-            while not isinstance(await self.receive(), wire.Accepted):
+            while not isinstance(await self.receive(), engine_wire.Accepted):
                 pass
         except asyncio.CancelledError:
             self.kill()  # nobody knows what it is doing now
@@ -198,8 +208,11 @@ class _Child:
         stopped = False
         try:
             async with asyncio.timeout(_STOP_SECONDS):
-                await self.send(wire.Cancel(id=job))
-                while not isinstance(await self.receive(), wire.Done | wire.Failed):
+                await self.send(engine_wire.Cancel(id=job))
+                while not isinstance(
+                    await self.receive(),
+                    engine_wire.GenerationEnded | engine_wire.Failed,
+                ):
                     pass
             stopped = True
         except (TimeoutError, ModelError, ConnectionError):
@@ -243,12 +256,12 @@ class _Child:
         )
 
 
-def _with_whole_paths(load: wire.Load) -> wire.Load:
+def _with_whole_paths(load: engine_wire.Load) -> engine_wire.Load:
     path, state = (str(Path(name).absolute()) for name in (load.path, load.state))
     return msgspec.structs.replace(load, path=path, state=state)
 
 
-def _failure(report: wire.Failed) -> ModelError:
+def _failure(report: engine_wire.Failed) -> ModelError:
     """A child's failure, in words for a person."""
     match report.reason:
         case "engine_missing":

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes.providers.embedded.conversation import Seen
-from hermes.providers.embedded.lines import VERBS, Verb
+from hermes.providers.embedded.conversation import SeenFile
+from hermes.providers.embedded.line_protocol import VERBS, Verb
 
 _UNIT = re.compile(r"[^\S\n]*(?:\w+|[^\w\s])")
 _NAME = re.compile(r"\b[^\W\d]\w{2,}\b")
@@ -29,7 +29,7 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     verbs: frozenset[Verb]
-    files: Mapping[str, Seen] = {}
+    files: Mapping[str, SeenFile] = {}
     only_path: str = ""
     words: frozenset[str] = frozenset()
     look: bool = False

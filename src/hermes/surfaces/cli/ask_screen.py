@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
+from hermes.surfaces.terminal.answers import hand_over
 from hermes.surfaces.terminal.approval import (
     ASKED,
     Given,
@@ -20,12 +21,11 @@ from hermes.surfaces.terminal.approval import (
     lines_of,
     wants_all,
 )
-from hermes.surfaces.terminal.giving import hand_over
-from hermes.surfaces.terminal.lines import Lines
+from hermes.surfaces.terminal.line_input import LineReader
 from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
-from hermes.surfaces.terminal.toolline import Calls, marks_for, preparing
+from hermes.surfaces.terminal.tool_line import RunningCalls, marks_for, preparing
 
 
 class AskScreen:
@@ -36,7 +36,7 @@ class AskScreen:
         self._session = session
         self._style = stderr_style()
         self._marks = marks_for(sys.stderr.encoding)
-        self._calls = Calls()
+        self._calls = RunningCalls()
         self._questions = Questions(self._put, lambda _: self._ask_again())
         self._at_start = True
         self._status = ""
@@ -47,7 +47,7 @@ class AskScreen:
         """When there is a person, lets them answer questions until the stack is closed."""
         if self.tells and sys.stdin.isatty():
             stack.enter_context(self._agent.desk.attached("cli"))
-            lines = stack.enter_context(Lines())
+            lines = stack.enter_context(LineReader())
             stack.callback(asyncio.ensure_future(self._answer(lines)).cancel)
 
     def see(self, event: Mapping[str, Any]) -> None:
@@ -150,7 +150,7 @@ class AskScreen:
             flush=True,
         )
 
-    async def _answer(self, lines: Lines) -> None:
+    async def _answer(self, lines: LineReader) -> None:
         while (line := await lines.read()) is not None:
             request = self._questions.current
             if request is None:

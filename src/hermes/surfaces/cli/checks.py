@@ -19,13 +19,13 @@ from msgspec import Struct
 from hermes.errors import HermesError
 from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
-from hermes.settings.origins import (
+from hermes.settings.parse import SettingProblem
+from hermes.settings.value_origins import (
     config_problems,
     secret_problems,
     variable_problems,
     variable_warnings,
 )
-from hermes.settings.parse import Problem
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
 _SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
@@ -267,7 +267,7 @@ def variables(site: Site) -> list[Finding]:
 
 
 def _problems(
-    check: str, mark: str, name: str, find: Callable[[], list[Problem]]
+    check: str, mark: str, name: str, find: Callable[[], list[SettingProblem]]
 ) -> list[Finding]:
     try:
         problems = find()
@@ -355,7 +355,7 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
 
 def _inner_fault(path: Path) -> tuple[str, str]:
     """What opening the file finds wrong with it, and what to do; nothing if all is well."""
-    from hermes.store.file import State, inspect  # takes long to load
+    from hermes.store.database_file import DatabaseState, inspect  # takes long to load
     from hermes.store.schema import MIGRATIONS
 
     try:
@@ -368,7 +368,7 @@ def _inner_fault(path: Path) -> tuple[str, str]:
         )
     except HermesError as error:
         return f"can't be opened: {error.message}", error.hint
-    if found.state is State.DAMAGED:
+    if found.state is DatabaseState.DAMAGED:
         return (
             f"is damaged: {found.detail}",
             "Run: hermes sessions check. It keeps the file and rebuilds a new one.",
@@ -395,7 +395,7 @@ def damaged_files(site: Site) -> list[Finding]:
 
 def sandbox(site: Site) -> list[Finding]:
     """What confines the commands Hermes runs, found by really confining one."""
-    from hermes.tools.sandbox.find import find_sandbox  # takes long to load
+    from hermes.tools.sandbox.detect import find_sandbox  # takes long to load
 
     found = find_sandbox(
         site.environ.get("PATH", ""), Path(site.environ.get("HOME", "/nonexistent"))
@@ -425,7 +425,7 @@ def sandbox(site: Site) -> list[Finding]:
 
 def git(site: Site) -> list[Finding]:
     """Undo, and the history of memory and skills, are kept by git."""
-    from hermes.children.programs import find_program, skipped_program
+    from hermes.children.helper_programs import find_program, skipped_program
 
     found = find_program("git", site.environ)
     if found:
@@ -466,7 +466,7 @@ def outside(site: Site) -> list[Finding]:
 
 
 def gateway(site: Site) -> list[Finding]:
-    found = import_module("hermes.surfaces.gateway.check").findings(
+    found = import_module("hermes.surfaces.gateway.doctor_checks").findings(
         site.home, site.environ
     )
     return [Finding("gateway", mark, text, to_do) for mark, text, to_do in found]

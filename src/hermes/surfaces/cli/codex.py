@@ -4,8 +4,8 @@ import argparse
 import asyncio
 import sys
 
-from hermes.codex.serve import serve_command
-from hermes.codex.switch import Place, disable, enable, status
+from hermes.codex.engine_switch import SwitchContext, disable, enable, status
+from hermes.codex.tools_server import serve_command
 from hermes.settings.load import environment, find_home, load
 from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     home = find_home()
-    place = Place(
+    place = SwitchContext(
         home=home,
         settings=load(home=home),
         environ=environment(),

@@ -3,9 +3,9 @@
 import asyncio
 
 from hermes.codex.binary import find_codex, try_sandbox
-from hermes.codex.choice import is_on
+from hermes.codex.engine_choice import is_on
+from hermes.codex.engine_switch import Standing, SwitchContext, status
 from hermes.codex.failures import INSTALL, CodexFailed
-from hermes.codex.switch import Place, Standing, status
 from hermes.errors import HermesError
 from hermes.settings.load import load
 from hermes.surfaces.cli.checks import Finding, Site
@@ -20,11 +20,11 @@ def findings(site: Site) -> list[Finding]:
         return []
     if not is_on(settings.model):
         return []
-    place = Place(home=site.home, settings=settings, environ=site.environ)
+    place = SwitchContext(home=site.home, settings=settings, environ=site.environ)
     return asyncio.run(_look(place))
 
 
-async def _look(place: Place) -> list[Finding]:
+async def _look(place: SwitchContext) -> list[Finding]:
     standing = await status(place)
     if not standing.program:
         to_do = f"{INSTALL} Or go back: hermes codex off"
@@ -85,7 +85,7 @@ def _settings(standing: Standing) -> Finding:
     return Finding("codex", OK, f"settings in {standing.config}, with Hermes' block")
 
 
-async def _sandbox(place: Place) -> Finding:
+async def _sandbox(place: SwitchContext) -> Finding:
     program = find_codex(place.environ, place.settings.codex.binary)
     try:
         ran = await try_sandbox(program, place.environment()) if program else None

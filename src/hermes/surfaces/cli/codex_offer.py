@@ -8,10 +8,10 @@ from hermes import __version__
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.app.app import App
-from hermes.app.delegation import Delegation
-from hermes.app.toolbox import needs_of
-from hermes.codex.lend import lendable
-from hermes.codex.serve import Alone, serve
+from hermes.app.delegate_tool import Delegation
+from hermes.app.session_tools import needs_of
+from hermes.codex.tool_lending import lendable
+from hermes.codex.tools_server import Alone, serve
 from hermes.core.ports import Tool
 from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.tools import session_tools

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 
 from hermes import __version__
-from hermes.codex.serve import lent_by, serve
+from hermes.codex.tools_server import lent_by, serve
 from hermes.settings.load import environment
 
 

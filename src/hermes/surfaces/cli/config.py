@@ -12,17 +12,17 @@ from hermes.errors import HermesError, SettingsError, UsageError, in_sentences
 from hermes.settings.edit import set_secret, set_value, unset_value
 from hermes.settings.home import probe
 from hermes.settings.key_shapes import is_secret_value
-from hermes.settings.keys import Key, find_key, parse_value
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.settings.origins import (
+from hermes.settings.redaction import mask
+from hermes.settings.secrets import is_secret_variable, variable_for
+from hermes.settings.setting_keys import SettingKey, find_key, parse_value
+from hermes.settings.value_origins import (
     config_problems,
     entries,
     secret_problems,
     variable_problems,
     variable_warnings,
 )
-from hermes.settings.redaction import mask
-from hermes.settings.secrets import is_secret_variable, variable_for
 from hermes.surfaces.cli.parser import add_action
 from hermes.surfaces.terminal.style import (
     FAIL,
@@ -193,7 +193,7 @@ def _get(name: str) -> int:
     return 0
 
 
-def _find(name: str) -> Key:
+def _find(name: str) -> SettingKey:
     """The setting called `name`. One that does not exist is wrong usage."""
     try:
         return find_key(name)

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from hermes.app import App
-from hermes.app.schedules import Draft, JobBook
-from hermes.app.schedules_form import JobForm, given
+from hermes.app.schedules.form import JobForm, given
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import UsageError
-from hermes.schedules.zones import ScheduleError
+from hermes.schedules.time_zones import ScheduleError
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import current_folder
 from hermes.surfaces.cli.cron_list import as_json, in_words, job_data, local, open_book
@@ -34,7 +34,7 @@ def _change(app: App, book: JobBook, args: argparse.Namespace) -> int:
             wanted = _given(args)
             if "cwd" not in wanted:
                 wanted["cwd"] = str(current_folder())
-            job, planned = book.add(msgspec.convert(wanted, Draft))
+            job, planned = book.add(msgspec.convert(wanted, JobDraft))
             _tell(app, args, job, planned, "is made")
             if first and not args.json:
                 print(_WHO_RUNS)

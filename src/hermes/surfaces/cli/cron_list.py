@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.schedules import JobBook, answer_of
-from hermes.app.schedules_list import next_by_job, starts, state_of
+from hermes.app.schedules.jobs import JobBook, answer_of
+from hermes.app.schedules.listing import next_by_job, starts, state_of
 from hermes.errors import UsageError
-from hermes.schedules.phrases import understand
-from hermes.schedules.rules import instants
-from hermes.schedules.words import length
-from hermes.schedules.zones import ScheduleError, on_the_clock
+from hermes.schedules.parse import understand
+from hermes.schedules.recurrence import instants
+from hermes.schedules.time_zones import ScheduleError, on_the_clock
+from hermes.schedules.tokens import length
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import find_home, load
 from hermes.surfaces.terminal.text import (
-    Screen,
+    TextScreen,
     clean,
     cut,
     one_line,
@@ -117,7 +117,7 @@ def _list(app: App, book: JobBook, args: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(rows: list[tuple[str, str, str, str]], screen: Screen) -> Iterable[str]:
+def _lines(rows: list[tuple[str, str, str, str]], screen: TextScreen) -> Iterable[str]:
     if not screen.is_narrow:
         return (cut(line, screen.columns) for line in table(rows))
     return (

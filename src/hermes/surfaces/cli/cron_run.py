@@ -8,15 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from hermes.app import App
-from hermes.app.schedules import JobBook, answer_of, refused_calls
-from hermes.app.schedules_loop import ScheduleLoop
+from hermes.app.schedules.jobs import JobBook, answer_of, refused_calls
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED, REFUSED
 from hermes.surfaces.cli.cron_list import open_book
 from hermes.surfaces.cli.logs import start as start_log
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import clean, one_line
 
 

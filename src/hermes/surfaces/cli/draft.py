@@ -13,14 +13,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.children.programs import find_program, skipped_program
+from hermes.children.helper_programs import find_program, skipped_program
 from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings import atomic
 from hermes.settings.edit import install
 from hermes.settings.home import Home
-from hermes.settings.keys import all_keys
 from hermes.settings.load import environment, read_text
 from hermes.settings.parse import parse_config
+from hermes.settings.setting_keys import all_keys
 from hermes.surfaces.terminal.style import printable
 
 

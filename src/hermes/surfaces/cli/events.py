@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.app import build
-from hermes.bridge.window import Look, look_into, windows
+from hermes.bridge.event_socket import Look, look_into, windows
 from hermes.errors import HermesError, UsageError
 from hermes.events.trie import Trie
 from hermes.settings.load import find_home, load

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hermes.app import build
-from hermes.bridge.window import Look, forget_lookout, look_into, lookout, windows
+from hermes.bridge.event_socket import Look, forget_lookout, look_into, lookout, windows
 from hermes.settings.load import find_home, load
 from hermes.surfaces.cli.events_line import EventLines
 

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 from hermes.app import build
-from hermes.app.learning_import import PARTS, Done, Importer, ImportPlan
+from hermes.app.learning.importer import PARTS, Importer, ImportPlan, ImportReport
 from hermes.errors import UsageError
 from hermes.learning.imports.sources import Left
-from hermes.learning.learning import open_learning
+from hermes.learning.learning_service import open_learning
 from hermes.settings.load import environment, find_home, load
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import count, cut, one_line, stdout_screen
 
 _EXAMPLES = """\
@@ -126,7 +126,7 @@ def _print_left(title: str, left: tuple[Left, ...] | list[Left]) -> None:
         print(f"  … and {len(left) - _SHOWN:,} more")
 
 
-def _result(done: Done) -> int:
+def _result(done: ImportReport) -> int:
     parts = [
         count(done.sessions, "session"),
         count(done.notes, "note"),

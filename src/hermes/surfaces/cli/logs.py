@@ -18,7 +18,7 @@ from hermes.settings.home import Home
 from hermes.settings.load import find_home
 from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable, settings_of_this_run
-from hermes.surfaces.terminal.waiting import start as start_notices
+from hermes.surfaces.terminal.wait_notice import start as start_notices
 
 MAX_BYTES = (
     5 * 1024 * 1024

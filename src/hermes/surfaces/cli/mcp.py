@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from hermes.errors import HermesError, UsageError
-from hermes.mcp import Servers, ServerStatus
+from hermes.mcp import McpServers, ServerStatus
 from hermes.settings import Settings
 from hermes.settings.edit import remove_entry
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.settings.redaction import mask
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.terminal.text import (
-    Screen,
+    TextScreen,
     count,
     cut,
     one_line,
@@ -148,13 +148,15 @@ def run(args: argparse.Namespace) -> int:
             return _list(as_json=getattr(args, "json", False))
 
 
-def servers_of(settings: Settings) -> Servers:
+def servers_of(settings: Settings) -> McpServers:
     """The servers of the settings in force."""
     home = find_home()
-    return Servers(settings.mcp_servers, home, load_secrets(home=home), environment())
+    return McpServers(
+        settings.mcp_servers, home, load_secrets(home=home), environment()
+    )
 
 
-def where(server: McpServer) -> str:
+def where(server: McpServerSettings) -> str:
     """What is started or asked, without anything secret."""
     return (
         mask(server.url)
@@ -196,7 +198,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _lines(
-    statuses: tuple[ServerStatus, ...], settings: Settings, screen: Screen
+    statuses: tuple[ServerStatus, ...], settings: Settings, screen: TextScreen
 ) -> list[str]:
     rows = [
         (one.name, _state(one), one_line(where(settings.mcp_servers[one.name])))

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from hermes.errors import HermesError, UsageError
-from hermes.mcp import Servers, is_server_name
+from hermes.mcp import McpServers, is_server_name
 from hermes.settings import Home
 from hermes.settings.edit import set_value
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.settings.redaction import has_credentials
 from hermes.settings.secrets import is_secret_name
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 from hermes.surfaces.cli.mcp_test import probe_all, show, words
 
 _UNCHANGED = "Nothing was changed."
@@ -46,8 +46,8 @@ def add(args: argparse.Namespace) -> int:
     return 0
 
 
-def _try(name: str, server: McpServer, home: Home) -> None:
-    servers = Servers({name: server}, home, load_secrets(home=home), environment())
+def _try(name: str, server: McpServerSettings, home: Home) -> None:
+    servers = McpServers({name: server}, home, load_secrets(home=home), environment())
     result = asyncio.run(probe_all(servers, [name], accept=True))[name]
     if isinstance(result, HermesError):
         hint = f"Nothing was changed (--no-test adds it all the same). {result.hint}".strip()
@@ -86,7 +86,7 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value}
 
 
-def _checked(values: dict[str, Any]) -> McpServer:
+def _checked(values: dict[str, Any]) -> McpServerSettings:
     for word in (*values.get("args", ()), values.get("url", "")):
         if is_secret_value(word) or has_credentials(word):
             raise UsageError(
@@ -95,7 +95,7 @@ def _checked(values: dict[str, Any]) -> McpServer:
                 "${NAME}'), and store it with: hermes config set NAME",
             )
     try:
-        return msgspec.convert(values, McpServer)
+        return msgspec.convert(values, McpServerSettings)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"That can't be a server: {error}.", hint=_UNCHANGED

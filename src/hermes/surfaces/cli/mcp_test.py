@@ -6,11 +6,17 @@ from typing import Any
 import msgspec
 
 from hermes.errors import HermesError, UsageError
-from hermes.mcp import Probe, ServerFailed, Servers
+from hermes.mcp import McpServers, Probe, ServerFailed
 from hermes.settings.load import load
 from hermes.surfaces.cli.mcp import servers_of
-from hermes.surfaces.terminal.message import say
-from hermes.surfaces.terminal.text import Screen, count, cut, one_line, stdout_screen
+from hermes.surfaces.terminal.stderr_message import say
+from hermes.surfaces.terminal.text import (
+    TextScreen,
+    count,
+    cut,
+    one_line,
+    stdout_screen,
+)
 
 
 def test(name: str, *, accept: bool, as_json: bool) -> int:
@@ -49,7 +55,7 @@ def test(name: str, *, accept: bool, as_json: bool) -> int:
 
 
 async def probe_all(
-    servers: Servers, names: list[str], *, accept: bool
+    servers: McpServers, names: list[str], *, accept: bool
 ) -> dict[str, Probe | HermesError]:
     """Tries servers, all at once. Nothing of them is left running."""
     try:
@@ -66,7 +72,9 @@ async def probe_all(
         await servers.close()
 
 
-async def _probe(servers: Servers, name: str, *, accept: bool) -> Probe | HermesError:
+async def _probe(
+    servers: McpServers, name: str, *, accept: bool
+) -> Probe | HermesError:
     try:
         return await servers.probe(name, accept=accept)
     except HermesError as error:
@@ -110,7 +118,7 @@ def words(error: HermesError) -> str:
     )
 
 
-def _tools(result: Probe, screen: Screen) -> list[str]:
+def _tools(result: Probe, screen: TextScreen) -> list[str]:
     width = max((len(name) for name in result.listing.tools), default=0) + 2
     return [
         cut(f"  {name:<{width}}{one_line(tool.description)}", screen.columns)

@@ -7,8 +7,8 @@ import msgspec
 
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import MemoryName
-from hermes.learning.external import MemoryProvider
-from hermes.learning.learning import Learning
+from hermes.learning.external_memory import MemoryProvider
+from hermes.learning.learning_service import LearningService
 from hermes.learning.memory import FILES
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.cli.skills_history import (
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             return _show(learning, as_json=getattr(args, "json", False))
 
 
-def _show(learning: Learning, *, as_json: bool) -> int:
+def _show(learning: LearningService, *, as_json: bool) -> int:
     memory = learning.memory
     flagged = memory.flagged()
     if as_json:
@@ -108,7 +108,7 @@ def _elsewhere(provider: MemoryProvider) -> str:
     return f"The memory service answers; it has {count(len(found), 'note')}{' or more' * (len(found) == _COUNTED)}."
 
 
-def _edit(learning: Learning, name: MemoryName) -> int:
+def _edit(learning: LearningService, name: MemoryName) -> int:
     from hermes.surfaces.cli.draft import editor
 
     path = learning.memory.path(name)

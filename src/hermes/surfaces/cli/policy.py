@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.errors import UsageError
 from hermes.settings.home import Home
 from hermes.settings.load import environment, find_home
@@ -14,7 +14,7 @@ from hermes.surfaces.terminal.text import count
 from hermes.tools.escapes import shown
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
 from hermes.tools.policy.rules import RuleBook
-from hermes.tools.sandbox.find import find_sandbox
+from hermes.tools.sandbox.detect import find_sandbox
 
 _EXAMPLES = """\
 examples:
@@ -172,7 +172,7 @@ def _check(args: argparse.Namespace, home: Home) -> int:
     return _CODES[decision.verdict]
 
 
-def _verdict(decision: Decision) -> str:
+def _verdict(decision: PolicyDecision) -> str:
     words = _WORDS[decision.verdict]
     far = "" if decision.reach == "workspace" else f" (reach: {decision.reach})"
     return f"{words}{far}: {decision.reason}" if decision.reason else f"{words}{far}"

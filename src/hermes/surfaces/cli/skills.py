@@ -8,12 +8,12 @@ from typing import TypeAlias
 import msgspec
 
 from hermes.errors import UsageError
-from hermes.learning.change import FileChange, Provenance, SkillChange
-from hermes.learning.install import altered
-from hermes.learning.learning import Learning
-from hermes.learning.records import Use
-from hermes.learning.scan import Finding, scan_files
+from hermes.learning.change import Provenance, SkillChange, SkillFileChange
+from hermes.learning.learning_service import LearningService
+from hermes.learning.scan import SkillFinding, scan_files
 from hermes.learning.skill import MAIN, Skill, problems, read_files, require_name
+from hermes.learning.skill_install import altered
+from hermes.learning.skill_records import SkillUse
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.cli.skills_history import (
     add_history,
@@ -31,7 +31,7 @@ from hermes.surfaces.terminal.text import (
     table,
 )
 
-Handler: TypeAlias = Callable[[Learning, argparse.Namespace], int]
+Handler: TypeAlias = Callable[[LearningService, argparse.Namespace], int]
 
 _EXAMPLES = """\
 examples:
@@ -174,36 +174,36 @@ def run(args: argparse.Namespace) -> int:
     return handlers.get(args.action, _list)(learning, args)
 
 
-def _show(learning: Learning, args: argparse.Namespace) -> int:
+def _show(learning: LearningService, args: argparse.Namespace) -> int:
     print(clean(learning.skills.view(args.name, args.file)))
     return 0
 
 
-def _install(learning: Learning, args: argparse.Namespace) -> int:
+def _install(learning: LearningService, args: argparse.Namespace) -> int:
     from hermes.surfaces.cli.skills_install import install
 
     return install(learning, args)
 
 
-def _decide(learning: Learning, args: argparse.Namespace) -> int:
+def _decide(learning: LearningService, args: argparse.Namespace) -> int:
     from hermes.surfaces.cli.skills_proposals import decide
 
     return decide(learning, args)
 
 
-def _retire(learning: Learning, args: argparse.Namespace) -> int:
+def _retire(learning: LearningService, args: argparse.Namespace) -> int:
     learning.apply(SkillChange(args.name, retire=True), Provenance("user"))
     print(f"{args.name} is in the archive. Back: hermes skills restore {args.name}")
     return 0
 
 
-def _restore(learning: Learning, args: argparse.Namespace) -> int:
+def _restore(learning: LearningService, args: argparse.Namespace) -> int:
     skill = learning.skills.restore(args.name)
     print(f"{skill.name} is back. New sessions know it.")
     return 0
 
 
-def _list_archived(learning: Learning, *, as_json: bool) -> int:
+def _list_archived(learning: LearningService, *, as_json: bool) -> int:
     found = learning.skills.archived()
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
@@ -225,7 +225,7 @@ def _list_archived(learning: Learning, *, as_json: bool) -> int:
     return 0
 
 
-def _list(learning: Learning, args: argparse.Namespace) -> int:
+def _list(learning: LearningService, args: argparse.Namespace) -> int:
     if getattr(args, "archived", False):
         return _list_archived(learning, as_json=args.json)
     skills = learning.skills.all()
@@ -273,14 +273,16 @@ def _state(skill: Skill) -> str:
     )
 
 
-def _new(learning: Learning, args: argparse.Namespace) -> int:
+def _new(learning: LearningService, args: argparse.Namespace) -> int:
     name = require_name(args.name)
     if learning.skills.text_of(name, MAIN) is not None:
         raise UsageError(
             f"There is a skill {name} already.",
             hint=f"See it with: hermes skills show {name}",
         )
-    change = SkillChange(name, (FileChange(MAIN, None, _TEMPLATE.format(name=name)),))
+    change = SkillChange(
+        name, (SkillFileChange(MAIN, None, _TEMPLATE.format(name=name)),)
+    )
     learning.home.ensure()
     learning.apply(change, Provenance("user"))
     print(learning.home.skills / name / MAIN)
@@ -288,7 +290,7 @@ def _new(learning: Learning, args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(learning: Learning, args: argparse.Namespace) -> int:
+def _check(learning: LearningService, args: argparse.Namespace) -> int:
     """Exit code 1 when something is wrong with a skill."""
     name: str = args.name
     folder = Path(name)
@@ -299,14 +301,16 @@ def _check(learning: Learning, args: argparse.Namespace) -> int:
     for skill in skills:
         wrong, findings = _looked_at(skill.folder, bundled=skill.origin == "bundled")
         if skill.origin == "installed" and altered(learning.skills, skill.name):
-            findings.append(Finding("caution", "is no longer what was installed", MAIN))
+            findings.append(
+                SkillFinding("caution", "is no longer what was installed", MAIN)
+            )
         bad += _report(skill.name, wrong, findings)
     return 1 if bad else 0
 
 
 def _looked_at(
     folder: Path, *, bundled: bool = False
-) -> tuple[list[str], list[Finding]]:
+) -> tuple[list[str], list[SkillFinding]]:
     files = read_files(folder)
     wrong = problems(
         files.get(MAIN, b"").decode("utf-8", "replace"), folder.resolve().name
@@ -314,7 +318,7 @@ def _looked_at(
     return wrong, [] if bundled else scan_files(files)
 
 
-def _report(name: str, wrong: list[str], findings: list[Finding]) -> bool:
+def _report(name: str, wrong: list[str], findings: list[SkillFinding]) -> bool:
     style = stdout_screen().style
     for text in wrong:
         print(f"{style.red('wrong')}    {name}: {one_line(text)}")
@@ -328,7 +332,7 @@ def _report(name: str, wrong: list[str], findings: list[Finding]) -> bool:
     return bool(wrong) or any(finding.level == "danger" for finding in findings)
 
 
-def _switch(learning: Learning, args: argparse.Namespace) -> int:
+def _switch(learning: LearningService, args: argparse.Namespace) -> int:
     action, name = args.action, args.name
     learning.home.ensure()
     if action in ("enable", "disable"):
@@ -343,7 +347,7 @@ def _switch(learning: Learning, args: argparse.Namespace) -> int:
     return 0
 
 
-def _stats(learning: Learning, args: argparse.Namespace) -> int:
+def _stats(learning: LearningService, args: argparse.Namespace) -> int:
     uses = learning.skills.records.uses()
     if args.json:
         print(msgspec.json.format(msgspec.json.encode(uses), indent=2).decode())
@@ -351,9 +355,9 @@ def _stats(learning: Learning, args: argparse.Namespace) -> int:
     now = learning.now()
     rows = [["skill", "read", "called", "last"]]
     for skill in sorted(
-        learning.skills.all(), key=lambda skill: -uses.get(skill.name, Use()).last
+        learning.skills.all(), key=lambda skill: -uses.get(skill.name, SkillUse()).last
     ):
-        use = uses.get(skill.name, Use())
+        use = uses.get(skill.name, SkillUse())
         rows.append(
             [
                 skill.name,

@@ -4,10 +4,10 @@ import argparse
 
 import msgspec
 
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.settings.load import environment, find_home, load
 from hermes.surfaces.cli.parser import Parser, add_action
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import (
     ago,
@@ -19,7 +19,7 @@ from hermes.surfaces.terminal.text import (
 )
 
 
-def learning_here() -> Learning:
+def learning_here() -> LearningService:
     """What is learned in this user's home."""
     home = find_home()
     return open_learning(home, load(home=home).learning, environment())
@@ -50,7 +50,9 @@ def add_history(actions: "argparse._SubParsersAction[Parser]", what: str) -> Non
     )
 
 
-def show_history(learning: Learning, args: argparse.Namespace, under: str) -> int:
+def show_history(
+    learning: LearningService, args: argparse.Namespace, under: str
+) -> int:
     """The changes below a folder, newest first, or the difference that one made."""
     if learning.history.missing:
         say(
@@ -79,7 +81,7 @@ def show_history(learning: Learning, args: argparse.Namespace, under: str) -> in
     return 0
 
 
-def take_back(learning: Learning, args: argparse.Namespace, under: str) -> int:
+def take_back(learning: LearningService, args: argparse.Namespace, under: str) -> int:
     """Takes a change back and says which files that concerned."""
     reverted = learning.revert(args.change, under, whole=args.to)
     if not reverted.files:

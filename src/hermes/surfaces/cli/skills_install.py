@@ -4,19 +4,19 @@ import argparse
 import sys
 
 from hermes.core.gitfolder import find_git
-from hermes.learning.install import InstallPlan, plan
-from hermes.learning.install import install as put
-from hermes.learning.learning import Learning
-from hermes.learning.parcel import open_parcel
+from hermes.learning.learning_service import LearningService
+from hermes.learning.skill_install import InstallPlan, plan
+from hermes.learning.skill_install import install as put
+from hermes.learning.skill_source import open_parcel
 from hermes.settings.load import environment
 from hermes.surfaces.cli.skills_history import print_diff
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import count, one_line, stdout_screen
 
 _REFUSED = 3
 
 
-def install(learning: Learning, args: argparse.Namespace) -> int:
+def install(learning: LearningService, args: argparse.Namespace) -> int:
     """Plans, shows, asks, does. Nothing of the skill is run."""
     environ = environment()
     parcel = open_parcel(args.source, git=find_git(environ), environment=environ)

@@ -5,14 +5,14 @@ import argparse
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.learning import Learning
+from hermes.learning.learning_service import LearningService
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.cli.skills_history import print_diff
-from hermes.surfaces.terminal.message import say
+from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import ago, cut, one_line, stdout_screen
 
 
-def decide(learning: Learning, args: argparse.Namespace) -> int:
+def decide(learning: LearningService, args: argparse.Namespace) -> int:
     """Shows or decides."""
     if args.action == "proposals":
         return _show(learning, args)
@@ -33,7 +33,7 @@ def decide(learning: Learning, args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _decided(learning: Learning, action: str, name: str) -> str:
+def _decided(learning: LearningService, action: str, name: str) -> str:
     if action == "reject":
         return (
             f"{learning.reject(name).id} is put aside; it will not be proposed again."
@@ -43,7 +43,7 @@ def _decided(learning: Learning, action: str, name: str) -> str:
     return f"{proposal.id} is done: {one_line(proposal.change.title)}{known}"
 
 
-def _show(learning: Learning, args: argparse.Namespace) -> int:
+def _show(learning: LearningService, args: argparse.Namespace) -> int:
     found = learning.proposals.all() if args.all else learning.proposals.pending()
     if args.id:
         found = [learning.proposals.find(args.id)]

@@ -10,14 +10,14 @@ from hermes.app import App, build
 from hermes.core.ports import Tool
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.terminal.text import (
-    Screen,
+    TextScreen,
     cut,
     one_line,
     pad,
     stdout_screen,
     wrap,
 )
-from hermes.tools.toolsets import SURFACES, TOOLSETS, Choice, toolset_of
+from hermes.tools.toolsets import SURFACES, TOOLSETS, ToolChoice, toolset_of
 
 DOES = {
     "read": "only reads",
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from hermes.app.toolbox import needs_of, offers_schedules
+    from hermes.app.session_tools import needs_of, offers_schedules
     from hermes.tools import all_tools
 
     home = find_home()
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
 def _of_the_agent(app: App) -> tuple[Tool, ...]:
     """Tools that are made of the agent itself, and those that MCP servers offered last."""
     from hermes.app.agent import Agent
-    from hermes.app.delegation import Delegation
-    from hermes.app.schedules_tool import schedule_tools
+    from hermes.app.delegate_tool import Delegation
+    from hermes.app.schedules.tools import schedule_tools
 
     agent = Agent(app, load_secrets(home=app.home))
     servers = agent.toolbox.servers
@@ -97,7 +97,7 @@ def _of_the_agent(app: App) -> tuple[Tool, ...]:
     )
 
 
-def listed(tools: Mapping[str, Tool], choice: Choice) -> list[Listed]:
+def listed(tools: Mapping[str, Tool], choice: ToolChoice) -> list[Listed]:
     """Every tool, with what it may do and whether it is offered."""
     return [
         Listed(
@@ -117,7 +117,7 @@ def document(rows: Sequence[Listed], unknown: Sequence[str]) -> dict[str, Any]:
 
 
 def lines_of(
-    rows: Sequence[Listed], unknown: Sequence[str], screen: Screen
+    rows: Sequence[Listed], unknown: Sequence[str], screen: TextScreen
 ) -> list[str]:
     """The tools by set; one that is not offered is marked."""
     lines: list[str] = []
@@ -137,7 +137,7 @@ def lines_of(
     return lines[1:]
 
 
-def _tool(row: Listed, widest: int, screen: Screen) -> list[str]:
+def _tool(row: Listed, widest: int, screen: TextScreen) -> list[str]:
     name = one_line(row.name)
     does = row.does if row.offered else "off"
     if screen.is_narrow:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from hermes.surfaces.dashboard.api import Call, Endpoint, find_file
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, find_file
 from hermes.surfaces.dashboard.gate.gate import Refusal
 
 _FOR_EVER = "private, max-age=31536000, immutable"  # a vendored file never changes under its name
@@ -38,17 +38,17 @@ class Assets:
             ),
         ]
 
-    async def _page(self, call: Call) -> Response:
+    async def _page(self, call: EndpointCall) -> Response:
         """The page."""
         return self._answer(
             "index.html", call, "The API is there all the same; see /api/openapi.json."
         )
 
-    async def _static(self, call: Call) -> Response:
+    async def _static(self, call: EndpointCall) -> Response:
         """What belongs to the page."""
         return self._answer(call.path["file"], call)
 
-    def _answer(self, name: str, call: Call, hint: str = "") -> Response:
+    def _answer(self, name: str, call: EndpointCall, hint: str = "") -> Response:
         asset = self._find(name)
         if asset is None:
             raise Refusal(404, "There is no such file.", hint)

@@ -19,8 +19,12 @@ from hermes.settings import Home, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.gate.scopes import SCOPES
-from hermes.surfaces.dashboard.running import Running, announce, running_dashboard
-from hermes.surfaces.web.listening import require_certificate
+from hermes.surfaces.dashboard.running_file import (
+    RunningDashboard,
+    announce,
+    running_dashboard,
+)
+from hermes.surfaces.web.listen_socket import require_certificate
 
 _EXAMPLES = """\
 examples:
@@ -130,7 +134,7 @@ def _print_token(keys: Keyring, args: argparse.Namespace) -> int:
 
 
 def _print_link(
-    running: Running, keys: Keyring, settings: Settings, *, again: bool
+    running: RunningDashboard, keys: Keyring, settings: Settings, *, again: bool
 ) -> int:
     if again:
         print(f"The dashboard runs already, at {running.url}", file=sys.stderr)
@@ -144,7 +148,7 @@ def _print_link(
     return 0
 
 
-def _ask_for_link(running: Running, token: str, cert: str) -> str:
+def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:
     """Has the running dashboard make a link."""
     import http.client
     import ssl
@@ -196,14 +200,14 @@ def _chosen(settings: Settings, args: argparse.Namespace) -> Settings:
 
 def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
     try:
-        from hermes.surfaces.dashboard.server import Served, serve
+        from hermes.surfaces.dashboard.server import ServedDashboard, serve
     except ImportError as error:
         raise HermesError(
             f"The dashboard needs a part that is not installed ({error.name}).",
             hint=install_hint("web"),
         ) from error
 
-    def ready(served: Served, link: str) -> None:
+    def ready(served: ServedDashboard, link: str) -> None:
         print(
             f"Hermes is at {served.board.url}\n\nOpen this link; it works once:\n  {link}\n",
             flush=True,
@@ -258,8 +262,8 @@ def _open(link: str) -> None:
     import tempfile
     import threading
 
-    from hermes.children.programs import trusted_path
-    from hermes.children.python import module_command
+    from hermes.children.helper_programs import trusted_path
+    from hermes.children.own_python import module_command
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
         file.write(f'<meta http-equiv="refresh" content="0;url={link}">')

@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app import App
+from hermes.app.agent_pool import Staff
 from hermes.app.dead_turns import DeadTurns
-from hermes.app.schedules_loop import ScheduleLoop
-from hermes.app.staff import Staff
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.core.answers import approval_hash
 from hermes.schema.event import payload_of
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
 from hermes.settings.load import current_folder
-from hermes.surfaces.dashboard.arrivals import Arrivals
 from hermes.surfaces.dashboard.feeds.follower import Follower
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.gate.gate import Doors
 from hermes.surfaces.dashboard.ingest import Ingest
+from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 from hermes.surfaces.dashboard.terminals import Terminals
-from hermes.tools.walk import Halt, Walk
+from hermes.tools.files.walk import Halt, Walk
 
 _MOST_FILES = 20_000
 

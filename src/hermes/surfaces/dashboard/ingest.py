@@ -14,9 +14,9 @@ from hermes.errors import SessionNotFound, StoreError
 from hermes.events.origin import relay
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
-from hermes.surfaces.dashboard.arrivals import Arrivals
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item, cursor_of
+from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 
 log = logging.getLogger("hermes.dashboard")
 

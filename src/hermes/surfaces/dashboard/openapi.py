@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from hermes import __version__
-from hermes.surfaces.dashboard.api import Endpoint, Nothing
+from hermes.surfaces.dashboard.endpoint import Endpoint, Nothing
 
 _REF = "#/components/schemas/{name}"
 _EITHER: list[dict[str, list[str]]] = [{"token": []}, {"cookie": []}]

@@ -22,13 +22,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.installation import install_hint
-from hermes.plugins import Catalogue, Plugin, sealed
-from hermes.surfaces.dashboard.api import find_file
+from hermes.plugins import Plugin, PluginRegistry, verified_import
+from hermes.surfaces.dashboard.endpoint import find_file
 from hermes.surfaces.dashboard.gate.access import AccessTable
 
 log = logging.getLogger("hermes.dashboard")
 
-_running: ContextVar["Running | None"] = ContextVar(
+_running: ContextVar["RunningPlugin | None"] = ContextVar(
     "hermes_dashboard_plugin", default=None
 )
 _PREFIX = "hermes_plugin_"
@@ -36,7 +36,7 @@ _PATIENCE = 10.0  # seconds for a plugin to start
 _GOODBYE = 3.0  # seconds for it to end
 
 
-class Running:
+class RunningPlugin:
     """A plugin at work."""
 
     def __init__(self, plugin: Plugin) -> None:
@@ -53,7 +53,9 @@ class Running:
     async def start(cls, plugin: Plugin, patience: float) -> Self:
         """Imports the plugin, in the event loop's own thread, so that its async callbacks have a loop."""
         running = cls(plugin)
-        files = await asyncio.to_thread(sealed.read, plugin.folder, plugin.hash)
+        files = await asyncio.to_thread(
+            verified_import.read, plugin.folder, plugin.hash
+        )
         running._page = await asyncio.to_thread(_hashes, files)
         api = plugin.manifest.api if plugin.manifest else ""
         if api:
@@ -146,7 +148,7 @@ class Running:
                 self.plugin.name,
             )
         default_bus().end_owned(self.owner)
-        sealed.unload(f"{_PREFIX}{self.plugin.name}")
+        verified_import.unload(f"{_PREFIX}{self.plugin.name}")
 
     @contextlib.contextmanager
     def _in_its_name(self) -> Iterator[None]:
@@ -161,17 +163,17 @@ class Running:
 class Plugins:
     """The plugins of a dashboard. `errors` says why one that is enabled does not run."""
 
-    def __init__(self, catalogue: Catalogue, table: AccessTable) -> None:
+    def __init__(self, catalogue: PluginRegistry, table: AccessTable) -> None:
         self._catalogue = catalogue
         self._table = table
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningPlugin] = {}
         self._changing = asyncio.Lock()
         self.patience = (_PATIENCE, _GOODBYE)
         """Seconds for a plugin to start, and to end."""
         self.errors: dict[str, str] = {}
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> PluginRegistry:
         return self._catalogue
 
     async def refresh(self) -> list[Plugin]:
@@ -217,7 +219,7 @@ class Plugins:
     async def _start(self, plugin: Plugin) -> None:
         _track_tasks()
         try:
-            running = await Running.start(plugin, self.patience[0])
+            running = await RunningPlugin.start(plugin, self.patience[0])
         except BaseException as error:
             if not isinstance(error, Exception | SystemExit):
                 raise
@@ -248,7 +250,7 @@ def _import(plugin: Plugin, api: str, files: Mapping[str, bytes]) -> ModuleType:
     sys.dont_write_bytecode = (
         True  # its folder stays as it is, or its hash would change
     )
-    return sealed.load(
+    return verified_import.load(
         plugin.folder,
         posixpath.normpath(f"dashboard/{api}"),
         files,

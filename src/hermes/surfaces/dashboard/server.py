@@ -14,33 +14,33 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from hermes.app import App
-from hermes.bridge.window import tell_of_dashboard
+from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.settings import Secrets
-from hermes.surfaces.dashboard.api import Endpoint, routes
 from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Endpoint, routes
 from hermes.surfaces.dashboard.gate.access import AccessTable
-from hermes.surfaces.dashboard.gate.gate import Doors, Gate
+from hermes.surfaces.dashboard.gate.gate import AccessGate, Doors
 from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.openapi import describe
 from hermes.surfaces.dashboard.plugins import Plugins
-from hermes.surfaces.dashboard.protocol import MAX_MESSAGE, protocols_for
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
-from hermes.surfaces.dashboard.routes.entry import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
+from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
 from hermes.surfaces.dashboard.routes.policy import PolicyRoutes
 from hermes.surfaces.dashboard.routes.schedules import ScheduleRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
-from hermes.surfaces.dashboard.routes.state import StateRoutes
+from hermes.surfaces.dashboard.routes.status import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
-from hermes.surfaces.dashboard.running import announce, withdraw
-from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.listening import listen
-from hermes.surfaces.web.server import Server
+from hermes.surfaces.dashboard.running_file import announce, withdraw
+from hermes.surfaces.dashboard.uvicorn_protocol import MAX_MESSAGE, protocols_for
+from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.listen_socket import listen
+from hermes.surfaces.web.uvicorn_server import UvicornServer
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _PATIENCE = 5  # seconds for connections to end
@@ -48,7 +48,7 @@ _IDLE = 75  # seconds without a request: whoever closes first may cross one that
 _HANDS = 16  # threads: a few slow jobs must not keep requests waiting, and Python gives six on two cores
 
 
-class Served(NamedTuple):
+class ServedDashboard(NamedTuple):
     """A dashboard as an application, with everything that was put into it."""
 
     board: Dashboard
@@ -58,7 +58,7 @@ class Served(NamedTuple):
     application: ASGIApp
 
 
-class Place(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where it listens."""
 
     scheme: str
@@ -99,7 +99,7 @@ def require_safe(app: App, secrets: Secrets) -> None:
         )
 
 
-def put_together(app: App, secrets: Secrets, place: Place) -> Served:
+def put_together(app: App, secrets: Secrets, place: ListenAddress) -> ServedDashboard:
     """The application. To be called inside the event loop that serves it."""
     settings = app.settings.dashboard
     addresses = Addresses(place.scheme, place.host, place.port, settings.public_urls)
@@ -117,7 +117,7 @@ def put_together(app: App, secrets: Secrets, place: Place) -> Served:
     )
     board = Dashboard(app, secrets, doors, url=place.url)
     table = AccessTable(())
-    plugins = Plugins(Catalogue(app.home), table)
+    plugins = Plugins(PluginRegistry(app.home), table)
     endpoints = _endpoints(board, plugins)
     for endpoint in endpoints:
         table.add(endpoint.rule())
@@ -125,13 +125,15 @@ def put_together(app: App, secrets: Secrets, place: Place) -> Served:
         routes=[*routes(endpoints), Mount("/api/plugins", app=plugins)],
         lifespan=_lifespan(board, plugins),
     )
-    return Served(board, table, plugins, endpoints, Gate(inner, doors, table))
+    return ServedDashboard(
+        board, table, plugins, endpoints, AccessGate(inner, doors, table)
+    )
 
 
 async def serve(
     app: App,
     secrets: Secrets,
-    ready: Callable[[Served, str], None],
+    ready: Callable[[ServedDashboard, str], None],
     stop: asyncio.Event,
 ) -> None:
     """Listens until `stop` is set. `ready` is told of the link for the first visit."""
@@ -148,9 +150,9 @@ async def serve(
     )
     try:
         scheme = "https" if settings.tls_cert else "http"
-        place = Place(scheme, settings.host, listener.getsockname()[1])
+        place = ListenAddress(scheme, settings.host, listener.getsockname()[1])
         served = put_together(app, secrets, place)
-        server = Server(
+        server = UvicornServer(
             _config(served, settings.tls_cert, settings.tls_key),
             app.errors,
             "the dashboard",
@@ -169,7 +171,10 @@ async def serve(
 
 
 async def _run(
-    server: Server, listener: socket.socket, board: Dashboard, stop: asyncio.Event
+    server: UvicornServer,
+    listener: socket.socket,
+    board: Dashboard,
+    stop: asyncio.Event,
 ) -> None:
     loop = asyncio.get_running_loop()
     serving = loop.create_task(server.serve(sockets=[listener]))
@@ -233,7 +238,7 @@ def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
     return life
 
 
-def _config(served: Served, cert: str, key: str) -> uvicorn.Config:
+def _config(served: ServedDashboard, cert: str, key: str) -> uvicorn.Config:
     """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
     requests, sockets = protocols_for(served.board.hub)
     return uvicorn.Config(

@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.children.python import hermes_command
+from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError, UsageError
 from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
 from hermes.settings.load import current_folder, environment, typed_path
-from hermes.settings.sections import Dashboard as DashboardSettings
+from hermes.settings.sections import DashboardSettings
 
 Command: TypeAlias = Literal["hermes", "shell"]
 
@@ -26,7 +26,7 @@ ENDED = 300.0  # seconds that one whose program has ended is kept, for its last 
 _SWEEP = 5.0  # seconds between looks
 
 
-class Opening(msgspec.Struct, frozen=True, kw_only=True):
+class TerminalLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """What a new terminal is to run."""
 
     command: Command = "hermes"
@@ -55,7 +55,13 @@ class OpenTerminal:
     """A terminal with what is known of it."""
 
     def __init__(
-        self, name: str, terminal: Terminal, opening: Opening, *, cwd: str, now: float
+        self,
+        name: str,
+        terminal: Terminal,
+        opening: TerminalLaunch,
+        *,
+        cwd: str,
+        now: float,
     ) -> None:
         self.id = name
         self.terminal = terminal
@@ -131,7 +137,7 @@ class Terminals:
     def find(self, name: str) -> OpenTerminal | None:
         return self._open.get(name)
 
-    async def open(self, opening: Opening) -> OpenTerminal:
+    async def open(self, opening: TerminalLaunch) -> OpenTerminal:
         """Starts a program at a new terminal."""
         if len(self._open) + self._opening >= MOST:
             await self._make_room()
@@ -141,7 +147,7 @@ class Terminals:
         finally:
             self._opening -= 1
 
-    async def _start(self, opening: Opening) -> OpenTerminal:
+    async def _start(self, opening: TerminalLaunch) -> OpenTerminal:
         cwd = _folder(opening.cwd)
         env = {**environment(), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         argv = self._program(opening)
@@ -215,7 +221,7 @@ class Terminals:
             await asyncio.sleep(_SWEEP)
             await self.sweep()
 
-    def _program(self, opening: Opening) -> list[str]:
+    def _program(self, opening: TerminalLaunch) -> list[str]:
         if opening.command == "shell":
             shell = (
                 self._settings.shell

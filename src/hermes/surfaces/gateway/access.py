@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 from hermes.core.ports import Clock
 from hermes.errors import HermesError, UsageError
-from hermes.settings.gateway import Gateway as GatewaySettings
-from hermes.store.people import Known, People, Request
-from hermes.surfaces.gateway.port import Person
+from hermes.settings.gateway import GatewaySettings
+from hermes.store.people import KnownPerson, PairingRequest, People
+from hermes.surfaces.gateway.adapter import Person
 
 Role: TypeAlias = Literal["owner", "user", ""]
 
@@ -113,7 +113,7 @@ class Access:
             return ""
         code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
         now = self._clock.now()
-        request = Request(
+        request = PairingRequest(
             platform, person.id, person.name[:100], _digest(platform, code), now
         )
         return (
@@ -122,11 +122,13 @@ class Access:
             else ""
         )
 
-    def waiting(self) -> list[Request]:
+    def waiting(self) -> list[PairingRequest]:
         """Who has a code that is still good."""
         return self._people.requests(self._clock.now() - CODE_SECONDS)
 
-    def approve(self, code: str, role: Literal["owner", "user", ""] = "") -> Known:
+    def approve(
+        self, code: str, role: Literal["owner", "user", ""] = ""
+    ) -> KnownPerson:
         """Lets the one in who has this code; as an owner when there is none yet and no role is named."""
         since = self._clock.now() - _LOCKED
         if self._people.failed(since, note=False) >= _WRONG:
@@ -138,7 +140,7 @@ class Access:
         for request in self.waiting():
             if hmac.compare_digest(request.digest, _digest(request.platform, typed)):
                 chosen = role or ("user" if self._has_owner() else "owner")
-                known = Known(
+                known = KnownPerson(
                     request.platform,
                     request.person,
                     request.name,

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from hermes.schema.events import ToolStarted
-from hermes.settings.gateway import Gateway as GatewaySettings
+from hermes.settings.gateway import GatewaySettings
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.port import AdapterError, Chat, Outbound
-from hermes.surfaces.gateway.post import Post
-from hermes.surfaces.terminal.toolline import label_of
+from hermes.surfaces.gateway.adapter import AdapterError, Chat, Outbound
+from hermes.surfaces.gateway.sender import Post
+from hermes.surfaces.terminal.tool_line import label_of
 
 _LINES = 6  # tools that are shown at once
 _WIDTH = 120  # characters of each
@@ -16,7 +16,7 @@ _TICK = 5.0  # seconds
 _SOON = 0.7  # seconds before "typing" is shown: many an answer is there by then
 
 
-class Activity:
+class ChatActivity:
     """Of one chat. Nothing of it is part of the conversation, so none of it is kept or sent again."""
 
     def __init__(

@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 
 from hermes.app import App, build
-from hermes.errors import HermesError, StoreBusy, UsageError
+from hermes.errors import HermesError, UsageError
+from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.settings.redaction import mask
-from hermes.store.lock import FileLock
 from hermes.surfaces.gateway.access import CODE_SECONDS, Access
 from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
 from hermes.surfaces.gateway.status import (
+    GatewayStatus,
     PartStatus,
-    Status,
     lock_path,
     read_status,
     withdraw,
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
                     run_keys(args, home) if args.action == "key" else _pair(app, args)
                 )
         case _:
-            from hermes.surfaces.gateway.unit import install, uninstall
+            from hermes.surfaces.gateway.systemd_unit import install, uninstall
 
             if args.action == "install":
                 return install(home, system=args.system, show=args.print)
@@ -120,16 +120,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(home: Home) -> int:
     lock = FileLock(lock_path(home))
-    try:
-        lock.own(timeout=0.0)
-    except StoreBusy as error:
+    if not lock.try_acquire():
         found = read_status(home, time.time())
         who = f" (process {found[1].pid})" if found else ""
         raise HermesError(
             f"A gateway of this home runs already{who}.",
             hint="See: hermes gateway status",
-        ) from error
-    from hermes.surfaces.gateway.serving import serve
+        )
+    from hermes.surfaces.gateway.gateway_process import serve
 
     with build(load(home=home), home) as app:
         try:
@@ -187,7 +185,7 @@ def _status(home: Home, *, as_json: bool) -> int:
     return 0 if _is_well(found) else 1
 
 
-def _is_well(found: tuple[str, Status] | None) -> bool:
+def _is_well(found: tuple[str, GatewayStatus] | None) -> bool:
     if found is None or found[0] != "running" or found[1].state != "running":
         return False
     return bool(found[1].parts) and all(

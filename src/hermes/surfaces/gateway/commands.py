@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hermes.app import App
 from hermes.app.agent import ApprovalMode, ModelInfo
-from hermes.app.service import SessionService
-from hermes.app.staff import Staff
+from hermes.app.agent_pool import Staff
+from hermes.app.session_service import SessionService
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.answers import approval_hash
 from hermes.errors import SessionNotFound
@@ -16,12 +16,12 @@ from hermes.learning.change import LearningError
 from hermes.schema.events import ApprovalRequested, SessionTitled
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Role
-from hermes.surfaces.gateway.port import Inbound
+from hermes.surfaces.gateway.adapter import Inbound
 from hermes.surfaces.gateway.questions import Verdict, choice, number_of, verdict_of
 
 if TYPE_CHECKING:
-    from hermes.surfaces.gateway.office import Office
-    from hermes.surfaces.gateway.rooms import Rooms
+    from hermes.surfaces.gateway.chat_sessions import Rooms
+    from hermes.surfaces.gateway.deliveries import Office
 
 _COMMAND = re.compile(
     r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:@\S+)?(?:\s+(?P<words>.*))?\s*", re.DOTALL

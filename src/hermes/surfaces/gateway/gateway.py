@@ -10,22 +10,27 @@ from collections.abc import Mapping
 
 from hermes import __version__
 from hermes.app import App
+from hermes.app.agent_pool import EngineKey, Staff
 from hermes.app.dead_turns import DeadTurns
-from hermes.app.following import LogFollower
-from hermes.app.schedules_loop import ScheduleLoop
-from hermes.app.staff import Place, Staff
+from hermes.app.log_follower import LogFollower
+from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
 from hermes.surfaces.gateway.access import Access
-from hermes.surfaces.gateway.listener import Listener
-from hermes.surfaces.gateway.office import Office
-from hermes.surfaces.gateway.port import Adapter, House, Part
-from hermes.surfaces.gateway.post import Counters, Post
-from hermes.surfaces.gateway.reception import Reception
+from hermes.surfaces.gateway.adapter import ChatAdapter, GatewayPart, House
+from hermes.surfaces.gateway.chat_sessions import Rooms
+from hermes.surfaces.gateway.deliveries import Office
+from hermes.surfaces.gateway.inbound import Reception
+from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.gateway.registry import build_part, wanted
-from hermes.surfaces.gateway.rooms import Rooms
-from hermes.surfaces.gateway.status import HEARTBEAT, PartStatus, Status, write_status
+from hermes.surfaces.gateway.sender import Counters, Post
+from hermes.surfaces.gateway.status import (
+    HEARTBEAT,
+    GatewayStatus,
+    PartStatus,
+    write_status,
+)
 from hermes.surfaces.gateway.supervisor import Supervisor, end
 
 log = logging.getLogger("hermes.gateway")
@@ -51,13 +56,13 @@ class Gateway:
         self._reception = Reception(
             app, self.staff, self._access, self._office, Rooms(app, self._office)
         )
-        self._listener = Listener(gateway.host, gateway.port, app.errors)
+        self._listener = HttpListener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
         self._aside: list[asyncio.Task[None]] = []
         self._stopping = asyncio.Event()
-        self.status = Status(
+        self.status = GatewayStatus(
             this_process(), app.clock.now(), app.clock.now(), __version__
         )
 
@@ -95,7 +100,7 @@ class Gateway:
         if self._app.outside is not None:
             await asyncio.to_thread(self._app.outside.reload, secrets)
         await self._listener.close()
-        self._listener = Listener(
+        self._listener = HttpListener(
             settings.gateway.host, settings.gateway.port, self._app.errors
         )
         await self._build()
@@ -176,16 +181,16 @@ class Gateway:
         adapters = {
             one.part.name
             for one in self._supervisors.values()
-            if isinstance(one.part, Adapter)
+            if isinstance(one.part, ChatAdapter)
         }
         for gone in set(self._office.posts) - adapters:
             await self._office.dismiss(gone)
         if settings.gateway.voice_model:
-            from hermes.surfaces.gateway.voice import voice_for
+            from hermes.surfaces.gateway.transcription import voice_for
 
             self._reception.voice = voice_for(settings.gateway, self._secrets)
 
-    def _supervise(self, part: Part) -> Supervisor:
+    def _supervise(self, part: GatewayPart) -> Supervisor:
         supervisor = Supervisor(
             part,
             clock=self._app.clock,
@@ -193,7 +198,7 @@ class Gateway:
             receive=self._reception.receive,
             settle=self._deliver_backlog,
         )
-        if isinstance(part, Adapter):
+        if isinstance(part, ChatAdapter):
             post = self._office.posts.get(part.name)
             if post is None:
                 post = self._office.posts[part.name] = Post(
@@ -247,16 +252,16 @@ class Gateway:
         if done:
             log.info("%s: what was left over in %d chats is delivered", platform, done)
 
-    def _place(self, session: str) -> Place:
+    def _place(self, session: str) -> EngineKey:
         """Which agent a session is given to."""
         binding = self._app.store.chats.of_session(session)
         if binding is None:
-            return Place()
+            return EngineKey()
         attended = (
             binding.key.partition("/")[0] not in _UNATTENDED
             and self._access.has_approver()
         )
-        return Place(binding.model, attended)
+        return EngineKey(binding.model, attended)
 
     async def _beat(self) -> None:
         """Writes the status down when it has changed, and now and then to show that this lives."""

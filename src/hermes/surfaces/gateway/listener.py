@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hermes.errors import HermesError
 from hermes.installation import install_hint
-from hermes.repeated_errors import RepeatedErrors
-from hermes.surfaces.web.listening import listen
+from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.surfaces.web.listen_socket import listen
 
 if TYPE_CHECKING:
-    from hermes.surfaces.web.haste import HastyRequests
+    from hermes.surfaces.web.request_timeouts import HastyRequests
 
 Application: TypeAlias = Callable[
     [dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any
@@ -22,7 +22,7 @@ Application: TypeAlias = Callable[
 _PATIENCE = 5  # seconds for connections to end
 
 
-class Listener:
+class HttpListener:
     """Serves ASGI applications by the beginning of their path."""
 
     def __init__(self, host: str, port: int, errors: RepeatedErrors) -> None:
@@ -61,8 +61,8 @@ class Listener:
         try:
             import uvicorn
 
-            from hermes.surfaces.web.haste import HastyRequests
-            from hermes.surfaces.web.server import Server
+            from hermes.surfaces.web.request_timeouts import HastyRequests
+            from hermes.surfaces.web.uvicorn_server import UvicornServer
         except ImportError as error:
             raise HermesError(
                 "Listening needs a part that is not installed.",
@@ -83,7 +83,7 @@ class Listener:
             lifespan="off",
             timeout_graceful_shutdown=_PATIENCE,
         )
-        self._server = server = Server(config, self._errors, "the gateway")
+        self._server = server = UvicornServer(config, self._errors, "the gateway")
         self._serving = asyncio.get_running_loop().create_task(
             server.serve(sockets=[place])
         )

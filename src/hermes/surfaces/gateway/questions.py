@@ -12,7 +12,7 @@ from hermes.schema.events import (
     QuestionAsked,
 )
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.port import Button, Outbound
+from hermes.surfaces.gateway.adapter import Button, Outbound
 from hermes.surfaces.terminal.text import cut, one_line
 
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]

@@ -12,14 +12,14 @@ from typing import NamedTuple, TypeAlias
 
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
-from hermes.plugins import Catalogue, Plugin, sealed
+from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
-from hermes.surfaces.gateway.api_server.keys import keys_file
-from hermes.surfaces.gateway.port import House, Part
+from hermes.surfaces.gateway.adapter import GatewayPart, House
+from hermes.surfaces.gateway.api_server.api_keys import keys_file
 
 log = logging.getLogger("hermes.gateway")
 
-Builder: TypeAlias = Callable[[House], Part]
+Builder: TypeAlias = Callable[[House], GatewayPart]
 
 _ENTRY = "gateway/adapter.py"
 
@@ -35,21 +35,25 @@ class Platform(NamedTuple):
 
 PLATFORMS = (
     Platform(
-        "telegram", "hermes.surfaces.gateway.adapters.telegram", ("TELEGRAM_BOT_TOKEN",)
+        "telegram",
+        "hermes.surfaces.gateway.adapters.telegram.adapter",
+        ("TELEGRAM_BOT_TOKEN",),
     ),
     Platform(
         "discord",
-        "hermes.surfaces.gateway.adapters.discord",
+        "hermes.surfaces.gateway.adapters.discord.adapter",
         ("DISCORD_BOT_TOKEN",),
         "discord",
     ),
     Platform(
         "slack",
-        "hermes.surfaces.gateway.adapters.slack",
+        "hermes.surfaces.gateway.adapters.slack.adapter",
         ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
         "slack",
     ),
-    Platform("email", "hermes.surfaces.gateway.adapters.mail", ("EMAIL_PASSWORD",)),
+    Platform(
+        "email", "hermes.surfaces.gateway.adapters.mail.adapter", ("EMAIL_PASSWORD",)
+    ),
     Platform(
         "webhook",
         "hermes.surfaces.gateway.adapters.webhook",
@@ -74,7 +78,7 @@ def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
     return [*found, *_of_plugins(home)]
 
 
-def build_part(name: str, house: House) -> Part:
+def build_part(name: str, house: House) -> GatewayPart:
     """Makes a platform's part. Raises what a person can put right."""
     builder = _builder(name, house.app.home)
     part = builder(house)
@@ -104,7 +108,7 @@ def _of_plugins(home: Home) -> dict[str, Builder]:
     if not (home.root / "plugins.json").exists():
         return {}
     enabled = [
-        plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"
+        plugin for plugin in PluginRegistry(home).every() if plugin.state == "enabled"
     ]
     return {
         name: builder
@@ -118,9 +122,9 @@ def _adapters(plugin: Plugin) -> dict[str, Builder]:
     if not (plugin.folder / _ENTRY).is_file():
         return {}
     try:
-        files = sealed.read(plugin.folder, plugin.hash)
+        files = verified_import.read(plugin.folder, plugin.hash)
         return dict(
-            sealed.load(
+            verified_import.load(
                 plugin.folder, _ENTRY, files, f"hermes_plugin_{plugin.name}_gateway"
             ).ADAPTERS
         )

@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.repeated_errors import Problem
+from hermes.primitives.repeated_errors import RepeatedProblem
 from hermes.settings import Home, atomic
 from hermes.store.leases import is_gone, this_process
-from hermes.surfaces.gateway.post import Counters
+from hermes.surfaces.gateway.sender import Counters
 
 PartState: TypeAlias = Literal[
     "starting", "connecting", "connected", "retrying", "failed", "stopped"
@@ -31,7 +31,7 @@ class PartStatus(msgspec.Struct, omit_defaults=True):
     counters: Counters = msgspec.field(default_factory=Counters)
 
 
-class Status(msgspec.Struct, omit_defaults=True):
+class GatewayStatus(msgspec.Struct, omit_defaults=True):
     """A gateway."""
 
     owner: str  # host:pid:birth
@@ -43,7 +43,9 @@ class Status(msgspec.Struct, omit_defaults=True):
     turns: int = 0  # that run now
     url: str = ""
     problem: str = ""  # such as settings that could not be reloaded
-    problems: list[Problem] = []  # what fails again and again, or did in the last hour
+    problems: list[
+        RepeatedProblem
+    ] = []  # what fails again and again, or did in the last hour
 
     @property
     def pid(self) -> int:
@@ -54,16 +56,16 @@ class Status(msgspec.Struct, omit_defaults=True):
 Health: TypeAlias = Literal["running", "stuck", "ended"]
 
 
-def write_status(home: Home, status: Status) -> None:
+def write_status(home: Home, status: GatewayStatus) -> None:
     """Replaces what was said before."""
     home.ensure(_folder(home))
     atomic.replace(_path(home), msgspec.json.encode(status).decode(), mode=0o600)
 
 
-def read_status(home: Home, now: float) -> tuple[Health, Status] | None:
+def read_status(home: Home, now: float) -> tuple[Health, GatewayStatus] | None:
     """What the last gateway said, and whether it still lives; None when there is nothing."""
     try:
-        status = msgspec.json.decode(_path(home).read_bytes(), type=Status)
+        status = msgspec.json.decode(_path(home).read_bytes(), type=GatewayStatus)
     except (OSError, msgspec.MsgspecError):
         return None
     if is_gone(status.owner):

@@ -8,7 +8,13 @@ from collections.abc import Awaitable, Callable
 from hermes.core.ports import Clock
 from hermes.errors import HermesError, in_sentences
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.port import Inbound, Part, Receipt, TooFast, Unauthorized
+from hermes.surfaces.gateway.adapter import (
+    GatewayPart,
+    Inbound,
+    Receipt,
+    TooFast,
+    Unauthorized,
+)
 from hermes.surfaces.gateway.status import PartState, PartStatus
 
 log = logging.getLogger("hermes.gateway")
@@ -34,7 +40,7 @@ class Supervisor:
 
     def __init__(
         self,
-        part: Part,
+        part: GatewayPart,
         *,
         clock: Clock,
         patience: float,

@@ -30,10 +30,10 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.text import (
-    Screen,
+    TextScreen,
     clean,
     count,
     cut,
@@ -44,12 +44,12 @@ from hermes.surfaces.terminal.text import (
     wrap,
 )
 
-_RESULT_LINES = 8  # of a tool's result
-_THOUGHT_LINES = 2
-_VALUE = 60  # characters of one argument
+_MAX_RESULT_LINES = 8  # of a tool's result
+_MAX_REASONING_LINES = 2
+_MAX_ARGUMENT_CHARS = 60  # characters of one argument
 
 
-def heading(info: SessionInfo, screen: Screen) -> Iterator[str]:
+def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
     """Which session this is, where it ran, how much it was."""
     yield from (
         screen.style.bold(line)
@@ -77,7 +77,7 @@ def _span(start: float, end: float) -> str:
     return f"{first} to {last.removeprefix(first[:11])}"
 
 
-def transcript(rows: Iterable[Row], screen: Screen) -> Iterator[str]:
+def transcript(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
     """What was said and done, for a person. Rows that say nothing to a person are left out."""
     day = ""
     for row in rows:
@@ -90,7 +90,7 @@ def transcript(rows: Iterable[Row], screen: Screen) -> Iterator[str]:
         yield from lines
 
 
-def listing(rows: Iterable[Row], screen: Screen) -> Iterator[str]:
+def listing(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
     """Every row on a line: its number, time, type and the beginning of its fields."""
     for row in rows:
         data = one_line(row.data)
@@ -115,7 +115,7 @@ def arguments(text: str) -> str:
     )
 
 
-def _entry(row: Row, screen: Screen) -> Iterator[str]:
+def _entry(row: Row, screen: TextScreen) -> Iterator[str]:
     time = moment(row.ts, "%H:%M:%S")
     match row.event:
         case UserMessage(text=text, images=images):
@@ -192,21 +192,21 @@ def _because(detail: str) -> str:
     return f": {one_line(detail)}" if detail else ""
 
 
-def _said(who: str, when: str, screen: Screen) -> Iterator[str]:
+def _said(who: str, when: str, screen: TextScreen) -> Iterator[str]:
     yield ""
     yield f"{who}  {screen.style.dim(when)}"
 
 
-def _body(texts: list[str], screen: Screen) -> Iterator[str]:
+def _body(texts: list[str], screen: TextScreen) -> Iterator[str]:
     for text in texts:
         if text:
             yield from _indented(wrap(clean(text.rstrip("\n")), screen.columns - 2), 2)
 
 
-def _reply(message: AssistantMessage, screen: Screen) -> Iterator[str]:
+def _reply(message: AssistantMessage, screen: TextScreen) -> Iterator[str]:
     if message.reasoning:
         lines = _shortened(
-            f"thinking: {message.reasoning}", _THOUGHT_LINES, screen.columns - 4
+            f"thinking: {message.reasoning}", _MAX_REASONING_LINES, screen.columns - 4
         )
         yield from (screen.style.dim(line) for line in _indented(lines, 4))
     yield from _body([message.text], screen)
@@ -215,17 +215,17 @@ def _reply(message: AssistantMessage, screen: Screen) -> Iterator[str]:
         yield f"  {screen.style.yellow(f'(reply ended: {message.finish})')}"
 
 
-def _call(call: ToolCall, screen: Screen) -> str:
+def _call(call: ToolCall, screen: TextScreen) -> str:
     name = cut(one_line(call.name), screen.columns - 4)
     rest = cut(f"({arguments(call.arguments)})", screen.columns - 4 - width(name))
     return f"  → {screen.style.bold(name)}{screen.style.dim(rest)}"
 
 
-def _result(result: ToolFinished, time: str, screen: Screen) -> Iterator[str]:
+def _result(result: ToolFinished, time: str, screen: TextScreen) -> Iterator[str]:
     name = cut(one_line(result.name), screen.columns - 22)
     yield f"  ← {name}{'' if result.ok else ' ' + screen.style.red('failed')}  {screen.style.dim(time)}"
     if result.text:
-        lines = _shortened(result.text, _RESULT_LINES, screen.columns - 4)
+        lines = _shortened(result.text, _MAX_RESULT_LINES, screen.columns - 4)
         yield from (screen.style.dim(line) for line in _indented(lines, 4))
     yield from _indented(map(_picture, result.images), 4)
 
@@ -238,7 +238,7 @@ def _spent(usage: Usage | None) -> str:
     return f"{tokens} · {price}" if price else tokens
 
 
-def _note(text: str, screen: Screen) -> Iterator[str]:
+def _note(text: str, screen: TextScreen) -> Iterator[str]:
     yield ""
     for number, line in enumerate(wrap(text, screen.columns - 3)):
         yield screen.style.dim(f"{'   ' if number else '-- '}{line}")
@@ -266,4 +266,8 @@ def _picture(image: Image) -> str:
 
 def _value(text: str) -> str:
     short = one_line(text)
-    return short if len(short) <= _VALUE else f"{short[: _VALUE - 1]}…"
+    return (
+        short
+        if len(short) <= _MAX_ARGUMENT_CHARS
+        else f"{short[: _MAX_ARGUMENT_CHARS - 1]}…"
+    )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from hermes import __version__
-from hermes.codex.choice import CODEX
-from hermes.providers.routes import Route
+from hermes.codex.engine_choice import CODEX
+from hermes.providers.routing import Route
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
 

@@ -5,18 +5,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from hermes.codex.choice import CODEX, codex_model, is_on
-from hermes.providers.routes import Route
+from hermes.codex.engine_choice import CODEX, codex_model, is_on
+from hermes.providers.routing import Route
 from hermes.settings.load import environment
-from hermes.surfaces.terminal.opening import begin, choose_model, find_place, open_app
-from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.open_agent import (
+    begin,
+    choose_model,
+    find_place,
+    open_app,
+)
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import interruptible
 from hermes.surfaces.terminal.style import stdout_style, terminal_width
-from hermes.surfaces.terminal.toolline import marks_for
+from hermes.surfaces.terminal.tool_line import marks_for
 from hermes.surfaces.tui.banner import banner
 
 
-def chat(question: Question) -> int:
+def chat(question: RunOptions) -> int:
     """Talks until the person leaves. Returns the exit code."""
     with open_app(question) as app:
         place = find_place(app, question)
@@ -46,7 +51,7 @@ def chat(question: Question) -> int:
                 end="",
                 flush=True,
             )
-            from hermes.surfaces.tui.stage import converse
+            from hermes.surfaces.tui.run import converse
 
             return converse(app, session, question, is_live=is_live)
 

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from hermes.learning.learning import PREFIX, SkillCommand
+from hermes.learning.learning_service import PREFIX, SkillCommand
 from hermes.surfaces.terminal.text import one_line
-from hermes.surfaces.tui.files import Files
+from hermes.surfaces.tui.file_list import FileList
 from hermes.surfaces.tui.slash.table import SLASHES, find_slash
 
 Skills: TypeAlias = Callable[[], Sequence[SkillCommand]]
@@ -20,7 +20,7 @@ _FILE = re.compile(r"(?:^|\s)@(\"?)([^\s\"]*)$")
 class InputCompleter(Completer):
     """Suggests what may come next. Runs in a thread."""
 
-    def __init__(self, files: Files, skills: Skills = lambda: ()) -> None:
+    def __init__(self, files: FileList, skills: Skills = lambda: ()) -> None:
         self._files = files
         self._skills = skills
         self._known: Sequence[SkillCommand] | None = None

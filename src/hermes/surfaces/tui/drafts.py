@@ -11,7 +11,7 @@ from hermes.settings import atomic
 from hermes.settings.home import Home
 
 
-class Draft(msgspec.Struct, frozen=True):
+class InputDraft(msgspec.Struct, frozen=True):
     """The words, and where they were typed."""
 
     text: str
@@ -36,13 +36,13 @@ class Drafts:
             self._home.ensure(self._place)
             atomic.replace(
                 self._mine,
-                msgspec.json.encode(Draft(text, self._folder)).decode(),
+                msgspec.json.encode(InputDraft(text, self._folder)).decode(),
                 mode=0o600,
             )
 
     def recover(self) -> str:
         """The newest words that a process of this folder left when it died; they are this process' now."""
-        found: list[tuple[float, Path, Draft]] = []
+        found: list[tuple[float, Path, InputDraft]] = []
         with contextlib.suppress(OSError):
             for path in self._place.glob("*.json"):
                 draft = _read(path)
@@ -60,9 +60,9 @@ class Drafts:
         return draft.text
 
 
-def _read(path: Path) -> Draft | None:
+def _read(path: Path) -> InputDraft | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Draft)
+        return msgspec.json.decode(path.read_bytes(), type=InputDraft)
     except (OSError, msgspec.DecodeError):
         return None
 

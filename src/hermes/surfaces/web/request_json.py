@@ -1,4 +1,4 @@
-"""Decodes JSON from requests into a given type. Whatever was sent, the only error is `Unreadable`, with the reason."""
+"""Decodes JSON from requests into a given type. Whatever was sent, the only error is `InvalidRequest`, with the reason."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ _LARGEST_INTEGER = 2**63 - 1
 """What the database, and most other languages, hold."""
 
 
-class Unreadable(ValueError):
+class InvalidRequest(ValueError):
     """What was sent can't be used; the words say why. `is_json` when it is JSON, of another shape."""
 
     def __init__(self, words: str, *, is_json: bool) -> None:
@@ -24,13 +24,13 @@ def read_json(content: bytes, kind: type[T]) -> T:
     try:
         found = msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
-        raise Unreadable(str(error), is_json=True) from error
+        raise InvalidRequest(str(error), is_json=True) from error
     except UnicodeDecodeError as error:
-        raise Unreadable("it is not UTF-8", is_json=False) from error
+        raise InvalidRequest("it is not UTF-8", is_json=False) from error
     except RecursionError as error:
-        raise Unreadable("it is nested too deeply", is_json=False) from error
+        raise InvalidRequest("it is nested too deeply", is_json=False) from error
     except msgspec.DecodeError as error:
-        raise Unreadable(str(error), is_json=False) from error
+        raise InvalidRequest(str(error), is_json=False) from error
     _require_small(found)
     return found
 
@@ -40,7 +40,7 @@ def read_query(given: Mapping[str, str], kind: type[T]) -> T:
     try:
         found = msgspec.convert(dict(given), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise Unreadable(str(error), is_json=True) from error
+        raise InvalidRequest(str(error), is_json=True) from error
     _require_small(found)
     return found
 
@@ -51,7 +51,7 @@ def _require_small(value: Any) -> None:
     while waiting:
         one = waiting.pop()
         if isinstance(one, int) and abs(one) > _LARGEST_INTEGER:
-            raise Unreadable("a number in it has more than 64 bits", is_json=True)
+            raise InvalidRequest("a number in it has more than 64 bits", is_json=True)
         if isinstance(one, msgspec.Struct):
             waiting += [getattr(one, name) for name in one.__struct_fields__]
         elif isinstance(one, dict):

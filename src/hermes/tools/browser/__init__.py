@@ -17,15 +17,15 @@ from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
-from hermes.settings.sections import Browser, Web
-from hermes.tools.output import OutputFolder
+from hermes.settings.sections import BrowserSettings, WebSettings
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
 
-    from hermes.tools.browser.session import BrowserSession, Sight
-    from hermes.tools.web.gate import Resolver
+    from hermes.tools.browser.session import BrowserSession, PageView
+    from hermes.tools.web.address_check import Resolver
 
 __all__ = ["BrowserTools"]
 
@@ -50,8 +50,8 @@ class BrowserTools:
 
     def __init__(
         self,
-        settings: Browser,
-        web: Web,
+        settings: BrowserSettings,
+        web: WebSettings,
         folder: OutputFolder,
         environment: Mapping[str, str],
         resolver: "Resolver | None" = None,
@@ -61,7 +61,7 @@ class BrowserTools:
         self._folder = folder
         self._environment = environment
         self._resolver = resolver
-        self._shown: Sight | None = None
+        self._shown: PageView | None = None
 
     @property
     def tools(self) -> list[Tool]:
@@ -86,7 +86,7 @@ class BrowserTools:
     @cached_property
     def _session(self) -> "BrowserSession":
         from hermes.tools.browser.session import BrowserSession
-        from hermes.tools.web.build import build_gate
+        from hermes.tools.web.web_settings import build_gate
 
         return BrowserSession(
             self._settings, build_gate(self._web, self._resolver), self._environment
@@ -95,7 +95,7 @@ class BrowserTools:
     @tool("browser_open", effect="network")
     async def browser_open(self, url: str) -> ToolResult:
         """Opens a public page in a browser that runs scripts. Returns its elements with refs."""
-        from hermes.tools.web.leaks import require_no_secret
+        from hermes.tools.web.key_leaks import require_no_secret
         from hermes.tools.web.urls import read_url
 
         place = read_url(url)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.children.programs import find_program, trusted_path
+from hermes.children.helper_programs import find_program, trusted_path
 from hermes.errors import ToolFailed
 
 _NAMES = (

@@ -11,7 +11,8 @@ import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.installation import install_hint
-from hermes.settings.sections import Browser
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.settings.sections import BrowserSettings
 from hermes.tools.browser.executable import (
     ARGUMENTS,
     browser_environment,
@@ -20,7 +21,7 @@ from hermes.tools.browser.executable import (
 )
 from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
-from hermes.tools.web.gate import Gate
+from hermes.tools.web.address_check import AddressCheck
 from hermes.tools.web.invisible import one_line
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _EXTRA = "The browser tools need playwright."
 _ROOT = "The browser runs without its own sandbox, because Hermes runs as root."
 
 
-class Sight(msgspec.Struct, frozen=True):
+class PageView(msgspec.Struct, frozen=True):
     """A page as it can be told: where it is, its title, and its elements as a tree."""
 
     url: str
@@ -47,7 +48,10 @@ class BrowserSession:
     """A browser that is started when it is needed, and closed when it is not."""
 
     def __init__(
-        self, settings: Browser, gate: Gate, environment: Mapping[str, str]
+        self,
+        settings: BrowserSettings,
+        gate: AddressCheck,
+        environment: Mapping[str, str],
     ) -> None:
         self._settings = settings
         self.gate = gate
@@ -58,7 +62,7 @@ class BrowserSession:
         self._context: BrowserContext | None = None
         self._incidents = Incidents()
         self._idle: asyncio.TimerHandle | None = None
-        self._closing: asyncio.Task[None] | None = None
+        self._closing = BackgroundTasks("closing an idle browser")
 
     @contextlib.asynccontextmanager
     async def page(self, *, start: bool = False) -> "AsyncIterator[Page]":
@@ -85,7 +89,7 @@ class BrowserSession:
                 if self._context is not None:
                     self._rest(self._settings.idle_timeout)
 
-    async def look(self, page: "Page") -> "Sight":
+    async def look(self, page: "Page") -> "PageView":
         """What there is to see after a step: of the newest page, if the step opened or closed one."""
         from playwright.async_api import Error
 
@@ -93,7 +97,7 @@ class BrowserSession:
             try:
                 page = newest(page.context.pages) or await page.context.new_page()
                 await self._settle(page)
-                return Sight(
+                return PageView(
                     page.url, await page.title(), await page.aria_snapshot(mode="ai")
                 )
             except Error:  # the page went on to another one while it was looked at
@@ -182,7 +186,7 @@ class BrowserSession:
             self._idle = asyncio.get_running_loop().call_later(seconds, self._expire)
 
     def _expire(self) -> None:
-        self._closing = asyncio.ensure_future(self.close())
+        self._closing.start(self.close())
 
     async def _stop(self) -> None:
         self._rest(None)

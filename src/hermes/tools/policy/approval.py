@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 import msgspec
 
-from hermes.core.ports import Decision, Tool
+from hermes.core.ports import PolicyDecision, Tool
 from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
-from hermes.tools.patch import deletes_files
+from hermes.tools.files.apply_patch import deletes_files
 from hermes.tools.policy.binding import Judged, binding, existing
 from hermes.tools.policy.effects import (
     ASKS_FOR_NETWORK,
@@ -108,14 +108,16 @@ class ApprovalPolicy:
         problem = self._rules.problem
         return f"{problem}. {WHILE_BROKEN}" if problem else ""
 
-    def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         """What may be done with this call."""
         book = self._rules.current()
         command = arguments.get("command")
         owner = getattr(tool, "owner", None)
         if tool.spec.name in _COMMAND_TOOLS and isinstance(owner, _HasFolder):
             if not isinstance(command, str):
-                return Decision("allow")  # the tool refuses it
+                return PolicyDecision("allow")  # the tool refuses it
             return self._command(
                 tool.spec.name, arguments, (cwd, owner.folder(cwd)), book
             )
@@ -128,7 +130,7 @@ class ApprovalPolicy:
         reach: Reach = "workspace",
         *,
         workspace: Path | None = None,
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges a command outside any tool: for `hermes policy check` and for codex's commands."""
         places = (workspace or folder, folder)
         return self._command(
@@ -140,7 +142,7 @@ class ApprovalPolicy:
 
     def check_files(
         self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
-    ) -> Decision:
+    ) -> PolicyDecision:
         """Judges changes to these files, and to anything in the folders `below`. Never allows them without asking."""
         book, home = self._rules.current(), self._about.user_home
         places = tuple(path.resolve() for path in (*paths, *below))
@@ -151,31 +153,31 @@ class ApprovalPolicy:
             for place in book.forbidden_places(home)
         )
         if inside or (rule is not None and rule[0] == "forbid"):
-            return Decision("forbid", reason=_BY_USER)
+            return PolicyDecision("forbid", reason=_BY_USER)
         reason = self._guard.carrying(places, workspace)
         memorable = bool(places) and not self._guard.delicate(places, workspace)
-        return Decision(
+        return PolicyDecision(
             "ask", reason=shown(reason), memorable=memorable and not self._about.guest
         )
 
-    def check_host(self, host: str) -> Decision:
+    def check_host(self, host: str) -> PolicyDecision:
         """Judges reaching a host."""
         rule = self._rules.current().for_host(host)
         if rule is not None and rule[0] == "forbid":
-            return Decision(
+            return PolicyDecision(
                 "forbid", reason="your rules forbid this host", reach="network"
             )
         free = rule is not None and rule[0] == "network" and not self._is_careful
-        return Decision(
+        return PolicyDecision(
             "allow" if free else "ask", reach="network", memorable=not self._about.guest
         )
 
-    def check_tool(self, name: str) -> Decision:
+    def check_tool(self, name: str) -> PolicyDecision:
         """Judges a tool that Hermes itself does not have. Never allows it without asking."""
         rule = self._rules.current().for_tool(name)
         if rule is not None and rule[0] == "forbid":
-            return Decision("forbid", reason=_BY_USER)
-        return Decision("ask", memorable=not self._about.guest)
+            return PolicyDecision("forbid", reason=_BY_USER)
+        return PolicyDecision("ask", memorable=not self._about.guest)
 
     def remember(self, request: ApprovalRequested) -> None:
         """Allows calls of exactly this shape from now on. What can't be written is said in the log."""
@@ -194,7 +196,7 @@ class ApprovalPolicy:
         arguments: Mapping[str, Any],
         places: tuple[Path, Path],
         book: RuleBook,
-    ) -> Decision:
+    ) -> PolicyDecision:
         command = str(arguments["command"])
         workspace, folder = places
         site = self._site(workspace, folder)
@@ -233,7 +235,7 @@ class ApprovalPolicy:
         )
         return self._decided(
             finding,
-            Decision(
+            PolicyDecision(
                 "allow" if is_free else "ask",
                 command_summary(command, folder),
                 self._because(finding),
@@ -317,15 +319,15 @@ class ApprovalPolicy:
         return shown(f"{reason}. {self.warning}" if self.warning else reason)
 
     def _decided(
-        self, finding: Finding, decision: Decision, book: RuleBook
-    ) -> Decision:
+        self, finding: Finding, decision: PolicyDecision, book: RuleBook
+    ) -> PolicyDecision:
         if finding.level == Level.FORBID:
             return msgspec.structs.replace(decision, verdict="forbid")
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, summary="", reason="")
         return self._remembered(decision, book)
 
-    def _remembered(self, decision: Decision, book: RuleBook) -> Decision:
+    def _remembered(self, decision: PolicyDecision, book: RuleBook) -> PolicyDecision:
         if self._about.guest:
             return msgspec.structs.replace(
                 decision, shape="", scope="", memorable=False
@@ -340,7 +342,7 @@ class ApprovalPolicy:
 
     def _other(
         self, tool: Tool, arguments: Mapping[str, Any], cwd: Path, book: RuleBook
-    ) -> Decision:
+    ) -> PolicyDecision:
         """A tool that is no terminal."""
         paths = tool.paths(arguments, cwd)
         by_tool = book.for_tool(tool.spec.name) or book.for_paths(
@@ -350,7 +352,7 @@ class ApprovalPolicy:
             verdict: Literal["forbid", "ask"] = (
                 "forbid" if by_tool[0] == "forbid" else "ask"
             )
-            decision = Decision(
+            decision = PolicyDecision(
                 verdict,
                 change_summary(tool, arguments, paths, cwd),
                 _BY_USER,
@@ -370,7 +372,7 @@ class ApprovalPolicy:
             and not self._about.guest
             and self._covers(by_tool[1], paths, cwd)
         ):
-            decision = Decision("allow", reach=decision.reach)
+            decision = PolicyDecision("allow", reach=decision.reach)
         return self._bound(decision, tool, arguments, cwd, paths)
 
     def _covers(self, rule: Rule, paths: tuple[Path, ...], cwd: Path) -> bool:
@@ -387,12 +389,12 @@ class ApprovalPolicy:
 
     def _bound(
         self,
-        decision: Decision,
+        decision: PolicyDecision,
         tool: Tool,
         arguments: Mapping[str, Any],
         cwd: Path,
         paths: tuple[Path, ...],
-    ) -> Decision:
+    ) -> PolicyDecision:
         """The decision with what was judged. What is allowed at once needs no hash: nothing comes in between."""
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, targets=paths)
@@ -409,14 +411,14 @@ class ApprovalPolicy:
         arguments: Mapping[str, Any],
         cwd: Path,
         paths: tuple[Path, ...],
-    ) -> Decision:
+    ) -> PolicyDecision:
         del arguments
         reason = self._guard.secret(paths, cwd) or (
             self._elsewhere(tool, paths, cwd) if self._about.guest else ""
         )
         if not reason:
-            return Decision("allow")
-        return Decision(
+            return PolicyDecision("allow")
+        return PolicyDecision(
             "ask",
             reading_summary(tool, paths),
             shown(reason),
@@ -436,12 +438,14 @@ class ApprovalPolicy:
                 return f"{path} is outside the folder of whoever asks for it"
         return ""
 
-    def _typing(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path) -> Decision:
+    def _typing(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         """Input for a program that runs. It counts together with what was typed of its line before."""
         place = self._site(cwd, cwd)
         reach, finding = _typed(getattr(tool, "owner", None), arguments, place)
         if finding.level == Level.FORBID:
-            return Decision(
+            return PolicyDecision(
                 "forbid", call_summary(tool, arguments), shown(finding.reason), reach
             )
         free = (
@@ -450,9 +454,9 @@ class ApprovalPolicy:
         if not self._is_careful and (
             free or (self._mode == "full" and finding.level < Level.UNCLEAR)
         ):
-            return Decision("allow", reach=reach)
+            return PolicyDecision("allow", reach=reach)
         reason = finding.reason or "it types into a program that is running"
-        return Decision(
+        return PolicyDecision(
             "ask", call_summary(tool, arguments), shown(reason), reach, memorable=False
         )
 
@@ -462,17 +466,17 @@ class ApprovalPolicy:
         arguments: Mapping[str, Any],
         cwd: Path,
         paths: tuple[Path, ...],
-    ) -> Decision:
+    ) -> PolicyDecision:
         reason = (
             self._guard.carrying(paths, cwd)
             if paths
             else "it does not say which file it changes"
         )
         if not reason and self._mode != "ask" and not self._rules.problem:
-            return Decision("allow")
+            return PolicyDecision("allow")
         # Of a file outside only the same change again is the same thing; of one that carries policy nothing is.
         wide = not reason and not self._rules.problem and not deletes_files(arguments)
-        return Decision(
+        return PolicyDecision(
             "ask",
             change_summary(tool, arguments, paths, cwd),
             shown(reason or "it changes a file"),
@@ -489,7 +493,7 @@ class ApprovalPolicy:
         arguments: Mapping[str, Any],
         cwd: Path,
         paths: tuple[Path, ...],
-    ) -> Decision:
+    ) -> PolicyDecision:
         del cwd, paths
         hosts = [
             host_of(value) for value in arguments.values() if isinstance(value, str)
@@ -497,7 +501,7 @@ class ApprovalPolicy:
         rules = [self._rules.current().for_host(host) for host in hosts if host]
         titles = {found[0] for found in rules if found is not None}
         if "forbid" in titles:
-            return Decision(
+            return PolicyDecision(
                 "forbid",
                 call_summary(tool, arguments),
                 "your rules forbid this host",
@@ -507,14 +511,14 @@ class ApprovalPolicy:
             self._rules.problem
         )  # a guest may look things up
         if "ask" in titles or (careful and not titles):
-            return Decision(
+            return PolicyDecision(
                 "ask",
                 call_summary(tool, arguments),
                 _caution(tool) or "it uses the network",
                 "network",
                 shape=_exactly(tool, arguments),
             )
-        return Decision("allow", reach="network")
+        return PolicyDecision("allow", reach="network")
 
     def _doing(
         self,
@@ -522,7 +526,7 @@ class ApprovalPolicy:
         arguments: Mapping[str, Any],
         cwd: Path,
         paths: tuple[Path, ...],
-    ) -> Decision:
+    ) -> PolicyDecision:
         del paths
         if tool.spec.name == _TYPES:
             return self._typing(tool, arguments, cwd)
@@ -533,9 +537,9 @@ class ApprovalPolicy:
             if not self._is_careful and (
                 free or (self._mode == "full" and finding.level < Level.UNCLEAR)
             ):
-                return Decision("allow")
+                return PolicyDecision("allow")
             reason = finding.reason or _NO_SANDBOX
-            return Decision(
+            return PolicyDecision(
                 "ask",
                 shown(f"run_python:\n{code}"),
                 shown(reason),
@@ -544,9 +548,9 @@ class ApprovalPolicy:
                 memorable=not finding.once,
             )
         if self._mode == "full" and not self._is_careful:
-            return Decision("allow")
+            return PolicyDecision("allow")
         reason = _caution(tool) or "it may change something"
-        return Decision(
+        return PolicyDecision(
             "ask",
             call_summary(tool, arguments),
             reason,

@@ -11,8 +11,8 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.settings.atomic import locked, replace
 from hermes.settings.load import read_text
-from hermes.settings.parse import Problem
-from hermes.settings.yamltext import TOO_DEEP, parse_yaml, too_deep
+from hermes.settings.parse import SettingProblem
+from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
 from hermes.tools.policy.rules import VERSION, RuleBook
 
 NAME = "policy.yaml"
@@ -31,7 +31,7 @@ class RuleFile:
         self.path = home / NAME
         self._seen: tuple[int, ...] | None = None
         self._book = RuleBook()
-        self._problem: Problem | None = None
+        self._problem: SettingProblem | None = None
 
     @property
     def problem(self) -> str:
@@ -103,7 +103,7 @@ class RuleFile:
     def _look(self) -> tuple[int, ...]:
         return (*_stamp(self.path), 0, *_stamp(self.path.with_name(GOOD)))
 
-    def _read(self) -> tuple[RuleBook, Problem | None]:
+    def _read(self) -> tuple[RuleBook, SettingProblem | None]:
         book, problem = self._parsed()
         problem = problem or self._loosened(book)
         if problem is not None:
@@ -112,12 +112,12 @@ class RuleFile:
             self._keep(read_text(self.path) or "")
         return book, None
 
-    def _parsed(self) -> tuple[RuleBook, Problem | None]:
+    def _parsed(self) -> tuple[RuleBook, SettingProblem | None]:
         """The file by itself; one that is not there has no rules."""
         try:
             text = read_text(self.path)
         except SettingsError as error:
-            return RuleBook(), Problem(0, "", error.message)
+            return RuleBook(), SettingProblem(0, "", error.message)
         if text is None:
             return RuleBook(), None
         exposed = self._exposed()
@@ -128,7 +128,7 @@ class RuleFile:
             else (RuleBook(), exposed or problem)
         )
 
-    def _loosened(self, book: RuleBook) -> Problem | None:
+    def _loosened(self, book: RuleBook) -> SettingProblem | None:
         """A list that had rules and has none now: more often a damaged file than a wish, so the user says which."""
         good = self._tightened()
         lost = [
@@ -139,7 +139,7 @@ class RuleFile:
         if not lost:
             return None
         what = f"has no `{'` and no `'.join(lost)}` rules any more; the last ones still hold"
-        return Problem(0, "", what, "restore them, or run: hermes policy accept")
+        return SettingProblem(0, "", what, "restore them, or run: hermes policy accept")
 
     def _keep(self, text: str) -> None:
         """Keeps a version that can be used. Without it a damaged file still makes everything be asked about."""
@@ -159,14 +159,14 @@ class RuleFile:
             return RuleBook()
         return RuleBook() if problem else RuleBook(forbid=book.forbid, ask=book.ask)
 
-    def _exposed(self) -> Problem | None:
+    def _exposed(self) -> SettingProblem | None:
         """Rules that others can write are not the user's rules."""
         try:
             found = self.path.stat()
         except OSError as error:
-            return Problem(0, "", str(error.strerror or error).lower())
+            return SettingProblem(0, "", str(error.strerror or error).lower())
         if found.st_mode & 0o022:
-            return Problem(
+            return SettingProblem(
                 0, "", "others can write it", f"run: chmod 600 '{self.path}'"
             )
         return None
@@ -182,17 +182,17 @@ def _stamp(path: Path) -> tuple[int, ...]:
     return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid)
 
 
-def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
+def parse_rules(text: str) -> tuple[RuleBook, SettingProblem | None]:
     """The rules in a text, or the first thing that is wrong with it, with its line."""
     deep = too_deep(text)
     if deep:
-        return RuleBook(), Problem(deep, "", TOO_DEEP)
+        return RuleBook(), SettingProblem(deep, "", TOO_DEEP)
     try:
         data = parse_yaml(text.removeprefix("\ufeff"))
     except ValueError as error:
         place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
         line = min(int(place[1]), len(text.splitlines())) if place else 0
-        return RuleBook(), Problem(
+        return RuleBook(), SettingProblem(
             line, "", str(error)[: place.start() if place else None]
         )
     wrong = _several(text) or _repeated(text)
@@ -203,7 +203,7 @@ def parse_rules(text: str) -> tuple[RuleBook, Problem | None]:
     except msgspec.ValidationError as error:
         return RuleBook(), _located(str(error), text)
     if book.version != VERSION:
-        return RuleBook(), Problem(
+        return RuleBook(), SettingProblem(
             _line_of(text, "version"),
             "version",
             f"{book.version} is not known here",
@@ -221,13 +221,13 @@ def _filled(data: object) -> object:
     )
 
 
-def _several(text: str) -> Problem | None:
+def _several(text: str) -> SettingProblem | None:
     """More than one document: only one of them would be read."""
     begun = False
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if re.match(r"(---|\.\.\.)(\s|$)", line):
             if begun:
-                return Problem(
+                return SettingProblem(
                     number, "", "begins another document here", "put all rules into one"
                 )
             begun = not line.startswith("---") or bool(line[3:].strip())
@@ -236,19 +236,21 @@ def _several(text: str) -> Problem | None:
     return None
 
 
-def _repeated(text: str) -> Problem | None:
+def _repeated(text: str) -> SettingProblem | None:
     """A list that is there twice: one of them would be lost."""
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):
         key = re.match(r"['\"]?(\w+)['\"]?\s*:", line)
         if key and key[1] in seen:
-            return Problem(number, key[1], "is there twice", "put both lists into one")
+            return SettingProblem(
+                number, key[1], "is there twice", "put both lists into one"
+            )
         if key:
             seen.add(key[1])
     return None
 
 
-def _located(what: str, text: str) -> Problem:
+def _located(what: str, text: str) -> SettingProblem:
     place = re.search(_AT, what)
     path = place[1] if place else ""
     top = re.match(r"\w+", path)
@@ -259,7 +261,7 @@ def _located(what: str, text: str) -> Problem:
         top[0] if top else unknown[1] if unknown else "",
         int(item[1]) + 1 if item else 0,
     )
-    return Problem(line, path, what[: place.start()] if place else what)
+    return SettingProblem(line, path, what[: place.start()] if place else what)
 
 
 def _line_of(text: str, key: str, item: int = 0) -> int:

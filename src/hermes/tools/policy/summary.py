@@ -6,10 +6,10 @@ from typing import Any
 
 from hermes.core.ports import Tool
 from hermes.errors import ToolFailed
-from hermes.tools.diff import edit_diff, text_diff
-from hermes.tools.edit import plan_edit
 from hermes.tools.escapes import shown
-from hermes.tools.patch import plan_patch
+from hermes.tools.files.apply_patch import plan_patch
+from hermes.tools.files.diff import edit_diff, text_diff
+from hermes.tools.files.edit_match import plan_edit
 
 _COMPARED = 400_000  # bytes of a file that is compared
 _SHOWN = 20_000  # characters of a change in a question

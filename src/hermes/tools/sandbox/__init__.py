@@ -2,16 +2,22 @@
 
 from pathlib import Path
 
-from hermes.tools.sandbox.fence import Fence, Launch, NoSandbox, Sandbox, Started
+from hermes.tools.sandbox.confinement import (
+    ConfinedLaunch,
+    Fence,
+    NoSandbox,
+    Sandbox,
+    Started,
+)
 
-__all__ = ["Fence", "Launch", "NoSandbox", "Sandbox", "Started", "find_sandbox"]
+__all__ = ["ConfinedLaunch", "Fence", "NoSandbox", "Sandbox", "Started", "find_sandbox"]
 
 
 def find_sandbox(
     search_path: str = "", user_home: Path = Path("/nonexistent")
 ) -> Sandbox:
     """The best sandbox that really works here, looked for once: the first time takes some milliseconds."""
-    from hermes.tools.sandbox.find import (
+    from hermes.tools.sandbox.detect import (
         find_sandbox as find,
     )  # what calls the kernel is only loaded for commands
 

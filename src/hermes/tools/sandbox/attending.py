@@ -4,9 +4,9 @@ import asyncio
 import platform
 from collections.abc import Callable
 
-from hermes.tools.sandbox.attendant import Attendant
-from hermes.tools.sandbox.fence import Fence, Started
+from hermes.tools.sandbox.confinement import Fence, Started
 from hermes.tools.sandbox.seccomp import calls_of
+from hermes.tools.sandbox.seccomp_notify import Attendant
 
 
 def attend(

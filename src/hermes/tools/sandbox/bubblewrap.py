@@ -8,17 +8,17 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.children.python import own_code
-from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
-from hermes.tools.sandbox.places import (
+from hermes.children.own_python import own_code
+from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence, Kind, Started
+from hermes.tools.sandbox.protected_paths import (
     Hidden,
     find_hidden,
     is_workspace,
     protected,
     sockets,
 )
-from hermes.tools.sandbox.seccomp import Calls, inside_namespaces
-from hermes.tools.sandbox.secrets import Identity
+from hermes.tools.sandbox.seccomp import SyscallNumbers, inside_namespaces
+from hermes.tools.sandbox.secret_files import Identity
 
 _KEPT_OF_RUN = (
     "/run/systemd/resolve",
@@ -60,7 +60,7 @@ class Bubblewrap:
     def __init__(
         self,
         program: Path,
-        calls: Calls | None,
+        calls: SyscallNumbers | None,
         *,
         administrator: bool,
         sizes: bool = True,
@@ -77,7 +77,7 @@ class Bubblewrap:
         if fence.reach != "machine":
             self._view(fence)
 
-    def start(self, launch: Launch, fence: Fence) -> Started:
+    def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
         """Starts it in namespaces of its own, which end with it and with Hermes."""
         if fence.reach == "machine":
             return Started(launch.start())

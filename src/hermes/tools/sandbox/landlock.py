@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.tools.sandbox.fence import Fence, Kind, Launch, Started
-from hermes.tools.sandbox.places import hidden, is_workspace
-from hermes.tools.sandbox.seccomp import Calls, beside_landlock
+from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence, Kind, Started
+from hermes.tools.sandbox.protected_paths import hidden, is_workspace
+from hermes.tools.sandbox.seccomp import SyscallNumbers, beside_landlock
 
 _CREATE, _ADD, _RESTRICT, _SECCOMP = 444, 445, 446, {0xC000003E: 317, 0xC00000B7: 277}
 _NO_NEW_PRIVILEGES, _DROP_BOUND, _CAPABILITIES = 38, 24, 0x20080522
@@ -65,7 +65,7 @@ class Landlock:
 
     kind: Kind = "landlock"
 
-    def __init__(self, abi: int, calls: Calls, why: str) -> None:
+    def __init__(self, abi: int, calls: SyscallNumbers, why: str) -> None:
         self._abi = abi
         self._calls = calls
         self._rules: dict[Fence, _Rules] = {}
@@ -76,7 +76,7 @@ class Landlock:
         if fence.reach != "machine":
             self._ruleset(fence)
 
-    def start(self, launch: Launch, fence: Fence) -> Started:
+    def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
         """Starts it from a thread that has confined itself."""
         if fence.reach == "machine":
             return Started(launch.start())
@@ -96,7 +96,9 @@ class Landlock:
             raise outcome[0]
         return outcome[0]
 
-    def _start_confined(self, launch: Launch, fence: Fence, ruleset: int) -> Started:
+    def _start_confined(
+        self, launch: ConfinedLaunch, fence: Fence, ruleset: int
+    ) -> Started:
         libc = ctypes.CDLL(None, use_errno=True)
         attended = True
         _drop_capabilities(libc)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from hermes.tools.sandbox.aside import Aside, put
-from hermes.tools.sandbox.places import Watched, watched
-from hermes.tools.sandbox.repository import points_into, runs_something
+from hermes.tools.sandbox.git_settings import points_into, runs_something
+from hermes.tools.sandbox.protected_paths import Watched, watched
+from hermes.tools.sandbox.quarantine import QuarantineFolder, put
 
 _LARGEST = 256 * 1024
 """Bytes of a file whose content is kept."""
@@ -89,7 +89,7 @@ class Protection:
             ]
             for path in changed:
                 try:
-                    self._bring_back(path, Aside(aside))
+                    self._bring_back(path, QuarantineFolder(aside))
                 except OSError:
                     left[path] = None
                 else:
@@ -113,7 +113,7 @@ class Protection:
                     self._deep[file] = git
         return len(files) <= _MOST
 
-    def _bring_back(self, path: Path, aside: Aside) -> None:
+    def _bring_back(self, path: Path, aside: QuarantineFolder) -> None:
         before = self._before.get(path)
         if (
             before is not None

@@ -40,7 +40,7 @@ _FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: ch
 Instruction = tuple[int, int, int, int]
 
 
-class Calls(msgspec.Struct, frozen=True):
+class SyscallNumbers(msgspec.Struct, frozen=True):
     """The numbers of the system calls on one processor; -1 where it lacks one."""
 
     arch: int
@@ -68,7 +68,7 @@ class Calls(msgspec.Struct, frozen=True):
 # Mounting and namespaces, other processes' memory, keys, modules, clocks, disks, and rings that bypass filters.
 _SHARED_DENIED = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 443)
 _CALLS = {
-    "x86_64": Calls(
+    "x86_64": SyscallNumbers(
         arch=0xC000003E,
         denied=(
             *_SHARED_DENIED,
@@ -96,7 +96,7 @@ _CALLS = {
         opening={2: 2, 257: 3},
         making={85: 1, 133: 1, 259: 2},
     ),
-    "aarch64": Calls(
+    "aarch64": SyscallNumbers(
         arch=0xC00000B7,
         denied=(
             *_SHARED_DENIED,
@@ -127,12 +127,12 @@ _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
 """Where the mode is among the arguments."""
 
 
-def calls_of(machine: str) -> Calls | None:
+def calls_of(machine: str) -> SyscallNumbers | None:
     """The system calls of a processor (as `uname -m` names it), if they are known."""
     return _CALLS.get(machine)
 
 
-def inside_namespaces(calls: Calls, reach: Reach) -> bytes:
+def inside_namespaces(calls: SyscallNumbers, reach: Reach) -> bytes:
     """For a command with a network and files of its own: its sockets are free, unless it shares the network."""
     families = (_UNIX, _INET, _INET6) if reach == "workspace" else (_INET, _INET6)
     program = [
@@ -148,7 +148,7 @@ def inside_namespaces(calls: Calls, reach: Reach) -> bytes:
 
 
 def beside_landlock(
-    calls: Calls, reach: Reach, *, attended: bool, signals: bool
+    calls: SyscallNumbers, reach: Reach, *, attended: bool, signals: bool
 ) -> bytes:
     """For a command that only Landlock holds: no network but by reach, no sockets of other programs, and questions to
     the attendant about what Landlock does not see (`signals` too, on kernels where it does not see those)."""
@@ -177,7 +177,7 @@ def beside_landlock(
     return _encode([*program, _allow()])
 
 
-def _preamble(calls: Calls) -> Iterator[Instruction]:
+def _preamble(calls: SyscallNumbers) -> Iterator[Instruction]:
     """Leaves the call's number loaded; calls of another processor's kind are refused."""
     yield (_LOAD, 0, 0, _ARCH)
     yield (_EQUAL, 1, 0, calls.arch)
@@ -188,7 +188,7 @@ def _preamble(calls: Calls) -> Iterator[Instruction]:
         yield _errno(_EPERM)
 
 
-def _always(calls: Calls) -> Iterator[Instruction]:
+def _always(calls: SyscallNumbers) -> Iterator[Instruction]:
     for number in calls.denied:
         yield from _deny(number, _EPERM)
     yield from _deny(
@@ -211,7 +211,7 @@ def _always(calls: Calls) -> Iterator[Instruction]:
         yield from _when(number, _no_set_id(index))
 
 
-def _sockets(calls: Calls, families: Sequence[int]) -> Iterator[Instruction]:
+def _sockets(calls: SyscallNumbers, families: Sequence[int]) -> Iterator[Instruction]:
     """Only sockets of these families, and of netlink only the table of routes, which looking up names needs."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS)]
     for family in families:
@@ -242,7 +242,7 @@ def _sockets(calls: Calls, families: Sequence[int]) -> Iterator[Instruction]:
     )
 
 
-def _pairs(calls: Calls, reach: Reach) -> Iterator[Instruction]:
+def _pairs(calls: SyscallNumbers, reach: Reach) -> Iterator[Instruction]:
     """A pair of sockets without a connection (datagrams; raw ones are the same) can also write to others' sockets."""
     if reach != "workspace":
         check: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]

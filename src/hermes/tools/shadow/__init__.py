@@ -4,8 +4,8 @@
 repository is never written to.
 """
 
-from hermes.tools.shadow.keeper import ShadowKeeper
+from hermes.tools.shadow.call_keeper import ShadowKeeper
 from hermes.tools.shadow.repository import ShadowFailed
-from hermes.tools.shadow.shadow import Outcome, Shadow, Shadows
+from hermes.tools.shadow.shadow import RestoreOutcome, Shadow, Shadows
 
-__all__ = ["Outcome", "Shadow", "ShadowFailed", "ShadowKeeper", "Shadows"]
+__all__ = ["RestoreOutcome", "Shadow", "ShadowFailed", "ShadowKeeper", "Shadows"]

@@ -72,7 +72,7 @@ class View(NamedTuple):
     index: Path
 
 
-class Repository:
+class ShadowRepository:
     """The folder of one shadow repository. `locked` makes it if needed and lets one user in at a time."""
 
     def __init__(self, folder: Path, git: str) -> None:
@@ -80,7 +80,7 @@ class Repository:
         self._git = git
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator["Git"]:
+    def locked(self) -> Iterator["ShadowGit"]:
         """The repository, for this caller alone."""
         if not self._git:
             raise ShadowFailed("git is not installed")
@@ -99,15 +99,17 @@ class Repository:
             )
             for leftover in self.folder.glob("indexes/*.lock"):
                 leftover.unlink(missing_ok=True)
-            yield Git(self.folder, gitfolder.Run(self._git, self.folder, lock, _SLOW))
+            yield ShadowGit(
+                self.folder, gitfolder.GitRunner(self._git, self.folder, lock, _SLOW)
+            )
         finally:
-            os.close(lock)
+            lock.close()
 
 
-class Git:
+class ShadowGit:
     """A repository while its lock is held."""
 
-    def __init__(self, folder: Path, git: gitfolder.Run) -> None:
+    def __init__(self, folder: Path, git: gitfolder.GitRunner) -> None:
         self.folder = folder
         self._git = git
 

@@ -14,27 +14,27 @@ from typing import TypeAlias
 
 import msgspec
 
-from hermes.children.programs import add_workspace
+from hermes.children.helper_programs import add_workspace
 from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
-from hermes.tools.shadow.changes import Change, Changes, changes_of
-from hermes.tools.shadow.difference import display, unified
-from hermes.tools.shadow.record import (
-    Begun,
+from hermes.tools.shadow.folder_snapshot import SnapshotLimits, keep_trees
+from hermes.tools.shadow.path_state import ABSENT, FOLDER, drop_draft, read_state
+from hermes.tools.shadow.repository import ShadowGit, ShadowRepository, blob_id
+from hermes.tools.shadow.restore_files import Conflict, carry_out, plan
+from hermes.tools.shadow.turn_changes import Changes, PathChange, changes_of
+from hermes.tools.shadow.turn_diff import display, unified
+from hermes.tools.shadow.turn_record import (
     Ended,
     Line,
-    Record,
     Touched,
     Tree,
+    TurnHeader,
+    TurnRecord,
     Unkept,
     Whole,
     append,
     read,
 )
-from hermes.tools.shadow.repository import Git, Repository, blob_id
-from hermes.tools.shadow.restore import Conflict, carry_out, plan
-from hermes.tools.shadow.state import ABSENT, FOLDER, drop_draft, read_state
-from hermes.tools.shadow.tree import Limits, keep_trees
 
 Helps: TypeAlias = Callable[[str], bool]
 """Whether a session works for the one that is looked at, so that what it did is that one's work too."""
@@ -44,7 +44,7 @@ def _nobody(session: str) -> bool:  # noqa: ARG001 - the shape of `Helps`
     return False
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class RestoreOutcome(msgspec.Struct, frozen=True):
     """What bringing files back came to. Paths are as a person reads them."""
 
     restored: tuple[str, ...] = ()
@@ -64,12 +64,12 @@ class Shadows:
         environment: Mapping[str, str],
         user_home: Path,
         clock: Clock,
-        limits: Limits | None = None,
+        limits: SnapshotLimits | None = None,
     ) -> None:
         self.folder = Path(os.path.realpath(home)) / "undo"
         self._environment = environment
         self.clock = clock
-        self.limits = limits or Limits()
+        self.limits = limits or SnapshotLimits()
         self._home = Path(os.path.realpath(home))
         self._user_home = Path(os.path.realpath(user_home))
 
@@ -83,7 +83,7 @@ class Shadows:
         real = Path(os.path.realpath(workspace))
         add_workspace(real)
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:24]
-        return Shadow(self, real, Repository(self.folder / name, self.git))
+        return Shadow(self, real, ShadowRepository(self.folder / name, self.git))
 
     def too_wide(self, workspace: Path) -> str:
         """Why the whole of a folder is not kept; empty when it is."""
@@ -103,7 +103,7 @@ class Shadow:
     """One working directory's past."""
 
     def __init__(
-        self, shadows: Shadows, workspace: Path, repository: Repository
+        self, shadows: Shadows, workspace: Path, repository: ShadowRepository
     ) -> None:
         self._shadows = shadows
         self._root = os.fsencode(workspace)
@@ -164,7 +164,7 @@ class Shadow:
         undo: str,
         force: bool = False,
         helps: Helps = _nobody,
-    ) -> Outcome:
+    ) -> RestoreOutcome:
         """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn.
 
         What sessions did at the same time that are not this one's helpers is left alone.
@@ -173,7 +173,7 @@ class Shadow:
         conflicts: dict[bytes, Conflict] = {}
         unkept: dict[bytes, Unkept] = {}
         if not any(map(self.has, turns)):
-            return Outcome()
+            return RestoreOutcome()
         with self._repository.locked() as git:
             for turn in turns:
                 record = read(self._file(turn))
@@ -203,7 +203,7 @@ class Shadow:
             record = read(self._file(undo))
             if record:
                 append(self._file(undo), self._ending(git, record))
-        return Outcome(
+        return RestoreOutcome(
             tuple(self._name(path) for path in restored),
             tuple(
                 (self._name(conflict.path), conflict.why)
@@ -216,8 +216,8 @@ class Shadow:
         self, turns: Sequence[str], *, force: bool = False, helps: Helps = _nobody
     ) -> tuple[str, ...]:
         """The files that undoing these turns, newest first, would delete, because the turns created them."""
-        newest: dict[bytes, Change] = {}
-        oldest: dict[bytes, Change] = {}
+        newest: dict[bytes, PathChange] = {}
+        oldest: dict[bytes, PathChange] = {}
         if not any(map(self.has, turns)):
             return ()
         with self._repository.locked() as git:
@@ -250,7 +250,7 @@ class Shadow:
         ]
         return text + "".join(notes)
 
-    def _changes(self, git: Git, record: Record, helps: Helps) -> Changes:
+    def _changes(self, git: ShadowGit, record: TurnRecord, helps: Helps) -> Changes:
         """What a turn changed, or has changed so far."""
         return changes_of(
             git,
@@ -259,7 +259,7 @@ class Shadow:
             self._others(record, helps),
         )
 
-    def _sealed(self, git: Git, record: Record, helps: Helps) -> Changes:
+    def _sealed(self, git: ShadowGit, record: TurnRecord, helps: Helps) -> Changes:
         """What a turn changed. One that never ended ends now: what was changed since can't be told apart."""
         ended = record.ended
         if ended is None:
@@ -268,14 +268,14 @@ class Shadow:
             record.add(ended)
         return changes_of(git, record, ended, self._others(record, helps))
 
-    def _ending(self, git: Git, record: Record) -> Ended:
+    def _ending(self, git: ShadowGit, record: TurnRecord) -> Ended:
         states = tuple(
             (path, read_state(path, git.write_blob)) for path in record.touched
         )
         trees = self._trees(git) if record.whole else ()
         return Ended(self._shadows.clock.now(), states, trees)
 
-    def _others(self, record: Record, helps: Helps) -> list[Record]:
+    def _others(self, record: TurnRecord, helps: Helps) -> list[TurnRecord]:
         """Turns of other sessions that ran while this one did."""
         end = record.ended.at if record.ended else self._shadows.clock.now()
         others = (read(file) for file in self._file("").parent.glob("*.jsonl"))
@@ -289,7 +289,7 @@ class Shadow:
             and not helps(other.begun.session)
         ]
 
-    def _trees(self, git: Git) -> tuple[Tree, ...]:
+    def _trees(self, git: ShadowGit) -> tuple[Tree, ...]:
         return keep_trees(
             git, self._root, self._shadows.own_folders, self._shadows.limits
         )
@@ -299,7 +299,7 @@ class Shadow:
         begun = (
             []
             if file.exists()
-            else [Begun(session, turn, self._root, self._shadows.clock.now())]
+            else [TurnHeader(session, turn, self._root, self._shadows.clock.now())]
         )
         append(file, *begun, *lines)
 

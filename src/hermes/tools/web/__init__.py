@@ -12,13 +12,13 @@ from msgspec import Meta
 from hermes.core.ports import Tool, ToolContext
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
-from hermes.tools.output import OutputFolder
+from hermes.settings.sections import WebSettings
+from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 
 if TYPE_CHECKING:
+    from hermes.tools.web.address_check import Resolver
     from hermes.tools.web.fetch import Digest, PageReader
-    from hermes.tools.web.gate import Resolver
     from hermes.tools.web.search import Searcher
 
 __all__ = ["WebTools", "web_tools"]
@@ -29,7 +29,7 @@ class WebTools:
 
     def __init__(
         self,
-        settings: Web,
+        settings: WebSettings,
         secrets: Secrets,
         folder: OutputFolder,
         environment: Mapping[str, str],
@@ -65,13 +65,13 @@ class WebTools:
         return await self._reader.read(context, url)
 
     def _keep_secrets(self, text: str) -> None:
-        from hermes.tools.web.leaks import require_no_secret
+        from hermes.tools.web.key_leaks import require_no_secret
 
         require_no_secret(text, self._secrets)
 
     @cached_property
     def _searcher(self) -> "Searcher":
-        from hermes.tools.web.build import build_searcher
+        from hermes.tools.web.web_settings import build_searcher
 
         return build_searcher(
             self._settings, self._secrets, self._environment, self._resolver
@@ -79,7 +79,7 @@ class WebTools:
 
     @cached_property
     def _reader(self) -> "PageReader":
-        from hermes.tools.web.build import build_reader
+        from hermes.tools.web.web_settings import build_reader
 
         return build_reader(
             self._settings,
@@ -91,7 +91,7 @@ class WebTools:
 
 
 def web_tools(
-    settings: Web,
+    settings: WebSettings,
     secrets: Secrets,
     folder: OutputFolder,
     environment: Mapping[str, str],

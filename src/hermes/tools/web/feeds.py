@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from hermes.tools.web.invisible import one_line
 from hermes.tools.web.markdown import render
-from hermes.tools.web.page import read_page
+from hermes.tools.web.readable_page import read_page
 
 _ROOTS = ("rss", "feed", "rdf")
 _ENTRIES = ("item", "entry")

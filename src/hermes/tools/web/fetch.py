@@ -9,9 +9,9 @@ from typing import TypeAlias
 from hermes.core.ports import ToolContext
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
-from hermes.tools.output import OutputFolder
-from hermes.tools.web.client import Answer, Request, WebClient
-from hermes.tools.web.content import PICTURES, Media, Reading, media_of, read_body
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.web.body_content import PICTURES, BodyText, Media, media_of, read_body
+from hermes.tools.web.web_client import WebClient, WebRequest, WebResponse
 
 Digest: TypeAlias = Callable[[str, str], Awaitable[str]]
 """What matters of a long page, for a session; empty when there is none."""
@@ -34,7 +34,9 @@ class PageReader:
     async def read(self, context: ToolContext, url: str) -> ToolResult:
         """The page at `url`. Raises ToolFailed when there is none."""
         context.show(f"Fetching {url[:200]}\n")
-        answer = await self._client.fetch(Request(url=url, headers={"Accept": _ACCEPT}))
+        answer = await self._client.fetch(
+            WebRequest(url=url, headers={"Accept": _ACCEPT})
+        )
         media = media_of(answer)
         if media.kind == "image":
             return await asyncio.to_thread(self._picture, answer, media)
@@ -51,7 +53,7 @@ class PageReader:
             digest = await self._digest(context.session, reading.text)
         return await asyncio.to_thread(self._text, answer, reading, digest)
 
-    def _text(self, answer: Answer, reading: Reading, digest: str) -> ToolResult:
+    def _text(self, answer: WebResponse, reading: BodyText, digest: str) -> ToolResult:
         head = (
             [f"# {reading.title}"]
             if reading.title and not reading.text.startswith(f"# {reading.title}")
@@ -88,7 +90,7 @@ class PageReader:
             f"{len(text) - end:,} more characters: all is in {path}; read_file from line {line}"
         ]
 
-    def _picture(self, answer: Answer, media: Media) -> ToolResult:
+    def _picture(self, answer: WebResponse, media: Media) -> ToolResult:
         source = str(answer.place)
         size = f"{len(answer.body):,} bytes"
         if answer.cut:
@@ -106,7 +108,7 @@ class PageReader:
             source=source,
         )
 
-    def _file(self, answer: Answer, media: Media) -> ToolResult:
+    def _file(self, answer: WebResponse, media: Media) -> ToolResult:
         """Something that is neither text nor picture: kept, if it is whole."""
         source = str(answer.place)
         what = f"This is {media.type} ({len(answer.body):,} bytes), which can't be shown as text."

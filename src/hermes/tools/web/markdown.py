@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from hermes.tools.web.html import Tag
-from hermes.tools.web.page import Page, has_text
+from hermes.tools.web.readable_page import Page, has_text
 
 _LARGEST = 3_000_000
 """Characters for the library, which holds up the process while it works; longer pages are rendered by ourselves."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
-from hermes.tools.web.backends.backend import Backend, Hit
+from hermes.tools.web.backends.backend import Backend, WebResult
 from hermes.tools.web.invisible import one_line
 
 
@@ -31,7 +31,7 @@ class Searcher:
         raise ToolFailed("No search service answered. " + " ".join(problems))
 
 
-def _listed(hits: Sequence[Hit], problems: Sequence[str]) -> str:
+def _listed(hits: Sequence[WebResult], problems: Sequence[str]) -> str:
     lines = [f"({problem} Asked the next one.)" for problem in problems]
     for number, hit in enumerate(hits, 1):
         when = f" ({one_line(hit.date, 40)})" if hit.date else ""

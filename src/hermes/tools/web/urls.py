@@ -22,7 +22,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _KEPT_IN_PATH = "/?&=%~!$'()*+,;:@[]-._"
 
 
-class Place(msgspec.Struct, frozen=True):
+class WebAddress(msgspec.Struct, frozen=True):
     """An http or https address in one spelling. `host` is a lower-case ASCII name or a canonical IP address."""
 
     scheme: str
@@ -45,7 +45,7 @@ class Place(msgspec.Struct, frozen=True):
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
-def read_url(text: str) -> Place:
+def read_url(text: str) -> WebAddress:
     """An address a model or a page wrote. Raises ToolFailed when it is not a plain http or https address."""
     text = text.strip(" \t\r\n")
     if len(text) > _LONGEST:
@@ -68,7 +68,7 @@ def read_url(text: str) -> Place:
     address = read_host(host)
     name = str(address) if not isinstance(address, str) else address
     target = quote(target, safe=_KEPT_IN_PATH)
-    return Place(
+    return WebAddress(
         scheme,
         name,
         port,
@@ -77,7 +77,7 @@ def read_url(text: str) -> Place:
     )
 
 
-def follow(place: Place, location: str) -> Place:
+def follow(place: WebAddress, location: str) -> WebAddress:
     """Where a redirect or a link of a page leads."""
     try:
         return read_url(urljoin(str(place), location.strip(" \t\r\n")))

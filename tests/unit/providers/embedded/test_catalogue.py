@@ -12,7 +12,7 @@ from hermes.providers.embedded import (
     build_model,
     models_folder,
 )
-from hermes.providers.embedded.sources import describe
+from hermes.providers.embedded.weight_sources import describe
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE.keys())

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.embedded.conversation import Seen
+from hermes.providers.embedded.conversation import SeenFile
 from hermes.providers.embedded.grammar import Allowed, build
-from hermes.providers.embedded.lines import VERBS, Verb, parse_line, write_line
+from hermes.providers.embedded.line_protocol import VERBS, Verb, parse_line, write_line
 
 TOKEN = re.compile(
     r'\s*(?:"((?:\\.|[^"\\])*)"|\[((?:\\.|[^\]\\])*)\]|([A-Za-z][\w-]*)|([()|])|([?*+]|\{\d+,\d+\}))'
@@ -88,14 +88,14 @@ class Sampler:
 
 FILES = st.dictionaries(
     st.sampled_from(["a.txt", "b c.py", 'q"uote.md', "back\\slash"]),
-    st.text("ab1 =>.\"'\\\n\té", max_size=40).map(Seen),
+    st.text("ab1 =>.\"'\\\n\té", max_size=40).map(SeenFile),
     max_size=3,
 )
 
 
 @given(FILES, st.sets(st.sampled_from(VERBS), min_size=1), st.data())
 def test_every_allowed_line_parses_back(
-    files: dict[str, Seen], verbs: set[Verb], data: st.DataObject
+    files: dict[str, SeenFile], verbs: set[Verb], data: st.DataObject
 ) -> None:
     chosen: frozenset[Verb] = frozenset({*verbs, "say"})
     allowed = Allowed(
@@ -127,7 +127,7 @@ def test_append_and_replace_need_a_file_that_was_seen() -> None:
 
 
 def test_a_file_seen_in_part_can_be_changed_but_not_appended_to() -> None:
-    files = {"long.txt": Seen("one two", whole=False)}
+    files = {"long.txt": SeenFile("one two", whole=False)}
     allowed = Allowed(verbs=frozenset({"append", "replace", "say"}), files=files)
     assert build(allowed).splitlines()[0] == "root ::= replace | say"
 
@@ -151,7 +151,7 @@ def test_replace_names_whole_lines_names_that_occur_often_and_parts_of_long_line
     text = 'edge = 1\n  "edge": x,\n' + "word " * 40
     words = frozenset({"word", "absent"})
     grammar = build(
-        Allowed(verbs=frozenset({"replace"}), files={"f": Seen(text)}, words=words)
+        Allowed(verbs=frozenset({"replace"}), files={"f": SeenFile(text)}, words=words)
     )
     choices = next(line for line in grammar.splitlines() if line.startswith("f0 ::= "))
     assert '"edge = 1"' in choices

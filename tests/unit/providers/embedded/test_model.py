@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 import pytest
+from tests.fakes.simple_tools import WORKSHOP_SPECS
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import EmbeddedModel, wire
+from hermes.providers.embedded import EmbeddedModel, engine_wire
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -15,13 +16,12 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import (
-    Finished,
     ModelEvent,
     ModelRequest,
+    ReplyFinished,
     TextDelta,
     ToolCallStarted,
 )
-from hermes.testing.workshop import WORKSHOP_SPECS
 
 
 class ScriptedEngine:
@@ -31,17 +31,17 @@ class ScriptedEngine:
         self.texts = list(texts)
         self.finish = finish
         self.too_long = too_long
-        self.turns: list[tuple[wire.ChatTurn, ...]] = []
+        self.turns: list[tuple[engine_wire.ChatTurn, ...]] = []
         self.grammars: list[str] = []
 
     async def generate(
         self,
-        turns: tuple[wire.ChatTurn, ...],
+        turns: tuple[engine_wire.ChatTurn, ...],
         *,
         prefixed: bool,
         grammar: str,
         max_tokens: int,
-    ) -> AsyncGenerator[wire.Delta | wire.Done, None]:
+    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
         self.turns.append(turns)
         self.grammars.append(grammar)
         if self.too_long:
@@ -49,9 +49,11 @@ class ScriptedEngine:
             raise ModelError("too long", reason="too_long")
         text = self.texts.pop(0)
         for start in range(0, len(text), 3):
-            yield wire.Delta(id=1, text=text[start : start + 3])
-        finish = msgspec.convert(self.finish, type=wire.Done.__annotations__["finish"])
-        yield wire.Done(
+            yield engine_wire.Delta(id=1, text=text[start : start + 3])
+        finish = msgspec.convert(
+            self.finish, type=engine_wire.GenerationEnded.__annotations__["finish"]
+        )
+        yield engine_wire.GenerationEnded(
             id=1, finish=finish, input_tokens=20, cached_tokens=15, output_tokens=5
         )
 
@@ -67,7 +69,7 @@ async def reply(
     request = ModelRequest(system=("be long",), messages=messages, tools=WORKSHOP_SPECS)
     events = [event async for event in model.stream(request)]
     last = events[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, ReplyFinished)
     return events, last.message
 
 
@@ -202,7 +204,7 @@ async def test_without_tools_the_system_text_counts() -> None:
     )
     events = [event async for event in model.stream(request)]
     assert events[0] == TextDelta("A t")
-    assert engine.turns[0][0] == wire.ChatTurn("system", "Write a title.")
+    assert engine.turns[0][0] == engine_wire.ChatTurn("system", "Write a title.")
 
 
 async def test_the_last_answer_after_six_calls_is_told_so() -> None:

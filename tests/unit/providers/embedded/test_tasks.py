@@ -1,12 +1,12 @@
 """The task set: large enough, of three kinds, and judged by outcomes."""
 
 import msgspec
+from tests.fakes.simple_tools import FolderTools
 
 from hermes.errors import ModelError
 from hermes.providers.embedded.tasks import TASKS, Task, TaskResult, run_tasks, score
 from hermes.providers.embedded.tasks.task import lines_are
 from hermes.testing import Reply, ScriptedModel
-from hermes.testing.workshop import FolderTools
 
 
 async def run(model: ScriptedModel, *tasks: Task) -> list[TaskResult]:

@@ -2,8 +2,8 @@
 
 import re
 
-from hermes.settings.keys import all_keys
 from hermes.settings.parse import parse_config
+from hermes.settings.setting_keys import all_keys
 from hermes.surfaces.cli.draft import template
 
 

@@ -4,35 +4,40 @@ from pathlib import Path
 
 from hermes.surfaces.cli.tools import document, lines_of, listed
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import Screen
+from hermes.surfaces.terminal.text import TextScreen
 from hermes.tools import Needs, all_tools
-from hermes.tools.toolsets import Choice
+from hermes.tools.toolsets import ToolChoice
 
 TOOLS = all_tools(Needs(outputs=Path("/x"), environment={}, hermes_home=Path("/y")))
-WIDE, NARROW = Screen(100, Style(enabled=False)), Screen(40, Style(enabled=False))
+WIDE, NARROW = (
+    TextScreen(100, Style(enabled=False)),
+    TextScreen(40, Style(enabled=False)),
+)
 
 
 def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
-    lines = lines_of(listed(TOOLS, Choice("gateway")), (), WIDE)
+    lines = lines_of(listed(TOOLS, ToolChoice("gateway")), (), WIDE)
     assert lines[0] == "terminal: run commands"
     assert lines[1].split()[:4] == ["terminal", "off", "Runs", "a"]
     assert any(
         line.split()[:4] == ["read_file", "only", "reads", "Reads"] for line in lines
     )
     assert max(map(len, lines)) <= 100
-    offered = {row.name: row.offered for row in listed(TOOLS, Choice("gateway"))}
+    offered = {row.name: row.offered for row in listed(TOOLS, ToolChoice("gateway"))}
     assert (offered["terminal"], offered["read_file"]) == (False, True)
 
 
 def test_a_narrow_screen_gets_short_lines() -> None:
-    lines = lines_of(listed(TOOLS, Choice(disabled=("terminal",))), ("x" * 3,), NARROW)
+    lines = lines_of(
+        listed(TOOLS, ToolChoice(disabled=("terminal",))), ("x" * 3,), NARROW
+    )
     assert lines[1:4] == ["  terminal", "    off", "  process"]
     assert max(len(line) for line in lines[:-1]) <= 44
     assert "No tool or set is called xxx" in lines[-1]
 
 
 def test_the_document_has_everything() -> None:
-    found = document(listed(TOOLS, Choice()), ("nothing",))
+    found = document(listed(TOOLS, ToolChoice()), ("nothing",))
     assert found["unknown"] == ["nothing"]
     assert found["tools"][1] == {
         "name": "read_file",

@@ -1,16 +1,25 @@
 """What `hermes usage` prints, and the progress bar of a download."""
 
+from hermes.commands.formats import dollars
+from hermes.commands.models import UsageReport
 from hermes.store.sessions import UsageRow
-from hermes.surfaces.cli.usage import document, dollars, lines_of
+from hermes.surfaces.terminal.render import draw
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import Screen
-from hermes.surfaces.terminal.weights import bar_text
+from hermes.surfaces.terminal.text import TextScreen
+from hermes.surfaces.terminal.weights_download import bar_text
 
 PRICED = UsageRow(
     "2026-11-14", "anthropic", "claude-opus-5", 3, 12_000, 800, 9_000, 0, 100, 1.25, 0
 )
 UNPRICED = UsageRow("2026-11-15", "lab", "mystery-1", 2, 500, 50, 0, 0, 0, 0.0, 2)
-WIDE, NARROW = Screen(100, Style(enabled=False)), Screen(40, Style(enabled=False))
+WIDE, NARROW = (
+    TextScreen(100, Style(enabled=False)),
+    TextScreen(40, Style(enabled=False)),
+)
+
+
+def lines_of(rows: list[UsageRow], screen: TextScreen) -> list[str]:
+    return list(draw(UsageReport(days=tuple(rows)), screen, 0.0))
 
 
 def test_the_table_has_a_total() -> None:
@@ -27,7 +36,7 @@ def test_the_table_has_a_total() -> None:
     ]
     assert second.split()[-1] == "?"
     assert total.split() == ["total", "5", "12,500", "850", "$1.25"]
-    assert "2 calls is not known" in rest[0]
+    assert "2 calls is unknown" in rest[0]
     assert "lab:mystery-1" in rest[0]
 
 
@@ -36,7 +45,7 @@ def test_a_narrow_screen_gets_short_lines() -> None:
 
 
 def test_the_document_sums_everything() -> None:
-    total = document([PRICED, UNPRICED])["total"]
+    total = UsageReport(days=(PRICED, UNPRICED)).document()["total"]
     assert (total["calls"], total["cost_usd"], total["unpriced_calls"]) == (5, 1.25, 2)
 
 

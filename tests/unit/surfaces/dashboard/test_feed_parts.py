@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.dashboard.feeds.frames import Frames
+from hermes.surfaces.dashboard.feeds.frames import EncodedBatches
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.partial import Partial
 
@@ -46,7 +46,7 @@ async def test_a_consumer_who_waits_is_told_of_each_first_event() -> None:
 
 
 def test_a_batch_is_put_together_once_for_all_who_send_it() -> None:
-    frames, one, other = Frames(), Item(b'{"a":1}'), Item(b'{"b":2}')
+    frames, one, other = EncodedBatches(), Item(b'{"a":1}'), Item(b'{"b":2}')
     first = frames.of([one, other])
     assert first == [b'[{"a":1},{"b":2}]']
     assert frames.of([one, other])[0] is first[0]
@@ -60,7 +60,7 @@ def test_a_large_batch_goes_in_several_frames(sizes: list[int]) -> None:
         Item(msgspec.json.encode(chr(97 + number) * size))
         for number, size in enumerate(sizes)
     ]
-    found = Frames().of(items)
+    found = EncodedBatches().of(items)
     assert [text for frame in found for text in msgspec.json.decode(frame)] == [
         msgspec.json.decode(item.data) for item in items
     ]

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import SettingsError
-from hermes.surfaces.dashboard.gate.access import AccessTable, Rule
+from hermes.surfaces.dashboard.gate.access import AccessRule, AccessTable
 from hermes.surfaces.dashboard.gate.headers import guarded
-from hermes.surfaces.dashboard.gate.once import Once
+from hermes.surfaces.dashboard.gate.one_time import OneTimeCodes
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
-from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.throttle import Throttle
+from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.login_throttle import Throttle
 
 
 class Time:
@@ -124,7 +124,7 @@ def test_success_and_a_long_time_begin_anew() -> None:
 
 def test_a_code_is_good_once_and_for_a_while() -> None:
     time = Time()
-    codes: Once[str] = Once(30.0, time)
+    codes: OneTimeCodes[str] = OneTimeCodes(30.0, time)
     first, second = codes.issue("one"), codes.issue("two")
     assert codes.redeem(first) == "one"
     assert codes.redeem(first) is None
@@ -134,7 +134,7 @@ def test_a_code_is_good_once_and_for_a_while() -> None:
 
 
 def test_codes_that_nobody_uses_are_few() -> None:
-    codes: Once[int] = Once(30.0, Time())
+    codes: OneTimeCodes[int] = OneTimeCodes(30.0, Time())
     issued = [codes.issue(number) for number in range(1500)]
     assert codes.redeem(issued[0]) is None
     assert codes.redeem(issued[-1]) == 1499
@@ -146,7 +146,7 @@ def test_codes_that_nobody_uses_are_few() -> None:
 
 def test_a_path_that_is_not_in_the_table_has_no_rule() -> None:
     table = AccessTable(
-        [Rule("http", frozenset({"GET"}), re.compile("^/api/x$"), "observe")]
+        [AccessRule("http", frozenset({"GET"}), re.compile("^/api/x$"), "observe")]
     )
     assert table.find("http", "GET", "/api/x")
     for protocol, method, path in (

@@ -1,6 +1,6 @@
 """Markdown as Discord shows it."""
 
-from hermes.surfaces.gateway.adapters.discord_text import discord_text
+from hermes.surfaces.gateway.adapters.discord.text import discord_text
 
 
 def test_a_table_becomes_a_code_block() -> None:

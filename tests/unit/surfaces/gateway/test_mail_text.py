@@ -7,7 +7,7 @@ from email.message import EmailMessage
 import msgspec
 import pytest
 
-from hermes.surfaces.gateway.adapters.mail_text import (
+from hermes.surfaces.gateway.adapters.mail.text import (
     body_of,
     inbound_of,
     is_verified,

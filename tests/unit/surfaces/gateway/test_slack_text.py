@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.gateway.adapters.slack_text import mrkdwn, plain, size
+from hermes.surfaces.gateway.adapters.slack.text import mrkdwn, plain, size
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.store.row import Row, draft
+from hermes.store.log_row import Row, draft
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import Screen, width
+from hermes.surfaces.terminal.text import TextScreen, width
 from hermes.surfaces.terminal.transcript import arguments, listing, transcript
 
 PLAIN = Style(enabled=False)
@@ -28,7 +28,7 @@ def rows(*events: Event) -> list[Row]:
 
 
 def text(events: Iterable[Event], columns: int = 80) -> str:
-    return "\n".join(transcript(rows(*events), Screen(columns, PLAIN)))
+    return "\n".join(transcript(rows(*events), TextScreen(columns, PLAIN)))
 
 
 def test_it_says_who_said_what_and_what_a_turn_cost() -> None:
@@ -114,7 +114,7 @@ def test_nothing_in_a_message_drives_the_terminal() -> None:
         message,
         ToolFinished(call_id="c", name=evil, text=evil),
     ]
-    screen = Screen(80, PLAIN)
+    screen = TextScreen(80, PLAIN)
     printed = [*transcript(rows(*events), screen), *listing(rows(*events), screen)]
     assert all(line.isprintable() for line in printed)
 
@@ -131,6 +131,6 @@ def test_no_line_is_wider_than_the_screen() -> None:
         ToolFinished(call_id="c", name=wide, text=wide, ok=False),
     ]
     for columns in (40, 80):
-        screen = Screen(columns, PLAIN)
+        screen = TextScreen(columns, PLAIN)
         printed = [*transcript(rows(*events), screen), *listing(rows(*events), screen)]
         assert max(map(width, printed)) <= columns

@@ -1,6 +1,6 @@
 """The first lines of a chat."""
 
-from hermes.providers.routes import Route
+from hermes.providers.routing import Route
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.tui.banner import banner
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Reach
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
 from hermes.tools.policy.analysis import judge_command
@@ -26,7 +26,7 @@ def policy(
     )
 
 
-def said(decision: Decision) -> tuple[str, Reach]:
+def said(decision: PolicyDecision) -> tuple[str, Reach]:
     return decision.verdict, decision.reach
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.tools import Needs, all_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.tool import tool
@@ -26,7 +26,7 @@ def judged(
     sandboxed: bool = True,
     strict: bool = False,
     guest: bool = False,
-) -> Decision:
+) -> PolicyDecision:
     about = Circumstances(OURS, HOME, sandboxed, strict=strict, guest=guest)
     return ApprovalPolicy("ask", about).judge(TOOLS[name], arguments, CWD)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.ports import Decision
+from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolSpec
-from hermes.tools.background import Processes
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
+from hermes.tools.process.background import Processes
 
 HOME = Path("/users-that-are-not/me")
 CWD = HOME / "work"
@@ -43,7 +43,9 @@ class Process:
         return ()
 
 
-def judged(owner: object, text: str, mode: Mode = "ask", **more: bool) -> Decision:
+def judged(
+    owner: object, text: str, mode: Mode = "ask", **more: bool
+) -> PolicyDecision:
     sandboxed, strict = more.get("sandboxed", True), more.get("strict", False)
     policy = ApprovalPolicy(
         mode, Circumstances(HOME / ".hermes", HOME, sandboxed, strict)

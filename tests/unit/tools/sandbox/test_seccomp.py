@@ -6,7 +6,7 @@ import pytest
 
 from hermes.schema.events import Reach
 from hermes.tools.sandbox.seccomp import (
-    Calls,
+    SyscallNumbers,
     beside_landlock,
     calls_of,
     inside_namespaces,
@@ -19,7 +19,7 @@ REACHES: list[Reach] = ["workspace", "network"]
 
 
 def answer(
-    program: bytes, calls: Calls, number: int, *arguments: int, arch: int = 0
+    program: bytes, calls: SyscallNumbers, number: int, *arguments: int, arch: int = 0
 ) -> int:
     """What the kernel would do with a call."""
     values = (*arguments, *(0,) * (6 - len(arguments)))
@@ -55,20 +55,20 @@ def answer(
 
 
 @pytest.fixture(params=["x86_64", "aarch64"])
-def calls(request: pytest.FixtureRequest) -> Calls:
+def calls(request: pytest.FixtureRequest) -> SyscallNumbers:
     known = calls_of(request.param)
     assert known is not None
     return known
 
 
-def programs(calls: Calls) -> list[bytes]:
+def programs(calls: SyscallNumbers) -> list[bytes]:
     both = [inside_namespaces(calls, reach) for reach in REACHES]
     return both + [
         beside_landlock(calls, reach, attended=True, signals=True) for reach in REACHES
     ]
 
 
-def test_what_nobody_needs_is_refused_everywhere(calls: Calls) -> None:
+def test_what_nobody_needs_is_refused_everywhere(calls: SyscallNumbers) -> None:
     for program in programs(calls):
         assert {answer(program, calls, number) for number in calls.denied} == {REFUSED}
         assert answer(program, calls, 435) == REFUSED
@@ -83,7 +83,7 @@ def test_what_nobody_needs_is_refused_everywhere(calls: Calls) -> None:
         )
 
 
-def test_every_filter_fits_the_kernel(calls: Calls) -> None:
+def test_every_filter_fits_the_kernel(calls: SyscallNumbers) -> None:
     for program in programs(calls):
         assert len(program) % 8 == 0
         assert len(program) // 8 <= 4096
@@ -119,7 +119,12 @@ def test_calls_of_the_other_numbering_are_refused() -> None:
     ],
 )
 def test_sockets_follow_the_reach(
-    calls: Calls, reach: Reach, family: int, kind: int, landlock: bool, namespaces: bool
+    calls: SyscallNumbers,
+    reach: Reach,
+    family: int,
+    kind: int,
+    landlock: bool,
+    namespaces: bool,
 ) -> None:
     beside = beside_landlock(calls, reach, attended=True, signals=False)
     assert (answer(beside, calls, calls.socket, family, kind) == ALLOW) is landlock
@@ -127,13 +132,13 @@ def test_sockets_follow_the_reach(
     assert (answer(inside, calls, calls.socket, family, kind) == ALLOW) is namespaces
 
 
-def test_of_netlink_only_routes(calls: Calls) -> None:
+def test_of_netlink_only_routes(calls: SyscallNumbers) -> None:
     program = inside_namespaces(calls, "network")
     assert answer(program, calls, calls.socket, NETLINK, 3, 0) == ALLOW
     assert answer(program, calls, calls.socket, NETLINK, 3, 12) == REFUSED
 
 
-def test_with_landlock_nothing_is_sent_to_others(calls: Calls) -> None:
+def test_with_landlock_nothing_is_sent_to_others(calls: SyscallNumbers) -> None:
     program = beside_landlock(calls, "workspace", attended=True, signals=False)
     assert answer(program, calls, calls.connect, 3) == REFUSED
     assert answer(program, calls, calls.sendto, 3, 1, 1, 0, 0) == ALLOW
@@ -157,7 +162,7 @@ def test_with_landlock_nothing_is_sent_to_others(calls: Calls) -> None:
     assert answer(network, calls, calls.connect, 3) == ALLOW
 
 
-def test_what_landlock_does_not_see_is_asked_about(calls: Calls) -> None:
+def test_what_landlock_does_not_see_is_asked_about(calls: SyscallNumbers) -> None:
     for signals in (True, False):
         program = beside_landlock(calls, "workspace", attended=True, signals=signals)
         assert {
@@ -177,7 +182,7 @@ def test_other_processors_are_unknown() -> None:
 
 @pytest.mark.parametrize("attended", [True, False])
 def test_without_landlocks_own_guard_no_signal_takes_another_way(
-    calls: Calls, attended: bool
+    calls: SyscallNumbers, attended: bool
 ) -> None:
     for signals, expected in ((True, REFUSED), (False, ALLOW)):
         program = beside_landlock(
@@ -195,7 +200,9 @@ def test_without_landlocks_own_guard_no_signal_takes_another_way(
 
 
 @pytest.mark.parametrize("mode", [0o4755, 0o2755])
-def test_no_file_is_made_that_runs_as_its_owner(calls: Calls, mode: int) -> None:
+def test_no_file_is_made_that_runs_as_its_owner(
+    calls: SyscallNumbers, mode: int
+) -> None:
     for program in programs(calls):
         assert answer(program, calls, 437) == REFUSED, "openat2"
         for number, index in calls.making.items():
@@ -226,7 +233,7 @@ def test_no_file_is_made_that_runs_as_its_owner(calls: Calls, mode: int) -> None
                 )
 
 
-def test_the_bounds_of_a_command_are_asked_about(calls: Calls) -> None:
+def test_the_bounds_of_a_command_are_asked_about(calls: SyscallNumbers) -> None:
     program = beside_landlock(calls, "workspace", attended=True, signals=False)
     for bound, expected in ((6, NOTIFY), (10, NOTIFY), (7, ALLOW)):
         assert answer(program, calls, calls.setrlimit, bound, 1) == expected

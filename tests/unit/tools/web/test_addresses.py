@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import ToolFailed
+from hermes.tools.web.address_check import AddressCheck, read_allowed
 from hermes.tools.web.addresses import is_metadata, why_forbidden
-from hermes.tools.web.gate import Gate, read_allowed
 from hermes.tools.web.urls import follow, read_host, read_url
 
 FORBIDDEN_V4 = (
@@ -108,9 +108,9 @@ async def public(host: str, port: int) -> Sequence[str]:
     return ("93.184.216.34",)
 
 
-async def refused(url: str, gate: Gate | None = None) -> bool:
+async def refused(url: str, gate: AddressCheck | None = None) -> bool:
     try:
-        await (gate or Gate(resolver=public, own=lambda address: False)).check(
+        await (gate or AddressCheck(resolver=public, own=lambda address: False)).check(
             read_url(url)
         )
     except ToolFailed:
@@ -326,7 +326,7 @@ async def test_only_exactly_the_allowed_host_is_allowed() -> None:
     async def private(host: str, port: int) -> Sequence[str]:
         return ("10.1.2.3",)
 
-    gate = Gate(("wiki.lan:9000", "10.0.0.7"), resolver=private)
+    gate = AddressCheck(("wiki.lan:9000", "10.0.0.7"), resolver=private)
     assert not await refused("http://wiki.lan:9000/", gate)
     assert not await refused("http://10.0.0.7:1234/", gate)
     for url in (
@@ -343,7 +343,9 @@ async def test_an_allowed_name_may_not_lead_to_a_metadata_service() -> None:
     async def metadata(host: str, port: int) -> Sequence[str]:
         return ("10.0.0.1", "169.254.169.254")
 
-    assert await refused("http://wiki.lan/", Gate(("wiki.lan",), resolver=metadata))
+    assert await refused(
+        "http://wiki.lan/", AddressCheck(("wiki.lan",), resolver=metadata)
+    )
 
 
 @pytest.mark.parametrize(
@@ -357,15 +359,16 @@ async def test_one_forbidden_answer_among_good_ones_refuses_the_name(
         return answers
 
     assert await refused(
-        "http://example.com/", Gate(resolver=resolver, own=lambda address: False)
+        "http://example.com/",
+        AddressCheck(resolver=resolver, own=lambda address: False),
     )
 
 
 async def test_an_own_public_address_is_refused() -> None:
     assert await refused(
-        "http://8.8.8.8/", Gate(own=lambda address: str(address) == "8.8.8.8")
+        "http://8.8.8.8/", AddressCheck(own=lambda address: str(address) == "8.8.8.8")
     )
-    assert not await refused("http://8.8.8.8/", Gate(own=lambda address: False))
+    assert not await refused("http://8.8.8.8/", AddressCheck(own=lambda address: False))
 
 
 def test_a_host_is_a_name_or_an_address() -> None:

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.tools.web.body_content import media_of, read_body
 from hermes.tools.web.charset import decode
-from hermes.tools.web.client import Answer
-from hermes.tools.web.content import media_of, read_body
 from hermes.tools.web.feeds import read_feed
 from hermes.tools.web.invisible import one_line, visible
 from hermes.tools.web.urls import read_url
+from hermes.tools.web.web_client import WebResponse
 
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><item><title>One &amp; two</title>
 <link>https://example.com/1</link><pubDate>Mon, 02 Jan 2026</pubDate>
@@ -19,8 +19,8 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Blog</title><entry><t
 <summary>Short</summary></entry></feed>"""
 
 
-def answer(body: bytes, content_type: str = "") -> Answer:
-    return Answer(
+def answer(body: bytes, content_type: str = "") -> WebResponse:
+    return WebResponse(
         place=read_url("https://example.com/"),
         status=200,
         headers={"content-type": content_type},

@@ -11,7 +11,7 @@ from hermes.providers.embedded.tasks.run import (
     run_tasks,
     score,
 )
-from hermes.providers.embedded.tasks.task import Kind, Outcome, Task
+from hermes.providers.embedded.tasks.task import Kind, Task, TaskOutcome
 
 TASKS: tuple[Task, ...] = (*CHOOSING, *FINISHING, *ANSWERING)
 
@@ -19,9 +19,9 @@ __all__ = [
     "MODEL_FAILED",
     "TASKS",
     "Kind",
-    "Outcome",
     "Score",
     "Task",
+    "TaskOutcome",
     "TaskResult",
     "ToolRunner",
     "run_tasks",

@@ -3,8 +3,8 @@
 import json
 
 from hermes.providers.embedded.tasks.task import (
-    Outcome,
     Task,
+    TaskOutcome,
     all_of,
     holds,
     lacks,
@@ -26,7 +26,7 @@ _TREE = {
 }
 
 
-def _debug_is_on(outcome: Outcome) -> str:
+def _debug_is_on(outcome: TaskOutcome) -> str:
     try:
         return (
             ""
@@ -37,11 +37,11 @@ def _debug_is_on(outcome: Outcome) -> str:
         return "settings.json is not JSON any more"
 
 
-def _folder_made(outcome: Outcome) -> str:
+def _folder_made(outcome: TaskOutcome) -> str:
     return "" if (outcome.folder / "archive").is_dir() else "there is no folder archive"
 
 
-def _renamed(outcome: Outcome) -> str:
+def _renamed(outcome: TaskOutcome) -> str:
     there, gone = (
         (outcome.folder / "final.txt").is_file(),
         not (outcome.folder / "draft.txt").exists(),

@@ -11,7 +11,7 @@ import msgspec
 from hermes.core.arguments import arguments_by_name
 from hermes.core.ports import Model
 from hermes.errors import ModelError
-from hermes.providers.embedded.tasks.task import Called, Kind, Outcome, Task
+from hermes.providers.embedded.tasks.task import Called, Kind, Task, TaskOutcome
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -19,7 +19,7 @@ from hermes.schema.messages import (
     ToolFinished,
     UserMessage,
 )
-from hermes.schema.model import Finished, ModelRequest
+from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.schema.tools import ToolSpec
 
 MODEL_FAILED = "the model failed"
@@ -76,7 +76,7 @@ async def run_tasks(
             try:
                 answer = await _turn(model, tools, task, folder, calls)
                 problem = task.check(
-                    Outcome(folder=folder, calls=tuple(calls), answer=answer)
+                    TaskOutcome(folder=folder, calls=tuple(calls), answer=answer)
                 )
             except ModelError as error:
                 answer, problem = "", f"{MODEL_FAILED}: {error.message}"
@@ -128,7 +128,7 @@ async def _turn(
 async def _ask(model: Model, request: ModelRequest) -> AssistantMessage:
     message: AssistantMessage | None = None
     async for event in model.stream(request):
-        if isinstance(event, Finished):
+        if isinstance(event, ReplyFinished):
             message = event.message
     if message is not None:
         return message

@@ -17,7 +17,7 @@ class Called(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What is left after a task: the folder, the calls, the last words."""
 
     folder: Path
@@ -30,7 +30,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return path.read_text(errors="replace") if path.is_file() else ""
 
 
-Check: TypeAlias = Callable[[Outcome], str]
+Check: TypeAlias = Callable[[TaskOutcome], str]
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ def lacks(name: str, text: str) -> Check:
 def lines_are(name: str, *lines: str) -> Check:
     """The file's lines that are not empty, exactly."""
 
-    def check(outcome: Outcome) -> str:
+    def check(outcome: TaskOutcome) -> str:
         found = tuple(
             line.rstrip() for line in outcome.text(name).splitlines() if line.strip()
         )
@@ -107,7 +107,7 @@ def unchanged(files: Mapping[str, str]) -> Check:
     )
 
 
-def no_calls(outcome: Outcome) -> str:
+def no_calls(outcome: TaskOutcome) -> str:
     """Nothing was called: the request needs no tool."""
     return f"it called {outcome.calls[0].name}" if outcome.calls else ""
 
@@ -115,7 +115,7 @@ def no_calls(outcome: Outcome) -> str:
 def calls(name: str, within: int = 1, **arguments: str) -> Check:
     """One of the first `within` calls is of that tool, with arguments that match the patterns."""
 
-    def check(outcome: Outcome) -> str:
+    def check(outcome: TaskOutcome) -> str:
         for called in outcome.calls[:within]:
             if called.name == name and all(
                 re.search(pattern, str(called.arguments.get(key, "")), re.IGNORECASE)

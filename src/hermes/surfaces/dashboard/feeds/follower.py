@@ -5,9 +5,9 @@ import asyncio
 import time
 
 from hermes.app import App
-from hermes.app.following import LISTEN, READING, LogFile
+from hermes.app.log_follower import LISTEN, READING, DatabaseFiles
 from hermes.errors import StoreError
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.dashboard.feeds.hub import Hub
 
@@ -23,7 +23,7 @@ class Follower:
         self._app = app
         self._hub = hub
         self._heads: dict[str, tuple[int, int]] = {}
-        self._file = LogFile(app.home.state)
+        self._file = DatabaseFiles(app.home.state)
         self._since = float("-inf")
 
     async def run(self) -> None:

@@ -7,7 +7,7 @@ from hermes.surfaces.dashboard.feeds.inbox import Item
 _MOST = 256 * 1024  # bytes of events in one frame, unless a single one is larger
 
 
-class Frames:
+class EncodedBatches:
     """Remembers the last batch: feeds of one pattern mostly send the same at the same moment."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
-from hermes.app.app import Bus
+from hermes.app.app import EventPublisher
 from hermes.events.wire import WireEncoder
 from hermes.surfaces.dashboard.feeds.inbox import LOOK, Inbox, Item, cursor_of
 from hermes.surfaces.dashboard.feeds.partial import Partial
@@ -38,7 +38,7 @@ class _Group:
 class Hub:
     """To be started inside the loop, and stopped."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventPublisher) -> None:
         self._bus = bus
         self._loop = asyncio.get_running_loop()
         self._home = get_ident()

@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.app import App
 from hermes.errors import SessionNotFound
-from hermes.store.row import Row
+from hermes.store.log_row import Row
 from hermes.surfaces.dashboard.feeds.hub import Hub
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 

@@ -11,7 +11,7 @@ Protocol: TypeAlias = Literal["http", "websocket"]
 READING = frozenset({"GET", "HEAD"})
 
 
-class Rule(NamedTuple):
+class AccessRule(NamedTuple):
     """Requests that are treated alike. `methods` is empty for a WebSocket, and for all methods."""
 
     protocol: Protocol
@@ -25,21 +25,21 @@ class Rule(NamedTuple):
 class AccessTable:
     """Looks up what a request needs. Plugins come and go, so theirs are kept by name."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[AccessRule]) -> None:
         self._rules = list(rules)
-        self._plugins: dict[str, list[Rule]] = {}
+        self._plugins: dict[str, list[AccessRule]] = {}
 
-    def add(self, rule: Rule) -> None:
+    def add(self, rule: AccessRule) -> None:
         self._rules.append(rule)
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[AccessRule]:
         return [
             *self._rules,
             *(rule for rules in self._plugins.values() for rule in rules),
         ]
 
-    def find(self, protocol: str, method: str, path: str) -> Rule | None:
+    def find(self, protocol: str, method: str, path: str) -> AccessRule | None:
         """The rule for a request; None when there is nothing behind that path."""
         for rule in self.rules:
             if (
@@ -54,9 +54,9 @@ class AccessTable:
         """Opens a plugin's routes: reading to those who may observe, everything else to an admin."""
         path = re.compile(re.escape(f"/api/plugins/{name}") + "(/.*)?")
         self._plugins[name] = [
-            Rule("http", READING, path, "observe"),
-            Rule("http", frozenset(), path, "admin"),
-            Rule("websocket", frozenset(), path, "observe"),
+            AccessRule("http", READING, path, "observe"),
+            AccessRule("http", frozenset(), path, "admin"),
+            AccessRule("websocket", frozenset(), path, "observe"),
         ]
 
     def dismiss_plugin(self, name: str) -> None:

@@ -8,14 +8,14 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hermes.surfaces.dashboard.gate.access import READING, AccessTable, Rule
+from hermes.surfaces.dashboard.gate.access import READING, AccessRule, AccessTable
 from hermes.surfaces.dashboard.gate.headers import guarded
 from hermes.surfaces.dashboard.gate.keys import Keyring, Pass
-from hermes.surfaces.dashboard.gate.once import Once
+from hermes.surfaces.dashboard.gate.one_time import OneTimeCodes
+from hermes.surfaces.dashboard.gate.open_connections import Visit, Visits
 from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
-from hermes.surfaces.dashboard.gate.visits import Visit, Visits
-from hermes.surfaces.web.addresses import Addresses
-from hermes.surfaces.web.throttle import Throttle
+from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.login_throttle import Throttle
 
 SUBPROTOCOL = "hermes.v1"
 TICKET = "ticket."
@@ -51,8 +51,8 @@ class Doors(NamedTuple):
 
     addresses: Addresses
     keys: Keyring
-    tickets: Once[Pass]
-    links: Once[bool]
+    tickets: OneTimeCodes[Pass]
+    links: OneTimeCodes[bool]
     visits: Visits
     throttle: Throttle
     cookie: str
@@ -73,8 +73,12 @@ class Doors(NamedTuple):
     ) -> "Doors":
         name = "__Host-hermes" if secure else f"hermes_{port}"
         # Whoever signs everybody out means those too who have not come in yet.
-        tickets: Once[Pass] = Once(TICKET_SECONDS, clock, lambda: keys.serial)
-        links: Once[bool] = Once(LINK_SECONDS, clock, lambda: keys.serial)
+        tickets: OneTimeCodes[Pass] = OneTimeCodes(
+            TICKET_SECONDS, clock, lambda: keys.serial
+        )
+        links: OneTimeCodes[bool] = OneTimeCodes(
+            LINK_SECONDS, clock, lambda: keys.serial
+        )
         return cls(
             addresses,
             keys,
@@ -95,7 +99,7 @@ class Doors(NamedTuple):
         return right and bool(self.password)
 
 
-class Gate:
+class AccessGate:
     """Lets a request through, with its `Identity` in the ASGI scope under `hermes.identity`, or answers itself."""
 
     def __init__(self, app: ASGIApp, doors: Doors, table: AccessTable) -> None:
@@ -159,7 +163,7 @@ class Gate:
         return identity
 
     def _check_source(
-        self, headers: dict[str, list[str]], rule: Rule | None, method: str
+        self, headers: dict[str, list[str]], rule: AccessRule | None, method: str
     ) -> None:
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         if len(hosts) != 1 or len(origins) > 1:

@@ -12,19 +12,24 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from hermes.app.agent import ApprovalMode
-from hermes.app.attachments import Attached, Shelf, attach
-from hermes.app.compact import outlook_of
+from hermes.app.attachments import Attached, AttachmentFolder, attach
+from hermes.app.compaction import outlook_of
 from hermes.app.undo import Rewind, UndoReport, shadows_of
-from hermes.core.context import Part
-from hermes.core.outlook import Outlook
-from hermes.core.pictures import media_type
+from hermes.core.compaction_preview import Outlook
+from hermes.core.context_usage import ContextPart
+from hermes.core.image_info import media_type
 from hermes.errors import SessionNotFound, UsageError
 from hermes.schema.messages import Image, ToolFinished, UserMessage
-from hermes.surfaces.dashboard.api import MAX_BODY, Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import (
+    MAX_BODY,
+    Acknowledged,
+    Endpoint,
+    EndpointCall,
+)
 from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.gate.scopes import Scope, covers
-from hermes.surfaces.dashboard.routes.sessions import Begun, find
+from hermes.surfaces.dashboard.routes.sessions import StartedSession, find
 from hermes.tools.sensitive import Guard
 
 _BY = "dashboard"
@@ -36,17 +41,17 @@ _PICTURES = {
 }
 
 
-class Picture(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ImageBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A picture; `data` is base64."""
 
     media_type: str
     data: str
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(max_length=4_000_000)]
     delivery: Literal["queue", "steer", "interrupt"] = "queue"
-    images: Annotated[list[Picture], Meta(max_length=20)] = []
+    images: Annotated[list[ImageBody], Meta(max_length=20)] = []
     model: Annotated[
         str | None,
         Meta(
@@ -61,13 +66,13 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
-class Taken(Begun, frozen=True):
+class Taken(StartedSession, frozen=True):
     """A message on disk; `remarks` says what it names and was not taken along."""
 
     remarks: tuple[str, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ApprovalAnswerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: Literal["once", "session", "always", "deny"]
     shown: Annotated[
         str,
@@ -90,7 +95,7 @@ class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MessageBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
@@ -137,7 +142,7 @@ class Diff(msgspec.Struct, frozen=True):
 class Filling(msgspec.Struct, frozen=True):
     """What fills the model's window; `next` is what making room would do."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ContextPart, ...]
     used: int
     counted: Annotated[
         bool,
@@ -154,7 +159,7 @@ class Identified(msgspec.Struct, frozen=True):
     id: str
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class OpenQuestions(msgspec.Struct, frozen=True):
     waiting: list[dict[str, Any]]
 
 
@@ -173,7 +178,7 @@ def _read_picture(source: str) -> tuple[bytes, str]:
     return content, kind
 
 
-def _require(call: Call, scope: Scope, why: str) -> None:
+def _require(call: EndpointCall, scope: Scope, why: str) -> None:
     """Refuses a part of a request that needs more than its route does."""
     if not (call.identity and covers(call.identity.held.scopes, scope)):
         raise Refusal(
@@ -192,7 +197,12 @@ class ChatRoutes:
         one = "/api/sessions/{id}"
         return [
             Endpoint(
-                "POST", f"{one}/messages", "chat", self.say, body=Said, answer=Taken
+                "POST",
+                f"{one}/messages",
+                "chat",
+                self.say,
+                body=MessageAccepted,
+                answer=Taken,
             ),
             Endpoint("PUT", f"{one}/mode", "chat", self.set_mode, body=Mode),
             Endpoint("POST", f"{one}/interrupt", "chat", self.interrupt),
@@ -239,13 +249,15 @@ class ChatRoutes:
                 self.picture,
                 answer=None,
             ),
-            Endpoint("GET", "/api/approvals", "observe", self.waiting, answer=Waiting),
+            Endpoint(
+                "GET", "/api/approvals", "observe", self.waiting, answer=OpenQuestions
+            ),
             Endpoint(
                 "POST",
                 f"{one}/approvals/{{call_id}}",
                 "approve",
                 self.answer,
-                body=Answer,
+                body=ApprovalAnswerBody,
                 answer=Counted,
             ),
             Endpoint(
@@ -253,14 +265,14 @@ class ChatRoutes:
                 f"{one}/questions/{{call_id}}",
                 "chat",
                 self.reply,
-                body=Words,
+                body=MessageBody,
                 answer=Counted,
             ),
         ]
 
-    async def say(self, call: Call) -> Taken:
+    async def say(self, call: EndpointCall) -> Taken:
         """Accepts a message, with the files that it names. When this is answered, the words are on disk."""
-        said: Said = call.body
+        said: MessageAccepted = call.body
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         if not said.text.strip() and not said.images:
             raise UsageError("There is nothing to say.", hint="Nothing was sent.")
@@ -289,38 +301,38 @@ class ChatRoutes:
             return Attached(text)
         return attach(
             text,
-            Shelf(
+            AttachmentFolder(
                 Path(cwd), Guard(self._board.app.home.root, Path.home()), is_far=True
             ),
         )
 
-    async def set_mode(self, call: Call) -> Done:
+    async def set_mode(self, call: EndpointCall) -> Acknowledged:
         """Changes what is asked about in a session at once, also while a turn runs or a request waits."""
         mode: Mode = call.body
         session = await self._session(call)
         if mode.approvals != "ask":
             _require(call, "approve", "it lets Hermes do more without asking")
         await self._board.staff.set_mode(session, mode.approvals)
-        return Done()
+        return Acknowledged()
 
-    async def interrupt(self, call: Call) -> Done:
+    async def interrupt(self, call: EndpointCall) -> Acknowledged:
         """Stops the running turn, wherever it runs."""
         session = await self._session(call)
         await self._board.staff.service(session).interrupt(session, by=_BY)
-        return Done()
+        return Acknowledged()
 
-    async def resume(self, call: Call) -> Done:
+    async def resume(self, call: EndpointCall) -> Acknowledged:
         """Settles what a crash left, and answers what still waits."""
         session = await self._session(call)
         await self._board.staff.service(session).resume(session)
-        return Done()
+        return Acknowledged()
 
-    async def compress(self, call: Call) -> Any:
+    async def compress(self, call: EndpointCall) -> Any:
         """Makes room in the conversation now."""
         session = await self._session(call)
         return await self._board.staff.agent(session).compress(session)
 
-    def context(self, call: Call) -> Filling:
+    def context(self, call: EndpointCall) -> Filling:
         """What fills the model's window, by kind."""
         session = find(self._board, call.path["id"]).id
         now = self._board.staff.agent(session).context(session)
@@ -329,34 +341,34 @@ class ChatRoutes:
             now.scaled(), now.used, bool(now.counted), now.window, now.full, ahead
         )
 
-    def branch(self, call: Call) -> Identified:
+    def branch(self, call: EndpointCall) -> Identified:
         """Begins a new session with what was said so far."""
         info, body = find(self._board, call.path["id"]), call.body
         return Identified(
             self._rewind.branch(info.id, at=body.at, back=body.back, surface=_BY)
         )
 
-    def undo(self, call: Call) -> UndoReport:
+    def undo(self, call: EndpointCall) -> UndoReport:
         """Takes the last turns back, with their files."""
         info, body = find(self._board, call.path["id"]), call.body
         return self._rewind.undo(
             info.id, turns=body.turns, force=body.force, files=body.files
         )
 
-    def undo_deletes(self, call: Call) -> Deletes:
+    def undo_deletes(self, call: EndpointCall) -> Deletes:
         """What taking the last turns back would delete. Nothing is changed."""
         info, query = find(self._board, call.path["id"]), call.query
         return Deletes(
             self._rewind.deletes(info.id, turns=query.turns, force=query.force)
         )
 
-    def redo(self, call: Call) -> UndoReport:
+    def redo(self, call: EndpointCall) -> UndoReport:
         """Takes the last undo back."""
         return self._rewind.redo(
             find(self._board, call.path["id"]).id, force=call.body.force
         )
 
-    async def retry(self, call: Call) -> UndoReport:
+    async def retry(self, call: EndpointCall) -> UndoReport:
         """Takes the last turn back and has the same words answered again."""
         session = await self._session(call)
         report = await asyncio.to_thread(
@@ -365,7 +377,7 @@ class ChatRoutes:
         await self._board.staff.service(session).resume(session)
         return report
 
-    def diff(self, call: Call) -> Diff:
+    def diff(self, call: EndpointCall) -> Diff:
         """What a turn changed, by default the last one, as a unified diff."""
         return Diff(
             self._rewind.diff(
@@ -373,7 +385,7 @@ class ChatRoutes:
             )
         )
 
-    def picture(self, call: Call) -> Response:
+    def picture(self, call: EndpointCall) -> Response:
         """A picture of a message. Only what the log names can be had, and only if it really is a picture."""
         info = find(self._board, call.path["id"])
         rows = self._board.app.store.log.events(
@@ -388,10 +400,10 @@ class ChatRoutes:
             content, media_type=kind, headers={"cache-control": "private, max-age=3600"}
         )
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> OpenQuestions:
         """Everything that waits for a person, in any session that runs, and for which session it works."""
         found = await self._board.all_waiting()
-        return Waiting(await asyncio.to_thread(self._named, found))
+        return OpenQuestions(await asyncio.to_thread(self._named, found))
 
     def _named(self, waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """With titles, and the session that a child works for."""
@@ -403,7 +415,7 @@ class ChatRoutes:
                 named.append(one | {"root_session_id": root, "title": info.title})
         return named
 
-    async def answer(self, call: Call) -> Counted:
+    async def answer(self, call: EndpointCall) -> Counted:
         """Answers a request for approval. The first answer counts; one for good changes the policy."""
         if call.body.answer == "always" and not (
             call.identity and covers(call.identity.held.scopes, "admin")
@@ -411,11 +423,11 @@ class ChatRoutes:
             raise Refusal(
                 403,
                 "This needs the scope 'admin': it would be remembered for good.",
-                "Answer once.",
+                "ApprovalAnswerBody once.",
             )
         session = await self._session(call)
         service = self._board.staff.service(session)
-        given: Answer = call.body
+        given: ApprovalAnswerBody = call.body
         call_id = call.path["call_id"]
         counted = await service.answer(
             session,
@@ -427,7 +439,7 @@ class ChatRoutes:
         )
         return Counted(counted)
 
-    async def reply(self, call: Call) -> Counted:
+    async def reply(self, call: EndpointCall) -> Counted:
         """Answers a question of a tool."""
         session = await self._session(call)
         service = self._board.staff.service(session)
@@ -435,10 +447,10 @@ class ChatRoutes:
             await service.reply(session, call.path["call_id"], call.body.text, by=_BY)
         )
 
-    async def _session(self, call: Call) -> str:
+    async def _session(self, call: EndpointCall) -> str:
         return (await asyncio.to_thread(find, self._board, call.path["id"])).id
 
-    def _keep(self, pictures: list[Picture]) -> tuple[Image, ...]:
+    def _keep(self, pictures: list[ImageBody]) -> tuple[Image, ...]:
         """Pictures as files, named by what is in them."""
         folder = self._board.app.home.root / "pictures"
         kept: list[Image] = []

@@ -14,21 +14,21 @@ from starlette.types import Send
 from starlette.websockets import WebSocket
 
 from hermes.errors import SessionNotFound
-from hermes.surfaces.dashboard.api import Call, Endpoint, offered
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.feeds.frames import Frames
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, offered
+from hermes.surfaces.dashboard.feeds.frames import EncodedBatches
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
 from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
-from hermes.surfaces.dashboard.protocol import (
+from hermes.surfaces.dashboard.routes.sessions import find
+from hermes.surfaces.dashboard.uvicorn_protocol import (
     ignore_messages,
     send_bytes,
     send_json,
     send_text,
     talk,
 )
-from hermes.surfaces.dashboard.routes.sessions import find
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -57,7 +57,7 @@ class FeedRoutes:
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
         self._hub = dashboard.hub
-        self._frames = Frames()
+        self._frames = EncodedBatches()
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -113,7 +113,7 @@ class FeedRoutes:
 
         await _run(socket, show())
 
-    async def session_stream(self, call: Call) -> Response:
+    async def session_stream(self, call: EndpointCall) -> Response:
         """The feed of a session as server-sent events."""
         query: CursorQuery = call.query
         session = call.path["id"]
@@ -138,7 +138,7 @@ class FeedRoutes:
 
         await _run(socket, show())
 
-    async def everything_stream(self, call: Call) -> Response:
+    async def everything_stream(self, call: EndpointCall) -> Response:
         """The same as server-sent events."""
         return _EventStream(self._overheard(call.query.pattern))
 

@@ -7,15 +7,15 @@ from msgspec import Meta
 
 from hermes.errors import UsageError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
-from hermes.learning.entries import Notes
-from hermes.learning.history import Entry, Reverted
-from hermes.learning.learning import Learning, open_learning
+from hermes.learning.history import HistoryEntry, RevertReport
+from hermes.learning.learning_service import LearningService, open_learning
 from hermes.learning.memory import FILES
-from hermes.learning.records import Record, Use
+from hermes.learning.memory_entries import Notes
 from hermes.learning.skill import MAIN, Skill, parse
+from hermes.learning.skill_records import SkillRecord, SkillUse
 from hermes.settings.load import environment
-from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class ProposalList(msgspec.Struct, frozen=True):
     proposals: list[Any]
 
 
-class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProposalDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     decision: Literal["approve", "reject"]
 
 
@@ -83,7 +83,7 @@ class HistoryQuery(msgspec.Struct, frozen=True):
 class HistoryView(msgspec.Struct, frozen=True):
     """`diff` is what one change did, if one was named."""
 
-    entries: list[Entry]
+    entries: list[HistoryEntry]
     diff: str
     missing: str
 
@@ -142,7 +142,7 @@ class LearningRoutes:
                 "/api/proposals/{id}",
                 "approve",
                 self.decide,
-                body=Decision,
+                body=ProposalDecision,
                 answer=ProposalList,
             ),
             Endpoint(
@@ -159,7 +159,7 @@ class LearningRoutes:
                 "approve",
                 self.revert,
                 body=Revert,
-                answer=Reverted,
+                answer=RevertReport,
             ),
         ]
 
@@ -184,7 +184,7 @@ class LearningRoutes:
         ]
         return MemoryView(files, msgspec.to_builtins(memory.flagged()))
 
-    def note(self, call: Call) -> MemoryView:
+    def note(self, call: EndpointCall) -> MemoryView:
         """Adds, replaces or removes one note, as the user's own change."""
         learning = self._learning()
         learning.home.ensure()
@@ -197,12 +197,16 @@ class LearningRoutes:
         uses, records = skills.records.uses(), skills.records.all()
         return SkillList(
             [
-                _row(one, records.get(one.name, Record()), uses.get(one.name, Use()))
+                _row(
+                    one,
+                    records.get(one.name, SkillRecord()),
+                    uses.get(one.name, SkillUse()),
+                )
                 for one in skills.all()
             ]
         )
 
-    def skill(self, call: Call) -> SkillText:
+    def skill(self, call: EndpointCall) -> SkillText:
         """The text of a skill, or of one of its files, also of one that is not offered."""
         skills, name, file = (
             self._learning().skills,
@@ -215,7 +219,7 @@ class LearningRoutes:
             raise LearningError(f"The skill {name} has no file {file}.")
         return SkillText(parse(text).body.strip() if file == MAIN else text)
 
-    def switch(self, call: Call) -> SkillList:
+    def switch(self, call: EndpointCall) -> SkillList:
         """Offers a skill or not; keeps Hermes from changing it or not."""
         body: SkillSwitch = call.body
         if body.enabled is None and body.pinned is None:
@@ -228,14 +232,14 @@ class LearningRoutes:
         learning.skills.set(call.path["name"], enabled=body.enabled, pinned=body.pinned)
         return self.skills()
 
-    def proposals(self, call: Call) -> ProposalList:
+    def proposals(self, call: EndpointCall) -> ProposalList:
         """Changes that wait for the user's word, each with its difference; or all that are known."""
         found = self._learning().proposals
         return ProposalList(
             msgspec.to_builtins(found.all() if call.query.all else found.pending())
         )
 
-    def decide(self, call: Call) -> ProposalList:
+    def decide(self, call: EndpointCall) -> ProposalList:
         """Makes a proposed change, or puts it aside for good."""
         learning, name = self._learning(), call.path["id"]
         decided = (
@@ -245,7 +249,7 @@ class LearningRoutes:
         )
         return ProposalList([msgspec.to_builtins(decided)])
 
-    def history(self, call: Call) -> HistoryView:
+    def history(self, call: EndpointCall) -> HistoryView:
         """How memory or skills changed, newest first; with `change`, what that one did."""
         history, query = self._learning().history, call.query
         if history.missing:
@@ -253,17 +257,17 @@ class LearningRoutes:
         diff = history.diff(query.change, query.under) if query.change else ""
         return HistoryView(history.log(query.under, limit=query.limit), diff, "")
 
-    def revert(self, call: Call) -> Reverted:
+    def revert(self, call: EndpointCall) -> RevertReport:
         """Takes one change back; later ones stay. With `whole`, everything goes back to how it was after it."""
         body: Revert = call.body
         return self._learning().revert(body.change, body.under, whole=body.whole)
 
-    def _learning(self) -> Learning:
+    def _learning(self) -> LearningService:
         app = self._board.app
         return open_learning(app.home, self._settings, environment(), clock=app.clock)
 
 
-def _row(skill: Skill, record: Record, use: Use) -> SkillRow:
+def _row(skill: Skill, record: SkillRecord, use: SkillUse) -> SkillRow:
     return SkillRow(
         name=skill.name,
         description=skill.description,

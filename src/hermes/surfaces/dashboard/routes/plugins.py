@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from hermes.errors import HermesError, UsageError
 from hermes.plugins import Plugin
-from hermes.plugins.catalogue import files_of, hash_of
-from hermes.surfaces.dashboard.api import Call, Endpoint
+from hermes.plugins.plugin_registry import files_of, hash_of
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
 from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.plugins import Plugins
 
@@ -117,7 +117,7 @@ class PluginRoutes:
             [self._row(plugin) for plugin in await self._plugins.refresh()]
         )
 
-    def content(self, call: Call) -> PluginContent:
+    def content(self, call: EndpointCall) -> PluginContent:
         """A plugin with its files, to be read before it is enabled. Reading runs nothing of it."""
         plugin = self._plugins.catalogue.find(call.path["name"])
         files = (
@@ -132,7 +132,7 @@ class PluginRoutes:
             )
         return PluginContent(self._row(plugin), str(plugin.folder), files)
 
-    async def change(self, call: Call) -> PluginList:
+    async def change(self, call: EndpointCall) -> PluginList:
         """Enables a plugin as it was shown, or disables it."""
         name, body = call.path["name"], call.body
         catalogue = self._plugins.catalogue
@@ -148,7 +148,7 @@ class PluginRoutes:
             await asyncio.to_thread(catalogue.disable, name)
         return await self.overview()
 
-    def file(self, call: Call) -> Response:
+    def file(self, call: EndpointCall) -> Response:
         """A file of a running plugin's page, as long as it is the one that was agreed to."""
         name = PurePosixPath(call.path["file"])
         content = (

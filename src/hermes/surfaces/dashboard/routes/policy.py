@@ -8,10 +8,10 @@ from msgspec import Meta
 
 from hermes.schema.events import Reach
 from hermes.settings.load import environment, typed_path
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
-from hermes.tools.sandbox.find import find_sandbox
+from hermes.tools.sandbox.detect import find_sandbox
 
 
 class PolicyView(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class CheckBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reach: Reach = "workspace"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class PolicyVerdict(msgspec.Struct, frozen=True):
     verdict: str
     reason: str
     reach: str
@@ -55,7 +55,7 @@ class PolicyRoutes:
                 "observe",
                 self.check,
                 body=CheckBody,
-                answer=Verdict,
+                answer=PolicyVerdict,
             ),
             Endpoint(
                 "POST", "/api/policy/forget", "admin", self.forget, body=ForgetBody
@@ -75,7 +75,7 @@ class PolicyRoutes:
             msgspec.to_builtins(book),
         )
 
-    def check(self, call: Call) -> Verdict:
+    def check(self, call: EndpointCall) -> PolicyVerdict:
         """What would be done with a command, if the model wanted to run it."""
         body: CheckBody = call.body
         sandboxed = (
@@ -88,11 +88,11 @@ class PolicyRoutes:
         found = policy.check(
             body.command, typed_path(body.cwd or str(self._board.folder)), body.reach
         )
-        return Verdict(found.verdict, found.reason, found.reach)
+        return PolicyVerdict(found.verdict, found.reason, found.reach)
 
-    def forget(self, call: Call) -> Done:
+    def forget(self, call: EndpointCall) -> Acknowledged:
         """Forgets a remembered answer."""
         rules = RuleFile(self._app.home.root)
         if call.body.shape in rules.current().remembered:
             rules.forget((call.body.shape,))
-        return Done()
+        return Acknowledged()

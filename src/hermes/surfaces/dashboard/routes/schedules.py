@@ -7,24 +7,24 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from hermes.app.schedules import Draft, JobBook
-from hermes.app.schedules_form import JobForm, given
-from hermes.app.schedules_list import JobState, Listed, listed
-from hermes.app.schedules_watch import Lookout
+from hermes.app.schedules.form import JobForm, given
+from hermes.app.schedules.jobs import JobBook, JobDraft
+from hermes.app.schedules.listing import JobState, ListedJob, listed
+from hermes.app.schedules.scheduler_lock import Lookout
 from hermes.errors import UsageError
-from hermes.schedules.phrases import understand
-from hermes.schedules.rules import instants
-from hermes.schedules.words import length
-from hermes.schedules.zones import ScheduleError
+from hermes.schedules.parse import understand
+from hermes.schedules.recurrence import instants
+from hermes.schedules.time_zones import ScheduleError
+from hermes.schedules.tokens import length
 from hermes.schema.schedules import CatchUp, Cause, Instant, Job, State
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.dashboard.gate.gate import Refusal
 
 _COMING = 5  # instants that are told in advance
 
 
-class Run(msgspec.Struct, frozen=True):
+class JobInstant(msgspec.Struct, frozen=True):
     """An instant that a job was planned for, and what became of it."""
 
     due: float
@@ -54,7 +54,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     next: Annotated[
         float | None, Meta(description="When it starts next, unix seconds.")
     ]
-    last: Annotated[Run | None, Meta(description="How it ended last.")]
+    last: Annotated[JobInstant | None, Meta(description="How it ended last.")]
     deliver: str
     budget: str
     timeout: str
@@ -86,7 +86,7 @@ class JobView(msgspec.Struct, frozen=True):
 
     job: JobRow
     next: list[float]
-    history: list[Run]
+    history: list[JobInstant]
     watched: bool
 
 
@@ -132,7 +132,7 @@ class ScheduleRoutes:
             ),
             Endpoint("GET", one, "observe", self.job, JobQuery, answer=JobView),
             Endpoint("PATCH", one, "admin", self.edit, body=JobForm, answer=JobRow),
-            Endpoint("DELETE", one, "admin", self.remove, answer=Done),
+            Endpoint("DELETE", one, "admin", self.remove, answer=Acknowledged),
             Endpoint("POST", f"{one}/pause", "approve", self.pause, answer=JobRow),
             Endpoint("POST", f"{one}/resume", "approve", self.resume, answer=JobRow),
             Endpoint("POST", f"{one}/run", "approve", self.run, answer=JobRow),
@@ -145,7 +145,7 @@ class ScheduleRoutes:
             rows, self._lookout.is_watched(), self._book.zone, str(self._board.folder)
         )
 
-    def job(self, call: Call) -> JobView:
+    def job(self, call: EndpointCall) -> JobView:
         """One job with its next instants, and what became of those before."""
         found = self._find(call.path["id"])
         coming = [] if found.state != "active" else self._coming(found.job)
@@ -154,7 +154,7 @@ class ScheduleRoutes:
             _row(found), coming, [_run(one) for one in past], self._lookout.is_watched()
         )
 
-    def preview(self, call: Call) -> Meaning:
+    def preview(self, call: EndpointCall) -> Meaning:
         """What a schedule would mean. One that can't be understood is no failure: the answer says how far it was."""
         now, zone = self._app.clock.now(), call.body.zone or self._book.zone
         try:
@@ -163,17 +163,17 @@ class ScheduleRoutes:
         except ScheduleError as error:
             return Meaning(zone, [], error.message, error.hint)
 
-    def add(self, call: Call) -> JobRow:
+    def add(self, call: EndpointCall) -> JobRow:
         """Makes a job."""
         wanted: dict[str, Any] = {
             "schedule": "",
             "prompt": "",
             "cwd": str(self._board.folder),
         } | given(call.body)
-        job, _ = self._book.add(Draft(**wanted))
+        job, _ = self._book.add(JobDraft(**wanted))
         return self._row_of(job)
 
-    def edit(self, call: Call) -> JobRow:
+    def edit(self, call: EndpointCall) -> JobRow:
         """Changes a job. What is not given stays as it is."""
         wanted = given(call.body)
         if not wanted:
@@ -183,20 +183,20 @@ class ScheduleRoutes:
         job, _ = self._book.edit(self._id(call), **wanted)
         return self._row_of(job)
 
-    def remove(self, call: Call) -> Done:
+    def remove(self, call: EndpointCall) -> Acknowledged:
         """Removes a job. What runs goes on, and the sessions of its runs stay."""
         self._book.remove(self._id(call))
-        return Done()
+        return Acknowledged()
 
-    def pause(self, call: Call) -> JobRow:
+    def pause(self, call: EndpointCall) -> JobRow:
         """Lets a job rest."""
         return self._row_of(self._book.pause(self._id(call)))
 
-    def resume(self, call: Call) -> JobRow:
+    def resume(self, call: EndpointCall) -> JobRow:
         """Lets a job run again, from its next instant on."""
         return self._row_of(self._book.resume(self._id(call))[0])
 
-    async def run(self, call: Call) -> JobRow:
+    async def run(self, call: EndpointCall) -> JobRow:
         """Runs a job now, in this process, also one that is paused."""
         job, instant = await asyncio.to_thread(
             lambda: self._book.by_hand(self._id(call))
@@ -209,20 +209,20 @@ class ScheduleRoutes:
             )
         return await asyncio.to_thread(self._row_of, job)
 
-    def _listed(self) -> list[Listed]:
+    def _listed(self) -> list[ListedJob]:
         """The jobs. A run whose process is gone ends here, also when nothing else looks after the schedules."""
         if not self._app.has_log:
             return []
         self._book.store.settle()
         return listed(self._book.store)
 
-    def _find(self, name: str) -> Listed:
+    def _find(self, name: str) -> ListedJob:
         found = next((one for one in self._listed() if one.job.id == name), None)
         if found is None:
             raise Refusal(404, f"There is no job {name}.", "It may have been removed.")
         return found
 
-    def _id(self, call: Call) -> str:
+    def _id(self, call: EndpointCall) -> str:
         """The job that the address names; a beginning of an id or a name won't do."""
         return self._find(call.path["id"]).job.id
 
@@ -241,7 +241,7 @@ class ScheduleRoutes:
             return []
 
 
-def _row(one: Listed) -> JobRow:
+def _row(one: ListedJob) -> JobRow:
     job = one.job
     return JobRow(
         id=job.id,
@@ -268,8 +268,8 @@ def _row(one: Listed) -> JobRow:
     )
 
 
-def _run(one: Instant) -> Run:
-    return Run(
+def _run(one: Instant) -> JobInstant:
+    return JobInstant(
         one.due,
         one.state,
         one.cause,

@@ -15,11 +15,11 @@ from hermes.providers.catalogue import UNKNOWN, facts_of
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import Message
 from hermes.settings.load import typed_path
-from hermes.store.row import Row
-from hermes.store.search import Hit
+from hermes.store.log_row import Row
+from hermes.store.search import MessageHit
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.dashboard.api import Call, Endpoint
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
 
 _LONGEST_TITLE = 500
 
@@ -40,7 +40,7 @@ class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
 
 
-class Begun(msgspec.Struct, frozen=True):
+class StartedSession(msgspec.Struct, frozen=True):
     """A session, and the cursor of the newest of its rows that the request made."""
 
     id: str
@@ -104,7 +104,7 @@ class SearchQuery(msgspec.Struct, frozen=True):
 
 
 class Hits(msgspec.Struct, frozen=True):
-    hits: list[Hit]
+    hits: list[MessageHit]
 
 
 class FileQuery(msgspec.Struct, frozen=True):
@@ -140,7 +140,7 @@ class SessionRoutes:
                 "chat",
                 self.begin,
                 body=NewSession,
-                answer=Begun,
+                answer=StartedSession,
             ),
             Endpoint("GET", one, "observe", self.show, answer=Detail),
             Endpoint("PATCH", one, "chat", self.rename, body=Title, answer=SessionInfo),
@@ -178,7 +178,7 @@ class SessionRoutes:
             ),
         ]
 
-    def overview(self, call: Call) -> SessionList:
+    def overview(self, call: EndpointCall) -> SessionList:
         """Sessions, the most recently used first."""
         query: ListQuery = call.query
         if not self._app.has_log:
@@ -188,18 +188,18 @@ class SessionRoutes:
         )
         return SessionList(found[: query.limit], more=len(found) > query.limit)
 
-    async def begin(self, call: Call) -> Begun:
+    async def begin(self, call: EndpointCall) -> StartedSession:
         """Begins a session; with a text, also its first turn."""
         body: NewSession = call.body
         row = await asyncio.to_thread(self._begin, body.cwd)
         if body.model:
             self._board.staff.choose(row.session, body.model)
         if not body.text:
-            return Begun(row.session, row.epoch, row.seq)
+            return StartedSession(row.session, row.epoch, row.seq)
         epoch, seq = await self._board.staff.service(row.session).submit(
             row.session, body.text
         )
-        return Begun(row.session, epoch, seq)
+        return StartedSession(row.session, epoch, seq)
 
     def _begin(self, cwd: str) -> Row:
         folder = typed_path(cwd or str(self._board.folder))
@@ -207,7 +207,7 @@ class SessionRoutes:
             raise UsageError(f"There is no folder {folder}.", hint="Nothing was begun.")
         return self._app.begin(SessionCreated(surface="dashboard", cwd=str(folder)))
 
-    async def show(self, call: Call) -> Detail:
+    async def show(self, call: EndpointCall) -> Detail:
         """A session, who runs it, and what waits for a person."""
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         holder = await asyncio.to_thread(self._app.store.leases.holder, info.id)
@@ -232,7 +232,7 @@ class SessionRoutes:
         facts = facts_of(model.name, custom.models if custom else None)
         return model.label, 0 if facts is UNKNOWN else facts.window
 
-    def rename(self, call: Call) -> SessionInfo:
+    def rename(self, call: EndpointCall) -> SessionInfo:
         """Gives it a title; an empty one removes it."""
         info = find(self._board, call.path["id"])
         self._app.record(
@@ -240,14 +240,14 @@ class SessionRoutes:
         )
         return find(self._board, info.id)
 
-    def delete(self, call: Call) -> Rows:
+    def delete(self, call: EndpointCall) -> Rows:
         """Removes a session and everything of it. Not while somebody runs it."""
         info = find(self._board, call.path["id"])
         rows = self._app.delete(info.id)
         self._board.tell_loop(self._board.hub.look, info.id)
         return Rows(rows)
 
-    def events(self, call: Call) -> EventPage:
+    def events(self, call: EndpointCall) -> EventPage:
         """Its rows, as envelopes."""
         info, query = find(self._board, call.path["id"]), call.query
         after = query.after if query.after >= 0 else max(0, info.head + query.after)
@@ -257,7 +257,7 @@ class SessionRoutes:
             info, info.epoch, info.head, shown, more=len(rows) > query.limit
         )
 
-    def messages(self, call: Call) -> Messages:
+    def messages(self, call: EndpointCall) -> Messages:
         """What was said, whatever was compacted or undone since."""
         info = find(self._board, call.path["id"])
         found: list[Message] = self._app.store.log.messages(
@@ -267,14 +267,14 @@ class SessionRoutes:
             [{"role": type(one).role} | msgspec.to_builtins(one) for one in found]
         )
 
-    def children(self, call: Call) -> SessionList:
+    def children(self, call: EndpointCall) -> SessionList:
         """Sessions that work or worked for this one."""
         return SessionList(
             self._app.store.sessions.children(find(self._board, call.path["id"]).id),
             more=False,
         )
 
-    def export(self, call: Call) -> Response:
+    def export(self, call: EndpointCall) -> Response:
         """The session as JSON lines, as `hermes sessions import` reads it."""
         info = find(self._board, call.path["id"])
         lines = self._app.store.transfer.export(info.id)
@@ -293,7 +293,7 @@ class SessionRoutes:
             body(), media_type="application/x-ndjson", headers=headers
         )
 
-    def files(self, call: Call) -> FileNames:
+    def files(self, call: EndpointCall) -> FileNames:
         """Names in the session's folder that begin or go on so, for completion."""
         info, query = find(self._board, call.path["id"]), call.query
         return FileNames(
@@ -302,7 +302,7 @@ class SessionRoutes:
             else []
         )
 
-    def search(self, call: Call) -> Hits:
+    def search(self, call: EndpointCall) -> Hits:
         """Messages that hold the words, newest first."""
         query: SearchQuery = call.query
         if not query.q.strip() or not self._app.has_log:

@@ -11,11 +11,20 @@ from starlette.websockets import WebSocket
 
 from hermes.errors import HermesError
 from hermes.pty import Viewer
-from hermes.surfaces.dashboard.api import Call, Done, Endpoint, offered
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import (
+    Acknowledged,
+    Endpoint,
+    EndpointCall,
+    offered,
+)
 from hermes.surfaces.dashboard.gate.gate import Refusal
-from hermes.surfaces.dashboard.protocol import send_bytes, send_text, talk
-from hermes.surfaces.dashboard.terminals import Opening, OpenTerminal, TerminalInfo
+from hermes.surfaces.dashboard.terminals import (
+    OpenTerminal,
+    TerminalInfo,
+    TerminalLaunch,
+)
+from hermes.surfaces.dashboard.uvicorn_protocol import send_bytes, send_text, talk
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -32,8 +41,8 @@ class NewTerminal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cols: _Size = 80
     rows: _Size = 24
 
-    def opening(self) -> Opening:
-        return Opening(
+    def opening(self) -> TerminalLaunch:
+        return TerminalLaunch(
             command=self.command,
             session=self.session,
             cwd=self.cwd,
@@ -99,15 +108,15 @@ class TerminalRoutes:
         reason = self._terminals.unavailable()
         return TerminalList(not reason, reason, self._terminals.overview())
 
-    async def open(self, call: Call) -> TerminalInfo:
+    async def open(self, call: EndpointCall) -> TerminalInfo:
         """Opens a terminal that runs Hermes or a shell."""
         return (await self._terminals.open(call.body.opening())).describe()
 
-    async def end(self, call: Call) -> Done:
+    async def end(self, call: EndpointCall) -> Acknowledged:
         """Ends a terminal and everything it started."""
         if not await self._terminals.end(call.path["id"]):
             raise Refusal(404, "There is no such terminal (any more).")
-        return Done()
+        return Acknowledged()
 
     async def use(self, socket: WebSocket, query: PtyQuery) -> None:
         """A terminal: bytes both ways, and JSON for everything else."""
@@ -213,8 +222,8 @@ def _obey(text: str, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) 
             viewer.confirm(order.bytes)
 
 
-def _opening(query: PtyQuery) -> Opening:
-    return Opening(
+def _opening(query: PtyQuery) -> TerminalLaunch:
+    return TerminalLaunch(
         command=query.command,
         session=query.session,
         cwd=query.cwd,

@@ -21,23 +21,23 @@ import httpx2
 import msgspec
 from msgspec import Meta
 
-from hermes.settings.gateway import GatewayWebhook
-from hermes.surfaces.gateway.listener import Listener, answer, read_body
-from hermes.surfaces.gateway.port import (
-    Adapter,
+from hermes.settings.gateway import GatewayWebhookSettings
+from hermes.surfaces.gateway.adapter import (
     Chat,
+    ChatAdapter,
+    DeliveryRefused,
     House,
     Inbound,
     Inlet,
-    Limits,
     Outbound,
     Person,
+    PlatformLimits,
     Receipt,
-    Refused,
     Unreachable,
     override,
 )
-from hermes.surfaces.web.request_json import Unreadable, read_json
+from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 _PATH = "/webhook"
 _BODY = 1_000_000  # bytes
@@ -47,7 +47,7 @@ _SHORTEST = 16  # characters of a secret
 _JSON = "application/json"
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request."""
 
     text: Annotated[str, Meta(min_length=1, max_length=200_000)]
@@ -64,15 +64,15 @@ class _Waiting(msgspec.Struct):
     text: str = ""
 
 
-def build(house: House) -> "Webhook":
+def build(house: House) -> "WebhookAdapter":
     """From the settings."""
     secret = house.secrets.require(_SECRET)
     if len(secret) < _SHORTEST:
-        raise Refused(
+        raise DeliveryRefused(
             f"{_SECRET} is too short to be a secret.",
             hint="Make one with: openssl rand -hex 32",
         )
-    return Webhook(secret, house.app.settings.gateway.webhook, house.listener)
+    return WebhookAdapter(secret, house.app.settings.gateway.webhook, house.listener)
 
 
 def sign(secret: str, timestamp: str, body: bytes) -> str:
@@ -85,16 +85,16 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
     )
 
 
-class Webhook(Adapter):
+class WebhookAdapter(ChatAdapter):
     """Whoever has the secret is who they say they are: name them in `gateway.allow` as `webhook:NAME`."""
 
     name = "webhook"
-    limits = Limits(
+    limits = PlatformLimits(
         text=1_000_000, edit=False, buttons=False, file_bytes=0, typing=0.0, whole=True
     )
 
     def __init__(
-        self, secret: str, settings: GatewayWebhook, listener: Listener
+        self, secret: str, settings: GatewayWebhookSettings, listener: HttpListener
     ) -> None:
         self._secret = secret
         self._settings = settings
@@ -156,7 +156,7 @@ class Webhook(Adapter):
         if answered.status_code >= 500 or answered.status_code in {408, 425, 429}:
             raise Unreachable(f"the callback answered {answered.status_code}")
         if answered.status_code >= 400:
-            raise Refused(f"the callback refused ({answered.status_code})")
+            raise DeliveryRefused(f"the callback refused ({answered.status_code})")
 
     async def _serve(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """The boundary of a request. What is wrong with one is told only to whoever has signed it."""
@@ -174,8 +174,8 @@ class Webhook(Adapter):
             )
             return
         try:
-            said = read_json(body, Said)
-        except Unreadable as error:
+            said = read_json(body, WebhookMessage)
+        except InvalidRequest as error:
             await answer(send, 400, msgspec.json.encode({"error": str(error)}), _JSON)
             return
         status, told = await self._take(said, headers["x-hermes-signature"])
@@ -194,7 +194,9 @@ class Webhook(Adapter):
             and abs(time.time() - int(timestamp)) <= self._settings.tolerance
         )
 
-    async def _take(self, said: Said, signature: str) -> tuple[int, dict[str, Any]]:
+    async def _take(
+        self, said: WebhookMessage, signature: str
+    ) -> tuple[int, dict[str, Any]]:
         assert self._inlet is not None, "it was not run"  # noqa: S101
         name = said.id or signature
         inbound = Inbound(

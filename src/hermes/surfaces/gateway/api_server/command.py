@@ -11,7 +11,13 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.settings import Home, Secrets
 from hermes.settings.load import find_home, load, load_secrets
-from hermes.surfaces.gateway.api_server.keys import DEFAULT, SCOPES, ApiKeys, Key, Scope
+from hermes.surfaces.gateway.api_server.api_keys import (
+    DEFAULT,
+    SCOPES,
+    ApiKey,
+    ApiKeys,
+    Scope,
+)
 
 _EXAMPLES = """\
 examples:
@@ -120,7 +126,7 @@ def _seconds(days: float) -> float:
     return days * _DAY
 
 
-def _list(keys: list[Key], *, as_json: bool) -> None:
+def _list(keys: list[ApiKey], *, as_json: bool) -> None:
     from hermes.surfaces.terminal.text import one_line, stdout_screen, table
 
     if as_json:

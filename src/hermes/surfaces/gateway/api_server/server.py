@@ -8,15 +8,15 @@ import uvicorn
 from hermes.app import App
 from hermes.errors import SettingsError
 from hermes.settings import Secrets
-from hermes.surfaces.gateway.api_server.api import Api
-from hermes.surfaces.gateway.api_server.door import Door
-from hermes.surfaces.gateway.api_server.keys import SECRET, ApiKeys
-from hermes.surfaces.gateway.port import House, Inlet, Part, override
-from hermes.surfaces.web.addresses import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.haste import HastyRequests
-from hermes.surfaces.web.listening import listen, require_certificate
-from hermes.surfaces.web.server import Server
-from hermes.surfaces.web.throttle import Throttle
+from hermes.surfaces.gateway.adapter import GatewayPart, House, Inlet, override
+from hermes.surfaces.gateway.api_server.api_keys import SECRET, ApiKeys
+from hermes.surfaces.gateway.api_server.authentication import Door
+from hermes.surfaces.gateway.api_server.routes import OpenAIRoutes
+from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.listen_socket import listen, require_certificate
+from hermes.surfaces.web.login_throttle import Throttle
+from hermes.surfaces.web.request_timeouts import HastyRequests
+from hermes.surfaces.web.uvicorn_server import UvicornServer
 
 _PATIENCE = 5  # seconds for connections to end
 
@@ -37,7 +37,7 @@ class ApiServer:
         require_key(self._app, self._secrets)
         hint = "Choose another port: hermes config set api.port 8712"
         listener = listen(settings.host, settings.port, who="The API server", hint=hint)
-        api = Api(self._app, self._secrets)
+        api = OpenAIRoutes(self._app, self._secrets)
         try:
             scheme, port = (
                 "https" if settings.tls_cert else "http",
@@ -46,7 +46,7 @@ class ApiServer:
             config = self._config(
                 api, Addresses(scheme, settings.host, port, settings.public_urls)
             )
-            server = Server(config, self._app.errors, "the API server")
+            server = UvicornServer(config, self._app.errors, "the API server")
             serving = asyncio.ensure_future(server.serve(sockets=[listener]))
             ready(_url(scheme, settings.host, port))
             try:
@@ -58,7 +58,7 @@ class ApiServer:
             listener.close()
             await api.close()
 
-    def _config(self, api: Api, addresses: Addresses) -> uvicorn.Config:
+    def _config(self, api: OpenAIRoutes, addresses: Addresses) -> uvicorn.Config:
         """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
         clock, settings = self._app.clock.now, self._app.settings.api
         door = Door(
@@ -84,7 +84,7 @@ class ApiServer:
         )
 
 
-class ApiPart(Part):
+class ApiPart(GatewayPart):
     """The server inside a gateway."""
 
     name = "api"
@@ -101,7 +101,7 @@ class ApiPart(Part):
         )
 
 
-def build(house: House) -> Part:
+def build(house: House) -> GatewayPart:
     """For the gateway."""
     return ApiPart(house)
 

@@ -3,28 +3,28 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes.app.compact import outlook_of
+from hermes.app.compaction import outlook_of
+from hermes.commands.model_names import checked_name
 from hermes.settings.load import load_secrets
-from hermes.surfaces.terminal.model_names import checked_name
-from hermes.surfaces.terminal.opening import choose_model
-from hermes.surfaces.terminal.question import Question
+from hermes.surfaces.terminal.open_agent import choose_model
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.style import columns as aligned
 from hermes.surfaces.terminal.text import count, cut, money, one_line
-from hermes.surfaces.tui.rows import painted
-from hermes.surfaces.tui.window import window_rows
+from hermes.surfaces.tui.context_view import window_rows
+from hermes.surfaces.tui.styled_text import painted
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 
-async def model(chat: "Chat", name: str) -> None:
+async def model(chat: "ChatConversation", name: str) -> None:
     """Tells which model answers, or changes it."""
     found = ""
     if name:
         if await chat.is_busy():
             return
         name, _, force = name.partition(" ")
-        route = choose_model(chat.app, Question(model=name), may_ask=False)
+        route = choose_model(chat.app, RunOptions(model=name), may_ask=False)
         if force.strip() != "force":
             secrets = load_secrets(home=chat.app.home)
             found = await checked_name(
@@ -42,7 +42,7 @@ async def model(chat: "Chat", name: str) -> None:
     )
 
 
-async def cost(chat: "Chat", _: str) -> None:
+async def cost(chat: "ChatConversation", _: str) -> None:
     """Tells what the session took."""
     rows = chat.app.store.sessions.usage(session=chat.session)
     tokens = sum(row.input_tokens + row.output_tokens for row in rows)
@@ -55,7 +55,7 @@ async def cost(chat: "Chat", _: str) -> None:
     chat.view.say(f"{calls}, {count(tokens, 'token')}, {amount}{rest}")
 
 
-async def status(chat: "Chat", _: str) -> None:
+async def status(chat: "ChatConversation", _: str) -> None:
     """Tells how things are."""
     info = chat.app.store.sessions.find(chat.session)
     now = chat.agent.describe(chat.session)
@@ -82,7 +82,7 @@ async def status(chat: "Chat", _: str) -> None:
         chat.screen.line(cut(line, chat.screen.columns - 1))
 
 
-def _servers(chat: "Chat") -> str:
+def _servers(chat: "ChatConversation") -> str:
     """How many servers there are, and which ones can't be used."""
     servers = chat.agent.toolbox.servers
     if servers is None:
@@ -94,7 +94,7 @@ def _servers(chat: "Chat") -> str:
     )
 
 
-async def context(chat: "Chat", _: str) -> None:
+async def context(chat: "ChatConversation", _: str) -> None:
     """Tells what fills the window."""
     now = await asyncio.to_thread(chat.agent.context, chat.session)
     ahead = await asyncio.to_thread(outlook_of, chat.app, chat.session)
@@ -103,7 +103,7 @@ async def context(chat: "Chat", _: str) -> None:
         chat.screen.line(painted(row, enabled=chat.screen.style.enabled))
 
 
-async def compress(chat: "Chat", _: str) -> None:
+async def compress(chat: "ChatConversation", _: str) -> None:
     """Sums up the older part of the conversation."""
     if await chat.is_busy():
         return

@@ -3,14 +3,14 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from hermes.children.python import hermes_command
+from hermes.children.own_python import hermes_command
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, count, cut, one_line
 
 if TYPE_CHECKING:
-    from hermes.surfaces.terminal.question import Approvals
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.terminal.run_options import Approvals
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 _MODES: "dict[str, Approvals]" = {
     "ask": "ask",
@@ -20,7 +20,7 @@ _MODES: "dict[str, Approvals]" = {
 _SECONDS = 60.0
 
 
-async def tools(chat: "Chat", _: str) -> None:
+async def tools(chat: "ChatConversation", _: str) -> None:
     """Lists what the model can do in this session."""
     for name, tool in sorted(chat.agent.tools(chat.session).items()):
         first = one_line(tool.spec.description.partition("\n")[0])
@@ -28,7 +28,7 @@ async def tools(chat: "Chat", _: str) -> None:
         chat.screen.line(line)
 
 
-async def mcp(chat: "Chat", _: str) -> None:
+async def mcp(chat: "ChatConversation", _: str) -> None:
     """Tells how the MCP servers are."""
     servers = chat.agent.toolbox.servers
     if servers is None:
@@ -42,7 +42,7 @@ async def mcp(chat: "Chat", _: str) -> None:
         chat.screen.line(cut(clean(line), chat.screen.columns - 1))
 
 
-async def approvals(chat: "Chat", mode: str) -> None:
+async def approvals(chat: "ChatConversation", mode: str) -> None:
     """Tells what is asked about, or changes it for this chat."""
     if mode:
         if mode not in _MODES:
@@ -64,14 +64,14 @@ async def approvals(chat: "Chat", mode: str) -> None:
         )
 
 
-async def config(chat: "Chat", rest: str) -> None:
+async def config(chat: "ChatConversation", rest: str) -> None:
     """Shows the settings; with words behind it, it is `hermes config`."""
     await hermes(chat, "config", *(rest.split() or ["show"]))
 
 
-async def codex_runtime(chat: "Chat", word: str) -> None:
+async def codex_runtime(chat: "ChatConversation", word: str) -> None:
     """Lets codex run the turns of new sessions, or Hermes itself again, or tells how it stands."""
-    from hermes.codex.switch import WORDS
+    from hermes.codex.engine_switch import WORDS
 
     meant = WORDS.get(word.strip())
     if meant is None:
@@ -79,12 +79,12 @@ async def codex_runtime(chat: "Chat", word: str) -> None:
     await hermes(chat, "codex", meant)
 
 
-async def doctor(chat: "Chat", _: str) -> None:
+async def doctor(chat: "ChatConversation", _: str) -> None:
     """Checks the installation."""
     await hermes(chat, "doctor")
 
 
-async def hermes(chat: "Chat", *arguments: str) -> None:
+async def hermes(chat: "ChatConversation", *arguments: str) -> None:
     """Runs a command of `hermes` beside the chat and shows what it prints."""
     pipe, out = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 
-async def steer(chat: "Chat", text: str) -> None:
+async def steer(chat: "ChatConversation", text: str) -> None:
     """Puts words into the running turn."""
     if text:
         await chat.submit(text, delivery="steer")
@@ -16,7 +16,7 @@ async def steer(chat: "Chat", text: str) -> None:
         chat.view.say("Say what the model should know now: /steer TEXT")
 
 
-async def queue(chat: "Chat", text: str) -> None:
+async def queue(chat: "ChatConversation", text: str) -> None:
     """Lets words wait for their turn, or lists what waits."""
     if text:
         await chat.submit(text)
@@ -27,7 +27,7 @@ async def queue(chat: "Chat", text: str) -> None:
         chat.view.say("Nothing waits.")
 
 
-async def stop(chat: "Chat", _: str) -> None:
+async def stop(chat: "ChatConversation", _: str) -> None:
     """Stops the running turn."""
     if chat.works and not is_elsewhere(chat.app, chat.session):
         chat.halt()
@@ -37,6 +37,6 @@ async def stop(chat: "Chat", _: str) -> None:
         chat.view.say("Nothing is running.")
 
 
-async def leave(chat: "Chat", _: str) -> None:
+async def leave(chat: "ChatConversation", _: str) -> None:
     """Ends the chat."""
     chat.quit()

@@ -4,14 +4,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes.surfaces.terminal.text import cut, one_line
-from hermes.surfaces.tui.rows import BOLD, DIM, painted
 from hermes.surfaces.tui.slash.asking import hermes
+from hermes.surfaces.tui.styled_text import BOLD, DIM, painted
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 
-async def learn(chat: "Chat", _: str) -> None:
+async def learn(chat: "ChatConversation", _: str) -> None:
     """Puts what waits for the person's word to them, one after the other."""
     if chat.view.questions.current is not None:
         chat.view.say("Please answer the question first.")
@@ -25,7 +25,7 @@ async def learn(chat: "Chat", _: str) -> None:
         )
 
 
-async def skills(chat: "Chat", _: str) -> None:
+async def skills(chat: "ChatConversation", _: str) -> None:
     """Lists the skills, each by the command it is."""
     commands = await asyncio.to_thread(chat.skills)
     width = min(max((len(command.name) for command in commands), default=0), 30) + 1
@@ -40,6 +40,6 @@ async def skills(chat: "Chat", _: str) -> None:
     )
 
 
-async def memory(chat: "Chat", _: str) -> None:
+async def memory(chat: "ChatConversation", _: str) -> None:
     """Shows what is remembered."""
     await hermes(chat, "memory", "show")

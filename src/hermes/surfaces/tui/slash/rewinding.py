@@ -8,16 +8,16 @@ from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.text import clean, cut, one_line
 from hermes.surfaces.terminal.text import count as plural
-from hermes.surfaces.tui.rows import CYAN, DIM, GREEN, RED, painted
+from hermes.surfaces.tui.styled_text import CYAN, DIM, GREEN, RED, painted
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 _LISTED = 8  # files that are named
 _DIFF_LINES = 400
 
 
-async def undo(chat: "Chat", words: str) -> None:
+async def undo(chat: "ChatConversation", words: str) -> None:
     """Takes turns back, files and conversation; `force` also where files were changed since."""
     if await chat.is_busy():
         return
@@ -34,7 +34,7 @@ async def undo(chat: "Chat", words: str) -> None:
     chat.screen.offer(typed_part(report.text))
 
 
-async def redo(chat: "Chat", words: str) -> None:
+async def redo(chat: "ChatConversation", words: str) -> None:
     """Brings back what the last undo took."""
     if await chat.is_busy():
         return
@@ -43,7 +43,7 @@ async def redo(chat: "Chat", words: str) -> None:
     _tell(chat, report, "What was taken back is there again.")
 
 
-async def retry(chat: "Chat", words: str) -> None:
+async def retry(chat: "ChatConversation", words: str) -> None:
     """Takes the last turn back and says the same again."""
     if await chat.is_busy():
         return
@@ -53,7 +53,7 @@ async def retry(chat: "Chat", words: str) -> None:
     chat.follow(resumes=True)
 
 
-async def diff(chat: "Chat", _: str) -> None:
+async def diff(chat: "ChatConversation", _: str) -> None:
     """Shows what the last turn changed."""
     text = await asyncio.to_thread(_rewind(chat).diff, chat.session)
     lines = clean(text).rstrip("\n").split("\n") if text else []
@@ -68,7 +68,7 @@ async def diff(chat: "Chat", _: str) -> None:
         chat.view.say("The last turn changed no files that are kept.")
 
 
-async def branch(chat: "Chat", count: str) -> None:
+async def branch(chat: "ChatConversation", count: str) -> None:
     """Goes on in a copy of the session, perhaps without its last turns; the original stays as it is."""
     if await chat.is_busy():
         return
@@ -84,7 +84,7 @@ async def branch(chat: "Chat", count: str) -> None:
     chat.view.say(f"Session {session}, a copy of {before}. Back: /resume {before}")
 
 
-def _rewind(chat: "Chat") -> Rewind:
+def _rewind(chat: "ChatConversation") -> Rewind:
     return Rewind(chat.app, shadows_of(chat.app))
 
 
@@ -113,7 +113,7 @@ def _forced(words: str, command: str) -> bool:
     return bool(words.strip())
 
 
-def _tell(chat: "Chat", report: UndoReport, done: str) -> None:
+def _tell(chat: "ChatConversation", report: UndoReport, done: str) -> None:
     """What came of it: files that are as before, files that were left alone and why."""
     chat.agent.toolbox.forget_files(chat.session)
     chat.view.say(done)

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from hermes.errors import HermesError, UsageError
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.surfaces.terminal.opening import Place, begin, find_place
-from hermes.surfaces.terminal.question import Question
-from hermes.surfaces.terminal.text import Screen, ago, cut, one_line
+from hermes.surfaces.terminal.open_agent import SessionTarget, begin, find_place
+from hermes.surfaces.terminal.run_options import RunOptions
+from hermes.surfaces.terminal.text import TextScreen, ago, cut, one_line
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 _LISTED = 10
 _READ_AGAIN = 10
 
 
-async def new(chat: "Chat", _: str) -> None:
+async def new(chat: "ChatConversation", _: str) -> None:
     """Begins a new session in the same folder."""
     before = chat.session
     if await _change(
-        chat, Place(None, Path(chat.app.store.sessions.find(before).cwd or "."))
+        chat, SessionTarget(None, Path(chat.app.store.sessions.find(before).cwd or "."))
     ):
         about = {
             "platform": "cli",
@@ -33,16 +33,16 @@ async def new(chat: "Chat", _: str) -> None:
         chat.app.bus.publish("gateway.session.reset", about)
 
 
-async def resume(chat: "Chat", name: str) -> None:
+async def resume(chat: "ChatConversation", name: str) -> None:
     """Goes on with another session."""
     if not name:
         await recent(chat, "")
         chat.view.say("Go on with one: /resume ID")
-    elif await _change(chat, find_place(chat.app, Question(resume=name))):
+    elif await _change(chat, find_place(chat.app, RunOptions(resume=name))):
         await chat.go_on()
 
 
-async def _change(chat: "Chat", place: Place) -> bool:
+async def _change(chat: "ChatConversation", place: SessionTarget) -> bool:
     if await chat.is_busy():
         return False
     if place.before is not None and place.before.id == chat.session:
@@ -55,7 +55,7 @@ async def _change(chat: "Chat", place: Place) -> bool:
     return True
 
 
-async def recent(chat: "Chat", _: str) -> None:
+async def recent(chat: "ChatConversation", _: str) -> None:
     """Lists the sessions used last."""
     now = chat.app.clock.now()
     for info in chat.app.store.sessions.recent(limit=_LISTED):
@@ -64,7 +64,7 @@ async def recent(chat: "Chat", _: str) -> None:
         chat.screen.line(cut(text, chat.screen.columns - 1))
 
 
-async def title(chat: "Chat", text: str) -> None:
+async def title(chat: "ChatConversation", text: str) -> None:
     """Names the session, or tells its name."""
     if text:
         await asyncio.to_thread(
@@ -74,7 +74,7 @@ async def title(chat: "Chat", text: str) -> None:
     chat.view.say(f"Title: {one_line(info.title) or '(none yet)'}")
 
 
-async def history(chat: "Chat", count: str) -> None:
+async def history(chat: "ChatConversation", count: str) -> None:
     """Shows the last messages again."""
     from hermes.surfaces.terminal.transcript import transcript
 
@@ -94,9 +94,9 @@ async def history(chat: "Chat", count: str) -> None:
         chat.screen.line(line)
 
 
-async def search(chat: "Chat", words: str) -> None:
+async def search(chat: "ChatConversation", words: str) -> None:
     """Finds messages in all sessions."""
-    from hermes.surfaces.terminal.hits import hit_lines
+    from hermes.surfaces.terminal.search_results import hit_lines
 
     if not words:
         raise UsageError("What is to be found?", hint="/search WORDS")
@@ -110,7 +110,7 @@ async def search(chat: "Chat", words: str) -> None:
     )
 
 
-async def export(chat: "Chat", name: str) -> None:
+async def export(chat: "ChatConversation", name: str) -> None:
     """Writes the session to a new file."""
     path = _place(chat, name or f"{chat.session}.jsonl")
     try:
@@ -127,14 +127,14 @@ async def export(chat: "Chat", name: str) -> None:
     chat.view.say(f"Written to {path}")
 
 
-def _place(chat: "Chat", name: str) -> Path:
+def _place(chat: "ChatConversation", name: str) -> Path:
     return (
         Path(chat.app.store.sessions.find(chat.session).cwd or ".")
         / Path(name).expanduser()
     )
 
 
-def _write(chat: "Chat", path: Path) -> None:
+def _write(chat: "ChatConversation", path: Path) -> None:
     store = chat.app.store
     with path.open("x", encoding="utf-8") as file:
         if path.suffix != ".md":
@@ -151,5 +151,5 @@ def _write(chat: "Chat", path: Path) -> None:
                 file.write(f"\n## {who}\n\n{message.text.strip()}\n")
 
 
-def _screen(chat: "Chat") -> Screen:
-    return Screen(chat.screen.columns - 1, chat.screen.style)
+def _screen(chat: "ChatConversation") -> TextScreen:
+    return TextScreen(chat.screen.columns - 1, chat.screen.style)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.learning.learning import PREFIX
+from hermes.learning.learning_service import PREFIX
 from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.slash import (
     answering,
@@ -16,7 +16,7 @@ from hermes.surfaces.tui.slash import (
 )
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.conversation import Chat
+    from hermes.surfaces.tui.conversation import ChatConversation
 
 
 class Slash(NamedTuple):
@@ -25,12 +25,12 @@ class Slash(NamedTuple):
     name: str
     value: str
     summary: str
-    run: "Callable[[Chat, str], Awaitable[None]]"
+    run: "Callable[[ChatConversation, str], Awaitable[None]]"
     group: str
     choices: tuple[str, ...] = ()
 
 
-async def _help(chat: "Chat", _: str) -> None:
+async def _help(chat: "ChatConversation", _: str) -> None:
     bold, dim = chat.screen.style.bold, chat.screen.style.dim
     for line in help_lines(chat.screen.columns - 1, bold=bold, dim=dim):
         chat.screen.line(line)

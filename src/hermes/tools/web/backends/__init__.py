@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 
 from hermes.errors import ToolFailed
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
-from hermes.tools.web.backends.backend import Backend, Hit
+from hermes.settings.sections import WebSettings
+from hermes.tools.web.backends.backend import Backend, WebResult
 from hermes.tools.web.backends.brave import Brave
 from hermes.tools.web.backends.duckduckgo import DuckDuckGo
 from hermes.tools.web.backends.exa import Exa
 from hermes.tools.web.backends.searxng import Searxng
 from hermes.tools.web.backends.serper import Serper
 from hermes.tools.web.backends.tavily import Tavily
-from hermes.tools.web.client import WebClient
+from hermes.tools.web.web_client import WebClient
 
-__all__ = ["KEYS", "Backend", "Hit", "choose"]
+__all__ = ["KEYS", "Backend", "WebResult", "choose"]
 
 _WITH_KEY: dict[str, tuple[str, Callable[[WebClient, str], Backend]]] = {
     "brave": ("BRAVE_API_KEY", Brave),
@@ -27,7 +27,7 @@ KEYS = tuple(key for key, _ in _WITH_KEY.values())
 
 
 def choose(
-    settings: Web, secrets: Secrets, client: WebClient, trusted: WebClient
+    settings: WebSettings, secrets: Secrets, client: WebClient, trusted: WebClient
 ) -> Sequence[Backend]:
     """The services to ask, in order. `trusted` is the client that may reach the SearXNG of the settings."""
     wanted = settings.search_backend
@@ -50,7 +50,7 @@ class Missing:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:  # noqa: ARG002 - the port's shape
+    async def search(self, query: str, count: int) -> Sequence[WebResult]:  # noqa: ARG002 - the port's shape
         """Never answers."""
         if self.name == "searxng":
             raise ToolFailed(

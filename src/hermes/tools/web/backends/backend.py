@@ -7,9 +7,9 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.tools.web.client import Answer, Request, WebClient
 from hermes.tools.web.markdown import render
-from hermes.tools.web.page import read_page
+from hermes.tools.web.readable_page import read_page
+from hermes.tools.web.web_client import WebClient, WebRequest, WebResponse
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ _REASONS = {
 }
 
 
-class Hit(msgspec.Struct, frozen=True):
+class WebResult(msgspec.Struct, frozen=True):
     """One result."""
 
     title: str
@@ -36,7 +36,7 @@ class Backend(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]: ...
+    async def search(self, query: str, count: int) -> Sequence[WebResult]: ...
 
 
 class KeyedSearch(ABC, Generic[T]):
@@ -53,7 +53,7 @@ class KeyedSearch(ABC, Generic[T]):
         self._key = key
         self._address = address or self.home
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:
+    async def search(self, query: str, count: int) -> Sequence[WebResult]:
         """The best results."""
         request = posted(
             f"{self._address}/search", self.headers(self._key), self.body(query, count)
@@ -69,11 +69,11 @@ class KeyedSearch(ABC, Generic[T]):
         """The question in the service's words."""
 
     @abstractmethod
-    def hits(self, answer: T) -> Sequence[Hit]:
+    def hits(self, answer: T) -> Sequence[WebResult]:
         """The answer in ours."""
 
 
-async def ask(client: WebClient, request: Request, kind: type[T]) -> T:
+async def ask(client: WebClient, request: WebRequest, kind: type[T]) -> T:
     """The JSON answer to a request, as `kind`. A redirect is not followed: it would carry the key elsewhere."""
     answer = checked(
         await client.fetch(msgspec.structs.replace(request, redirects=False))
@@ -84,9 +84,11 @@ async def ask(client: WebClient, request: Request, kind: type[T]) -> T:
         raise ToolFailed("It answered something else than results.") from error
 
 
-def posted(url: str, headers: Mapping[str, str], body: Mapping[str, object]) -> Request:
+def posted(
+    url: str, headers: Mapping[str, str], body: Mapping[str, object]
+) -> WebRequest:
     """A request with a JSON body."""
-    return Request(
+    return WebRequest(
         url=url,
         headers={
             "Content-Type": "application/json",
@@ -97,7 +99,7 @@ def posted(url: str, headers: Mapping[str, str], body: Mapping[str, object]) -> 
     )
 
 
-def checked(answer: Answer) -> Answer:
+def checked(answer: WebResponse) -> WebResponse:
     """The answer, if it is one."""
     if answer.status != 200:
         raise ToolFailed(_REASONS.get(answer.status, f"It answered {answer.phrase}."))

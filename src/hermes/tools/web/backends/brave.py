@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from hermes.tools.web.backends.backend import Hit, ask, plain
-from hermes.tools.web.client import Request, WebClient
+from hermes.tools.web.backends.backend import WebResult, ask, plain
+from hermes.tools.web.web_client import WebClient, WebRequest
 
 _ADDRESS = "https://api.search.brave.com"
 
@@ -36,16 +36,16 @@ class Brave:
         self._key = key
         self._address = address
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:
+    async def search(self, query: str, count: int) -> Sequence[WebResult]:
         """The best results."""
         parameters = urlencode({"q": query, "count": min(count, 20)})
-        request = Request(
+        request = WebRequest(
             url=f"{self._address}/res/v1/web/search?{parameters}",
             headers={"X-Subscription-Token": self._key, "Accept": "application/json"},
         )
         answer = await ask(self._client, request, _Answer)
         found = answer.web.results if answer.web else []
         return [
-            Hit(plain(hit.title), hit.url, plain(hit.description), hit.age or "")
+            WebResult(plain(hit.title), hit.url, plain(hit.description), hit.age or "")
             for hit in found
         ]

@@ -5,10 +5,10 @@ from itertools import islice
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from hermes.errors import ToolFailed
-from hermes.tools.web.backends.backend import Hit, checked
+from hermes.tools.web.backends.backend import WebResult, checked
 from hermes.tools.web.charset import decode
-from hermes.tools.web.client import Request, WebClient
 from hermes.tools.web.html import Tag, Token, tokens
+from hermes.tools.web.web_client import WebClient, WebRequest
 
 _ADDRESS = "https://html.duckduckgo.com"
 _ROBOT = ("anomaly-modal", "anomaly.js", "challenge-form")
@@ -24,9 +24,9 @@ class DuckDuckGo:
         self._client = client
         self._address = address
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:
+    async def search(self, query: str, count: int) -> Sequence[WebResult]:
         """The results of the first page."""
-        request = Request(
+        request = WebRequest(
             url=f"{self._address}/html/",
             headers={
                 "Content-Type": "application/x-www-form-urlencoded",
@@ -50,7 +50,7 @@ class DuckDuckGo:
         return hits[:count]
 
 
-def _hits(found: Sequence[Token]) -> Iterator[Hit]:
+def _hits(found: Sequence[Token]) -> Iterator[WebResult]:
     title, url = "", ""
     for index, token in enumerate(found):
         if not isinstance(token, Tag) or token.closing:
@@ -58,16 +58,16 @@ def _hits(found: Sequence[Token]) -> Iterator[Hit]:
         classes = token.attributes.get("class", "").split()
         if "result__a" in classes:
             if url:
-                yield Hit(title, url)
+                yield WebResult(title, url)
             title, url = (
                 _inside(found, index),
                 _target(token.attributes.get("href", "")),
             )
         elif "result__snippet" in classes and url:
-            yield Hit(title, url, _inside(found, index))
+            yield WebResult(title, url, _inside(found, index))
             title, url = "", ""
     if url:
-        yield Hit(title, url)
+        yield WebResult(title, url)
 
 
 def _inside(found: Sequence[Token], start: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hermes.tools.web.backends.backend import Hit, KeyedSearch
+from hermes.tools.web.backends.backend import KeyedSearch, WebResult
 
 
 class _Result(msgspec.Struct, rename="camel"):
@@ -39,10 +39,10 @@ class Exa(KeyedSearch[_Answer]):
             "contents": {"highlights": True},
         }
 
-    def hits(self, answer: _Answer) -> Sequence[Hit]:
+    def hits(self, answer: _Answer) -> Sequence[WebResult]:
         """Passages, or else the text."""
         return [
-            Hit(
+            WebResult(
                 hit.title or "",
                 hit.url,
                 " ... ".join(hit.highlights or []) or hit.text or "",

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.tools.web.backends.backend import Hit, checked, plain
-from hermes.tools.web.client import Request, WebClient
+from hermes.tools.web.backends.backend import WebResult, checked, plain
+from hermes.tools.web.web_client import WebClient, WebRequest
 
 
 class _Result(msgspec.Struct):
@@ -30,10 +30,10 @@ class Searxng:
         self._client = client
         self._address = address.rstrip("/")
 
-    async def search(self, query: str, count: int) -> Sequence[Hit]:
+    async def search(self, query: str, count: int) -> Sequence[WebResult]:
         """The best results of all its engines."""
         parameters = urlencode({"q": query, "format": "json"})
-        request = Request(
+        request = WebRequest(
             url=f"{self._address}/search?{parameters}",
             headers={"Accept": "application/json"},
             redirects=False,
@@ -49,7 +49,7 @@ class Searxng:
         except msgspec.DecodeError as error:
             raise ToolFailed("It answered something else than results.") from error
         return [
-            Hit(
+            WebResult(
                 plain(hit.title or ""),
                 hit.url,
                 plain(hit.content or ""),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hermes.tools.web.backends.backend import Hit, KeyedSearch
+from hermes.tools.web.backends.backend import KeyedSearch, WebResult
 
 
 class _Result(msgspec.Struct):
@@ -33,8 +33,9 @@ class Serper(KeyedSearch[_Answer]):
         """In Google's words."""
         return {"q": query, "num": count}
 
-    def hits(self, answer: _Answer) -> Sequence[Hit]:
+    def hits(self, answer: _Answer) -> Sequence[WebResult]:
         """What Google found, without advertisements."""
         return [
-            Hit(hit.title, hit.link, hit.snippet, hit.date) for hit in answer.organic
+            WebResult(hit.title, hit.link, hit.snippet, hit.date)
+            for hit in answer.organic
         ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hermes.tools.web.backends.backend import Hit, KeyedSearch
+from hermes.tools.web.backends.backend import KeyedSearch, WebResult
 
 
 class _Result(msgspec.Struct):
@@ -33,9 +33,11 @@ class Tavily(KeyedSearch[_Answer]):
         """The cheap kind of search."""
         return {"query": query, "max_results": count, "search_depth": "basic"}
 
-    def hits(self, answer: _Answer) -> Sequence[Hit]:
+    def hits(self, answer: _Answer) -> Sequence[WebResult]:
         """In its order."""
         return [
-            Hit(hit.title or "", hit.url, hit.content or "", hit.published_date or "")
+            WebResult(
+                hit.title or "", hit.url, hit.content or "", hit.published_date or ""
+            )
             for hit in answer.results
         ]

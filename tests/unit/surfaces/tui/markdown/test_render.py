@@ -7,7 +7,7 @@ import pytest
 from hermes.surfaces.tui.markdown.inline import parse
 from hermes.surfaces.tui.markdown.render import Markdown
 from hermes.surfaces.tui.markdown.syntax import Highlighter
-from hermes.surfaces.tui.rows import Run, plain
+from hermes.surfaces.tui.styled_text import Run, plain
 
 
 def shown(

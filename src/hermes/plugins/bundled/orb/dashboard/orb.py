@@ -31,7 +31,7 @@ LASTS: Mapping[State, float] = {
     "error": 6.0,
 }
 """Seconds after which a state is no longer believed: a process may have died without a word."""
-_MOST = 256  # sessions that are remembered
+_MAX_SESSIONS = 256  # sessions that are remembered
 _STEP = ""  # stands for the calls of a gateway that names its tools, but not each call
 _STEPPED = "gateway.agent.step"
 _FINE = frozenset({"done", "interrupted", ""})  # how a turn ends well
@@ -84,7 +84,7 @@ class Mood(NamedTuple):
     busy: int = 0
 
 
-class Activity:
+class SessionActivity:
     """One session, as its events tell it."""
 
     def __init__(self) -> None:
@@ -148,17 +148,17 @@ class Orb:
     """All sessions together."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, Activity] = {}
+        self._sessions: dict[str, SessionActivity] = {}
 
     def take(self, event: Mapping[str, Any], now: float) -> None:
         """Takes in an event."""
         name = str(event.get("session_id") or event["type"].partition(".")[0])
-        one = self._sessions.pop(name, None) or Activity()
+        one = self._sessions.pop(name, None) or SessionActivity()
         one.take(event, now)
         if one.state == "idle":
             return
         self._sessions[name] = one  # the newest goes last
-        if len(self._sessions) > _MOST:
+        if len(self._sessions) > _MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
 
     def mood(self, now: float) -> Mood:

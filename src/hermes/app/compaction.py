@@ -1,0 +1,82 @@
+"""Having conversations summarised, on request too, and saying what fills the model's window."""
+
+import asyncio
+from collections.abc import Sequence
+
+from hermes.app.app import App
+from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.app.session_log import SessionJournal, read_history
+from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, compact
+from hermes.core.compaction_preview import Outlook, outlook
+from hermes.core.context_usage import Context, measure
+from hermes.schema.events import SessionCompacted
+from hermes.schema.messages import Message
+
+
+async def summarise(
+    auxiliary: AuxiliaryModels,
+    session: str,
+    messages: Sequence[Message],
+    cut: CompactionCut,
+) -> SessionCompacted:
+    """The row that makes room. What one model writes and can't be used, the next one writes again.
+
+    Raises NotCompacted or BudgetSpent.
+    """
+    helper = await auxiliary.helper("summary", session)
+    while True:
+        try:
+            return await compact(
+                helper,
+                messages,
+                cut,
+                window=helper.window,
+                strict=helper.has_substitute,
+                redact=auxiliary.redact,
+            )
+        except NotCompacted as error:
+            if not error.unusable or not await helper.give_up(
+                error.message, error.usage
+            ):
+                raise
+
+
+async def compress(
+    app: App, auxiliary: AuxiliaryModels, session: str
+) -> SessionCompacted:
+    """Replaces the middle of a conversation by a summary, in the model's view.
+
+    Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed.
+    """
+    settings = app.settings.compression
+    lease = await asyncio.to_thread(app.store.leases.acquire, session)
+    try:
+        journal = SessionJournal(
+            app.store, session, lease, publish=app.publish, show=lambda _: None
+        )
+        await asyncio.to_thread(journal.load)
+        messages = journal.history.messages
+        cut = choose_cut(
+            messages, first=settings.protect_first_n, last=settings.protect_last_n
+        )
+        row = await summarise(auxiliary, session, messages, cut)
+        await journal.record(row)
+    finally:
+        await asyncio.to_thread(app.store.leases.release, lease)
+    return row
+
+
+def context_of(app: App, session: str, window: int) -> Context:
+    """What the session's next request would hold."""
+    return measure(
+        read_history(app.store, session), window, app.settings.compression.threshold
+    )
+
+
+def outlook_of(app: App, session: str) -> Outlook:
+    """What making room in the session would do now."""
+    settings = app.settings.compression
+    messages = read_history(app.store, session).messages
+    return outlook(
+        messages, first=settings.protect_first_n, last=settings.protect_last_n
+    )

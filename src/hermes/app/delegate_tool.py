@@ -1,0 +1,217 @@
+"""`delegate`: child agents. Each has a session of its own in the lineage, so that whatever happens to the parent, its
+work is in the log; the handle of a child is its session's id. Children share their parent's caps and its user."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from hermes.app.app import App
+from hermes.app.session_service import SessionService
+from hermes.core.calls import FENCE
+from hermes.core.ports import ToolContext
+from hermes.errors import SessionNotFound, ToolFailed
+from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, ToolFinished
+from hermes.schema.tools import ToolResult
+from hermes.store.sessions import SessionInfo
+from hermes.tools.tool import tool
+
+DEEPEST = 2  # children of children
+_AT_ONCE = 8
+_LONGEST_ANSWER = 30_000
+_TASK = (
+    "You work for another agent, which gave you this task. Do it to its end and answer with the complete result: the "
+    "answer is all that the other agent sees.\n\n"
+)
+
+
+class Delegation:
+    """The children of all sessions of one process."""
+
+    def __init__(self, app: App, service: Callable[[], SessionService]) -> None:
+        self._app = app
+        self._service = service
+        self._starting = asyncio.Lock()
+
+    @tool("delegate", effect="read")
+    async def delegate(
+        self,
+        context: ToolContext,
+        action: Literal["start", "list", "wait", "tell", "stop"] = "start",
+        task: Annotated[
+            str, Meta(description="For start, tell: all it needs to know.")
+        ] = "",
+        child: Annotated[str, Meta(description="For wait, tell, stop.")] = "",
+        background: Annotated[bool, Meta(description="Don't wait.")] = False,
+        seconds: Annotated[int, Meta(ge=1, le=3600)] = 900,
+    ) -> ToolResult:
+        """Gives a task to a child agent with a fresh context and the same tools; returns its answer. Calls in one
+        reply run side by side. For work whose details you don't need to see."""
+        if action == "list":
+            return ToolResult(text=await asyncio.to_thread(self._list, context.session))
+        if action == "start":
+            async with self._starting:  # one after the other, so that they are counted
+                child = await self._start(context, task)
+        else:
+            child = self._own(context.session, child)
+        if action == "stop":
+            await self._service().interrupt(child, by="delegate")
+            await self._service().idle(child)
+            return await self._result(child)
+        if action == "tell":
+            await self._service().submit(child, _required(task))
+        if background and action in ("start", "tell"):
+            return ToolResult(
+                text=f"child {child} works; see `wait`, `stop` and `list`"
+            )
+        return await self._wait(context, child, seconds, started_here=action != "wait")
+
+    async def _start(self, context: ToolContext, task: str) -> str:
+        """Begins a child session and hands it the task."""
+        info = self._app.store.sessions.find(context.session)
+        running = [
+            one.id for one in self._children(context.session) if self._runs(one.id)
+        ]
+        if len(running) >= _AT_ONCE:
+            raise ToolFailed(
+                f"{len(running)} children work already.",
+                hint="Wait for one of them, or stop one.",
+            )
+        created = SessionCreated(
+            kind="child",
+            parent=info.id,
+            parent_seq=info.head,
+            root=info.root if info.kind == "child" else info.id,
+            surface="delegate",
+            cwd=str(context.cwd),
+        )
+        text = _TASK + _required(task)
+        child = (await asyncio.to_thread(self._app.begin, created)).session
+        await self._service().submit(child, text)
+        return child
+
+    async def _wait(
+        self, context: ToolContext, child: str, seconds: int, *, started_here: bool
+    ) -> ToolResult:
+        """Waits for the child; who is interrupted while waiting for a child just started takes it along."""
+        with self._shown(context, child):
+            try:
+                with contextlib.suppress(
+                    TimeoutError
+                ):  # the child goes on; what it has so far is told
+                    async with asyncio.timeout(seconds):
+                        await self._service().idle(child)
+            except asyncio.CancelledError:
+                if started_here:
+                    await asyncio.shield(
+                        self._service().interrupt(child, by="delegate")
+                    )
+                raise
+        return await self._result(child)
+
+    @contextmanager
+    def _shown(self, context: ToolContext, child: str) -> Iterator[None]:
+        """Shows what the child does while its parent waits."""
+
+        def see(event: Mapping[str, Any]) -> None:
+            if event.get("session_id") == child:
+                context.show(
+                    f"{child[-6:]}: {event['name']} {str(event['arguments'])[:120]}\n"
+                )
+
+        handle = self._app.bus.subscribe("agent.tool.started", see)
+        try:
+            yield
+        finally:
+            self._app.bus.unsubscribe(handle)
+
+    async def _result(self, child: str) -> ToolResult:
+        return await asyncio.to_thread(self._read_result, child)
+
+    def _read_result(self, child: str) -> ToolResult:
+        """What the child has come to: its answer, or how far it got."""
+        said, ended, source = "", None, ""
+        for row in self._app.store.log.every_event(child):
+            if isinstance(row.event, AssistantMessage) and row.event.text:
+                said = row.event.text
+            if isinstance(row.event, ToolFinished) and row.event.text.startswith(FENCE):
+                source = f"child {child}, which read words of others"
+            if isinstance(row.event, TurnStarted | TurnEnded):
+                ended = row.event if isinstance(row.event, TurnEnded) else None
+        if len(said) > _LONGEST_ANSWER:
+            said = f"{said[:_LONGEST_ANSWER]}\n[cut; the whole of it is in session {child}: see session_search]"
+        if self._runs(child):
+            return ToolResult(
+                text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}",
+                source=source,
+            )
+        if (
+            ended is None
+        ):  # the process ended before the child had begun, or in its middle
+            return ToolResult(
+                text=f"child {child} was cut off; `tell` it to go on. So far:\n{said}",
+                ok=False,
+                source=source,
+            )
+        if ended.reason == "done":
+            return ToolResult(text=f"{said}\n[child {child}: done]", source=source)
+        state = " ".join(part for part in (ended.reason, ended.detail) if part)
+        return ToolResult(
+            text=f"{said or '(no answer)'}\n[child {child}: {state}]",
+            ok=False,
+            source=source,
+        )
+
+    def _list(self, session: str) -> str:
+        lines = [
+            f"{info.id} {'working' if self._runs(info.id) else 'ended'}, {info.turns} turns, {info.tokens:,} tokens: "
+            f"{info.title or '(no title)'}"
+            for info in self._children(session)
+        ]
+        return "\n".join(lines) or "no children yet"
+
+    def _children(self, session: str) -> list[SessionInfo]:
+        return self._app.store.sessions.children(session)
+
+    def _own(self, session: str, child: str) -> str:
+        """The child that is meant; only one's own can be asked for."""
+        own = [info.id for info in self._children(session)]
+        if child in own:
+            return child
+        known = ", ".join(own) or "none"
+        raise ToolFailed(
+            f"There is no child {child!r}.", hint=f"Children of this session: {known}."
+        )
+
+    def _runs(self, child: str) -> bool:
+        return (
+            self._service().works_on(child)
+            or self._app.store.leases.holder(child) is not None
+        )
+
+
+def depth(app: App, session: str) -> int:
+    """How many parents a session has."""
+    steps = 0
+    while steps <= DEEPEST:
+        try:
+            info = app.store.sessions.origin(session)
+        except SessionNotFound:
+            break
+        if info.kind != "child":
+            break
+        session, steps = info.parent, steps + 1
+    return steps
+
+
+def _required(task: str) -> str:
+    if not task.strip():
+        raise ToolFailed(
+            "The task is empty.",
+            hint="Say what the child is to do, with everything it needs to know.",
+        )
+    return task

@@ -1,0 +1,283 @@
+"""`Learner`: gives sessions their memory and skills, and looks back at conversations in the background.
+
+A review asks the model once more with exactly what it was asked before, plus one message: the provider has nearly all
+of it in its cache. It runs beside the user's turns, writes one event when it is done, and nothing when it is killed.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from hermes.app.app import App
+from hermes.app.learning.reviewer import Circle, Reviewing, ReviewTools
+from hermes.app.learning.tools import ConversationChanges, LearningTools, changed
+from hermes.core.history import ConversationHistory
+from hermes.core.ports import Tool
+from hermes.errors import HermesError, SessionNotFound
+from hermes.events.origin import is_foreign
+from hermes.learning.change import Change, Provenance
+from hermes.learning.curator import unused
+from hermes.learning.learning_service import LearningService, open_learning
+from hermes.learning.proposals import Proposal
+from hermes.learning.review import (
+    ALLOWED,
+    ReviewChanges,
+    ReviewCounter,
+    ReviewOutcome,
+    lease,
+    settle,
+)
+from hermes.learning.untrusted_text import UntrustedText
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.schema.event import Event
+from hermes.schema.events import AuxiliaryCalled, TurnEnded
+from hermes.schema.learning import LearningReviewed
+from hermes.settings.load import environment
+from hermes.store.log_row import Row
+
+log = logging.getLogger("hermes.learning")
+
+_SESSIONS = 256  # whose tallies are remembered
+
+
+class Learner:
+    """What is learned in one process."""
+
+    def __init__(self, app: App, circle: Circle | None = None) -> None:
+        self._app = app
+        self._circle = circle
+        self._settings = app.settings.learning
+        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_SESSIONS)
+        self._taint = UntrustedText()
+        self._tasks = BackgroundTasks("a review")
+        self._handle: Any = None
+        self._mine: Callable[[str], bool] = lambda _: True
+        self.learning: LearningService = open_learning(
+            app.home, self._settings, environment(), clock=app.clock
+        )
+
+    def tools(self, person: str = "") -> tuple[Tool, ...]:
+        """The tools of a conversation. Somebody else than the user has a memory apart, and changes no skill."""
+        learning = self._of(person)
+        landing = ConversationChanges(
+            learning, mode=self._settings.mode, record=self._record, taint=self._doubt
+        )
+        tools = LearningTools(learning, landing, self._app.clock).all()
+        return (
+            tuple(tool for tool in tools if tool.spec.name != "skill_manage")
+            if person
+            else tools
+        )
+
+    def _of(self, person: str) -> LearningService:
+        if not person:
+            return self.learning
+        return open_learning(
+            self._app.home,
+            self._settings,
+            environment(),
+            clock=self._app.clock,
+            person=person,
+        )
+
+    def prompt(self, person: str = "") -> str:
+        """The part of a new session's system prompt; empty when there is nothing to tell."""
+        parts = {
+            "Memory": self._of(person).memory.snapshot,
+            "Skills": self.learning.skills.index,
+        }
+        return "\n\n".join(
+            filter(None, (self._part(name, make) for name, make in parts.items()))
+        )
+
+    def _part(self, name: str, make: Callable[[], str]) -> str:
+        """One part; what can't be read is said to the model too, and does not take the other along."""
+        try:
+            return make()
+        except (HermesError, OSError) as error:
+            log.warning("%s is not in the prompt: %s", name.lower(), error)
+            return f"[{name} could not be read: {error}]"
+
+    def decide(self, proposal: str, *, keep: bool) -> Proposal:
+        """The user's word on a proposal, from whatever surface. Raises LearningError when it can't be done."""
+        decided = (
+            self.learning.approve(proposal) if keep else self.learning.reject(proposal)
+        )
+        if keep and decided.origin.session:
+            with contextlib.suppress(SessionNotFound):  # its session was deleted since
+                self._record(
+                    decided.origin.session,
+                    changed(decided.change, decided.hash, decided.id),
+                )
+        return decided
+
+    def start(self, mine: Callable[[str], bool] = lambda _: True) -> None:
+        """Begins to watch for conversations that are due. For surfaces that stay: in one answer is no time for it.
+
+        `mine` says whether a session is this learner's, where a process has several.
+        """
+        if (
+            self._settings.mode == "off"
+            or self._handle is not None
+            or self._circle is None
+        ):
+            return
+        self._mine = mine
+        self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
+
+    async def close(self) -> None:
+        """Ends what runs. A review that is cut off leaves nothing, and its conversation is still due."""
+        if self._handle is not None:
+            self._app.bus.unsubscribe(self._handle)
+            self._handle = None
+        await self._tasks.close()
+
+    async def idle(self) -> None:
+        """Waits until no review runs."""
+        await self._tasks.join()
+
+    async def review(self, session: str) -> LearningReviewed | None:
+        """Looks back at a session now, due or not; None when there is nothing to do or another review runs."""
+        with lease(self._app.home.root / "learning") as alone:
+            return await self._review(session) if alone else None
+
+    def _ended(self, event: Mapping[str, Any]) -> None:
+        """A turn ended here. One that another process ran is that process's business."""
+        session = event.get("session_id")
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if isinstance(session, str) and not is_foreign(event) and self._mine(session):
+            self._tasks.start(self._consider(session))
+
+    async def _consider(self, session: str) -> None:
+        """The boundary of a subscriber: what goes wrong here is logged, and the user goes on."""
+        try:
+            if await asyncio.to_thread(self._is_due, session):
+                await self.review(session)
+        except HermesError as error:
+            log.warning("session %s was not reviewed: %s", session, error)
+        except Exception:
+            log.exception("the review of session %s failed", session)
+
+    def _is_due(self, session: str) -> bool:
+        try:
+            if self._app.store.sessions.find(
+                session
+            ).kind == "child" or self._app.person(session):
+                return False  # what others say is not taken for the user's own
+        except SessionNotFound:
+            return False
+        tally = self._tallies.get_or_make(session, ReviewCounter)
+        while rows := self._app.store.log.events(session, after=tally.seq):
+            for row in rows:
+                tally.add(row.seq, row.event)
+        return tally.due(self._settings.turns, self._settings.iterations)
+
+    async def _review(self, session: str) -> LearningReviewed | None:
+        history, upto = await asyncio.to_thread(self._history, session)
+        names = (
+            {spec.name for spec in history.prompt.tools} if history.prompt else set()
+        )
+        if not history.messages or not names >= ALLOWED or self._circle is None:
+            return None
+        stage = ReviewChanges(self.learning)
+        tools = LearningTools(
+            self.learning, ReviewTools(stage), self._app.clock, counted=False
+        )
+        reviewing = Reviewing(self._circle, tools.all())
+        try:
+            ended = await reviewing.run(session, history, self._settings.budget)
+        except asyncio.CancelledError:
+            if (used := reviewing.called.usage) and used.input_tokens:
+                await asyncio.to_thread(self._record, session, reviewing.called)
+            raise
+        work = asyncio.to_thread(
+            self._land, session, reviewing.called, ended, stage.changes, upto
+        )
+        landing = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(landing)
+        except (
+            asyncio.CancelledError
+        ):  # what has begun to land does so whole, with its event
+            await landing
+            raise
+
+    def _land(
+        self,
+        session: str,
+        called: AuxiliaryCalled,
+        ended: TurnEnded,
+        changes: list[Change],
+        upto: int,
+    ) -> LearningReviewed:
+        """Ends a review with its one event, whatever it came to: what it cost is spent, and it is not due again."""
+        reviewed = LearningReviewed(upto=upto, failure=ended.detail or ended.reason)
+        if ended.reason in ("done", "budget"):
+            try:
+                outcome = self._settle(session, changes)
+            except HermesError as error:
+                reviewed = LearningReviewed(upto=upto, failure=error.message)
+            else:
+                failures = [
+                    *([ended.detail] if ended.reason == "budget" else []),
+                    *outcome.lost,
+                ]
+                reviewed = LearningReviewed(
+                    summary=outcome.summary,
+                    proposals=outcome.proposals,
+                    changes=outcome.changes,
+                    upto=upto,
+                    failure=" ".join(failures),
+                )
+        self._app.record(session, called, reviewed)
+        return reviewed
+
+    def _settle(self, session: str, changes: list[Change]) -> ReviewOutcome:
+        doubt = self._taint.of(self._events(session), whole=True) if changes else ""
+        auto = self._settings.mode == "auto"
+        outcome = settle(
+            self.learning,
+            changes,
+            Provenance("review", session),
+            auto=auto,
+            doubt=doubt,
+        )
+        old: list[Change] = [
+            *unused(self.learning, self._app.clock.now(), self._settings.retire_after)
+        ]
+        retired = settle(self.learning, old, Provenance("hermes"), auto=auto, doubt="")
+        return ReviewOutcome(
+            (*outcome.proposals, *retired.proposals),
+            (*outcome.changes, *retired.changes),
+            (*outcome.titles, *retired.titles),
+            (*outcome.lost, *retired.lost),
+        )
+
+    def _history(self, session: str) -> tuple[ConversationHistory, int]:
+        """The conversation up to its last finished turn, and the row that is."""
+        history, upto = ConversationHistory(), 0
+        since: list[Row] = []
+        for row in self._app.store.log.every_event(session):
+            since.append(row)
+            if isinstance(row.event, TurnEnded):
+                for one in since:
+                    history.add(one.seq, one.event, one.turn)
+                since.clear()
+                upto = row.seq
+        history.waiting.clear()
+        return history, upto
+
+    def _doubt(self, session: str) -> str:
+        return self._taint.of(self._events(session))
+
+    def _events(self, session: str) -> Iterator[Event | None]:
+        return (row.event for row in self._app.store.log.every_event(session))
+
+    def _record(self, session: str, event: Event) -> None:
+        self._app.record(session, event)

@@ -1,0 +1,261 @@
+"""How a review runs: a turn on a copy of the conversation, written nowhere, with all tools named and four that work."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hermes.core.budget import BudgetSpent, Cap, Price, TurnBudget, parse_amount
+from hermes.core.calls import CallRunner
+from hermes.core.history import Beginning, ConversationHistory
+from hermes.core.ports import Model, PolicyDecision, Tool, ToolContext
+from hermes.core.runtime import Runtime
+from hermes.core.turn import NativeRuntime, Turn
+from hermes.errors import HermesError, in_sentences
+from hermes.learning.change import Change
+from hermes.learning.review import ALLOWED, INSTRUCTIONS, ReviewChanges
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    AuxiliaryCalled,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnEnded,
+)
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.tools import ToolResult
+
+_STEPS = 16
+_REPLY = 4_000  # tokens of one reply in a review
+_NO = PolicyDecision("forbid", reason="this is a review")
+_REFUSED = (
+    "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
+)
+
+
+class Circle(NamedTuple):
+    """What a review takes from the agent it belongs to."""
+
+    model: Callable[[str], AbstractAsyncContextManager[Model]]
+    """The model that reviews a session, for as long as it takes."""
+    tools: Callable[[str], Mapping[str, Tool]]
+    """The tools that the session's prompt names."""
+    room: Callable[[str, int], None]
+    """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
+    price: Callable[[], Price | None]
+    """The most that a token can cost."""
+    engine: Callable[
+        [str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None
+    ] = lambda *_: None
+    """An engine that reviews a session with these tools instead of a model; None for a model."""
+
+
+class Reviewing:
+    """The model's part of a review: the parent's request to the byte, and one message more."""
+
+    def __init__(self, circle: Circle, tools: tuple[Tool, ...]) -> None:
+        self._circle = circle
+        self._tools = tools
+        self.called = AuxiliaryCalled(task="review")
+        """What it cost; also of one that was cut off."""
+
+    async def run(
+        self, session: str, history: ConversationHistory, amount: str
+    ) -> TurnEnded:
+        """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
+        tools = {
+            **self._circle.tools(session),
+            **{one.spec.name: one for one in self._tools},
+        }
+        history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
+        budget = _ReviewBudget(amount, self._circle, session)
+        turn = Turn(
+            session=session,
+            cwd=Path("/"),
+            journal=UnsavedLog(history),
+            history=history,
+            budget=budget,
+        )
+        if (
+            engine := self._circle.engine(
+                session, {one.spec.name: one for one in self._tools}
+            )
+        ) is not None:
+            return await self._by_engine(engine, turn)
+        async with self._circle.model(session) as model:
+            calls = CallRunner(tools, OnlyLearning(), Nobody())
+            ended = TurnEnded(reason="failed", detail="it was cut off")
+            try:
+                runtime = NativeRuntime(
+                    model, calls, max_steps=_STEPS, max_output_tokens=_REPLY
+                )
+                runtime.sums_up = False
+                ended = await runtime.run(turn)
+            finally:
+                failure = ended.detail if ended.reason == "failed" else ""
+                self.called = AuxiliaryCalled(
+                    task="review",
+                    provider=model.provider,
+                    model=model.name,
+                    usage=budget.used,
+                    failure=failure,
+                )
+        return ended
+
+    async def _by_engine(
+        self, engine: AbstractAsyncContextManager[Runtime], turn: Turn
+    ) -> TurnEnded:
+        """The same review by another engine, which gets the whole conversation, in an empty folder."""
+        history = turn.history
+        history.codex_thread = None
+        history.turns.append(
+            Beginning(0, "review", len(history.messages) - 1, frozenset())
+        )
+        ended = TurnEnded(reason="failed", detail="it was cut off")
+        with tempfile.TemporaryDirectory(prefix="hermes-review-") as folder:
+            turn.cwd = Path(folder)
+            async with engine as runtime:
+                try:
+                    ended = await runtime.run(turn)
+                except HermesError as error:
+                    ended = TurnEnded(reason="failed", detail=in_sentences(error))
+                finally:
+                    failure = ended.detail if ended.reason == "failed" else ""
+                    replies = [
+                        one
+                        for one in history.messages
+                        if isinstance(one, AssistantMessage)
+                    ]
+                    model = replies[-1].model if replies else ""
+                    self.called = AuxiliaryCalled(
+                        task="review",
+                        provider=runtime.name,
+                        model=model,
+                        usage=turn.budget.used,
+                        failure=failure,
+                    )
+        return ended
+
+
+class UnsavedLog:
+    """A journal that is kept nowhere: what a review says is not part of the conversation."""
+
+    def __init__(self, history: ConversationHistory) -> None:
+        self._history = history
+        self._seq = 1 << 40  # beyond any row of the log
+
+    async def record(self, *events: Event) -> tuple[int, ...]:
+        """Takes the events into the history alone."""
+        seqs: list[int] = []
+        for event in events:
+            self._seq += 1
+            self._history.add(self._seq, event, "")
+            seqs.append(self._seq)
+        return tuple(seqs)
+
+    def note(self, *events: Event) -> None:
+        """The same, for what need not be waited for."""
+        for event in events:
+            self._history.add(self._seq, event, "")
+
+    async def flush(self) -> None:
+        """There is nothing to wait for."""
+
+    def show(self, event: Event) -> None:
+        """Nobody watches."""
+
+
+class OnlyLearning:
+    """The policy of a review. Other tools stay in the prompt, whose bytes must not change, and are refused."""
+
+    def judge(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],  # noqa: ARG002
+        cwd: Path,  # noqa: ARG002
+    ) -> PolicyDecision:
+        """Allows the four tools of learning, forbids everything else."""
+        return (
+            PolicyDecision("allow")
+            if tool.spec.name in ALLOWED
+            else PolicyDecision("forbid", reason=_REFUSED)
+        )
+
+    def remember(self, request: ApprovalRequested) -> None:
+        """Nothing is asked, so nothing is remembered."""
+
+    def check(
+        self,
+        command: str,  # noqa: ARG002
+        folder: Path,  # noqa: ARG002
+        *,
+        workspace: Path | None = None,  # noqa: ARG002
+    ) -> PolicyDecision:
+        """Denies whatever the engine itself asks for."""
+        return _NO
+
+    def check_files(
+        self,
+        paths: tuple[Path, ...],  # noqa: ARG002
+        workspace: Path,  # noqa: ARG002
+        *,
+        below: tuple[Path, ...] = (),  # noqa: ARG002
+    ) -> PolicyDecision:
+        return _NO
+
+    def check_host(self, host: str) -> PolicyDecision:  # noqa: ARG002 - as above
+        return _NO
+
+    def check_tool(self, name: str) -> PolicyDecision:  # noqa: ARG002 - as above
+        return _NO
+
+
+class Nobody:
+    """Nobody is there to be asked."""
+
+    async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
+        """No."""
+        return ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
+
+    async def question(self, request: QuestionAsked) -> QuestionAnswered:
+        """No answer."""
+        return QuestionAnswered(call_id=request.call_id, by="nobody")
+
+
+class ReviewTools:
+    """Where the changes of a review go."""
+
+    def __init__(self, stage: ReviewChanges) -> None:
+        self._stage = stage
+
+    def text_of(self, name: str, path: str) -> str | None:
+        return self._stage.text_of(name, path)
+
+    async def land(self, change: Change, context: ToolContext) -> ToolResult:  # noqa: ARG002 - the port's shape
+        await asyncio.to_thread(self._stage.add, change)
+        return ToolResult(text="Noted.")
+
+
+class _ReviewBudget(TurnBudget):
+    """A cap of its own, below those of the user."""
+
+    def __init__(self, amount: str, circle: Circle, session: str) -> None:
+        caps = [Cap("review", *parse_amount(amount))] if amount else []
+        super().__init__(caps, circle.price())
+        self._allowed: Callable[[int], None] = lambda tokens: circle.room(
+            session, tokens
+        )
+
+    # pyrefly: ignore[missing-override-decorator]
+    def room(self, input_tokens: int) -> int | None:
+        self._allowed(input_tokens)
+        try:
+            return super().room(input_tokens)
+        except BudgetSpent as spent:
+            hint = "Raise learning.budget for longer conversations."
+            raise BudgetSpent(
+                "the review stopped at its own cap (learning.budget).", hint=hint
+            ) from spent

@@ -1,0 +1,1 @@
+"""Scheduled jobs: creating, running and delivering them."""

@@ -1,0 +1,126 @@
+"""Where the results of jobs go: a file, a session, or a chat; what is for a chat waits in the table until a process can
+take it there."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from hermes.app.app import App
+from hermes.app.schedules.job_run import SILENT, JobOutcome
+from hermes.app.schedules.jobs import answer_of
+from hermes.errors import HermesError, in_sentences
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.schema.messages import UserMessage
+from hermes.schema.schedules import NOWHERE, Instant, Job
+from hermes.settings import atomic
+from hermes.store.schedules import WAITING, ScheduleStore
+
+log = logging.getLogger("hermes.schedules")
+
+Deliver: TypeAlias = Callable[[str, str], Awaitable[None]]
+"""Takes a result (the text) to a chat (the target, such as `telegram:123`); returns when it is safe. Raises HermesError
+when it can't be delivered."""
+
+
+class Deliveries:
+    """The results of one home. Without `deliver` those for chats are left to other processes."""
+
+    def __init__(self, app: App, deliver: Deliver | None) -> None:
+        self._app = app
+        self._deliver = deliver
+        self._tasks = BackgroundTasks("delivering results")
+
+    def place(self, job: Job, outcome: JobOutcome) -> str:
+        """Brings a result to a file or a session; for a chat, says that it waits. Never fails the run."""
+        if job.deliver == NOWHERE or (
+            outcome.text.strip() == SILENT and outcome.state == "done"
+        ):
+            return ""
+        kind, _, place = job.deliver.partition(":")
+        text = _report(job, outcome.state, outcome.reason, outcome.text)
+        try:
+            if kind == "file":
+                return _write_to_file(place, text)
+            if kind == "session":
+                return _put_into_session(self._app, place, job, text)
+        except (
+            HermesError,
+            OSError,
+            ValueError,
+        ) as error:  # ValueError: a path or a text that no file can have
+            log.warning("the result of job %s was not delivered: %s", job.id, error)
+            return f"not delivered: {error}"
+        return WAITING
+
+    def begin(self) -> None:
+        """Takes what waits to its chats. On the side: a platform that does not answer holds up no job."""
+        if self._deliver is not None and not self._tasks:
+            self._tasks.start(self._take_waiting(self._deliver))
+
+    async def close(self) -> None:
+        """What is left is delivered after the next start."""
+        await self._tasks.close()
+
+    @property
+    def _table(self) -> ScheduleStore:
+        return self._app.store.schedules
+
+    async def _take_waiting(self, deliver: Deliver) -> None:
+        """Takes results to their chats, also those of runs in processes that could not. The boundary of that task."""
+        try:
+            while waiting := await asyncio.to_thread(self._table.undelivered):
+                jobs = {
+                    job.id: job
+                    for job in await asyncio.to_thread(self._table.jobs, removed=True)
+                }
+                for instant in waiting:
+                    await self._take(deliver, jobs.get(instant.job), instant)
+        except Exception:
+            log.exception("results could not be delivered; it is tried again")
+
+    async def _take(self, deliver: Deliver, job: Job | None, instant: Instant) -> None:
+        if job is None:
+            await asyncio.to_thread(
+                self._table.delivered, instant, "not delivered: its job can't be read"
+            )
+            return
+        text = await asyncio.to_thread(answer_of, self._app, instant.session)
+        try:
+            await deliver(
+                job.deliver, _report(job, instant.state, instant.reason, text)
+            )
+            delivery = job.deliver
+        except HermesError as error:
+            log.warning(
+                "the result of job %s was not delivered: %s",
+                job.id,
+                in_sentences(error),
+            )
+            delivery = f"not delivered: {error.message}"
+        await asyncio.to_thread(self._table.delivered, instant, delivery)
+
+
+def _report(job: Job, state: str, reason: str, text: str) -> str:
+    """What somebody reads who gets the result."""
+    if state == "done":
+        answer = text or f"{job.name}: done, without an answer."
+        return f"{answer}\n\n({reason}.)" if reason else answer
+    failure = f"The scheduled job “{job.name}” failed: {reason}"
+    return f"{failure}\n\n{text}" if text else failure
+
+
+def _write_to_file(path: str, text: str) -> str:
+    """Puts a result into a file, in place of the one before; returns where."""
+    target = Path(path).expanduser()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    atomic.replace(target, f"{text}\n")
+    return f"file:{target}"
+
+
+def _put_into_session(app: App, session: str, job: Job, text: str) -> str:
+    """Puts a result into another session, which answers it when it is next worked on; returns where."""
+    info = app.store.sessions.find(session)
+    app.record(info.id, UserMessage(text=f"[Scheduled: {job.name}]\n\n{text}"))
+    return f"session:{info.id}"

@@ -1,0 +1,100 @@
+"""A job as a person types it, on the command line or in a page: every field is text, and what is left out stays."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hermes.errors import UsageError
+from hermes.schedules.parse import seconds
+from hermes.schema.schedules import CatchUp
+from hermes.settings.load import typed_path
+
+_AS_TYPED = (
+    "schedule",
+    "prompt",
+    "name",
+    "zone",
+    "deliver",
+    "catch_up",
+    "budget",
+    "model",
+    "times",
+)
+_TIMES = ("jitter", "timeout")
+
+
+class JobForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a job can have. What is not given stays as it is, or as the settings say."""
+
+    schedule: (
+        Annotated[
+            str, Meta(description="When: in words, an interval or a cron expression.")
+        ]
+        | None
+    ) = None
+    prompt: (
+        Annotated[str, Meta(description="What to do.", max_length=100_000)] | None
+    ) = None
+    name: Annotated[str, Meta(max_length=200)] | None = None
+    zone: (
+        Annotated[str, Meta(description="A time zone, such as Europe/Berlin.")] | None
+    ) = None
+    deliver: (
+        Annotated[
+            str,
+            Meta(description="`none`, `file:PATH`, `session:ID`, or `telegram:123`."),
+        ]
+        | None
+    ) = None
+    catch_up: CatchUp | None = None
+    jitter: (
+        Annotated[str, Meta(description="Start up to so much later, such as `5m`.")]
+        | None
+    ) = None
+    timeout: (
+        Annotated[str, Meta(description="Stop it after so long, such as `10m`.")] | None
+    ) = None
+    budget: (
+        Annotated[
+            str, Meta(description="The most one run may use: `$0.50` or `200k tokens`.")
+        ]
+        | None
+    ) = None
+    tools: (
+        Annotated[str, Meta(description="The only toolsets it has: `files,web`.")]
+        | None
+    ) = None
+    model: str | None = None
+    cwd: Annotated[str, Meta(description="The folder it works in.")] | None = None
+    times: (
+        Annotated[int, Meta(description="End after so many runs; 0 for no end.")] | None
+    ) = None
+
+
+def given(form: JobForm) -> dict[str, Any]:
+    """The fields of a job that the form names, as a job has them. Raises UsageError or ScheduleError."""
+    found: dict[str, Any] = {
+        name: value for name in _AS_TYPED if (value := getattr(form, name)) is not None
+    }
+    for name in _TIMES:
+        if (text := getattr(form, name)) is not None:
+            found[name] = seconds(text)
+    if form.tools is not None:
+        found["toolsets"] = tuple(form.tools.replace(",", " ").split())
+    if form.cwd is not None:
+        folder = typed_path(form.cwd)
+        if not folder.is_dir():
+            raise UsageError(
+                f"There is no folder {folder}.",
+                hint="A job works in a folder that exists.",
+            )
+        found["cwd"] = str(folder)
+    if form.times is not None and form.times < 0:
+        raise UsageError(
+            "A job can't run less than once.",
+            hint="Give a number of runs, or 0 for no end.",
+        )
+    if form.deliver is not None and form.deliver.startswith("file:"):
+        found["deliver"] = f"file:{typed_path(form.deliver[5:])}"
+    return found

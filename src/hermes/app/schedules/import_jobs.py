@@ -1,0 +1,131 @@
+"""Schedules of another agent become jobs. They rest until their new owner has looked at them: two agents that run the
+same job do everything twice."""
+
+from datetime import datetime
+
+import msgspec
+
+from hermes.app.schedules.jobs import JobBook, JobDraft
+from hermes.errors import HermesError
+from hermes.learning.imports.sources import Left
+
+RESTING = "imported; look at it, then resume it"
+_SHORTEST = 1  # minutes
+
+
+class _Schedule(msgspec.Struct):
+    kind: str = ""
+    expr: str = ""
+    minutes: float = 0
+    run_at: str = ""
+
+
+class _Origin(msgspec.Struct):
+    platform: str = ""
+    chat_id: str | int = ""
+
+
+class _Repeat(msgspec.Struct):
+    times: int | None = None
+    completed: int = 0
+
+
+class _Job(msgspec.Struct):
+    name: str | None = ""
+    prompt: str | None = ""
+    schedule: _Schedule | str | None = None
+    skills: list[str] | None = None
+    script: str | None = None
+    deliver: str | None = ""
+    origin: _Origin | None = None
+    repeat: _Repeat | None = None
+
+
+class _File(msgspec.Struct):
+    jobs: list[msgspec.Raw] = []
+
+
+def read_jobs(text: str, left: list[Left]) -> tuple[JobDraft, ...]:
+    """What a `jobs.json` of the well-known agent holds, as drafts; what can't come over is named."""
+    try:
+        entries = msgspec.json.decode(text, type=_File).jobs
+    except msgspec.MsgspecError:
+        left.append(Left("schedules", "the file can't be read"))
+        return ()
+    found: list[JobDraft] = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            found.append(_draft(msgspec.json.decode(entry, type=_Job)))
+        except (msgspec.MsgspecError, ValueError) as error:
+            left.append(Left(f"schedule {number}", str(error)))
+    return tuple(found)
+
+
+def fitting(
+    book: JobBook, drafts: tuple[JobDraft, ...], known: bool, left: list[Left]
+) -> tuple[JobDraft, ...]:
+    """Those that can be kept here and are not here yet. `known`: whether there is a database to look in."""
+    jobs = book.store.jobs() if known else []
+    here, names = (
+        {(job.prompt, job.schedule) for job in jobs},
+        {job.name.casefold() for job in jobs},
+    )
+    found: list[JobDraft] = []
+    for draft in drafts:
+        what = f"schedule {draft.name or draft.prompt[:40]}"
+        try:
+            job = book.preview(draft)
+        except HermesError as error:
+            left.append(Left(what, error.message))
+            continue
+        if (job.prompt, job.schedule) in here:
+            left.append(Left(what, "it is here already"))
+        elif job.name.casefold() in names:
+            left.append(Left(what, "there is already a job with that name"))
+        else:
+            names.add(job.name.casefold())
+            found.append(draft)
+    return tuple(found)
+
+
+def _draft(job: _Job) -> JobDraft:
+    if job.script:
+        raise ValueError("it runs a script of the other agent")
+    skills = "".join(f"Use the skill {name}. " for name in job.skills or ())
+    left = (
+        (job.repeat.times or 0) - job.repeat.completed
+        if job.repeat and job.repeat.times
+        else 0
+    )
+    return JobDraft(
+        schedule=_words(job.schedule),
+        prompt=f"{skills}{job.prompt or ''}".strip(),
+        name=job.name or "",
+        deliver=_target(job),
+        times=max(0, left),
+        by="import",
+    )
+
+
+def _words(schedule: _Schedule | str | None) -> str:
+    match schedule:
+        case str():
+            return schedule
+        case _Schedule(kind="cron"):
+            return schedule.expr
+        case _Schedule(kind="interval"):
+            return f"every {max(_SHORTEST, round(schedule.minutes))} minutes"
+        case _Schedule(kind="once", run_at=at) if at:
+            moment = datetime.fromisoformat(at)
+            local = moment.astimezone() if moment.tzinfo else moment
+            return local.strftime("%Y-%m-%d %H:%M")
+        case _:
+            raise ValueError("it has no schedule")
+
+
+def _target(job: _Job) -> str:
+    """Where it delivers; what is meant by `origin` or a platform alone only the other agent knows."""
+    target = job.deliver or "local"
+    if target == "origin" and job.origin and job.origin.platform:
+        return f"{job.origin.platform}:{job.origin.chat_id}"
+    return target if ":" in target else "none"

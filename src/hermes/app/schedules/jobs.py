@@ -1,0 +1,341 @@
+"""Jobs as people and agents change them: made, edited, paused, resumed, removed. Whatever changes a job plans its next
+instant in the same step, so that what is planned can always be read from the table."""
+
+import hashlib
+import itertools
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.core.budget import parse_amount
+from hermes.errors import StoreError, UsageError
+from hermes.schedules.due import following
+from hermes.schedules.parse import understand
+from hermes.schedules.time_zones import ScheduleError, local_zone
+from hermes.schema.event import Event, payload_of
+from hermes.schema.events import ApprovalAnswered
+from hermes.schema.messages import AssistantMessage
+from hermes.schema.schedules import (
+    NOWHERE,
+    CatchUp,
+    Instant,
+    Job,
+    Rule,
+    ScheduleChanged,
+)
+from hermes.settings.gateway import CHAT_PLATFORMS
+from hermes.settings.load import environment
+
+if TYPE_CHECKING:
+    from hermes.store.schedules import ScheduleStore
+
+_LONGEST_NAME = 60
+_DONE = "it has run as often as it should"
+
+Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
+
+
+class JobDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as somebody wants it. What is left out is taken from the settings."""
+
+    schedule: str
+    prompt: str
+    name: str = ""
+    zone: str = ""
+    catch_up: CatchUp | None = None
+    jitter: float = 0.0
+    timeout: float | None = None
+    budget: str | None = None
+    deliver: str = NOWHERE
+    toolsets: tuple[str, ...] = ()
+    model: str = ""
+    cwd: str = ""
+    times: int = 0
+    by: str = "user"
+
+
+class JobBook:
+    """The jobs of one home."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    @property
+    def store(self) -> "ScheduleStore":
+        """The tables."""
+        return self._app.store.schedules
+
+    @cached_property
+    def zone(self) -> str:
+        """The zone of schedules that name none."""
+        return self._app.settings.schedules.timezone or local_zone(environment())
+
+    def add(self, draft: JobDraft, *, paused: str = "") -> tuple[Job, Instant | None]:
+        """Makes a job; returns it with its first instant. Raises ScheduleError."""
+        job = msgspec.structs.replace(self.preview(draft), paused=paused)
+        job = msgspec.structs.replace(
+            job, name=self._free_name(job.name, given=bool(draft.name.strip()))
+        )
+        planned = following(job, self._app.clock.now())
+        self.store.put(job, dropped="", following=planned)
+        self.changed(job, "added", planned)
+        return job, planned
+
+    def preview(self, draft: JobDraft) -> Job:
+        """The job that a draft would become. Raises ScheduleError; writes nothing."""
+        settings, now = self._app.settings.schedules, self._app.clock.now()
+        rule, zone = understand(draft.schedule, now, draft.zone or self.zone)
+        name = " ".join((draft.name or draft.prompt).split())
+        return self._checked(
+            Job(
+                id=hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6],
+                name=name
+                if len(name) <= _LONGEST_NAME
+                else f"{name[: _LONGEST_NAME - 1]}…",
+                prompt=draft.prompt.strip(),
+                schedule=" ".join(draft.schedule.split()),
+                rule=rule,
+                zone=zone,
+                created=now,
+                catch_up=draft.catch_up or settings.catch_up,
+                jitter=draft.jitter,
+                timeout=settings.timeout if draft.timeout is None else draft.timeout,
+                budget=settings.budget if draft.budget is None else draft.budget,
+                deliver=draft.deliver or NOWHERE,
+                toolsets=draft.toolsets,
+                model=draft.model,
+                cwd=draft.cwd,
+                times=draft.times,
+                by=draft.by,
+            )
+        )
+
+    def edit(self, name: str, /, **changes: Any) -> tuple[Job, Instant | None]:
+        """Changes fields of a job, and no others; a new schedule or zone is understood anew."""
+        found = self.store.find(name)
+        if {"schedule", "zone"} & changes.keys():
+            schedule, zone = (
+                changes.get("schedule", found.schedule),
+                changes.get("zone") or found.zone,
+            )
+            changes["rule"], changes["zone"] = understand(
+                schedule, self._app.clock.now(), zone
+            )
+        if "name" in changes:
+            changes["name"] = self._free_name(changes["name"], given=True, but=found.id)
+        self._checked(msgspec.structs.replace(found, **changes))
+        return self._change(found, "edited", "the job was changed", **changes)
+
+    def pause(self, name: str, *, why: str = "by you") -> Job:
+        """Nothing runs until it is resumed."""
+        return self._change(
+            self.store.find(name), "paused", "the job was paused", paused=why
+        )[0]
+
+    def rest(self, job: Job, why: str) -> None:
+        """It can't run any more as it is, until somebody sees to it."""
+        self._change(job, "paused", why, paused=why)
+
+    def replan(self, job: Job, coming: Instant) -> None:
+        """What was planned by a clock that was ahead gives way to what comes first by the clock as it is now."""
+        now = self._app.clock.now()
+
+        def plan(found: Job) -> Instant | None:
+            return coming if found == job else following(found, now)
+
+        found, planned = self.store.change(
+            job.id, lambda found: found, plan, dropped="the clock was set back"
+        )
+        self.changed(found, "edited", planned)
+
+    def restart_interval(self, job: Job, rule: Rule) -> None:
+        """Restarts a job's interval from now, after the clock was set back."""
+        self._change(job, "edited", "the clock was set back", rule=rule)
+
+    def resume(self, name: str) -> tuple[Job, Instant]:
+        """It runs again, from its next instant on."""
+        found, now = self.store.find(name), self._app.clock.now()
+
+        def plan(job: Job) -> Instant:
+            planned = following(job, now)
+            if planned is None:
+                hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
+                raise ScheduleError(f"The time of {job.name!r} is over.", hint=hint)
+            return planned
+
+        job, planned = self.store.change(
+            found.id, _awake, plan, dropped="the job was resumed"
+        )
+        self.changed(job, "resumed", planned)
+        return job, planned
+
+    def remove(self, name: str) -> Job:
+        """It is gone; what it did stays in the history."""
+        return self._change(
+            self.store.find(name), "removed", "the job was removed", removed=True
+        )[0]
+
+    def by_hand(self, name: str) -> tuple[Job, Instant]:
+        """A run for now, also of a job that is paused. Whoever runs it claims it, or plans it for the loop."""
+        job, now = self.store.find(name), self._app.clock.now()
+        return job, Instant(job.id, now, now, "hand")
+
+    def ran(self, job: Job) -> Job:
+        """The job as it is once it has begun another run that its schedule asked for."""
+        if not job.times:
+            return job
+        left = job.times - 1
+        return msgspec.structs.replace(job, times=left, paused="" if left else _DONE)
+
+    def changed(self, job: Job, change: Change, planned: Instant | None = None) -> None:
+        """Tells the bus."""
+        self.tell(
+            ScheduleChanged(
+                job=job.id,
+                name=job.name,
+                change=change,
+                next=planned.due if planned else None,
+            )
+        )
+
+    def tell(self, event: Event) -> None:
+        """Publishes an event of the schedules."""
+        self._app.bus.publish(event.topic, payload_of(event))
+
+    def _free_name(self, name: str, *, given: bool, but: str = "") -> str:
+        """The name, if no other job has it. Otherwise a generated name gets a number; a given one is refused."""
+        taken = {
+            job.name.casefold(): job.id for job in self.store.jobs() if job.id != but
+        }
+        if name.casefold() not in taken:
+            return name
+        if given:
+            hint = f"Choose another name, or change the existing job: hermes cron edit {taken[name.casefold()]}"
+            raise ScheduleError(
+                f"There is already a job called {name!r} ({taken[name.casefold()]}).",
+                hint=hint,
+            )
+        numbered = (f"{name} ({number})" for number in itertools.count(2))
+        return next(one for one in numbered if one.casefold() not in taken)
+
+    def _checked(self, job: Job) -> Job:
+        """The job, if it is valid."""
+        _check_fields(job)
+        if job.deliver != NOWHERE:
+            self._check_target(job.deliver)
+        return job
+
+    def _check_target(self, target: str) -> None:
+        """Raises ScheduleError for a place that nothing can be delivered to."""
+        kind, _, place = target.partition(":")
+        if kind == "file" and place:
+            return
+        if kind == "session" and place:
+            try:
+                self._app.store.sessions.find(place)
+            except (StoreError, UsageError) as error:
+                raise ScheduleError(error.message, hint=error.hint) from error
+            return
+        platforms = (*CHAT_PLATFORMS, *self._app.settings.gateway.platforms)
+        if place and (kind in platforms or self._may_be_of_plugin(kind)):
+            return
+        hint = f"Use none, file:PATH, session:ID, or a chat such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
+        raise ScheduleError(f"Hermes can't deliver to {target!r}.", hint=hint)
+
+    def _may_be_of_plugin(self, platform: str) -> bool:
+        """Whether a plugin may bring that platform: its name is only known once the plugin's code has run."""
+        home = self._app.home
+        if (
+            not re.fullmatch(r"[a-z][a-z0-9_-]*", platform)
+            or not (home.root / "plugins.json").exists()
+        ):
+            return False
+        from hermes.plugins import PluginRegistry
+
+        enabled = (
+            plugin
+            for plugin in PluginRegistry(home).every()
+            if plugin.state == "enabled"
+        )
+        return any(
+            (plugin.folder / "gateway" / "adapter.py").is_file() for plugin in enabled
+        )
+
+    def _change(
+        self, job: Job, change: Change, dropped: str, /, **fields: Any
+    ) -> tuple[Job, Instant | None]:
+        """Changes these fields, whatever else has changed since the job was looked at."""
+        now = self._app.clock.now()
+        changed, planned = self.store.change(
+            job.id,
+            lambda found: msgspec.structs.replace(found, **fields),
+            lambda found: following(found, now),
+            dropped=dropped,
+        )
+        self.changed(changed, change, planned)
+        return changed, planned
+
+
+def _awake(job: Job) -> Job:
+    return msgspec.structs.replace(
+        job, paused="", times=1 if job.paused == _DONE else job.times
+    )
+
+
+def answer_of(app: App, session: str) -> str:
+    """The result of a run of before."""
+    rows = app.store.log.every_event(session) if session else ()
+    texts = [
+        row.event.text.strip()
+        for row in rows
+        if isinstance(row.event, AssistantMessage)
+    ]
+    return next((text for text in reversed(texts) if text), "")
+
+
+def refused_calls(app: App, session: str) -> int:
+    """How many calls of a run were not made because nobody could be asked."""
+    rows = app.store.log.every_event(session) if session else ()
+    return sum(
+        isinstance(row.event, ApprovalAnswered) and row.event.answer == "deny"
+        for row in rows
+    )
+
+
+def _check_fields(job: Job) -> None:
+    """Raises ScheduleError for a field that can't be kept."""
+    if not job.prompt:
+        raise ScheduleError(
+            "There is nothing to do.",
+            hint="Say what the job should do, in a sentence or more.",
+        )
+    if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:
+        raise ScheduleError(
+            "Timeout and jitter can be up to a day.", hint="Such as: 10m, or 90s."
+        )
+    if job.budget:
+        try:
+            parse_amount(job.budget)
+        except ValueError as error:
+            raise ScheduleError(
+                f"{error}.", hint="Such as: '$0.50', or '200k tokens'."
+            ) from error
+    if job.toolsets:
+        from hermes.tools.toolsets import (
+            TOOLSETS,
+        )  # with all tools, which a list of jobs does not need
+
+        unknown = set(job.toolsets) - {one.name for one in TOOLSETS}
+        if unknown:
+            raise ScheduleError(
+                f"There is no toolset {min(unknown)!r}.",
+                hint="`hermes tools` lists them.",
+            )
+    if job.cwd and not Path(job.cwd).is_absolute():
+        raise ScheduleError(
+            f"{job.cwd!r} is no whole path.", hint="Begin it with a slash."
+        )

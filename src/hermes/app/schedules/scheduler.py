@@ -1,0 +1,346 @@
+"""The loop that runs due jobs: one task, in the gateway or alone. Several processes may have one; each instant is run
+by one of them."""
+
+import asyncio
+import contextlib
+import logging
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.schedules.delivery import Deliver, Deliveries
+from hermes.app.schedules.job_run import JobOutcome, JobRun
+from hermes.app.schedules.jobs import JobBook
+from hermes.app.schedules.scheduler_lock import on_watch
+from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
+from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
+from hermes.schedules.due import GRACE_S, backlog, following, restarted_interval
+from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
+from hermes.settings import Secrets
+from hermes.store.leases import LEASE_TTL_S
+
+log = logging.getLogger("hermes.schedules")
+
+LOOK = 2.0
+"""Seconds between looks at what other processes have changed."""
+
+_ASLEEP = 60.0  # seconds between two looks after which the machine must have slept
+_DAY = 86_400.0
+_RAN = ("running", "done", "failed")
+_LOOKING = "checking schedules"
+_TWICE = 1000  # instants that are looked at when the clock was set back
+_TOO_LONG = "the run before it had not ended"
+_STOPPED = "Hermes was stopped while it ran"
+
+
+class ScheduleLoop:
+    """Runs what is due, until it is told to stop."""
+
+    def __init__(
+        self, app: App, secrets: Secrets, deliver: Deliver | None = None
+    ) -> None:
+        self._app = app
+        self._secrets = secrets
+        self._deliveries = Deliveries(app, deliver)
+        self._book = JobBook(app)
+        self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
+        self._bell = asyncio.Event()
+        self._looked = 0.0
+        self._watching_since = 0.0
+
+    @property
+    def running(self) -> int:
+        """How many jobs run here now."""
+        return len(self._runs)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Works until `stop` is set; what runs then is stopped, and says so."""
+        try:
+            with on_watch(self._app.home):
+                while not stop.is_set():
+                    pause = await self._looked_after()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(pause):
+                            await run_until_first(stop.wait(), self._bell.wait())
+                    self._bell.clear()
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Stops what runs here."""
+        await cancel_and_wait(*self._runs.values())
+        await self._deliveries.close()
+
+    async def _looked_after(self) -> float:
+        """A step; when that is not possible just now, it is said once, and tried again."""
+        try:
+            pause = await self.step()
+        except HermesError as error:
+            return max(LOOK, self._app.errors.note(_LOOKING, in_sentences(error)))
+        except (
+            Exception
+        ) as error:  # the main of this task: without it nothing would ever run again
+            log.exception("schedules can't be looked after; it is tried again")
+            return max(LOOK, self._app.errors.note(_LOOKING, error))
+        self._app.errors.succeeded(_LOOKING)
+        return pause
+
+    async def step(self) -> float:
+        """Runs what is due now. Returns how long to wait for the next look."""
+        now = self._app.clock.now()
+        if not self._looked or now - self._looked > _ASLEEP or now < self._looked:
+            self._watching_since = now
+            await asyncio.to_thread(self._clear_up)
+        self._looked = now
+        if gone := await asyncio.to_thread(self._book.store.settle):
+            jobs = {job.id: job for job in self._book.store.jobs(removed=True)}
+            for one in gone:
+                self._ended(one, jobs.get(one.job))
+        self._deliveries.begin()
+        while await self._begin_due(now):
+            pass
+        coming = await asyncio.to_thread(self._book.store.coming, now)
+        return (
+            LOOK
+            if coming is None
+            else max(0.0, min(LOOK, coming - self._app.clock.now()))
+        )
+
+    def _clear_up(self) -> None:
+        """Forgets what is long over, and plans what has lost its plan, as after damage of the database, or has one that
+        a clock made which was ahead."""
+        store, now = self._book.store, self._app.clock.now()
+        store.forget(now - self._app.settings.schedules.keep_days * _DAY)
+        planned: dict[str, list[Instant]] = {}
+        for one in store.planned():
+            planned.setdefault(one.job, []).append(one)
+        for job in store.jobs():
+            coming = self._next_new(job, now)
+            if coming is None:
+                continue
+            if (
+                rule := restarted_interval(job, coming.due, now, self._ran(job))
+            ) is not None:
+                self._book.restart_interval(job, rule)
+            elif job.id not in planned:
+                store.plan(coming)
+            elif all(
+                one.cause == "schedule" and one.due > coming.due
+                for one in planned[job.id]
+            ):
+                self._book.replan(job, coming)
+
+    def _next_new(self, job: Job, now: float) -> Instant | None:
+        """The next instant of a job that has not run yet; a clock that was set back shows some hours twice."""
+        if not self._is_sound(job, now):
+            return None
+        ran = self._ran(job)
+        coming = following(job, now)
+        while coming is not None and coming.due in ran:
+            coming = following(job, coming.due)
+        return coming
+
+    def _ran(self, job: Job) -> set[float]:
+        """The instants of a job that have run."""
+        return {
+            one.due
+            for one in self._book.store.history(job.id, limit=_TWICE)
+            if one.state in _RAN
+        }
+
+    def _is_sound(self, job: Job, now: float) -> bool:
+        """Whether its next instant can be told. One whose time zone is gone rests, and holds up no other job."""
+        try:
+            following(job, now)
+        except HermesError as error:
+            log.warning("job %s (%s) rests: %s", job.id, job.name, in_sentences(error))
+            self._book.rest(job, error.message)
+            return False
+        return True
+
+    async def _begin_due(self, now: float) -> bool:
+        """Looks at everything that is due; True when that brought new instants."""
+        due = await asyncio.to_thread(self._book.store.due, now)
+        if not due:
+            return False
+        jobs = {
+            job.id: job
+            for job in await asyncio.to_thread(self._book.store.jobs, removed=True)
+        }
+        busy = {one.job for one in await asyncio.to_thread(self._book.store.running)}
+        again = False
+        for instant in due:
+            job = jobs.get(instant.job)
+            if job is None or not await asyncio.to_thread(self._is_sound, job, now):
+                continue
+            if self._is_late(instant, now):
+                again = (
+                    await asyncio.to_thread(self._catch_up, job, instant, now) or again
+                )
+            elif instant.job in busy:
+                await self._wait_or_skip(job, instant, now)
+            elif len(
+                self._runs
+            ) < self._app.settings.schedules.at_once and await self.start(job, instant):
+                busy.add(instant.job)
+        return again
+
+    def _is_late(self, instant: Instant, now: float) -> bool:
+        """Whether nothing looked at the schedules when it was due; that we are busy is another matter."""
+        unseen = instant.starts < self._watching_since
+        return unseen and instant.cause == "schedule" and now - instant.starts > GRACE_S
+
+    def _catch_up(self, job: Job, instant: Instant, now: float) -> bool:
+        """Applies the job's policy to what was not run. True when some of it is to be run now."""
+        work = backlog(job, instant.due, now)
+        coming = following(job, now)
+        self._book.store.close(work.over, (*work.run, *((coming,) if coming else ())))
+        for one in work.over:
+            self._ended(one, job)
+        return bool(work.run)
+
+    async def _wait_or_skip(self, job: Job, instant: Instant, now: float) -> None:
+        """While a job runs, its next regular instant is skipped; what was asked for otherwise waits."""
+        if instant.cause != "schedule":
+            return
+        skipped = msgspec.structs.replace(
+            instant, state="skipped", reason=_TOO_LONG, ended=now
+        )
+        coming = following(job, now)
+        await asyncio.to_thread(
+            self._book.store.close, (skipped,), (coming,) if coming else ()
+        )
+        self._ended(skipped, job)
+
+    async def start(self, job: Job, instant: Instant) -> bool:
+        """Claims an instant and begins to run it here; False when another process was faster, or the job runs."""
+        taken = await asyncio.to_thread(self.claim, job, instant)
+        if taken is None:
+            return False
+        task = asyncio.ensure_future(self.carry_out(job, taken))
+        self._runs[job.id, taken.due] = task
+        task.add_done_callback(lambda _: self._over(job, taken))
+        return True
+
+    def _over(self, job: Job, instant: Instant) -> None:
+        self._runs.pop((job.id, instant.due), None)
+        self._bell.set()
+
+    def claim(self, job: Job, instant: Instant) -> Instant | None:
+        """Takes an instant to run it here, and plans the next one; None if another process has it."""
+        if instant.cause == "hand":
+            return self._book.store.claim(instant)
+        ends = False
+
+        def after(found: Job) -> tuple[Job, Instant | None]:
+            nonlocal ends
+            left = self._book.ran(found)
+            coming = (
+                following(left, instant.due) if instant.cause == "schedule" else None
+            )
+            ends = coming is None and instant.cause == "schedule"
+            return left, coming
+
+        taken = self._book.store.claim(instant, after)
+        if taken is not None and ends:
+            self._book.changed(job, "ended")
+        return taken
+
+    async def carry_out(self, job: Job, instant: Instant) -> None:
+        """Runs a claimed instant to its end, and delivers what it came to. Whatever happens, it ends in the table."""
+        run = JobRun(self._app, self._secrets, job, instant)
+
+        async def began(session: str) -> None:
+            await asyncio.to_thread(self._book.store.belongs_to, instant, session)
+            self._book.tell(
+                ScheduleStarted(
+                    job=job.id,
+                    name=job.name,
+                    due=instant.due,
+                    session=session,
+                    cause=instant.cause,
+                )
+            )
+
+        async with (
+            running(run.run(began)) as working,
+            running(self._beat(instant, working)),
+        ):
+            try:
+                outcome = await working
+            except asyncio.CancelledError:
+                await cancel_and_wait(working)
+                outcome = JobOutcome("failed", _STOPPED)
+            except Exception as error:  # the boundary of a run
+                log.exception("job %s failed", job.id)
+                outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
+        delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
+        ended = msgspec.structs.replace(
+            instant,
+            state=outcome.state,
+            reason=outcome.reason,
+            session=run.session,
+            delivery=delivery,
+        )
+        if await self._end(ended):
+            self._ended(ended, job)
+            self._deliveries.begin()
+
+    async def _end(self, ended: Instant) -> bool:
+        """Writes the end of a run, however often it takes: until then its job does not run again."""
+        what = f"saving the end of a run of job {ended.job}"
+        while True:
+            try:
+                ours = await asyncio.to_thread(
+                    self._book.store.end,
+                    ended,
+                    ended.state,
+                    ended.reason,
+                    ended.delivery,
+                )
+            except StoreDamaged:
+                raise
+            except StoreError as error:
+                await asyncio.sleep(self._app.errors.note(what, error))
+            else:
+                self._app.errors.succeeded(what)
+                return ours
+
+    async def _beat(
+        self, instant: Instant, working: "asyncio.Future[JobOutcome]"
+    ) -> None:
+        """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
+        while True:
+            await asyncio.sleep(LEASE_TTL_S / 3)
+            try:
+                ours = await asyncio.to_thread(self._book.store.renew, instant)
+            except StoreError as error:
+                log.warning("the run of job %s was not renewed: %s", instant.job, error)
+                continue
+            if not ours:
+                log.warning(
+                    "another process has given up the run of job %s; it is stopped",
+                    instant.job,
+                )
+                working.cancel()
+                return
+
+    def _ended(self, instant: Instant, job: Job | None) -> None:
+        """Tells of an instant that is over; loudly, unless all is well."""
+        name = job.name if job else instant.job
+        if instant.state != "done":
+            log.warning(
+                "job %s (%s) %s: %s", instant.job, name, instant.state, instant.reason
+            )
+        self._book.tell(
+            ScheduleEnded(
+                job=instant.job,
+                name=name,
+                due=instant.due,
+                state=instant.state,
+                reason=instant.reason,
+                repeats=instant.repeats,
+                session=instant.session,
+                delivery=instant.delivery,
+            )
+        )

@@ -1,0 +1,178 @@
+"""`schedules` and `schedule`: what the model can do about jobs. Making one is asked about, with its meaning spelled
+out. A job can't make jobs, and its result goes back to where it was asked for, or nowhere."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from hermes.app.app import App
+from hermes.app.schedules.jobs import JobBook, JobDraft
+from hermes.core.ports import Tool, ToolContext
+from hermes.errors import HermesError, ToolFailed
+from hermes.schedules.due import following
+from hermes.schedules.time_zones import on_the_clock
+from hermes.schedules.tokens import length
+from hermes.schema.schedules import Instant, Job
+from hermes.schema.tools import ToolResult
+from hermes.tools.tool import tool
+
+_MOST = 200  # jobs of agents, beside which they make no more
+
+
+def schedule_tools(app: App, surface: str) -> tuple[Tool, ...]:
+    """The tools of a session; a job has none."""
+    made = ScheduleTools(app)
+    return () if surface == "cron" else (made.schedules, made.schedule)
+
+
+class _Chat(msgspec.Struct):
+    """A chat as the gateway keeps it."""
+
+    platform: str
+    id: str
+    thread: str = ""
+
+
+def _about(owner: Any, arguments: Mapping[str, Any]) -> str:
+    return owner.meaning(arguments) if isinstance(owner, ScheduleTools) else ""
+
+
+class ScheduleTools:
+    """The tools of one session."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._book = JobBook(app)
+
+    @tool("schedules", effect="read")
+    def schedules(self) -> ToolResult:
+        """Lists the jobs: id, name, schedule, next run, how the last one ended."""
+        return ToolResult(
+            text="\n".join(map(self._line, self._book.store.jobs()))
+            or "There are no jobs."
+        )
+
+    @tool("schedule", effect="other", about=_about)
+    async def schedule(
+        self,
+        context: ToolContext,
+        action: Literal["add", "remove", "pause", "resume"],
+        when: Annotated[
+            str,
+            Meta(
+                description="`every weekday at 9:00`, `in 20 minutes`, `tomorrow at 17:30`, `0 9 * * 1-5`"
+            ),
+        ] = "",
+        task: Annotated[
+            str,
+            Meta(
+                description="For add: all that an agent with a fresh context needs to know."
+            ),
+        ] = "",
+        job: Annotated[
+            str, Meta(description="For remove, pause, resume: its id.")
+        ] = "",
+        deliver: Annotated[
+            Literal["here", "none"], Meta(description="Where the result goes.")
+        ] = "here",
+    ) -> ToolResult:
+        """Makes a job: a task that an agent does at certain times, also when nobody is there. The user is asked."""
+        try:
+            draft = self._draft(context, when, task, deliver)
+            return ToolResult(
+                text=await asyncio.to_thread(self._do, action, job, draft)
+            )
+        except HermesError as error:
+            raise ToolFailed(error.message, hint=error.hint) from error
+
+    def meaning(self, arguments: Mapping[str, Any]) -> str:
+        """What a call would do, for whoever decides about it."""
+        try:
+            if arguments.get("action") != "add":
+                job = self._book.store.find(str(arguments.get("job", "")))
+                return (
+                    f"{arguments.get('action')} the job {job.name!r} ({job.schedule})"
+                )
+            draft = JobDraft(
+                schedule=str(arguments.get("when", "")),
+                prompt=str(arguments.get("task", "")),
+            )
+            made = self._book.preview(draft)
+        except HermesError as error:
+            return f"(this would fail: {error.message})"
+        planned = following(made, self._app.clock.now())
+        first = (
+            f"the first run is on {_local(made, planned)}"
+            if planned
+            else "it never runs"
+        )
+        cap = f"at most {made.budget}" if made.budget else "no cap of its own"
+        return f"a job, {made.schedule}; {first} ({made.zone}); {cap}, {length(made.timeout)} at most"
+
+    def _draft(
+        self, context: ToolContext, when: str, task: str, deliver: str
+    ) -> JobDraft:
+        target = self._here(context.session) if deliver == "here" else "none"
+        return JobDraft(
+            schedule=when,
+            prompt=task,
+            deliver=target,
+            cwd=str(context.cwd),
+            by=context.session,
+        )
+
+    def _do(self, action: str, job: str, draft: JobDraft) -> str:
+        match action:
+            case "remove":
+                return f"Job {self._book.remove(job).id} is removed."
+            case "pause":
+                return f"Job {self._book.pause(job, why='by the agent').id} is paused."
+            case "resume":
+                found, planned = self._book.resume(job)
+                return f"Job {found.id} runs again, next on {_local(found, planned)}."
+            case _:
+                return self._add(draft)
+
+    def _add(self, draft: JobDraft) -> str:
+        if (
+            sum(job.by not in ("user", "import") for job in self._book.store.jobs())
+            >= _MOST
+        ):
+            raise ToolFailed(
+                f"There are {_MOST} jobs of agents already.", hint="Remove some first."
+            )
+        made, planned = self._book.add(draft)
+        when = (
+            f"; it runs next on {_local(made, planned)} ({made.zone})"
+            if planned
+            else ""
+        )
+        return f"Job {made.id} is made{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
+
+    def _here(self, session: str) -> str:
+        """The chat of a session, or the session itself; that of the one it works for, if it is a child."""
+        info = self._app.store.sessions.find(session)
+        first = info.root if info.kind == "child" else session
+        binding = self._app.store.chats.of_session(first)
+        if binding is None:
+            return f"session:{first}"
+        chat = msgspec.json.decode(binding.chat, type=_Chat)
+        return f"{chat.platform}:{chat.id}{f'/{chat.thread}' if chat.thread else ''}"
+
+    def _line(self, job: Job) -> str:
+        planned = next(iter(self._book.store.planned(job.id)), None)
+        last = next(iter(self._book.store.history(job.id, limit=1)), None)
+        state = (
+            f"paused ({job.paused})"
+            if job.paused
+            else (_local(job, planned) if planned else "ended")
+        )
+        ended = f"; last: {last.state} {last.reason}".rstrip() if last else ""
+        return f"{job.id} {job.name}: {job.schedule}; next: {state}{ended}"
+
+
+def _local(job: Job, planned: Instant) -> str:
+    return on_the_clock(planned.starts, job.zone).strftime("%a %d %b %Y %H:%M")

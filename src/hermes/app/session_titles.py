@@ -1,0 +1,84 @@
+"""Titles of sessions: one at once from the first words, a better one by a model if the user wants it.
+
+Nobody waits for it, and what it cost is in the log.
+"""
+
+from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.core.history import ConversationHistory
+from hermes.errors import HermesError
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.schema.events import SessionTitled
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.model import ModelRequest
+
+LONGEST = 60
+
+_ASK = (
+    "Give the conversation below a title of at most six words, in its own language. Answer with the title alone: "
+    "no quotes, no full stop."
+)
+_SHOWN = 2_000  # characters of each side that the model sees
+_OUTPUT_TOKENS = 1_000  # with what a model thinks before it writes
+
+
+class Titles:
+    """Looks for better titles on the side."""
+
+    def __init__(self, auxiliary: AuxiliaryModels) -> None:
+        self._auxiliary = auxiliary
+        self._tasks = BackgroundTasks("looking for a title")
+
+    def begin(self, session: str, history: ConversationHistory) -> None:
+        """Starts the search for a better title, if the user wants one."""
+        if self._auxiliary.wanted("title") == "off" or len(history.messages) < 2:
+            return
+        self._tasks.start(self._find(session, asked(history)))
+
+    async def close(self) -> None:
+        """Ends what is being looked for; the first words stay."""
+        await self._tasks.close()
+
+    async def _find(self, session: str, request: ModelRequest) -> None:
+        try:
+            message = await self._auxiliary.ask("title", session, request)
+        except HermesError:  # it is noted in the session
+            return
+        if title := shortened(message.text.strip().strip("\"'`.")):
+            await self._auxiliary.note(session, SessionTitled(title=title, by="model"))
+
+
+def first_words(history: ConversationHistory) -> str:
+    """A title without a model: how the person began."""
+    first = next(
+        (
+            message.text
+            for message in history.messages
+            if isinstance(message, UserMessage)
+        ),
+        "",
+    )
+    typed, _, attached = first.partition("\n\n<")  # files and skills that go along
+    return shortened(typed if attached and typed.strip() else first)
+
+
+def asked(history: ConversationHistory) -> ModelRequest:
+    """What a model is asked for a title."""
+    said = [
+        message
+        for message in history.messages
+        if isinstance(message, UserMessage | AssistantMessage)
+    ][:4]
+    text = "\n\n".join(
+        f"{message.role}: {message.text[:_SHOWN]}" for message in said if message.text
+    )
+    return ModelRequest(
+        system=(_ASK,),
+        messages=(UserMessage(text=text),),
+        max_output_tokens=_OUTPUT_TOKENS,
+    )
+
+
+def shortened(text: str) -> str:
+    """One line that fits as a title."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1].rsplit(" ", 1)[0] + "…"

@@ -1,0 +1,176 @@
+"""The tools of all sessions of one process: what they are made of, and what is cleared up behind them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.past_sessions import StoreRecall
+from hermes.core.ports import Tool
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.settings import Secrets
+from hermes.settings.load import environment
+from hermes.tools import Needs, close_tools, session_tools
+from hermes.tools.files.file_stamps import FileStamps
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.toolsets import SURFACES, ToolChoice
+from hermes.tools.web import web_tools
+
+if TYPE_CHECKING:
+    from hermes.mcp import McpServers
+    from hermes.tools.web.fetch import Digest
+
+_KEPT = 1_024  # sessions whose tools are remembered: as many chats as may be at work at once
+
+
+class SessionTools:
+    """Each session's tools know what it has read and where its terminal is. `more` gives a session further tools.
+
+    `digest` makes long web pages short.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        secrets: Secrets,
+        more: Callable[[str], tuple[Tool, ...]],
+        digest: "Digest | None" = None,
+    ) -> None:
+        self._app = app
+        self._secrets = secrets
+        self._more = more
+        self._digest = digest
+        self._tools: RecentDict[str, Mapping[str, Tool]] = RecentDict(
+            _KEPT, self._clear_up
+        )
+        self._seen: dict[str, FileStamps] = {}
+        self._closing = BackgroundTasks("ending the tools of a session")
+
+    @cached_property
+    def servers(self) -> "McpServers | None":
+        """The MCP servers; None when none is configured."""
+        settings = self._app.settings.mcp_servers
+        if not settings:
+            return None
+        from hermes.mcp import McpServers
+
+        return McpServers(settings, self._app.home, self._secrets, environment())
+
+    async def prepare(self) -> None:
+        """Before a session's tools are fixed: servers that were never asked say what they offer, if they are quick."""
+        if self.servers is not None:
+            await self.servers.prepare()
+
+    def of(self, session: str) -> Mapping[str, Tool]:
+        """What the model can do in a session."""
+        return self._tools.get_or_make(session, lambda: self._make(session))
+
+    def forget_files(self, session: str) -> None:
+        """Files of the session were brought back to how they were: what its tools know of them no longer counts."""
+        if session in self._seen:
+            self._seen[session].forget()
+
+    async def close(self) -> None:
+        """Ends what tools left running, and the servers."""
+        tools = list(self._tools.values())
+        self._tools.clear()
+        await asyncio.gather(*(close_tools(one) for one in tools))
+        await self._closing.join()
+        if self.servers is not None:
+            await self.servers.close()
+
+    def _make(self, session: str) -> Mapping[str, Tool]:
+        served = (
+            tuple(self.servers.tools().values()) if self.servers is not None else ()
+        )
+        info = self._app.store.sessions.origin(session)
+        if info.kind == "child":
+            info = self._app.store.sessions.origin(info.root)
+        person = self._app.person(session)
+        extra = (
+            *self._more(session),
+            *served,
+            *(() if person else self._scheduling(info.surface)),
+        )
+        needs = needs_of(
+            self._app,
+            self._secrets,
+            surface=info.surface,
+            extra=extra,
+            digest=self._digest,
+        )
+        if person:  # past sessions and jobs are the user's
+            choice = msgspec.structs.replace(
+                needs.choice, disabled=(*needs.choice.disabled, "sessions")
+            )
+            needs = msgspec.structs.replace(needs, choice=choice)
+        self._seen[session] = seen = FileStamps()
+        return session_tools(msgspec.structs.replace(needs, seen=seen))
+
+    def _scheduling(self, surface: str) -> tuple[Tool, ...]:
+        """Tools for jobs, where the user wants them."""
+        if not offers_schedules(self._app, surface):
+            return ()
+        from hermes.app.schedules.tools import schedule_tools
+
+        return schedule_tools(self._app, surface)
+
+    def _clear_up(self, session: str, tools: Mapping[str, Tool]) -> None:
+        self._seen.pop(session, None)
+        self._closing.start(close_tools(tools))
+
+
+def offers_schedules(app: App, surface: str) -> bool:
+    """Whether there are tools for jobs: `auto` is where there are jobs, and in chats. Looking creates nothing."""
+    wanted = app.settings.schedules.tool
+    in_chat = surface == "gateway" or surface not in SURFACES
+    return wanted == "on" or (
+        wanted == "auto" and (in_chat or (app.has_log and app.store.has_jobs))
+    )
+
+
+def needs_of(
+    app: App,
+    secrets: Secrets,
+    *,
+    surface: str = "cli",
+    extra: tuple[Tool, ...] = (),
+    digest: "Digest | None" = None,
+) -> Needs:
+    """For `session_tools`; `extra` are tools that come from elsewhere."""
+    settings = app.settings
+    choice = ToolChoice(surface, settings.tools.enabled, settings.tools.disabled)
+    outputs = OutputFolder(app.home.cache / "outputs")
+    web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
+    seen = (app.home.cache / "outputs", app.home.skills)
+    around = Surroundings(
+        environment(), app.home.root, seen, hide_secrets=settings.sandbox.hide_secrets
+    )
+    return Needs(
+        outputs=app.home.cache / "outputs",
+        environment=environment(),
+        hermes_home=app.home.root,
+        recall=StoreRecall(lambda: app.store),
+        surroundings=around,
+        extra=(
+            *web,
+            *(_browser(app, outputs) if choice.wants("browser_open") else ()),
+            *extra,
+        ),
+        choice=choice,
+    )
+
+
+def _browser(app: App, outputs: OutputFolder) -> tuple[Tool, ...]:
+    from hermes.tools.browser import BrowserTools
+
+    return tuple(
+        BrowserTools(
+            app.settings.browser, app.settings.web, outputs, environment()
+        ).tools
+    )

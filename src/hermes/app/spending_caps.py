@@ -1,0 +1,149 @@
+"""What may be spent: the caps of the settings, against what the log says was used, what calls under way have claimed,
+and what had to be estimated."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.core.budget import Cap, Price, TurnBudget, add, parse_amount
+from hermes.primitives.recent import RecentDict
+from hermes.schema.messages import AssistantMessage, Usage
+from hermes.store.log_row import Row
+from hermes.store.sessions import UsageRow
+
+_GUESSES_KEPT = 4_096  # sessions and days with calls that had to be estimated
+
+
+class Spending:
+    """The budgets of all sessions of one process. `price` is the most a token can cost."""
+
+    def __init__(self, app: App, price: Callable[[], Price | None]) -> None:
+        self._app = app
+        self._price = price
+        self._caps = {
+            scope: text for scope, text in app.settings.budget.caps().items() if text
+        }
+        self._budgets: WeakValueDictionary[str, TurnBudget] = WeakValueDictionary()
+        self._guessed: RecentDict[str, Usage] = RecentDict(_GUESSES_KEPT)
+        self._claimed: set[str] = set()
+
+    def budget(self, session: str) -> TurnBudget:
+        """The caps for a turn that begins in a session. What is used of them is looked up before each call.
+
+        Who works for a running turn shares its caps; what a family of sessions uses counts for the first of them.
+        """
+        budget = self._made(session)
+        if self._caps:
+            self._budgets[session] = budget
+        return budget
+
+    def check(self, session: str, input_tokens: int, *prices: Price | None) -> None:
+        """Raises BudgetSpent when work on the side could pass a cap; `prices` are those of other models than the usual.
+
+        The caps of a turn that runs meanwhile hold for it too; the turn keeps its own count.
+        """
+        running = self._budgets.get(session)
+        side = (
+            running.child(self._refresh(session), None)
+            if running is not None
+            else self._made(session)
+        )
+        for price in prices:
+            side = side.at(price)
+        side.room(input_tokens)
+
+    def spend(self, session: str, usage: Usage | None) -> None:
+        """Counts work on the side towards the turn that it was done for."""
+        running = self._budgets.get(session)
+        if running is not None:
+            running.spend(usage)
+
+    def _made(self, session: str) -> TurnBudget:
+        caps = [_cap(scope, text) for scope, text in self._caps.items()]
+        if not caps:
+            return TurnBudget()
+        refresh = self._refresh(session)
+
+        async def claim(usage: Usage) -> None:
+            self._claimed.add(session)
+            await asyncio.to_thread(
+                self._app.store.claims.make, session, self.today(), usage
+            )
+
+        info = self._app.store.sessions.find(session)
+        above = self._budgets.get(info.parent) if info.kind == "child" else None
+        claiming = claim if any(cap.scope != "turn" for cap in caps) else None
+        if above is not None:
+            return above.child(refresh, claiming)
+        return TurnBudget(caps, self._price(), refresh=refresh, claim=claiming)
+
+    def _refresh(self, session: str) -> Callable[[Cap], tuple[float, float]]:
+        info = self._app.store.sessions.find(session)
+        first = info.root if info.kind == "child" else session
+        return lambda cap: self._spent(cap, session, first)
+
+    def written(self, row: Row) -> None:
+        """A row is on disk. After a reply, its usage is in the log: what was claimed for it is given back."""
+        if row.session in self._claimed and row.type in (
+            AssistantMessage.topic,
+            "agent.turn.ended",
+        ):
+            self._claimed.discard(row.session)
+            self._app.store.claims.release(row.session)
+
+    def guess(self, session: str, usage: Usage) -> None:
+        """Counts a call that its provider did not. It is in no log: another process does not know of it."""
+        budget = self._budgets.get(session)
+        if budget is None:  # no caps
+            return
+        price = self._price()
+        usage = msgspec.structs.replace(
+            usage, cost_usd=price.of(usage) if price else 0.0
+        )
+        budget.guess(usage)
+        for key in (session, self.today()):
+            self._guessed[key] = add(self._guessed.get(key, Usage(cost_usd=0.0)), usage)
+
+    def today(self) -> str:
+        """The day that caps per day are counted by (UTC)."""
+        return time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
+
+    def _spent(self, cap: Cap, session: str, first: str) -> tuple[float, float]:
+        """What the family of `first` or the day has used by now, and what others are about to use of it."""
+        if cap.scope == "turn":
+            return 0.0, 0.0
+        today = self.today()
+        store = self._app.store
+        of_session = cap.scope == "session"
+        rows = (
+            store.sessions.usage(session=first)
+            if of_session
+            else store.sessions.usage(since_day=today)
+        )
+        claimed = store.claims.of_others(
+            session, today, family=first if of_session else ""
+        )
+        guessed = self._guessed.get(first if of_session else today, Usage())
+        if cap.unit == "usd":
+            return sum(map(self._cost, rows)) + (guessed.cost_usd or 0.0), claimed[1]
+        tokens = sum(row.input_tokens + row.output_tokens for row in rows)
+        return float(tokens + guessed.input_tokens + guessed.output_tokens), float(
+            claimed[0]
+        )
+
+    def _cost(self, row: UsageRow) -> float:
+        """What a row of the usage cost; calls without a known price count as much as they can have."""
+        price = self._price()
+        if not row.unpriced_calls or price is None:
+            return row.cost_usd
+        used = Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens)
+        return row.cost_usd + price.of(used) * row.unpriced_calls / row.calls
+
+
+def _cap(scope: str, text: str) -> Cap:
+    unit, limit = parse_amount(text)
+    return Cap(scope, unit, limit)

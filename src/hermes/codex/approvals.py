@@ -1,0 +1,364 @@
+"""What codex asks, and how it is answered: by Hermes' own policy first, then by the person. Whatever is not a clear yes
+is a no.
+
+Codex asks because it wants to leave its sandbox. So a policy that allows a command inside Hermes' sandbox is no yes
+here: only one that lets it reach the whole machine is. What the policy forbids is declined without a question.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.codex import wire
+from hermes.codex.approver import CodexApprover, CommandPolicy, request_for
+from hermes.codex.elicitation import Elicitations, Elicited, InputAsked
+from hermes.codex.failures import CodexRefused
+from hermes.codex.items import (
+    Item,
+    PatchedFile,
+    PatchItem,
+    call_of,
+    changes_in_words,
+    changes_to_decide,
+    near,
+    shown_command,
+)
+from hermes.core.ports import PolicyDecision
+from hermes.schema.events import ApprovalRequested
+
+_DECISIONS = {
+    "once": "accept",
+    "session": "acceptForSession",
+    "always": "acceptForSession",
+}
+_NOTHING: Mapping[str, object] = {}
+_MAX_DIFF_CHARACTERS = 6_000  # of a patch in a question
+
+
+class _FileSystem(msgspec.Struct, frozen=True):
+    read: tuple[str, ...] | None = None
+    write: tuple[str, ...] | None = None
+    entries: tuple[Any, ...] | None = None
+
+
+class _Permissions(msgspec.Struct, frozen=True, rename="camel"):
+    network: Any = None
+    file_system: _FileSystem | None = None
+
+    def writable(self) -> tuple[Path, ...]:
+        """The places that would become writable, as far as they are named."""
+        files = self.file_system or _FileSystem()
+        named = [_written(entry) for entry in files.entries or ()]
+        return tuple(Path(place) for place in (*(files.write or ()), *named) if place)
+
+
+class _Host(msgspec.Struct, frozen=True):
+    host: str = ""
+    protocol: str = ""
+
+
+class _CommandAsked(msgspec.Struct, frozen=True, rename="camel"):
+    item_id: str = ""
+    command: str | None = None
+    cwd: str | None = None
+    reason: str | None = None
+    kind: str = "command"
+    network_approval_context: _Host | None = None
+    additional_permissions: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _ChangeAsked(msgspec.Struct, frozen=True, rename="camel"):
+    item_id: str = ""
+    reason: str | None = None
+    grant_root: str | None = None
+
+
+class _PermissionsAsked(msgspec.Struct, frozen=True, rename="camel"):
+    item_id: str = ""
+    cwd: str | None = None
+    reason: str | None = None
+    permissions: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class CodexApprovals:
+    """Answers codex's requests in one turn."""
+
+    def __init__(
+        self,
+        approver: CodexApprover,
+        judge: CommandPolicy,
+        items: Mapping[str, Item],
+        cwd: Path,
+    ) -> None:
+        self._approver = approver
+        self._judge = judge
+        self._items = items
+        self._cwd = cwd
+        self._elicitations = Elicitations(approver, judge, items, str(cwd))
+
+    @property
+    def waiting(self) -> int:
+        """How many questions a person is being asked now."""
+        return self._approver.waiting
+
+    async def answer(self, call: wire.CodexRequest) -> object:
+        """What codex gets. CodexRefused for a request we don't know: an error, never silence."""
+        match call.method:
+            case "item/commandExecution/requestApproval":
+                return {
+                    "decision": await self._command(call, _read(call, _CommandAsked))
+                }
+            case "item/fileChange/requestApproval":
+                return {"decision": await self._change(call, _read(call, _ChangeAsked))}
+            case "item/permissions/requestApproval":
+                return await self._permissions(call, _read(call, _PermissionsAsked))
+            case "mcpServer/elicitation/request":
+                return await self._elicitations.answer(call, _read(call, Elicited))
+            case "item/tool/requestUserInput":
+                return await self._elicitations.input(_read(call, InputAsked))
+            case _:
+                raise CodexRefused(
+                    f"Hermes does not answer {call.method}", code=wire.UNKNOWN_METHOD
+                )
+
+    async def _command(self, call: wire.CodexRequest, asked: _CommandAsked) -> str:
+        if asked.network_approval_context is not None:
+            return await self._host(call, asked, asked.network_approval_context)
+        permissions = _decoded(asked.additional_permissions, _Permissions)
+        command, cwd = shown_command(asked.command or ""), Path(asked.cwd or self._cwd)
+        more = _in_words(asked.additional_permissions)
+        runs = asked.kind == "command" and bool(command.strip())
+
+        def judge() -> PolicyDecision:
+            found = (
+                self._judge.check(command, cwd, workspace=self._cwd)
+                if command.strip()
+                else PolicyDecision("ask")
+            )
+            if found.verdict != "forbid" and (places := permissions.writable()):
+                files = self._judge.check_files((), self._cwd, below=places)
+                return files if files.verdict == "forbid" else found
+            return found
+
+        arguments = {"command": command, "cwd": str(cwd)} | (
+            {"permissions": more} if more else {}
+        )
+        if asked.kind != "command":
+            arguments["kind"] = asked.kind
+        summary = f"{_intention(asked.kind, command)}\nin {cwd}" + (
+            f"\nwith these permissions: {more}" if more else ""
+        )
+        request = request_for(
+            _number(call, asked.item_id),
+            "exec_command",
+            arguments,
+            summary,
+            reason=asked.reason or "codex wants to run it outside its sandbox",
+        )
+        raw = {"command": asked.command, "cwd": str(cwd)} | (
+            {"permissions": more} if more else {}
+        )
+        shape = (
+            f"codex exec_command {msgspec.json.encode(raw, order='sorted').decode()}"
+        )
+        request = msgspec.structs.replace(request, shape=shape, memorable=runs)
+        is_plain = runs and not more
+        answer = await self._approver.decide(
+            request, judge, is_free=lambda one: is_plain and _is_free(one)
+        )
+        return _DECISIONS.get(answer, "decline")
+
+    async def _host(
+        self, call: wire.CodexRequest, asked: _CommandAsked, wanted: _Host
+    ) -> str:
+        """A command wants to reach a host that codex's sandbox keeps from it."""
+        where = f"{wanted.protocol}://{wanted.host}" if wanted.protocol else wanted.host
+        command = shown_command(asked.command or "")
+        running = f"\nfor {command}" if command.strip() else ""
+        request = request_for(
+            _number(call, asked.item_id),
+            "network_access",
+            {"host": wanted.host, "protocol": wanted.protocol},
+            f"reach {where or 'a host that codex does not name'}{running}\nin {asked.cwd or self._cwd}",
+            reason=asked.reason or "codex wants to reach it from inside its sandbox",
+            reach="network",
+        )
+        request = msgspec.structs.replace(request, memorable=bool(wanted.host))
+        answer = await self._approver.decide(
+            request,
+            lambda: self._judge.check_host(wanted.host),
+            is_free=lambda _: bool(wanted.host),
+        )
+        return _DECISIONS.get(answer, "decline")
+
+    async def _change(self, call: wire.CodexRequest, asked: _ChangeAsked) -> str:
+        item = self._items.get(asked.item_id)
+        known = item if isinstance(item, PatchItem) else None
+        below = (Path(asked.grant_root),) if asked.grant_root else ()
+        paths = known.paths(self._cwd) if known else ()
+        request = self._patch(call, asked, known)
+        answer = await self._approver.decide(
+            request, lambda: self._judge.check_files(paths, self._cwd, below=below)
+        )
+        return _DECISIONS.get(answer, "decline")
+
+    def _patch(
+        self, call: wire.CodexRequest, asked: _ChangeAsked, item: PatchItem | None
+    ) -> ApprovalRequested:
+        cwd = str(self._cwd)
+        root = (
+            f"\nand from then on anywhere below {asked.grant_root}"
+            if asked.grant_root
+            else ""
+        )
+        reason = asked.reason or "codex wants to change files outside its sandbox"
+        if item is None:
+            what = f"a patch whose content codex did not announce\nin {cwd}{root}"
+            blind = request_for(
+                _number(call, asked.item_id), "apply_patch", {}, what, reason=reason
+            )
+            return msgspec.structs.replace(blind, memorable=False)
+        made = call_of(item, cwd)
+        diff = _cut(item.changes, cwd)
+        return ApprovalRequested(
+            call_id=made.id,
+            name=made.name,
+            arguments=made.arguments,
+            summary=f"{changes_in_words(item.changes, cwd)}\nin {cwd}{root}\n{diff}",
+            reason=reason,
+            reach="machine",
+            shape=f"codex {made.name} {made.arguments}",
+        )
+
+    async def _permissions(
+        self, call: wire.CodexRequest, asked: _PermissionsAsked
+    ) -> object:
+        """More permissions for what follows: exactly those that were shown, for the turn or the session."""
+        wanted = _in_words(asked.permissions)
+        places = _decoded(asked.permissions, _Permissions).writable()
+        request = request_for(
+            _number(call, asked.item_id),
+            "request_permissions",
+            {"permissions": wanted},
+            f"give codex more permissions: {wanted or 'it does not say which'}\nin {asked.cwd or self._cwd}",
+            reason=asked.reason or "codex wants to do more than its sandbox allows",
+        )
+        answer = (
+            await self._approver.decide(
+                request, lambda: self._judge.check_files((), self._cwd, below=places)
+            )
+            if wanted
+            else "deny"
+        )
+        granted: object = asked.permissions if answer != "deny" else _NOTHING
+        return {
+            "permissions": granted,
+            "scope": "session" if answer in ("session", "always") else "turn",
+        }
+
+
+def would_run(
+    name: str, arguments: Mapping[str, Any], judge: CommandPolicy, workspace: Path
+) -> bool:
+    """Whether a request of codex that was put to a person would be answered by the policy alone by now."""
+    match name, arguments:
+        case "exec_command", {"command": str(command), "cwd": str(folder), **more} if (
+            command.strip() and not more
+        ):
+            return _is_free(judge.check(command, Path(folder), workspace=workspace))
+        case "network_access", {"host": str(host)} if host:
+            return judge.check_host(host).verdict == "allow"
+        case _:
+            return False  # files, permissions and tools of servers are asked about in every mode
+
+
+def _is_free(decision: PolicyDecision) -> bool:
+    """Whether a command may leave codex's sandbox unasked."""
+    return decision.verdict == "allow" and decision.reach == "machine"
+
+
+def _intention(kind: str, command: str) -> str:
+    """What codex wants to do, on the first line of a question."""
+    if kind == "writeStdin":
+        return f"type into the running command {command}".rstrip()
+    return command if command.strip() else "an action for which codex gives no command"
+
+
+def _number(call: wire.CodexRequest, item: str) -> str:
+    return item or f"codex-{call.id}"
+
+
+def _in_words(permissions: msgspec.Raw) -> str:
+    """The permissions exactly as codex asks for them, without what it leaves open; empty for none."""
+    found = _decoded(permissions, dict[str, Any])
+    asked = {key: _without_nothing(value) for key, value in found.items()}
+    kept = {key: value for key, value in asked.items() if value not in (None, {}, [])}
+    return msgspec.json.encode(kept, order="sorted").decode() if kept else ""
+
+
+def _without_nothing(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {
+            key: inner for key, inner in value.items() if inner not in (None, {}, [])
+        }
+    return value
+
+
+def _written(entry: object) -> str:
+    """The path of an entry that grants write access; empty for any other entry."""
+    if not isinstance(entry, Mapping) or entry.get("access") != "write":
+        return ""
+    place = entry.get("path")
+    if not isinstance(place, Mapping):
+        return ""
+    if place.get("type") == "special":
+        value = place.get("value")
+        return "/" if isinstance(value, Mapping) and value.get("kind") == "root" else ""
+    return str(place.get("path") or place.get("pattern") or "")
+
+
+def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
+    """The patch, cut to the space there is. Files that are not shown at all are named."""
+    diff = changes_to_decide(changes, cwd)
+    left = len(diff) - _MAX_DIFF_CHARACTERS
+    if left <= 0:
+        return diff
+    sizes = accumulate(
+        len(changes_to_decide([change], cwd)) + 1 for change in changes[:-1]
+    )
+    hidden = [
+        change
+        for change, start in zip(changes[1:], sizes, strict=True)
+        if start >= _MAX_DIFF_CHARACTERS
+    ]
+    files = (
+        f", of {', '.join(near(change.path, cwd) for change in hidden)}"
+        if hidden
+        else ""
+    )
+    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"
+
+
+def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
+    """A part of a request; an empty one when codex left it out. What can't be read is refused."""
+    if bytes(raw).strip() == b"null":
+        return kind()
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.DecodeError as error:
+        raise CodexRefused(
+            f"Hermes does not understand these permissions: {error}", code=-32602
+        ) from error
+
+
+def _read(call: wire.CodexRequest, kind: type[Any]) -> Any:
+    """The request's fields. What can't be read can't be shown to anybody, so it is refused."""
+    try:
+        return msgspec.json.decode(call.params, type=kind)
+    except msgspec.DecodeError as error:
+        raise CodexRefused(
+            f"Hermes does not understand this {call.method}: {error}", code=-32602
+        ) from error

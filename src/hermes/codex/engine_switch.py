@@ -1,0 +1,277 @@
+"""Codex on, off, and how it stands: what `/codex-runtime` and `hermes codex` do. It takes effect with the next session,
+never in the middle of a turn."""
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.codex import codex_config, config_block
+from hermes.codex.binary import (
+    find_codex,
+    how_to_get_codex,
+    parse_version,
+    preflight,
+    require_codex,
+    run_once,
+    version_warning,
+)
+from hermes.codex.client import Client, CodexLaunch, CodexListener
+from hermes.codex.engine_choice import ON, is_on
+from hermes.codex.environment import child_environment, codex_home, named_variables
+from hermes.codex.failures import CodexFailed, CodexRefused
+from hermes.errors import SettingsError
+from hermes.settings import Home, Settings
+from hermes.settings.edit import set_value, unset_value
+from hermes.settings.load import read_text
+
+KEY = "model.openai_runtime"
+_NEXT = "It takes effect with the next session."
+WORDS: Mapping[str, str] = {
+    "on": "on", "codex_app_server": "on", "codex": "on",
+    "off": "off", "auto": "off", "native": "off",
+    "status": "status", "": "status",
+}  # fmt: skip
+"""What may be said after `/codex-runtime`, and what it means."""
+
+
+class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it is switched."""
+
+    home: Home
+    settings: Settings
+    environ: Mapping[str, str]
+    tool_server: tuple[str, ...] = ()
+    """The command of Hermes' tool server."""
+
+    @property
+    def codex_home(self) -> Path:
+        return codex_home(self.environ, self.settings.codex.home)
+
+    @property
+    def config(self) -> Path:
+        """Codex's own settings."""
+        return self.codex_home / "config.toml"
+
+    def environment(self) -> dict[str, str]:
+        """What codex is started with."""
+        return child_environment(
+            self.environ,
+            codex_home=self.settings.codex.home,
+            named=named_variables(self.config),
+        )
+
+
+class SwitchOutcome(msgspec.Struct, frozen=True):
+    """What was done, one sentence per line; `diff` is what changes in codex's config.toml."""
+
+    lines: tuple[str, ...]
+    diff: str = ""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How it stands with codex here."""
+
+    on: bool
+    program: str = ""
+    version: str = ""
+    warning: str = ""
+    signed_in: bool | None = None
+    config: str = ""
+    migrated: bool = False
+    complaint: str = ""
+    """What codex has against its configuration."""
+    hint: str = ""
+
+    def lines(self) -> tuple[str, ...]:
+        """For a person."""
+        engine = "codex" if self.on else "Hermes itself"
+        found = (
+            f"{self.program} ({self.version or 'version unknown'})"
+            if self.program
+            else f"not found. {self.hint}"
+        )
+        login = {None: "unknown", True: "yes", False: "no. Run: codex login"}[
+            self.signed_in
+        ]
+        said = (
+            f"Who runs new sessions: {engine}.",
+            f"Codex program: {found}",
+            f"Signed in: {login}",
+        )
+        config = f"Codex settings: {self.config}, {'with' if self.migrated else 'without'} Hermes' block"
+        extra = tuple(text for text in (self.warning, self.complaint) if text)
+        return (*said, config, *extra)
+
+
+async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcome:
+    """Switches it on. CodexGone without a codex program; SettingsError when its config.toml can't be changed."""
+    program = require_codex(place.environ, place.settings.codex.binary)
+    ran = await run_once(program, ("--version",), place.environment())
+    warning = version_warning(parse_version(ran.out))
+    plugins, missed = await _plugins(place, program)
+    wanted = codex_config.Wanted(
+        servers=place.settings.mcp_servers,
+        tool_server=place.tool_server,
+        plugins=plugins,
+    )
+    planned = codex_config.plan(place.config, wanted)
+    complaint = await _objection(place, program, planned)
+    notes = [note for note in (warning, missed, complaint, *planned.unmapped) if note]
+    if dry_run:
+        return SwitchOutcome(
+            ("Nothing was changed. This would be written:", *notes), planned.diff
+        )
+    set_value(place.home.ensure().config, KEY, ON)
+    try:
+        written = codex_config.write(planned)
+    except SettingsError:
+        unset_value(place.home.config, KEY)
+        raise
+    done = f"Codex runs your turns from now on ({program}). {_NEXT}"
+    told = f"{place.config} has Hermes' block{'' if written else ' already'}."
+    return SwitchOutcome((done, told, *notes), planned.diff)
+
+
+def disable(place: SwitchContext) -> SwitchOutcome:
+    """Switches it off and takes the block out of codex's config.toml again."""
+    if place.home.config.exists():
+        unset_value(place.home.config, KEY)
+    planned = codex_config.plan_removal(place.config)
+    removed = codex_config.write(planned)
+    told = (
+        (
+            f"Hermes' block is gone from {place.config}; everything else in it is as it was.",
+        )
+        if removed
+        else ()
+    )
+    return SwitchOutcome(
+        (f"Hermes runs your turns itself from now on. {_NEXT}", *told), planned.diff
+    )
+
+
+async def status(place: SwitchContext) -> Standing:
+    """How it stands. Looks, changes nothing."""
+    on = is_on(place.settings.model)
+    program = find_codex(place.environ, place.settings.codex.binary)
+    migrated, broken = _migrated(place.config)
+    if program is None:
+        return Standing(
+            on,
+            hint=how_to_get_codex(place.environ, place.settings.codex.binary),
+            config=str(place.config),
+            migrated=migrated,
+            complaint=broken,
+        )
+    environment = place.environment()
+    try:
+        ran, login, complaint = await asyncio.gather(
+            run_once(program, ("--version",), environment),
+            run_once(program, ("login", "status"), environment),
+            preflight(program, environment),
+        )
+    except CodexFailed as error:
+        return Standing(
+            on,
+            str(program),
+            config=str(place.config),
+            migrated=migrated,
+            complaint=error.message,
+        )
+    version = parse_version(ran.out)
+    return Standing(
+        on=on,
+        program=str(program),
+        version=".".join(map(str, version)),
+        warning=version_warning(version),
+        signed_in=login.code == 0,
+        config=str(place.config),
+        migrated=migrated,
+        complaint=broken or complaint,
+    )
+
+
+def _migrated(config: Path) -> tuple[bool, str]:
+    try:
+        return bool(config_block.split(read_text(config) or "", config.name).block), ""
+    except SettingsError as error:
+        return False, error.message
+
+
+async def _objection(
+    place: SwitchContext, program: Path, planned: codex_config.ConfigPlan
+) -> str:
+    """What codex has against the new file. SettingsError when that is our doing."""
+    with tempfile.TemporaryDirectory(prefix="hermes-") as folder:
+        trial = Path(folder) / "config.toml"
+        environment = place.environment() | {"CODEX_HOME": folder}
+        trial.write_bytes(planned.after.encode())
+        after = await preflight(program, environment)
+        if not after:
+            return ""
+        trial.write_bytes((planned.before or "").encode())
+        before = await preflight(program, environment)
+    shown = after.replace(folder, str(place.codex_home))
+    if before:
+        return f"Codex has something against your config.toml: {shown}"
+    raise SettingsError(
+        f"Codex would not accept the new config.toml: {shown}",
+        hint="Nothing was changed.",
+    )
+
+
+async def _plugins(place: SwitchContext, program: Path) -> tuple[tuple[str, ...], str]:
+    """The plugins that are installed, and why they could not be listed if so."""
+
+    async def nothing(_: object) -> None:
+        return None
+
+    launch = CodexLaunch(
+        program,
+        ("app-server",),
+        place.environment(),
+        Path.home(),
+        place.settings.codex.startup_timeout,
+    )
+    try:
+        client = await Client.start(launch, CodexListener(nothing, nothing))
+    except CodexFailed as error:
+        return (), f"Its plugins could not be listed: {error.message}"
+    try:
+        listed = await _listed(client)
+    except CodexFailed as error:
+        return (), f"Its plugins could not be listed: {error.message}"
+    finally:
+        await client.close()
+    return tuple(
+        sorted(
+            plugin.id
+            for market in listed.marketplaces
+            for plugin in market.plugins
+            if plugin.installed
+        )
+    ), ""
+
+
+async def _listed(client: Client) -> "_Installed":
+    """The plugins. Older programs only list them together with those that could be installed."""
+    try:
+        return await client.request("plugin/installed", {"cwds": []}, _Installed)
+    except CodexRefused:
+        return await client.request("plugin/list", {"cwds": []}, _Installed)
+
+
+class _Plugin(msgspec.Struct, frozen=True):
+    id: str = ""
+    installed: bool = False
+
+
+class _Market(msgspec.Struct, frozen=True):
+    plugins: tuple[_Plugin, ...] = ()
+
+
+class _Installed(msgspec.Struct, frozen=True):
+    marketplaces: tuple[_Market, ...] = ()

@@ -1,0 +1,290 @@
+"""Lends codex the tools it lacks. Codex starts `hermes mcp serve-tools`, which only passes calls on: they come back to
+the running session over a socket, and run there as any call does: logged, judged by the same policy, asked about in
+the same place. Shell and file tools are never lent: codex has its own, behind its own sandbox.
+
+The socket is this user's alone, and whoever calls has to know a random word that only codex's tool server was given.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import itertools
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.codex.elicitation import OWN_SERVER
+from hermes.core.calls import CallRunner, CallScope
+from hermes.core.ports import Approver, Journal, Keeper, Policy, Tool
+from hermes.primitives.acceptor import Acceptor, accept_streams
+from hermes.primitives.files import make_private_folder
+from hermes.primitives.tasks import BackgroundTasks, running
+from hermes.schema.event import Event
+from hermes.schema.messages import ToolCall, ToolFinished
+from hermes.schema.tools import ToolResult, ToolSpec
+
+SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
+MAX_MESSAGE = 16 * 1024 * 1024
+_LONGEST_PATH = 100  # bytes that a socket's address may have
+_PATIENCE = (
+    7_200  # seconds that codex waits for a lent tool: a person may have to be asked
+)
+
+_LENT = (
+    *("web_*", "browser_*", "view_image", "image_*", "video_*", "speech_*"),
+    *("ask_user", "todo", "session_search", "delegate", "delegate_*"),
+    *("memory", "memory_*", "skill", "skill_*", "skills_*", "kanban", "kanban_*"),
+)
+
+
+def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
+    """The tools that codex lacks and may have. What changes files is left out, whatever its name."""
+    return {
+        name: tool
+        for name, tool in tools.items()
+        if tool.effect != "files"
+        and any(fnmatchcase(name, pattern) for pattern in _LENT)
+    }
+
+
+class Lending(msgspec.Struct, frozen=True):
+    """What is lent, and under which rules its calls run."""
+
+    tools: Mapping[str, Tool]
+    policy: Policy
+    approvals: Approver
+    keeper: Keeper | None = None
+
+
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the tool server wants: the list, or one call."""
+
+    token: str
+    call: str = ""
+    arguments: Mapping[str, Any] = {}
+
+
+class LentTool(msgspec.Struct, frozen=True):
+    """A tool as it is offered."""
+
+    spec: ToolSpec
+    reads: bool
+
+
+class LentToolReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What it gets."""
+
+    offers: tuple[LentTool, ...] = ()
+    result: ToolResult | None = None
+    refusal: str = ""
+
+
+def offers(tools: Mapping[str, Tool]) -> tuple[LentTool, ...]:
+    """The tools in a form that can be sent."""
+    return tuple(
+        LentTool(tool.spec, tool.effect in ("read", "network"))
+        for tool in tools.values()
+    )
+
+
+class _Captured:
+    """A journal that also remembers results."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.results: dict[str, ToolFinished] = {}
+
+    async def record(self, *events: Event) -> tuple[int, ...]:
+        self._see(events)
+        return await self._journal.record(*events)
+
+    def note(self, *events: Event) -> None:
+        self._see(events)
+        self._journal.note(*events)
+
+    async def flush(self) -> None:
+        await self._journal.flush()
+
+    def show(self, event: Event) -> None:
+        self._journal.show(event)
+
+    def _see(self, events: tuple[Event, ...]) -> None:
+        self.results |= {
+            event.call_id: event for event in events if isinstance(event, ToolFinished)
+        }
+
+
+class Lender:
+    """The session's end of the socket. It listens from the first turn on."""
+
+    def __init__(self, folder: Path, command: tuple[str, ...]) -> None:
+        self._command = command
+        self._token = secrets.token_urlsafe(32)
+        self._folder = folder
+        self._own_folder = ""
+        self._path: Path | None = None
+        self._server: Acceptor | None = None
+        self._now: tuple[CallScope, Lending] | None = None
+        self._offered: Mapping[str, Tool] = {}
+        self._numbers = itertools.count(1)
+        self._calls = BackgroundTasks("serving a tool to codex")
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The part of codex's settings that makes it start the tool server for this session."""
+        if not self._command:
+            return {}
+        server = {
+            "command": self._command[0],
+            "args": list(self._command[1:]),
+            "env": {SOCKET: str(self._place()), TOKEN: self._token},
+            "startup_timeout_sec": 30,
+            "tool_timeout_sec": _PATIENCE,
+            "default_tools_approval_mode": "approve",  # the calls come back to Hermes, whose policy decides
+        }
+        return {"mcp_servers": {OWN_SERVER: server}}
+
+    @asynccontextmanager
+    async def during(
+        self, place: CallScope, lending: Lending | None
+    ) -> AsyncIterator[None]:
+        """While inside, calls run for this turn. What still runs at the end is cancelled."""
+        if lending is None or not self._command:
+            yield
+            return
+        await self._listen()
+        self._offered = lendable(lending.tools)
+        self._now = (place, lending)
+        try:
+            yield
+        finally:
+            self._now = None
+            await self._calls.close()
+
+    async def close(self) -> None:
+        """Stops listening and takes the socket away."""
+        if self._server is not None:
+            self._server.close()
+        await self._calls.close()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+        if self._own_folder:
+            shutil.rmtree(self._own_folder, ignore_errors=True)
+
+    def _place(self) -> Path:
+        """Where the socket is: in Hermes' folder, or in a private one if that address would be too long."""
+        if self._path is None:
+            wanted = self._folder / f"codex-{secrets.token_hex(4)}.sock"
+            if len(os.fsencode(wanted)) > _LONGEST_PATH:
+                self._own_folder = tempfile.mkdtemp(prefix="hermes-")
+                wanted = Path(self._own_folder) / "codex.sock"
+            self._path = wanted
+        return self._path
+
+    async def _listen(self) -> None:
+        if self._server is not None:
+            return
+        path = self._place()
+        make_private_folder(path.parent)
+        bound = _bound(path)
+        try:
+            bound.listen()
+            self._server = accept_streams(bound, self._accept, limit=MAX_MESSAGE)
+        except BaseException:
+            bound.close()
+            raise
+
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._calls.start(self._serve(reader, writer))
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """One question per connection. Whoever hangs up does not want the answer any more."""
+        try:
+            ask = msgspec.json.decode(await reader.readuntil(b"\n"), type=Ask)
+            async with (
+                running(self._answer(ask)) as answer,
+                running(reader.read(1)) as hung_up,
+            ):
+                await asyncio.wait(
+                    {answer, hung_up}, return_when=asyncio.FIRST_COMPLETED
+                )
+                if answer.done():
+                    writer.write(msgspec.json.encode(answer.result()) + b"\n")
+                    await writer.drain()
+        except (
+            msgspec.DecodeError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            ConnectionError,
+        ):
+            pass  # not our tool server, or it is gone
+        finally:
+            writer.close()
+
+    async def _answer(self, ask: Ask) -> LentToolReply:
+        if not hmac.compare_digest(ask.token.encode(), self._token.encode()):
+            return LentToolReply(refusal="The token is wrong.")
+        if not ask.call:
+            return LentToolReply(offers=offers(self._offered))
+        if self._now is None:
+            return LentToolReply(
+                refusal="No turn is running, so there is nobody to run this for."
+            )
+        place, lending = self._now
+        return LentToolReply(result=await self._run(place, lending, ask))
+
+    async def _run(self, place: CallScope, lending: Lending, ask: Ask) -> ToolResult:
+        runner = CallRunner(
+            lendable(lending.tools), lending.policy, lending.approvals, lending.keeper
+        )
+        arguments = msgspec.json.encode(ask.arguments).decode()
+        call = ToolCall(
+            id=f"lent-{place.turn}-{next(self._numbers)}",
+            name=ask.call,
+            arguments=arguments,
+        )
+        journal = _Captured(place.journal)
+        here = CallScope(journal, place.session, place.turn, place.cwd)
+        await runner.run(here, runner.prepare((call,)), ())
+        found = journal.results[call.id]
+        return ToolResult(text=found.text, ok=found.ok, images=found.images)
+
+
+def _bound(path: Path) -> socket.socket:
+    """A socket of this user's alone. It gets its mode before it listens, so nobody else can connect in between; the
+    process' umask is left alone, because it concerns whatever else runs."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.bind(str(path))
+        path.chmod(0o600)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+async def borrow(address: str, ask: Ask) -> LentToolReply:
+    """The tool server's end: one question, one answer. OSError when the session is gone."""
+    reader, writer = await asyncio.open_unix_connection(address, limit=MAX_MESSAGE)
+    try:
+        writer.write(msgspec.json.encode(ask) + b"\n")
+        await writer.drain()
+        return msgspec.json.decode(await reader.readuntil(b"\n"), type=LentToolReply)
+    except (asyncio.IncompleteReadError, msgspec.DecodeError) as error:
+        raise ConnectionError("the session did not answer") from error
+    finally:
+        with contextlib.suppress(OSError):
+            writer.close()

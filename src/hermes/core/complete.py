@@ -1,0 +1,21 @@
+"""One answer without a turn around it: for work on the side, which nobody watches."""
+
+from collections.abc import AsyncGenerator
+
+from hermes.core.ports import Model
+from hermes.errors import ModelError
+from hermes.schema.messages import AssistantMessage
+from hermes.schema.model import ModelRequest, ReplyFinished
+
+
+async def answer(model: Model, request: ModelRequest) -> AssistantMessage:
+    """The whole reply. Raises ModelError."""
+    events = model.stream(request)
+    try:
+        async for event in events:
+            if isinstance(event, ReplyFinished):
+                return event.message
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+    raise ModelError("the model's stream ended without an end", reason="malformed")

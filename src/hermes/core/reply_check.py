@@ -1,0 +1,117 @@
+"""Judges a model's reply: is it an answer, calls to run, something to ask again, or the end.
+
+Every way of asking again is counted within the turn and bounded; a reply is never repaired.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.schema.events import TurnEnd
+from hermes.schema.messages import AssistantMessage
+
+Fault: TypeAlias = Literal[
+    "empty", "truncated", "truncated_call", "bad_arguments", "unknown_tool", "looping"
+]
+
+MOST = {
+    "empty": 2,
+    "truncated": 3,
+    "truncated_call": 2,
+    "bad_arguments": 3,
+    "unknown_tool": 3,
+}
+"""How often in a row each fault may be answered by asking again."""
+
+SAME_CALL_LIMIT = 8
+"""How often in a row the model may ask for the very same calls."""
+
+_ENDINGS = frozenset(".!?:;)]}\"'`*_~^…。！？；：）】」』”’》〉♪")
+
+_GO_ON = "Your reply was cut off by the output limit. Go on exactly where it stopped."
+_SHORTER = "Not run: your reply was cut off by the output limit in the middle of this call. Ask for less at once."
+
+
+class ReplyVerdict(msgspec.Struct, frozen=True):
+    """What to do with a reply."""
+
+    kind: Literal["answer", "calls", "again", "end"]
+    fault: Fault | None = None
+    detail: str = ""
+    nudge: str = ""
+    refuse_calls: str = ""
+    end: TurnEnd = "failed"
+
+
+class ReplyJudge:
+    """Judges the replies of one turn, remembering how often it had to ask again."""
+
+    def __init__(self) -> None:
+        self._faults: dict[str, int] = {}
+        self._last_calls: tuple[tuple[str, str], ...] = ()
+        self._same = 0
+
+    def judge(self, message: AssistantMessage) -> ReplyVerdict:
+        """The verdict on a whole reply."""
+        if message.finish == "refused":
+            return ReplyVerdict(
+                "end",
+                end="refused",
+                detail=message.text or "the provider refused to answer",
+            )
+        if message.tool_calls:
+            return self._judge_calls(message)
+        if message.finish == "length" and not _ends_naturally(message.text):
+            return self.fault(
+                "truncated", "the reply was cut off by the output limit", nudge=_GO_ON
+            )
+        if not message.text.strip():
+            what = "only thinking" if message.reasoning else "nothing"
+            return self.fault("empty", f"the model answered with {what}")
+        return ReplyVerdict("answer")
+
+    def fault(
+        self, fault: Fault, detail: str, *, nudge: str = "", refuse_calls: str = ""
+    ) -> ReplyVerdict:
+        """Asks again, or ends the turn when that has been done too often in a row."""
+        count = self._faults[fault] = self._faults.get(fault, 0) + 1
+        if count > MOST[fault]:
+            return ReplyVerdict(
+                "end",
+                fault,
+                f"{detail}, {count} times in a row",
+                refuse_calls=refuse_calls,
+            )
+        return ReplyVerdict("again", fault, detail, nudge, refuse_calls)
+
+    def worked(self, fault: Fault) -> None:
+        """Starts counting that fault anew."""
+        self._faults.pop(fault, None)
+
+    def _judge_calls(self, message: AssistantMessage) -> ReplyVerdict:
+        if message.finish == "length":
+            return self.fault(
+                "truncated_call",
+                "a tool call was cut off by the output limit",
+                refuse_calls=_SHORTER,
+            )
+        for fault in ("empty", "truncated", "truncated_call"):
+            self._faults.pop(fault, None)
+        calls = tuple((call.name, call.arguments) for call in message.tool_calls)
+        self._same = self._same + 1 if calls == self._last_calls else 1
+        self._last_calls = calls
+        if self._same > SAME_CALL_LIMIT:
+            detail = f"the model asked for the same call {self._same} times in a row ({calls[0][0]})"
+            return ReplyVerdict(
+                "end",
+                "looping",
+                detail,
+                refuse_calls="Not run: the same call was made again and again.",
+            )
+        return ReplyVerdict("calls")
+
+
+def _ends_naturally(text: str) -> bool:
+    """Whether a reply that hit the limit may be whole all the same."""
+    last = text.rstrip()[-1:]
+    return bool(last) and (last in _ENDINGS or ord(last) >= 0x1F300)

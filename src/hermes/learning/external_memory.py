@@ -1,0 +1,212 @@
+"""A memory somewhere else, beside the files: the port, and a service that is spoken to over HTTP.
+
+The service speaks the REST API of mem0's open server, which others offer too: notes of a user are added, listed,
+searched and deleted as JSON. It may fail at any time; the files are what counts.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from hermes.learning.change import LearningError, MemoryEdit, Provenance
+from hermes.settings import Home
+from hermes.settings.load import load_secrets
+from hermes.settings.sections import LearningSettings
+
+KEY = "MEMORY_API_KEY"
+_REQUEST_TIMEOUT_S = 5.0  # seconds for a request, and for its answer to arrive
+_MAX_RESPONSE_BYTES = 1_000_000
+_MAX_NOTE_CHARS = 2_000  # characters of one note
+_MAX_CANDIDATE_NOTES = 20  # notes among which the one is that goes
+_LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """A note of the service."""
+
+    id: str
+    text: str
+
+
+class MemoryProvider(Protocol):
+    """A memory somewhere else. Every method may raise LearningError."""
+
+    def recent(self, limit: int) -> list[Recalled]:
+        """Notes for the prompt of a new session."""
+        ...
+
+    def search(self, query: str, limit: int) -> list[Recalled]:
+        """Notes that have to do with the query, the best first."""
+        ...
+
+    def add(self, text: str, origin: Provenance) -> None:
+        """Keeps a note."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Deletes the note of that id."""
+        ...
+
+
+def carry_over(
+    provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Provenance
+) -> None:
+    """Does there what was done to the files. A note that is not found there, or not clearly, stays."""
+    for edit in edits:
+        if edit.action != "add":
+            found = [
+                note
+                for note in provider.search(edit.old, _MAX_CANDIDATE_NOTES)
+                if edit.old in note.text
+            ]
+            if len(found) == 1 and found[0].id.strip(
+                "./"
+            ):  # without a name, all of them would be meant
+                provider.remove(found[0].id)
+        if edit.action != "remove":
+            provider.add(edit.text, origin)
+
+
+class HttpMemory:
+    """The adapter. One short-lived connection per request: a session needs few."""
+
+    def __init__(
+        self, url: str, user: str, key: str = "", patience: float = _REQUEST_TIMEOUT_S
+    ) -> None:
+        self._patience = patience
+        self._url = url.rstrip("/")
+        self._user = user
+        self._key = key
+
+    def recent(self, limit: int) -> list[Recalled]:
+        return _notes(
+            self._ask("GET", f"/memories?user_id={quote(self._user, safe='')}")
+        )[:limit]
+
+    def search(self, query: str, limit: int) -> list[Recalled]:
+        body = {"query": query, "user_id": self._user, "limit": limit}
+        return _notes(self._ask("POST", "/search", body))[:limit]
+
+    def add(self, text: str, origin: Provenance) -> None:
+        body = {
+            "messages": [{"role": "user", "content": text}],
+            "user_id": self._user,
+            "metadata": {
+                "by": origin.by,
+                "session": origin.session,
+                "turn": origin.turn,
+            },
+            "infer": False,  # the note as it is, and not what a model makes of it
+        }
+        self._ask("POST", "/memories", body)
+
+    def remove(self, name: str) -> None:
+        self._ask("DELETE", f"/memories/{quote(name, safe='')}")
+
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        import httpx2
+
+        self._require_safe()
+        keys = (
+            {"authorization": f"Bearer {self._key}", "x-api-key": self._key}
+            if self._key
+            else {}
+        )
+        data = b"" if body is None else msgspec.json.encode(body)
+        headers = {
+            **keys,
+            "content-type": "application/json",
+            "accept": "application/json",
+        }
+        headers["accept-encoding"] = (
+            "identity"  # what is small on the way could be large here
+        )
+        until = time.monotonic() + self._patience
+        try:
+            with (
+                httpx2.Client(
+                    timeout=self._patience, trust_env=False, follow_redirects=False
+                ) as client,
+                client.stream(
+                    method, self._url + path, content=data, headers=headers
+                ) as response,
+            ):
+                return _answer(
+                    response.status_code, _in_time(response.iter_raw(), until)
+                )
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise LearningError(
+                f"The external memory did not answer ({error or type(error).__name__})."
+            ) from error
+
+    def _require_safe(self) -> None:
+        """A key goes over the network under TLS or not at all."""
+        place = urlsplit(self._url)
+        if self._key and place.scheme != "https" and place.hostname not in _LOOPBACK:
+            raise LearningError(
+                "The external memory was not asked: its key would go over the network in the clear.",
+                hint="Set learning.memory_url to an address with https.",
+            )
+
+
+def external_memory(
+    home: Home, settings: LearningSettings, environment: Mapping[str, str]
+) -> MemoryProvider | None:
+    """The memory that the settings name, if they name one."""
+    if not settings.memory_url:
+        return None
+    return HttpMemory(
+        settings.memory_url,
+        settings.memory_user,
+        load_secrets(environment, home=home).get(KEY) or "",
+    )
+
+
+def _in_time(pieces: Iterable[bytes], until: float) -> Iterator[bytes]:
+    """The pieces of an answer, as long as there is time: one that drips would never end."""
+    for piece in pieces:
+        yield piece
+        if time.monotonic() > until:
+            raise LearningError("The external memory took too long to answer.")
+
+
+def _answer(status: int, pieces: Iterable[bytes]) -> Any:
+    data = b""
+    for piece in pieces:
+        data += piece
+        if len(data) > _MAX_RESPONSE_BYTES:
+            raise LearningError("The external memory said more than can be read.")
+    if not 200 <= status < 300:
+        raise LearningError(
+            f"The external memory refused ({status}).",
+            hint=f"Its key is the secret {KEY}.",
+        )
+    try:
+        return msgspec.json.decode(data) if data.strip() else {}
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise LearningError(
+            "The external memory answered with something that is not JSON."
+        ) from error
+
+
+def _notes(answer: object) -> list[Recalled]:
+    """The notes of an answer: a list, or one under `results` or `memories`. What has another shape is passed over."""
+    if isinstance(answer, dict):
+        answer = answer.get("results", answer.get("memories", []))
+    found: list[Recalled] = []
+    for entry in answer if isinstance(answer, list) else []:
+        text = (
+            (entry.get("memory") or entry.get("text"))
+            if isinstance(entry, dict)
+            else None
+        )
+        if isinstance(text, str) and text.strip():
+            found.append(
+                Recalled(str(entry.get("id", "")), text.strip()[:_MAX_NOTE_CHARS])
+            )
+    return found

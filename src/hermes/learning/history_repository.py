@@ -1,0 +1,167 @@
+"""A git repository of our own inside the home, cut off from the user's git settings and hooks.
+
+Its work tree is the home, of which it sees `memories/` and `skills/` alone. One process uses it at a time.
+"""
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hermes.core import gitfolder
+from hermes.learning.change import LearningError
+from hermes.primitives.file_lock import FileLock
+
+KEPT = ("memories", "skills")
+_LOCK_TIMEOUT_S = 20.0  # seconds for another process to let go
+_GIT_TIMEOUT_S = 60.0  # seconds after which git is given up on
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tfilemode = false
+\tsharedRepository = 0600
+\tsymlinks = true
+\tautocrlf = false
+\thooksPath = /dev/null
+\texcludesFile = /dev/null
+\tattributesFile = /dev/null
+\tfsmonitor = false
+\tquotePath = false
+[gc]
+\tauto = 0
+[commit]
+\tgpgSign = false
+"""
+_FILES = {
+    "HEAD": "ref: refs/heads/main\n",
+    "info/attributes": gitfolder.ATTRIBUTES,
+    "info/exclude": ".*.lock\n.*.new\n.staging/\n.pending.json\n",
+}
+
+
+class HistoryRepository:
+    """The folder of the history. `locked` makes it if needed and lets one user in at a time."""
+
+    def __init__(
+        self, root: Path, folder: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._root = root
+        self._folder = folder
+        self._environment = environment
+
+    @property
+    def _git(self) -> str:
+        return gitfolder.find_git(self._environment)
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a git to work with."""
+        return bool(self._git)
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever kept."""
+        return (self._folder / "config").exists()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator["HistoryGit"]:
+        """The repository, for this caller alone. A lock that a killed git left is a leftover, and goes."""
+        if not self._git:
+            raise LearningError(
+                "There is no history: git is not installed.",
+                hint="Install git to get one.",
+            )
+        try:
+            lock = self._lock()
+        except OSError as error:
+            raise _unusable(self._folder, error) from error
+        try:
+            self._prepare()
+            yield HistoryGit(
+                self._root,
+                gitfolder.GitRunner(self._git, self._folder, lock, _GIT_TIMEOUT_S),
+            )
+        finally:
+            lock.close()
+
+    def _prepare(self) -> None:
+        try:
+            gitfolder.make(self._folder, ("objects", "refs", "info"), _FILES, _CONFIG)
+            (self._folder / "index.lock").unlink(missing_ok=True)
+        except OSError as error:
+            raise _unusable(self._folder, error) from error
+
+    def _lock(self) -> FileLock:
+        try:
+            return gitfolder.take_lock(self._folder, _LOCK_TIMEOUT_S)
+        except gitfolder.Busy as error:
+            raise LearningError(
+                "Another process kept the history of memory and skills busy for too long.",
+                hint="Try again when it is done.",
+            ) from error
+
+
+def _unusable(folder: Path, error: OSError) -> LearningError:
+    return LearningError(
+        f"The history can't be used ({error.strerror}).", hint=f"Look at {folder}."
+    )
+
+
+class HistoryGit:
+    """A repository while its lock is held."""
+
+    def __init__(self, root: Path, git: gitfolder.GitRunner) -> None:
+        self._root = root
+        self._git = git
+
+    def run(self, *arguments: str, given: bytes = b"", may_fail: bool = False) -> bytes:
+        """Runs git and returns what it wrote."""
+        done = self._run(arguments, given)
+        if done.returncode and not may_fail:
+            raise LearningError(
+                f"git {arguments[0]} failed: {gitfolder.complaint(done)}",
+                hint="The history of memory and skills was not changed.",
+            )
+        return done.stdout if not done.returncode else b""
+
+    def text(self, *arguments: str, may_fail: bool = False) -> str:
+        """The same as text, without the last line end."""
+        return (
+            self.run(*arguments, may_fail=may_fail)
+            .decode(errors="replace")
+            .rstrip("\n")
+        )
+
+    def show(self, commit: str, path: str) -> bytes | None:
+        """A file as it was; None when there was none."""
+        done = self._run(("cat-file", "blob", f"{commit}:{path}"), b"")
+        return None if done.returncode else done.stdout
+
+    def merge(self, current: bytes, base: bytes, other: bytes) -> bytes | None:
+        """What `other` changed in `base`, done to `current`; None when both changed the same lines."""
+        with tempfile.TemporaryDirectory(dir=self._git.folder) as folder:
+            names = [Path(folder) / name for name in ("current", "base", "other")]
+            for path, data in zip(names, (current, base, other), strict=True):
+                path.write_bytes(data)
+            done = self._run(("merge-file", "-p", "-q", *map(str, names)), b"")
+        return None if done.returncode else done.stdout
+
+    def _run(
+        self, arguments: tuple[str, ...], given: bytes
+    ) -> "subprocess.CompletedProcess[bytes]":
+        environment = {
+            "GIT_WORK_TREE": str(self._root),
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_AUTHOR_NAME": "Hermes",
+            "GIT_AUTHOR_EMAIL": "hermes@localhost",
+            "GIT_COMMITTER_NAME": "Hermes",
+            "GIT_COMMITTER_EMAIL": "hermes@localhost",
+        }
+        try:
+            return self._git(arguments, environment, self._root, given)
+        except gitfolder.TooSlow as error:
+            raise LearningError(
+                f"{error}.", hint="The history was not changed."
+            ) from error

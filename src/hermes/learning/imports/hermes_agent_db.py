@@ -1,0 +1,159 @@
+"""Conversations in the `state.db` of the well-known agent of this name. A copy is read, never the file itself."""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.learning.change import LearningError
+from hermes.learning.imports.conversation import ImportedConversation, ImportedMessage
+from hermes.learning.imports.json_fields import CallIds, moment, text
+from hermes.schema.messages import ToolCall
+
+AGENT = "hermes"
+_ENCODED = "\0json:"  # how lists of blocks are kept in a column of text
+_SESSION = ("id", "title", "cwd", "source", "model", "started_at")
+_MESSAGE = (
+    "role", "content", "tool_call_id", "tool_calls", "tool_name", "timestamp", "reasoning", "reasoning_content",
+    "active", "compacted", "_compressed_summary",
+)  # fmt: skip
+
+
+def conversations(database: Path) -> Iterator[ImportedConversation]:
+    """All of them, the oldest first."""
+    import sqlite3
+
+    with _copied(database) as copy:
+        connection = sqlite3.connect(copy)
+        connection.row_factory = sqlite3.Row
+        connection.text_factory = _decoded
+        try:
+            for row in connection.execute(
+                _select(connection, "sessions", _SESSION, "started_at, id")
+            ):
+                if (found := _conversation(connection, row)) is not None:
+                    yield found
+        except sqlite3.Error as error:
+            raise LearningError(
+                f"{database} can't be read ({error}).",
+                hint="Nothing of it was imported.",
+            ) from error
+        finally:
+            connection.close()
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def _copied(database: Path) -> Iterator[Path]:
+    """A copy with its write-ahead log, so that opening it changes nothing of the user's."""
+    with tempfile.TemporaryDirectory(prefix="hermes-import-") as folder:
+        for end in ("", "-wal"):
+            source = database.with_name(database.name + end)
+            if source.is_file():
+                shutil.copyfile(source, Path(folder) / source.name)
+        yield Path(folder) / database.name
+
+
+def _select(
+    connection: Any, table: str, wanted: Sequence[str], order: str, where: str = ""
+) -> str:
+    """Columns that this version of the file has; the others are empty."""
+    known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    if "id" not in known:
+        raise LearningError(
+            f"There is no table `{table}` in it.",
+            hint="This is not a state.db that can be imported.",
+        )
+    if table == "sessions" and "started_at" not in known:
+        hint = (
+            "Move sessions with: hermes sessions export, then hermes sessions import."
+        )
+        raise LearningError(
+            "It is the session log of another home of this Hermes.", hint=hint
+        )
+    columns = ", ".join(
+        f'"{name}"' if name in known else f'NULL AS "{name}"' for name in wanted
+    )
+    return f"SELECT {columns} FROM {table} {where} ORDER BY {order}"  # noqa: S608 - our own names
+
+
+def _conversation(connection: Any, row: Any) -> ImportedConversation | None:
+    ids = CallIds()
+    query = _select(connection, "messages", _MESSAGE, "id", "WHERE session_id = ?")
+    found = [
+        said
+        for one in connection.execute(query, (row["id"],))
+        if (said := _said(one, ids)) is not None
+    ]
+    if not any(said.role == "user" for said in found):
+        return None
+    return ImportedConversation(
+        id=str(row["id"]),
+        agent=AGENT,
+        messages=tuple(found),
+        title=text(row["title"]),
+        cwd=text(row["cwd"]),
+    )
+
+
+def _said(row: Any, ids: CallIds) -> ImportedMessage | None:
+    taken_back = row["active"] == 0 and not row["compacted"]
+    if taken_back or row["_compressed_summary"]:
+        return None
+    when, words = moment(row["timestamp"]), _words(row["content"])
+    match row["role"]:
+        case "user":
+            return (
+                ImportedMessage(role="user", text=words, when=when)
+                if words.strip()
+                else None
+            )
+        case "assistant":
+            thought = text(row["reasoning"]) or text(row["reasoning_content"])
+            return ImportedMessage(
+                role="assistant",
+                text=words,
+                reasoning=thought,
+                calls=_calls(row["tool_calls"], ids),
+                when=when,
+            )
+        case "tool":
+            return ImportedMessage(
+                role="tool", call_id=text(row["tool_call_id"]), text=words, when=when
+            )
+        case _:
+            return None
+
+
+def _words(content: object) -> str:
+    if isinstance(content, str) and content.startswith(_ENCODED):
+        with contextlib.suppress(msgspec.DecodeError):
+            return text(msgspec.json.decode(content[len(_ENCODED) :]))
+    return text(content)
+
+
+def _calls(column: object, ids: CallIds) -> tuple[ToolCall, ...]:
+    if not isinstance(column, str) or not column:
+        return ()
+    try:
+        entries = msgspec.json.decode(column)
+    except msgspec.DecodeError:
+        return ()
+    calls: list[ToolCall] = []
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            inner = entry.get("function")
+            function = inner if isinstance(inner, dict) else entry
+            calls.append(
+                ids.call(
+                    function.get("name"), function.get("arguments"), entry.get("id")
+                )
+            )
+    return tuple(calls)

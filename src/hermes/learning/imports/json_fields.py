@@ -1,0 +1,86 @@
+"""Untyped JSON of others, read with care: what has the wrong shape counts as not there."""
+
+import itertools
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from hermes.schema.messages import ToolCall
+
+Object: TypeAlias = dict[str, Any]
+_MAX_LINE_BYTES = 32_000_000
+
+
+class Objects:
+    """The objects of a file of JSON lines. Lines that are none are passed over and counted in `passed`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.passed = 0
+
+    def __iter__(self) -> Iterator[Object]:
+        with self._path.open("rb") as file:
+            while line := file.readline(_MAX_LINE_BYTES):
+                try:
+                    found = msgspec.json.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    found = None
+                if isinstance(found, dict):
+                    yield found
+                elif line.strip():
+                    self.passed += 1
+
+
+def text(value: object) -> str:
+    """A text, or the texts of a list of blocks."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        parts = [
+            text(part.get("text", "")) if isinstance(part, dict) else text(part)
+            for part in value
+        ]
+        return "\n".join(part for part in parts if part)
+    return ""
+
+
+def part(value: object, name: str) -> Object:
+    """An object inside another; empty when there is none."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def moment(value: object) -> float:
+    """A time as unix seconds, however it is written; 0 when it can't be read."""
+    if isinstance(value, bool):
+        return 0.0
+    if isinstance(value, int | float):
+        return float(value) / 1000 if value > 1e11 else float(value)
+    try:
+        return datetime.fromisoformat(str(value)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+class CallIds:
+    """Ids for calls: those of the source, or new ones where it has none."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def call(self, name: object, arguments: object, call_id: object) -> ToolCall:
+        """A call; its arguments are JSON text whatever they were."""
+        written = (
+            arguments
+            if isinstance(arguments, str)
+            else msgspec.json.encode(arguments or {}).decode()
+        )
+        given = (
+            call_id
+            if isinstance(call_id, str) and call_id
+            else f"call-{next(self._numbers)}"
+        )
+        return ToolCall(id=given, name=str(name or "unknown"), arguments=written)

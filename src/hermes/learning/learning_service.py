@@ -1,0 +1,205 @@
+"""`LearningService`: memory, skills, proposals and their history of one home, and the rules of who may change what."""
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+
+from hermes.core.ports import Clock, SystemClock
+from hermes.learning.change import (
+    AppliedChange,
+    Change,
+    LearningError,
+    MemoryChange,
+    Provenance,
+    SkillChange,
+)
+from hermes.learning.external_memory import MemoryProvider, external_memory
+from hermes.learning.history import LearningHistory, RevertReport
+from hermes.learning.history_repository import HistoryRepository
+from hermes.learning.memory import MemoryFiles, MemoryLimits
+from hermes.learning.proposals import Proposal, Proposals
+from hermes.learning.skill_library import BUNDLED, SkillLibrary
+from hermes.learning.skill_records import SkillRecords
+from hermes.settings import Home
+from hermes.settings.sections import LearningSettings
+
+PREFIX = "skill:"
+
+
+class SkillCommand(msgspec.Struct, frozen=True):
+    """A skill as a slash command: `name` is what follows the slash."""
+
+    name: str
+    description: str
+
+
+class LearningService:
+    """Everything that is learned in one home. Making one touches no file."""
+
+    def __init__(
+        self,
+        home: Home,
+        clock: Clock,
+        history: LearningHistory,
+        memory: MemoryFiles,
+        skills: SkillLibrary,
+        proposals: Path,
+    ) -> None:
+        self.home = home
+        self._clock = clock
+        self.history = history
+        self.memory = memory
+        self.skills = skills
+        self.proposals = Proposals(proposals, clock)
+
+    def now(self) -> float:
+        """The time, by the clock that changes are dated with."""
+        return self._clock.now()
+
+    def prompt(self) -> str:
+        """What a new session is told: a snapshot of the memory, and which skills there are."""
+        return "\n\n".join(
+            part for part in (self.memory.snapshot(), self.skills.index()) if part
+        )
+
+    def commands(self, reserved: Collection[str] = ()) -> list[SkillCommand]:
+        """Each skill that is offered, as a slash command. One that a surface's own command is called like is behind
+        `skill:`, where every skill can be found."""
+        offered = [skill for skill in self.skills.all() if skill.offered]
+        return [
+            SkillCommand(
+                f"{PREFIX}{skill.name}" if skill.name in reserved else skill.name,
+                skill.description,
+            )
+            for skill in offered
+        ]
+
+    def called(self, line: str, reserved: Collection[str] = ()) -> str | None:
+        """What is said to the model by `/name words`: the line, and the skill behind it. None when that names no skill.
+
+        Counts as a use. Raises LearningError for a skill that can't be read.
+        """
+        first = line.split(None, 1)[0] if line.startswith("/") else ""
+        name = first[1:].removeprefix(PREFIX)
+        known = {command.name.removeprefix(PREFIX) for command in self.commands()}
+        if (
+            not name
+            or name not in known
+            or (name in reserved and not first.startswith(f"/{PREFIX}"))
+        ):
+            return None
+        text = self.skills.view(name).replace("</skill", "<\\/skill")
+        self.skills.records.used(name, "command", self.now())
+        return f'{line.rstrip()}\n\n<skill name="{name}">\nThe person calls this skill. Follow it.\n\n{text}\n</skill>'
+
+    def preview(self, change: Change) -> str:
+        """What a change would do. Raises LearningError when it can't be made."""
+        match change:
+            case MemoryChange():
+                return self.memory.preview(change)
+            case SkillChange():
+                return self.skills.preview(change)
+            case _:
+                assert_never(change)
+
+    def apply(self, change: Change, origin: Provenance) -> AppliedChange:
+        """Makes a change."""
+        match change:
+            case MemoryChange():
+                return self.memory.apply(change, origin)
+            case SkillChange():
+                return self.skills.apply(change, origin)
+            case _:
+                assert_never(change)
+
+    def is_users(self, change: Change) -> bool:
+        """Whether it would change what the user wrote or pinned."""
+        return isinstance(change, SkillChange) and self.skills.is_users(change.name)
+
+    def propose(self, change: Change, origin: Provenance, why: str = "") -> Proposal:
+        """Keeps a change for the user to decide about."""
+        return self.proposals.add(change, origin, why=why, diff=self.preview(change))
+
+    def approve(self, name: str) -> Proposal:
+        """Makes a proposed change. Raises LearningError when it does not fit any more; then it still waits."""
+        proposal = self._waiting(name)
+        applied = self.apply(proposal.change, proposal.origin)
+        return self.proposals.decide(proposal, "approved", applied.hash)
+
+    def reject(self, name: str) -> Proposal:
+        """Puts a proposed change aside for good."""
+        return self.proposals.decide(self._waiting(name), "rejected")
+
+    def revert(self, change: str, under: str, *, whole: bool = False) -> RevertReport:
+        """Takes one change back, or with `whole` goes back to how everything below `under` was after it."""
+        undo = self.history.restore if whole else self.history.revert
+        with (
+            self.memory.locked(),
+            self.skills.locked(),
+        ):  # nobody writes between its reading and its writing
+            untouched = self.skills.untouched()
+            reverted = undo(change, under, Provenance("user"))
+            touched = {
+                part
+                for path in reverted.files
+                if path.startswith("skills/")
+                for part in Path(path).parts
+            }
+            for name in touched & untouched:
+                self.skills.rewritten(name)
+        return reverted
+
+    def _waiting(self, name: str) -> Proposal:
+        proposal = self.proposals.find(name)
+        if proposal.status != "pending":
+            raise LearningError(
+                f"{name} was {proposal.status} already.", hint="Nothing was changed."
+            )
+        return proposal
+
+
+def open_learning(  # noqa: PLR0913 - what tests and people change of it
+    home: Home,
+    settings: LearningSettings,
+    environment: Mapping[str, str],
+    *,
+    clock: Clock | None = None,
+    provider: MemoryProvider | None = None,
+    bundled: Path = BUNDLED,
+    person: str = "",
+) -> LearningService:
+    """Puts the parts together. Touches no file, unless a memory elsewhere is named, whose key is read.
+
+    A `person` is somebody else than the user whose home it is: their memory and what is proposed for it are apart, and
+    a memory elsewhere, which is the user's, is not theirs.
+    """
+    clock = clock or SystemClock()
+    folder = home.root / "learning"
+    history = LearningHistory(
+        home.root, HistoryRepository(home.root, folder / "history.git", environment)
+    )
+    limits = MemoryLimits(settings.memory_limit, settings.user_limit)
+    if person:
+        name = folder_of(person)
+        memory = MemoryFiles(home.memories / "people" / name, history, limits)
+        proposals = folder / "people" / name / "proposals"
+    else:
+        memory = MemoryFiles(
+            home.memories,
+            history,
+            limits,
+            provider=provider or external_memory(home, settings, environment),
+        )
+        proposals = folder / "proposals"
+    skills = SkillLibrary(home.skills, SkillRecords(folder), history, clock, bundled)
+    return LearningService(home, clock, history, memory, skills, proposals)
+
+
+def folder_of(person: str) -> str:
+    """The name of a person's folder: readable, and nobody else's."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", person).strip("-")[:40]
+    return f"{plain}-{hashlib.sha256(person.encode()).hexdigest()[:8]}"

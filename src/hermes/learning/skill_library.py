@@ -1,0 +1,418 @@
+"""The skills of one home, with those that come along with Hermes: the index, reading one, and changing one."""
+
+import contextlib
+import difflib
+import shutil
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.core.prompt import SKILLS_HEAD
+from hermes.errors import SettingsError
+from hermes.learning import skill_folders
+from hermes.learning.change import (
+    AppliedChange,
+    LearningError,
+    Provenance,
+    SkillChange,
+    SkillFileChange,
+)
+from hermes.learning.history import LearningHistory
+from hermes.learning.scan import scan, scan_files
+from hermes.learning.skill import (
+    MAIN,
+    Skill,
+    files_diff,
+    parse,
+    problems,
+    read_files,
+    require_name,
+    safe_path,
+    tree_hash,
+)
+from hermes.learning.skill_folders import (
+    Archived,
+    list_skill_folders,
+    own_folder,
+    read_head,
+)
+from hermes.learning.skill_records import SkillRecord, SkillRecords
+from hermes.primitives.files import make_private_folder
+from hermes.settings import atomic
+
+BUNDLED = Path(__file__).parent / "bundled"
+STAGING = ".staging"
+_MAX_FILE_BYTES = 200_000
+_MAX_LISTED_FILES = 50
+_MAX_INDEXED_SKILLS = 80
+_INDEX_DESCRIPTION_CHARS = 75  # characters of a description
+
+
+class SkillLibrary:
+    """Finds skills, reads them for the model, and changes them."""
+
+    def __init__(
+        self,
+        folder: Path,
+        records: SkillRecords,
+        history: LearningHistory,
+        clock: Clock,
+        bundled: Path = BUNDLED,
+    ) -> None:
+        self._folder = folder
+        self._history = history
+        self._clock = clock
+        self._bundled = bundled
+        self.records = records
+
+    def all(self) -> list[Skill]:
+        """Every skill by name; one of the user's own comes before one that came along."""
+        records = self.records.all()
+        found: dict[str, Skill] = {}
+        for folder in list_skill_folders(self._folder):
+            skill = read_head(folder, records, None)
+            found.setdefault(skill.name, skill)
+        for skill in self._carried:
+            record = records.get(skill.name, SkillRecord())
+            found.setdefault(
+                skill.name,
+                msgspec.structs.replace(
+                    skill, enabled=record.enabled, pinned=record.pinned
+                ),
+            )
+        return [found[name] for name in sorted(found)]
+
+    @cached_property
+    def _carried(self) -> list[Skill]:
+        """Those that came with the program, read once: every new session has them in its prompt."""
+        return [
+            read_head(folder, {}, "bundled")
+            for folder in list_skill_folders(self._bundled)
+        ]
+
+    def find(self, name: str) -> Skill:
+        """One skill. Raises LearningError with the nearest name when there is none."""
+        skills = {skill.name: skill for skill in self.all()}
+        if name in skills:
+            return skills[name]
+        near = difflib.get_close_matches(name, list(skills), 1)
+        raise LearningError(
+            f"There is no skill {name!r}.",
+            hint=f"Did you mean {near[0]}?" if near else "See the list of skills.",
+        )
+
+    def index(self) -> str:
+        """The part of the system prompt that says which skills there are; empty when there is none."""
+        offered = [skill for skill in self.all() if skill.offered]
+        if not offered:
+            return ""
+        lines = [
+            f"- {skill.name}: {_short(skill.description)}"
+            for skill in offered[:_MAX_INDEXED_SKILLS]
+        ]
+        more = len(offered) - _MAX_INDEXED_SKILLS
+        lines += [f"({more} more: see skills_list)"] if more > 0 else []
+        head = f"{SKILLS_HEAD} Before such a task, read its skill with skill_view and follow it."
+        return "\n".join([head, *lines])
+
+    def listing(self) -> str:
+        """All skills that are offered, one per line."""
+        lines = [
+            f"{skill.name}: {skill.description}"
+            for skill in self.all()
+            if skill.offered
+        ]
+        return "\n".join(lines) or "no skills yet"
+
+    def view(self, name: str, file: str = "") -> str:
+        """The text of a skill, or one of its files. What looks injected is not shown."""
+        skill = self.find(name)
+        if not skill.offered:
+            raise LearningError(
+                f"The skill {name} is not offered: {skill.problem or 'the user has disabled it'}."
+            )
+        files = read_files(skill.folder)
+        path = safe_path(file) if file else MAIN
+        if path not in files:
+            known = ", ".join(sorted(files))
+            raise LearningError(
+                f"The skill {name} has no file {path!r}.", hint=f"It has: {known}"
+            )
+        text = files[path][:_MAX_FILE_BYTES].decode("utf-8", "replace")
+        if skill.origin != "bundled" and (why := scan(text)):
+            raise LearningError(
+                f"{path} of the skill {name} is not shown: it looks like it carries injected instructions ({why}).",
+                hint="Tell the user; they can look with: hermes skills check",
+            )
+        others = sorted(set(files) - {MAIN})
+        about = f"read them with skill_view; commands find them in {skill.folder}"
+        more = (
+            f"\n\n[files of this skill: {', '.join(others)}; {about}]"
+            if others and path == MAIN
+            else ""
+        )
+        return f"{parse(text).body.strip() if path == MAIN else text}{more}"
+
+    def is_users(self, name: str) -> bool:
+        """Whether a skill is one the user wrote, changed, pinned or chose: what there is may only be proposed to."""
+        try:
+            skill = self.find(name)
+        except LearningError:
+            return False
+        if skill.origin != "agent" or skill.pinned:
+            return True
+        return not self.is_as_written(name)
+
+    def is_as_written(self, name: str) -> bool:
+        """Whether the files of a skill are what Hermes last wrote; what can't be read is somebody else's doing."""
+        try:
+            return tree_hash(self._current(name)) == self.records.get(name).hash
+        except LearningError:
+            return False
+
+    def text_of(self, name: str, path: str) -> str | None:
+        """A file of a skill as it is now; None when there is none."""
+        with contextlib.suppress(LearningError):
+            data = read_files(self.find(name).folder).get(path)
+            return None if data is None else data.decode("utf-8", "replace")
+        return None
+
+    def preview(self, change: SkillChange) -> str:
+        """What the change would do, as a difference. Raises LearningError when it can't be made."""
+        return self._diff(change, *self._plan(change))
+
+    def apply(
+        self, change: SkillChange, origin: Provenance, title: str = ""
+    ) -> AppliedChange:
+        """Makes the change, whole."""
+        with self.locked():
+            self._history.settle()
+            before, after = self._plan(change)
+            diff = self._diff(change, before, after)
+            if change.retire:
+                skill_folders.archive(self._folder, change.name)
+            else:
+                self._write(change.name, before, after)
+                self._note(change.name, before, after, origin)
+            return AppliedChange(
+                self._history.keep(title or change.title, origin) if diff else "", diff
+            )
+
+    def install(
+        self, name: str, files: Mapping[str, bytes], source: str
+    ) -> AppliedChange:
+        """Puts the files of a skill from elsewhere in place of what is there by that name."""
+        with self.locked():
+            self._history.settle()
+            before = self._current(name)
+            self._write(require_name(name), before, files)
+            record = SkillRecord(
+                "installed", tree_hash(files), source, self._clock.now()
+            )
+            self.records.change(name, lambda _: record)
+            kept = self._history.keep(
+                f"skill {name}: install from {source}", Provenance("user")
+            )
+        return AppliedChange(kept, "")
+
+    def archived(self) -> list[Archived]:
+        """Skills that were retired, the last one first."""
+        return skill_folders.archived(self._folder)
+
+    def restore(self, name: str) -> Skill:
+        """Brings a retired skill back, and gives it as long to be used as a new one."""
+        with self.locked():
+            self._history.settle()
+            skill = skill_folders.restore(self._folder, name)
+            self.records.change(
+                skill,
+                lambda record: msgspec.structs.replace(
+                    record, created=self._clock.now()
+                ),
+            )
+            self._history.keep(f"skill {skill}: restore", Provenance("user"))
+        return self.find(skill)
+
+    def set(
+        self, name: str, *, enabled: bool | None = None, pinned: bool | None = None
+    ) -> Skill:
+        """Switches a skill on or off, or pins it, so that only the user changes it."""
+        self.find(name)
+
+        def change(record: SkillRecord) -> SkillRecord:
+            wanted = record.enabled if enabled is None else enabled
+            return msgspec.structs.replace(
+                record,
+                enabled=wanted,
+                pinned=record.pinned if pinned is None else pinned,
+            )
+
+        self.records.change(name, change)
+        return self.find(name)
+
+    def untouched(self) -> frozenset[str]:
+        """Skills that Hermes wrote and nobody else has changed."""
+        records = self.records.all()
+        own = (name for name, record in records.items() if record.origin == "agent")
+        return frozenset(filter(self.is_as_written, own))
+
+    def rewritten(self, name: str) -> None:
+        """The user has put such a skill back to an earlier state: that state is Hermes' again."""
+        digest = tree_hash(self._current(name))
+        self.records.change(
+            name, lambda record: msgspec.structs.replace(record, hash=digest)
+        )
+
+    def _plan(self, change: SkillChange) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """The files of the skill before and after. What changed since the change was thought up is merged."""
+        require_name(change.name)
+        before = self._current(change.name)
+        if change.retire:
+            if not own_folder(self._folder, change.name).is_dir():
+                raise LearningError(
+                    f"There is no skill {change.name!r} of yours.",
+                    hint="Nothing was changed.",
+                )
+            return before, {}
+        start = before or self._bundled_files(change.name)
+        after = {**start}
+        for file in change.files:
+            path = safe_path(file.path)
+            data = self._merged(change.name, file, start.get(path))
+            if data is None:
+                after.pop(path, None)
+            else:
+                after[path] = data
+        _require_fit(change.name, after)
+        return before, after
+
+    def _merged(
+        self, name: str, file: SkillFileChange, current: bytes | None
+    ) -> bytes | None:
+        before = None if file.before is None else file.before.encode()
+        if current == before:
+            return None if file.after is None else file.after.encode()
+        if current is not None and file.before is not None and file.after is not None:
+            merged = self._history.merge(
+                current.decode("utf-8", "replace"), file.before, file.after
+            )
+            if merged is not None:
+                return merged.encode()
+        raise LearningError(
+            f"{file.path} of the skill {name} is not what it was when this change was made.",
+            hint="Nothing was changed. Read it again, then make the change anew.",
+        )
+
+    def _diff(
+        self,
+        change: SkillChange,
+        before: Mapping[str, bytes],
+        after: Mapping[str, bytes],
+    ) -> str:
+        base = before or ({} if change.retire else self._bundled_files(change.name))
+        return files_diff(change.name, base, after)
+
+    def _current(self, name: str) -> dict[str, bytes]:
+        folder = own_folder(self._folder, name)
+        return read_files(folder) if folder.is_dir() else {}
+
+    def _bundled_files(self, name: str) -> dict[str, bytes]:
+        folder = self._bundled / name
+        return read_files(folder) if (folder / MAIN).is_file() else {}
+
+    def _write(
+        self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]
+    ) -> None:
+        """A new skill appears whole. Of one that is there, SKILL.md changes last: its words name the other files."""
+        folder = own_folder(self._folder, name)
+        if folder.is_symlink():
+            raise LearningError(
+                f"The skill {name} is a link.", hint="Nothing was changed."
+            )
+        if folder.is_dir():
+            _put_files(
+                folder,
+                {
+                    path: data
+                    for path, data in after.items()
+                    if before.get(path) != data
+                },
+            )
+            for path in set(before) - set(after):
+                (folder / path).unlink(missing_ok=True)
+            return
+        stage = self._folder / STAGING / name
+        shutil.rmtree(stage, ignore_errors=True)  # what a killed process left
+        _put_files(stage, after)
+        stage.rename(folder)
+
+    def _note(
+        self,
+        name: str,
+        before: Mapping[str, bytes],
+        after: Mapping[str, bytes],
+        origin: Provenance,
+    ) -> None:
+        """Who a skill belongs to after a change."""
+        digest, now = tree_hash(after), self._clock.now()
+        if not before:
+            kind = "user" if origin.by == "user" else "agent"
+            self.records.change(name, lambda record: msgspec.structs.replace(
+                record, origin=kind, hash=digest, created=now, source=origin.session
+            ))  # fmt: skip
+        elif self.records.get(name).hash == tree_hash(before):
+            self.records.change(
+                name, lambda record: msgspec.structs.replace(record, hash=digest)
+            )
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """The folder, for this caller alone."""
+        make_private_folder(self._folder)
+        try:
+            with atomic.locked(self._folder / "skills"):
+                yield
+        except SettingsError as error:
+            raise LearningError(error.message, hint=error.hint) from error
+
+
+def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for path in sorted(files, key=lambda path: path == MAIN):
+        target = folder / path
+        make_private_folder(target.parent)
+        atomic.replace(target, files[path])
+
+
+def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
+    if MAIN not in files:
+        raise LearningError(
+            "A skill needs its SKILL.md.",
+            hint="Nothing was changed. Retire the skill instead.",
+        )
+    if wrong := problems(files[MAIN].decode("utf-8", "replace"), name):
+        raise LearningError(
+            f"SKILL.md is not right: {'; '.join(wrong)}.", hint="Nothing was changed."
+        )
+    if len(files) > _MAX_LISTED_FILES or any(
+        len(data) > _MAX_FILE_BYTES for data in files.values()
+    ):
+        raise LearningError(
+            f"The skill is too large: at most {_MAX_LISTED_FILES} files of {_MAX_FILE_BYTES // 1000} kB.",
+            hint="Nothing was changed.",
+        )
+    dangers = [finding for finding in scan_files(files) if finding.level == "danger"]
+    if dangers:
+        raise LearningError(
+            f"The skill was not kept: {dangers[0]}.", hint="Nothing was changed."
+        )
+
+
+def _short(text: str) -> str:
+    return (
+        text
+        if len(text) <= _INDEX_DESCRIPTION_CHARS
+        else f"{text[:_INDEX_DESCRIPTION_CHARS].rsplit(' ', 1)[0]} …"
+    )

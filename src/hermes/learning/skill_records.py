@@ -1,0 +1,118 @@
+"""What Hermes knows of skills beyond their files: where one came from, whether it is on, and how often it was used."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from hermes.errors import SettingsError
+from hermes.learning.change import LearningError
+from hermes.primitives.files import make_private_folder
+from hermes.settings import atomic
+
+_T = TypeVar("_T")
+
+
+class SkillRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a skill came from, and what the user wants of it."""
+
+    origin: Literal["user", "agent", "installed"] = "user"
+    hash: str = ""
+    """Its files as Hermes last wrote them; others mean that the user changed them."""
+    source: str = ""
+    created: float = 0.0
+    enabled: bool = True
+    pinned: bool = False
+
+
+class SkillUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often a skill was read by the model and called by the user, and when it last was."""
+
+    views: int = 0
+    commands: int = 0
+    last: float = 0.0
+
+
+class SkillRecords:
+    """Two small files in the home's `learning` folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+
+    def all(self) -> dict[str, SkillRecord]:
+        """Every record by the skill's name."""
+        return _read(self._folder / "skills.json", dict[str, SkillRecord])
+
+    def get(self, name: str) -> SkillRecord:
+        """The record of a skill; without one it is the user's own."""
+        return self.all().get(name, SkillRecord())
+
+    def change(
+        self, name: str, change: Callable[[SkillRecord], SkillRecord | None]
+    ) -> None:
+        """Changes one record; None removes it."""
+        self._update(
+            self._folder / "skills.json",
+            dict[str, SkillRecord],
+            name,
+            change,
+            SkillRecord(),
+        )
+
+    def uses(self) -> dict[str, SkillUse]:
+        """How each skill was used."""
+        return _read(self._folder / "usage.json", dict[str, SkillUse])
+
+    def used(self, name: str, kind: Literal["view", "command"], now: float) -> None:
+        """Counts one use."""
+
+        def count(use: SkillUse) -> SkillUse:
+            return SkillUse(
+                use.views + (kind == "view"),
+                use.commands + (kind == "command"),
+                max(now, use.last),
+            )
+
+        self._update(
+            self._folder / "usage.json", dict[str, SkillUse], name, count, SkillUse()
+        )
+
+    def _update(
+        self,
+        path: Path,
+        kind: type[dict[str, _T]],
+        name: str,
+        change: Callable[[_T], _T | None],
+        default: _T,
+    ) -> None:
+        make_private_folder(self._folder)
+        try:
+            with self._lock, atomic.locked(path) as target:
+                entries = _read(target, kind)
+                changed = change(entries.get(name, default))
+                entries.pop(name, None)
+                if changed is not None:
+                    entries[name] = changed
+                atomic.replace(
+                    target,
+                    msgspec.json.format(
+                        msgspec.json.encode(entries), indent=1
+                    ).decode(),
+                )
+        except SettingsError as error:
+            raise LearningError(error.message, hint=error.hint) from error
+
+
+def _read(path: Path, kind: type[dict[str, _T]]) -> dict[str, _T]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError) as error:
+        raise LearningError(
+            f"{path} can't be read ({error}).",
+            hint="Move it away; skills themselves are safe.",
+        ) from error

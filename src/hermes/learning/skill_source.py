@@ -1,0 +1,327 @@
+"""Skills from elsewhere: a folder, an archive or a git address becomes files in memory. Nothing of it is ever run.
+
+Names that lead elsewhere, links, devices and archives that unpack to more than a skill may have are refused.
+"""
+
+import io
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from hermes.children.helper_programs import trusted_path
+from hermes.learning.change import LearningError
+from hermes.learning.skill import MAIN, parse, read_files, safe_path
+
+MAX_SKILL_BYTES = 20_000_000
+MAX_SKILL_FILES = 500
+MAX_UNPACKED_BYTES = 2 * MAX_SKILL_BYTES  # with the headers around the files
+MAX_ARCHIVE_ENTRIES = 5_000
+MAX_CLONE_BYTES = 200_000_000
+_PROTOCOLS = "https:ssh:git:file"
+_CLONE_TIMEOUT_S = 120.0
+_REFUSED = "Nothing was installed."
+
+
+class SkillSource(msgspec.Struct, frozen=True):
+    """Files as they came, by path, and where from."""
+
+    files: dict[str, bytes]
+    source: str
+
+    def skills(self) -> dict[str, dict[str, bytes]]:
+        """The skills in it, by name, each with its own files."""
+        found: dict[str, dict[str, bytes]] = {}
+        for path in self.files:
+            place = PurePosixPath(path)
+            if place.name != MAIN:
+                continue
+            top = place.parent
+            inside = {
+                PurePosixPath(name).relative_to(top).as_posix(): data
+                for name, data in self.files.items()
+                if PurePosixPath(name).is_relative_to(top)
+            }
+            name = (
+                parse(self.files[path].decode("utf-8", "replace")).field("name")
+                or top.name
+            )
+            found[name] = {safe_path(name): data for name, data in inside.items()}
+        return found
+
+
+def open_parcel(
+    source: str, *, git: str = "", environment: Mapping[str, str] | None = None
+) -> SkillSource:
+    """The files at `source`: a folder, a .zip or .tar.* file, or an address that git understands."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return SkillSource(read_files(path), str(path.resolve()))
+    if path.is_file():
+        return SkillSource(_stripped(read_archive(path)), str(path.resolve()))
+    if "://" in source or source.startswith("git@"):
+        address, _, below = source.partition("#")
+        files = _clone(address, git, environment or {})
+        return SkillSource(
+            _below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source)
+        )  # a token is nobody's business
+    raise LearningError(
+        f"There is no folder, file or address {source!r}.", hint=_REFUSED
+    )
+
+
+def read_archive(path: Path) -> dict[str, bytes]:
+    """The ordinary files of an archive."""
+    data = path.read_bytes() if path.stat().st_size <= MAX_SKILL_BYTES else b""
+    if not data:
+        raise LearningError(
+            f"{path.name} is empty or larger than 20 MB.", hint=_REFUSED
+        )
+    return unpacked(data)
+
+
+def unpacked(data: bytes) -> dict[str, bytes]:
+    """Unpacks in memory, counting what really comes out, not what the archive says."""
+    files: dict[str, bytes] = {}
+    size = number = 0
+    try:
+        for name, content in _zip(data) if data[:2] == b"PK" else _tar(data):
+            plain = _plain(name)
+            size, number = size + len(content), number + 1  # also of what is left out
+            if (
+                size > MAX_SKILL_BYTES
+                or number > MAX_ARCHIVE_ENTRIES
+                or len(files) > MAX_SKILL_FILES
+            ):
+                raise LearningError(
+                    "The archive unpacks to more than a skill may have.", hint=_REFUSED
+                )
+            if not plain:
+                continue
+            if plain in files or plain.casefold() in {
+                known.casefold() for known in files
+            }:
+                raise LearningError(f"The archive holds {name!r} twice.", hint=_REFUSED)
+            files[plain] = content
+    except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        raise LearningError(
+            f"The archive can't be read ({error}).", hint=_REFUSED
+        ) from error
+    return files
+
+
+def _zip(data: bytes) -> Iterator[tuple[str, bytes]]:
+    import stat
+    import zipfile
+    import zlib
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for entry in archive.infolist():
+                kind = stat.S_IFMT(entry.external_attr >> 16)
+                if kind and kind not in (stat.S_IFREG, stat.S_IFDIR):
+                    raise _special(entry.filename)
+                if entry.is_dir():
+                    _plain(entry.filename.rstrip("/"))
+                    continue
+                with archive.open(entry) as file:
+                    yield entry.filename, _bounded(file.read(MAX_SKILL_BYTES + 1))
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise LearningError(
+            f"The archive is damaged ({error}).", hint=_REFUSED
+        ) from error
+
+
+def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
+    import lzma
+    import tarfile
+    import zlib
+
+    try:
+        with tarfile.open(
+            fileobj=io.BytesIO(_uncompressed(data)), mode="r:"
+        ) as archive:
+            for entry in archive:
+                if entry.isdir():
+                    continue
+                if not entry.isreg():
+                    raise _special(entry.name)
+                file = archive.extractfile(entry)
+                yield (
+                    entry.name,
+                    _bounded(file.read(MAX_SKILL_BYTES + 1)) if file else b"",
+                )
+    except (tarfile.TarError, zlib.error, lzma.LZMAError) as error:
+        raise LearningError(
+            f"The archive is damaged or of an unknown kind ({error}).", hint=_REFUSED
+        ) from error
+
+
+def _uncompressed(data: bytes) -> bytes:
+    """A tar file as it is inside: headers and folders, which nobody counts later, are bounded here with the rest."""
+    import bz2
+    import gzip
+    import lzma
+
+    kinds = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+    opener = next(
+        (opener for start, opener in kinds.items() if data.startswith(start)), None
+    )
+    if opener is None:
+        return data
+    with opener(io.BytesIO(data)) as file:
+        plain = file.read(MAX_UNPACKED_BYTES + 1)
+    if len(plain) > MAX_UNPACKED_BYTES:
+        raise LearningError(
+            "The archive unpacks to more than a skill may have.", hint=_REFUSED
+        )
+    return plain
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > MAX_SKILL_BYTES:
+        raise LearningError(
+            "The archive unpacks to more than a skill may have.", hint=_REFUSED
+        )
+    return data
+
+
+def _plain(name: str) -> str:
+    """A name as a path inside the skill; empty for what is left out (hidden files, macOS leftovers)."""
+    name = name.removeprefix("./").rstrip("/")
+    if (
+        name.startswith(("/", "\\"))
+        or "\\" in name
+        or ".." in name.split("/")
+        or ":" in name
+        or "\0" in name
+    ):
+        raise LearningError(
+            f"The archive holds a name that leads elsewhere: {name!r}.", hint=_REFUSED
+        )
+    parts = PurePosixPath(name).parts
+    if not parts or any(part.startswith(".") or part == "__MACOSX" for part in parts):
+        return ""
+    return safe_path(name)
+
+
+def _special(name: str) -> LearningError:
+    return LearningError(
+        f"The archive holds a link or a device: {name!r}.", hint=_REFUSED
+    )
+
+
+def _stripped(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Without the one folder that most archives have around everything."""
+    tops = {PurePosixPath(path).parts[0] for path in files}
+    if len(tops) == 1 and MAIN not in files and all("/" in path for path in files):
+        return {path.partition("/")[2]: data for path, data in files.items()}
+    return files
+
+
+def _below(files: dict[str, bytes], folder: str) -> dict[str, bytes]:
+    if not folder:
+        return files
+    start = f"{folder.strip('/')}/"
+    inside = {
+        path.removeprefix(start): data
+        for path, data in files.items()
+        if path.startswith(start)
+    }
+    if not inside:
+        raise LearningError(
+            f"There is no folder {folder!r} in the repository.", hint=_REFUSED
+        )
+    return inside
+
+
+def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, bytes]:
+    """The files of the newest commit, without checking anything out: no hook, filter or submodule gets a chance."""
+    if not git:
+        raise LearningError(
+            "git is not installed, and the address is for git.", hint=_REFUSED
+        )
+    if address.startswith("-") or "::" in address:
+        raise LearningError(f"{address!r} is not an address.", hint=_REFUSED)
+    with tempfile.TemporaryDirectory(prefix="hermes-skill-") as folder:
+        around = {
+            name: environment[name]
+            for name in (
+                "HOME",
+                "SSH_AUTH_SOCK",
+                "HTTPS_PROXY",
+                "https_proxy",
+                "SSL_CERT_FILE",
+            )
+            if name in environment
+        }
+        around |= {
+            "PATH": trusted_path(environment),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+            "GIT_TEMPLATE_DIR": "",
+            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+            "LC_ALL": "C",
+        }
+        _git(
+            [git, "-c", "core.hooksPath=/dev/null", "clone", "-q", "--bare", "--depth=1", "--no-tags",
+             "--single-branch", "--", address, f"{folder}/r"],
+            around,
+        )  # fmt: skip
+        tree = Path(folder, "tree.tar")
+        _git(
+            [
+                git,
+                "--git-dir",
+                f"{folder}/r",
+                "archive",
+                "--format=tar",
+                "-o",
+                str(tree),
+                "HEAD",
+            ],
+            around,
+        )
+        if tree.stat().st_size > MAX_UNPACKED_BYTES:
+            raise LearningError(
+                "The repository holds more than a skill may have.", hint=_REFUSED
+            )
+        data = tree.read_bytes()
+    return unpacked(data)
+
+
+def _git(command: list[str], environment: Mapping[str, str]) -> bytes:
+    """What git says. A file of it may have so many blocks and no more: a small pack can unfold to any size."""
+    limited = [
+        "/bin/sh",
+        "-c",
+        f'ulimit -f {MAX_CLONE_BYTES // 512} && exec "$@"',
+        "sh",
+        *command,
+    ]
+    try:
+        done = subprocess.run(
+            limited,
+            env=environment,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_CLONE_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LearningError(
+            f"git took longer than {_CLONE_TIMEOUT_S:.0f} seconds.", hint=_REFUSED
+        ) from error
+    if done.returncode:
+        said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
+        raise LearningError(
+            f"git could not fetch it: {said[-1] if said else done.returncode}",
+            hint=_REFUSED,
+        )
+    return done.stdout

@@ -1,0 +1,128 @@
+"""A server somewhere else, over streamable HTTP: encrypted, with limits while reading, and clear words for refusals."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from hermes import __version__
+from hermes.mcp.failures import ServerFailed
+from hermes.mcp.stdio_server import MAX_MESSAGE
+
+_LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
+_LOGIN = (
+    "Give it a token in its headers (Authorization: Bearer ${NAME_TOKEN}), and store that with: hermes config set "
+    "NAME_TOKEN. Signing in with a browser (OAuth) is not supported."
+)
+_WORDS = {
+    401: ("it wants to know who you are (401)", _LOGIN),
+    403: (
+        "it does not let you in (403)",
+        "Check that the token in its headers may use it.",
+    ),
+    404: (
+        "there is nothing at its address (404)",
+        "Check its url; it often ends in /mcp.",
+    ),
+    405: (
+        "its address does not take MCP requests (405)",
+        "Check its url; it often ends in /mcp.",
+    ),
+    429: ("it was asked too often (429)", "Wait a while."),
+}
+
+
+class TooLarge(httpx2.StreamError):
+    """An answer passed the limit; the library makes it the answer to the one request it belongs to."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body of which no more than the limit is read."""
+
+    def __init__(self, inner: Any, limit: int) -> None:
+        self._inner = inner
+        self._limit = limit
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > self._limit:
+                raise TooLarge(f"it sent more than {self._limit // 2**20} MiB")
+            yield chunk
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class LimitedTransport(httpx2.AsyncBaseTransport):
+    """Sends requests, bounds what comes back, and remembers the last refusal."""
+
+    def __init__(self, limit: int = MAX_MESSAGE) -> None:
+        self._inner = httpx2.AsyncHTTPTransport()
+        self._limit = limit
+        self.refusal = 0
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        kind = response.headers.get("content-type", "").lower()
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await response.aclose()
+            raise ServerFailed("it sends compressed answers, whose size can't be known")
+        if request.method == "POST":
+            self.refusal = response.status_code if response.status_code >= 400 else 0
+        if not kind.startswith("text/event-stream"):  # events are bounded one by one
+            response.stream = _Bounded(response.stream, self._limit)
+        return response
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@contextlib.asynccontextmanager
+async def over_http(
+    url: str, headers: Mapping[str, str], transport: LimitedTransport, seconds: float
+) -> AsyncIterator[tuple[Any, Any]]:
+    """The streams of a service. Redirects are followed only where the headers were meant to go."""
+    require_safe(url, headers)
+    ours = {"user-agent": f"hermes/{__version__}", "accept-encoding": "identity"}
+    limits = httpx2.Timeout(
+        seconds, read=None
+    )  # how long an answer may take is up to the call
+    async with (
+        httpx2.AsyncClient(
+            headers={**ours, **headers}, transport=transport, timeout=limits
+        ) as client,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=MAX_MESSAGE
+        ) as streams,
+    ):
+        yield streams
+
+
+def require_safe(url: str, headers: Mapping[str, str]) -> None:
+    """ServerFailed for an address that can't be called, or that would carry the headers unencrypted."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ServerFailed(
+            "its url can't be called", hint="It looks like https://example.org/mcp."
+        )
+    if parts.scheme == "http" and headers and parts.hostname not in _LOCAL:
+        raise ServerFailed(
+            "its headers would be sent unencrypted",
+            hint="Use https://, or leave out the headers.",
+        )
+
+
+def refusal_words(status: int) -> tuple[str, str]:
+    """What an HTTP status means for the user, and what to do."""
+    return _WORDS.get(
+        status, (f"it answered with an error ({status})", "Try again later.")
+    )

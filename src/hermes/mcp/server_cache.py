@@ -1,0 +1,177 @@
+"""What is known of servers between runs: the last listing of each (a cache), and the pins, which are worth a backup.
+
+A pin is the definition of a tool as it was first offered, or as the user last accepted it. Models are offered what is
+pinned; a server that says something else now is not heard before the user agrees.
+"""
+
+import contextlib
+import hashlib
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import SettingsError
+from hermes.mcp.definitions import Definition, Listing
+from hermes.primitives.files import make_private_folder, replace_file
+from hermes.settings import Home, atomic
+from hermes.settings.sections import McpServerSettings
+
+log = logging.getLogger("hermes.mcp")
+
+_NOT_WAITED_FOR = 600.0
+"""Seconds for which no session waits for a server that was too late for one."""
+_MAX_FILE = 64 * 1024 * 1024
+
+
+class Cached(msgspec.Struct, frozen=True):
+    """A listing on disk; it holds for exactly these settings."""
+
+    settings: str
+    listing: Listing
+
+
+class Pinned(msgspec.Struct, frozen=True):
+    """All pins, by server and tool."""
+
+    servers: dict[str, dict[str, Definition]] = {}
+
+
+def settings_hash(settings: McpServerSettings) -> str:
+    """Names what is started or asked, and which tools are wanted. Holds no secret: those are only referred to."""
+    parts = (
+        settings.command,
+        settings.args,
+        settings.cwd,
+        settings.url,
+        settings.tools,
+        sorted(settings.env),
+    )
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+class Listings:
+    """The cached listings, in `cache/mcp`. What can't be read counts as not there."""
+
+    def __init__(self, home: Home) -> None:
+        self._folder = home.cache / "mcp"
+
+    def load(self, name: str, settings: McpServerSettings) -> Listing | None:
+        """The last listing of a server, if its settings are still the same."""
+        try:
+            cached = msgspec.json.decode(_read(self._path(name)), type=Cached)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return cached.listing if cached.settings == settings_hash(settings) else None
+
+    def save(self, name: str, settings: McpServerSettings, listing: Listing) -> None:
+        """Keeps a listing for the next start. Without a place for it, the next start connects again."""
+        try:
+            make_private_folder(self._folder)
+            cached = msgspec.json.encode(Cached(settings_hash(settings), listing))
+            replace_file(self._path(name), cached, durable=False, alone=False)
+        except OSError as error:
+            log.warning("the listing of %s could not be kept: %s", name, error)
+
+    def forget(self, name: str) -> None:
+        """Drops what is cached."""
+        self._path(name).unlink(missing_ok=True)
+        self._late(name).unlink(missing_ok=True)
+
+    def mark_late(self, name: str) -> None:
+        """Remembers that a session has waited for a server in vain."""
+        with contextlib.suppress(OSError):  # then the next session waits too
+            make_private_folder(self._folder)
+            self._late(name).touch(mode=0o600)
+
+    def is_late(self, name: str) -> bool:
+        """Whether a session has waited in vain not long ago."""
+        try:
+            return 0 <= time.time() - self._late(name).stat().st_mtime < _NOT_WAITED_FOR
+        except OSError:
+            return False
+
+    def _late(self, name: str) -> Path:
+        return self._folder / f"{name}.late"
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
+
+
+class ToolPins:
+    """The pins, in `mcp-pins.json` in the home, for this user only. A file that can't be read pins nothing new:
+    SettingsError, so that nothing is offered."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.path = home.root / "mcp-pins.json"
+        self._known: tuple[tuple[int, int, int], Pinned] | None = None
+
+    def of(self, server: str) -> Mapping[str, Definition]:
+        """The pinned tools of a server."""
+        return self._load().servers.get(server, {})
+
+    def pin(
+        self,
+        server: str,
+        definitions: Mapping[str, Definition],
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Pins tools that are not pinned yet; with `replace`, also those that are."""
+        known = self.of(server)
+        if all(
+            name in known and (not replace or known[name] == made)
+            for name, made in definitions.items()
+        ):
+            return
+        with self._changing() as servers:
+            before = servers.get(server, {})
+            servers[server] = (
+                {**before, **definitions} if replace else {**definitions, **before}
+            )
+
+    def forget(self, server: str) -> None:
+        """Drops the pins of a server that was removed."""
+        if server in self._load().servers:
+            with self._changing() as servers:
+                servers.pop(server, None)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, dict[str, Definition]]]:
+        self._home.ensure()
+        with atomic.locked(self.path) as target:
+            servers = dict(self._load().servers)
+            yield servers
+            text = msgspec.json.format(
+                msgspec.json.encode(Pinned(servers), order="sorted"), indent=1
+            ).decode()
+            atomic.replace(target, text, mode=0o600)
+
+    def _load(self) -> Pinned:
+        try:
+            info = self.path.stat()
+            version = (info.st_ino, info.st_mtime_ns, info.st_size)
+            if self._known is None or self._known[0] != version:
+                self._known = (
+                    version,
+                    msgspec.json.decode(_read(self.path), type=Pinned),
+                )
+            return self._known[1]
+        except FileNotFoundError:
+            return Pinned()
+        except (OSError, msgspec.MsgspecError) as error:
+            raise SettingsError(
+                f"{self.path} can't be read ({error}).",
+                hint="It says which tools you have accepted. Restore it, or move it away to accept what is there now.",
+            ) from error
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(_MAX_FILE + 1)
+    if len(content) > _MAX_FILE:
+        raise OSError("it is too large")
+    return content

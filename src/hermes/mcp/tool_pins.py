@@ -1,0 +1,97 @@
+"""Whether what a server offers is what the user has accepted. Models are offered what was accepted; what has changed
+since is not used before the user agrees, in every mode."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from hermes.core.ports import ToolContext
+from hermes.errors import SettingsError, ToolFailed
+from hermes.mcp.definitions import Definition, Listing, difference
+from hermes.mcp.results import unusable
+from hermes.mcp.server_cache import ToolPins
+
+ACCEPT = "Use it as it is now"
+REFUSE = "Don't use it"
+
+
+class Agreement:
+    """The pins of one server, and what follows from them."""
+
+    def __init__(self, server: str, pins: ToolPins) -> None:
+        self._server = server
+        self._pins = pins
+
+    def changed(self, listing: Listing) -> tuple[str, ...]:
+        """Tools whose words or parameters are not what was accepted."""
+        return tuple(name for name in listing.tools if self.is_changed(name, listing))
+
+    def is_changed(self, tool: str, listing: Listing) -> bool:
+        """Whether a tool is not what was accepted."""
+        try:
+            pinned = self._pins.of(self._server)
+        except (
+            SettingsError
+        ):  # nothing is offered then, and the server's state says why
+            return False
+        return (
+            tool in pinned
+            and tool in listing.tools
+            and _differ(pinned[tool], listing.tools[tool])
+        )
+
+    def offered(self, listing: Listing) -> Mapping[str, Definition]:
+        """The tools as they were accepted. One that was never offered before is accepted with this."""
+        self._pins.pin(self._server, listing.tools)
+        pinned = self._pins.of(self._server)
+        return {name: pinned[name] for name in listing.tools}
+
+    def accept(self, listing: Listing) -> None:
+        """The user accepts every tool as it is now."""
+        self._pins.pin(self._server, listing.tools, replace=True)
+
+    async def ensure(
+        self, tool: str, look: Callable[[], Awaitable[Definition]], context: ToolContext
+    ) -> None:
+        """Makes sure that a tool is what was accepted; asks the user if it is not. ToolFailed when it stays so."""
+        now = await look()
+        try:
+            pinned = self._pins.of(self._server).get(tool)
+            if pinned is not None and not _differ(pinned, now):
+                return
+            if pinned is not None:
+                await self._ask(pinned, now, context)
+                if _differ(await look(), now):
+                    raise ToolFailed(
+                        f"The MCP server {self._server} changed {tool} again.",
+                        hint="Nothing was done.",
+                    )
+            self._pins.pin(self._server, {tool: now}, replace=True)
+        except SettingsError as error:
+            raise unusable(
+                self._server,
+                error.message.rstrip("."),
+                f"Nothing was done. {error.hint}",
+            ) from error
+
+    async def _ask(
+        self, before: Definition, now: Definition, context: ToolContext
+    ) -> None:
+        what = f"The MCP server {self._server} has changed its tool {now.name} since you accepted it"
+        later = f"The user can look at it and accept it: hermes mcp test {self._server} --accept"
+        try:
+            said = await context.ask(
+                f"{what}.\n{difference(before, now)}\nShall it be used?",
+                (ACCEPT, REFUSE),
+            )
+        except ToolFailed as nobody:
+            raise ToolFailed(
+                f"{what}, and nobody could be asked.", hint=f"Nothing was done. {later}"
+            ) from nobody
+        if said.strip().lower() not in {ACCEPT.lower(), "yes", "y"}:
+            hint = (
+                f"Nothing was done. Do not try to do the same in another way. {later}"
+            )
+            raise ToolFailed(f"{what}, and the user does not want it.", hint=hint)
+
+
+def _differ(one: Definition, two: Definition) -> bool:
+    return one.fingerprint != two.fingerprint

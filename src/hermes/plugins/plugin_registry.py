@@ -1,0 +1,164 @@
+"""The plugins of a home, and which of them are enabled: each with a hash of exactly what the user agreed to."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.errors import HermesError, UsageError
+from hermes.plugins.manifest import NAME, Manifest, ManifestError, read_manifest
+from hermes.plugins.pins import FolderPins, Pin
+from hermes.settings import Home
+
+State: TypeAlias = Literal["off", "enabled", "changed", "broken"]
+
+BUNDLED = Path(__file__).parent / "bundled"
+_MAX_PLUGIN_FILES = 5000
+_MAX_PLUGIN_BYTES = 64 * 1024 * 1024
+_UNCHANGED = "Nothing was changed."
+
+
+class Plugin(msgspec.Struct, frozen=True):
+    """A plugin that was found. `hash` covers every byte of its folder."""
+
+    name: str
+    folder: Path
+    state: State
+    hash: str = ""
+    manifest: Manifest | None = None
+    problem: str = ""
+    bundled: bool = False
+
+
+class PluginRegistry:
+    """Finds plugins in the home, those that came with Hermes, and those that packages bring (entry point
+    `hermes.plugins`). What the user put into the home goes first. What came with Hermes is trusted as Hermes is: once
+    enabled, it stays so when an update changes it."""
+
+    def __init__(self, home: Home, bundled: Path = BUNDLED) -> None:
+        self._bundled = bundled
+        self._places = (home.plugins, bundled)
+        self._pins = FolderPins(home, "plugins.json", "plugins")
+
+    def every(self) -> list[Plugin]:
+        """All plugins, by name. Looking runs nothing of them."""
+        pins = self._pins.every()
+        found: dict[str, Plugin] = {}
+        folders = [
+            folder
+            for place in self._places
+            if place.is_dir()
+            for folder in sorted(place.iterdir())
+        ]
+        for folder in (*folders, *_of_packages()):
+            if (folder / "dashboard").is_dir() and folder.name not in found:
+                found[folder.name] = _look(
+                    folder, pins, bundled=folder.parent == self._bundled
+                )
+        return [found[name] for name in sorted(found)]
+
+    def find(self, name: str) -> Plugin:
+        """One plugin. UsageError when there is none of that name."""
+        for plugin in self.every():
+            if plugin.name == name:
+                return plugin
+        known = ", ".join(plugin.name for plugin in self.every())
+        raise UsageError(
+            f"There is no plugin {name!r}.",
+            hint=f"There are: {known}." if known else "There are none.",
+        )
+
+    def enable(self, name: str, expected: str = "") -> Plugin:
+        """Lets a plugin run as it is now; with `expected`, only if that is what the user was shown."""
+        plugin = self.find(name)
+        if plugin.problem:
+            raise HermesError(
+                f"The plugin {name} can't be used: {plugin.problem}.", hint=_UNCHANGED
+            )
+        if expected not in {"", plugin.hash}:
+            raise HermesError(
+                f"The plugin {name} has changed in the meantime.",
+                hint=f"{_UNCHANGED} Look at it again.",
+            )
+        self._pins.set(name, plugin.hash)
+        return self.find(name)
+
+    def disable(self, name: str) -> bool:
+        """Keeps a plugin from running; False when it was not enabled."""
+        return self._pins.remove(name)
+
+
+def _of_packages() -> list[Path]:
+    """Folders of installed packages that say they are plugins. They are found without being imported."""
+    from importlib.metadata import entry_points
+    from importlib.util import find_spec
+
+    found: list[Path] = []
+    for entry in entry_points(group="hermes.plugins"):
+        top = entry.module.partition(".")[0]
+        spec = find_spec(top)
+        found += (
+            [Path(place) for place in (spec.submodule_search_locations or ())]
+            if spec
+            else []
+        )
+    return found
+
+
+def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
+    if not re.fullmatch(NAME, folder.name):
+        return Plugin(
+            folder.name,
+            folder,
+            "broken",
+            problem="its name has more than small letters, digits, - and _",
+        )
+    try:
+        manifest, mark = read_manifest(folder), hash_of(folder)
+    except (ManifestError, OSError) as error:
+        return Plugin(folder.name, folder, "broken", problem=str(error))
+    pin = pins.get(folder.name)
+    state: State = (
+        "off"
+        if pin is None
+        else "enabled"
+        if bundled or pin.hash == mark
+        else "changed"
+    )
+    return Plugin(folder.name, folder, state, mark, manifest, bundled=bundled)
+
+
+def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
+    """A hash of every name and every byte in a folder. A link is refused: what it leads to can change unseen.
+
+    What was read is put into `keep`, by the names of the files.
+    """
+    whole = hashlib.sha256()
+    files = size = 0
+    for path in files_of(folder):
+        if path.is_symlink() or not path.is_file():
+            raise ManifestError(f"{path.relative_to(folder)} is not a plain file")
+        content = path.read_bytes()
+        files, size = files + 1, size + len(content)
+        if files > _MAX_PLUGIN_FILES or size > _MAX_PLUGIN_BYTES:
+            raise ManifestError("it is too large: more than 64 MiB or 5,000 files")
+        name = path.relative_to(folder).as_posix().encode(errors="surrogateescape")
+        whole.update(b"%d %d\n" % (len(name), len(content)) + name + content)
+        if keep is not None:
+            keep[path.relative_to(folder).as_posix()] = content
+    return whole.hexdigest()
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Every file and link in a folder, by name; of one that came with Hermes without what Python makes of it."""
+    found: list[Path] = []
+    ours = folder.is_relative_to(BUNDLED)
+    for top, folders, names in os.walk(folder, followlinks=False):
+        if ours and "__pycache__" in folders:
+            folders.remove("__pycache__")
+        links = [name for name in folders if Path(top, name).is_symlink()]
+        found += [Path(top, name) for name in (*names, *links)]
+    return sorted(found)

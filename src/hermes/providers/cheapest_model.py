@@ -1,0 +1,59 @@
+"""Which model does work on the side when nobody named one: the cheapest of the same provider that can do it.
+
+Only the provider that the user talks to anyway is looked at: what was said goes nowhere else by itself.
+"""
+
+import math
+
+import msgspec
+
+from hermes.providers.catalogue import ModelFacts
+from hermes.providers.quirks import GENERIC, family_of
+from hermes.providers.routing import Route, route_facts
+
+_READ_PER_WRITTEN = 8  # tokens: work on the side reads much and writes little
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What a task asks of a model."""
+
+    window: int = 0
+    images: bool = False
+
+    def fits(self, facts: ModelFacts) -> bool:
+        """Whether a model can do it."""
+        return facts.window >= self.window and (facts.images or not self.images)
+
+
+def cheapest(main: Route, need: Need) -> Route | None:
+    """The provider's cheapest known model that fits; None when that is the one that answers, or there is none."""
+    if main.embedded:
+        return None
+    # the provider itself, not somebody else who speaks like it
+    own_house = (
+        main.quirks is not GENERIC
+        and family_of(main.base_url).family == main.quirks.family
+    )
+    names = (*main.custom, *(main.quirks.small_models if own_house else ()))
+    routes = [
+        msgspec.structs.replace(main, model=name)
+        for name in names
+        if name != main.model
+    ]
+    best = min(
+        (route for route in routes if need.fits(route_facts(route))),
+        key=_price,
+        default=None,
+    )
+    if best is None or not need.fits(route_facts(main)):
+        return best
+    usual = _price(main)
+    if math.isinf(usual) and not own_house:
+        return None  # a price that nobody named: perhaps it costs nothing
+    return best if _price(best) < usual else None
+
+
+def _price(route: Route) -> float:
+    """About how dear a model is, for comparing; infinite when that is not known."""
+    prices = route_facts(route).prices
+    return prices.input * _READ_PER_WRITTEN + prices.output if prices else math.inf

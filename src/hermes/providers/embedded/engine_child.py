@@ -1,0 +1,151 @@
+"""The child process that holds the model: `python -m hermes.providers.embedded.engine_child`.
+
+It owns the engine library, its one slot and the saved state of the prompt's prefix. It reads commands from stdin and
+writes reports to stdout (`wire`). It ends when stdin closes, when its parent dies, or after a while without work.
+"""
+
+import ctypes
+import os
+import queue
+import select
+import signal
+import sys
+import threading
+from typing import BinaryIO
+
+import msgspec
+
+from hermes.providers.embedded import engine_slot, engine_wire
+
+_READ = 1 << 16
+
+
+class Reporter:
+    """Writes reports to the parent, one line each, from any thread."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+        self._encoder = msgspec.json.Encoder()
+
+    def send(self, report: engine_wire.Report) -> None:
+        with self._lock:
+            self._out.write(self._encoder.encode(report) + b"\n")
+            self._out.flush()
+
+
+class Work:
+    """What the two threads share: the jobs, whether one runs, and which was cancelled last (ids only grow)."""
+
+    def __init__(self) -> None:
+        self.jobs: queue.SimpleQueue[engine_wire.Generate] = queue.SimpleQueue()
+        self.busy = True
+        self.cancelled = 0
+
+
+def main() -> None:
+    """Load, then serve until there is nobody to serve."""
+    _die_with_parent()
+    out = _take_stdout()
+    reporter = Reporter(out)
+    lines = _Lines(sys.stdin.fileno())
+    first = lines.read(None)
+    if first is None:
+        return
+    load = msgspec.json.decode(first, type=engine_wire.Load)
+    work = Work()
+    threading.Thread(target=_work, args=(load, work, reporter), daemon=True).start()
+    _listen(lines, load.idle_seconds, work, reporter)
+    os._exit(
+        0
+    )  # the library's threads have nothing to tidy up, and must not delay the end
+
+
+def _listen(
+    lines: "_Lines", idle_seconds: float, work: Work, reporter: Reporter
+) -> None:
+    """Hands commands to the worker until stdin closes, or nothing came and nothing ran for a while."""
+    decoder = msgspec.json.Decoder(engine_wire.Generate | engine_wire.Cancel)
+    while True:
+        try:
+            line = lines.read(idle_seconds)
+        except TimeoutError:
+            if work.busy or not work.jobs.empty():
+                continue
+            return
+        if line is None:
+            return
+        command = decoder.decode(line)
+        if isinstance(command, engine_wire.Cancel):
+            work.cancelled = max(work.cancelled, command.id)
+        else:
+            reporter.send(engine_wire.Accepted(id=command.id))
+            work.jobs.put(command)
+
+
+def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
+    """The thread that generates. A failure to start ends the process; one of a job ends the job. Both are reported."""
+    try:
+        engine = engine_slot.Slot(load, reporter.send)
+    except engine_slot.CannotStart as error:
+        reporter.send(engine_wire.Failed(reason=error.reason, message=str(error)))
+        os._exit(1)
+    while True:
+        work.busy = False
+        job = work.jobs.get()
+        work.busy = True
+        try:
+            reporter.send(
+                engine.generate(job, lambda job=job: work.cancelled >= job.id)
+            )
+        except BrokenPipeError:
+            os._exit(0)
+        except Exception as error:  # noqa: BLE001 - a request's boundary: it becomes a report
+            reporter.send(
+                engine_wire.Failed(
+                    id=job.id,
+                    reason="engine",
+                    message=f"{type(error).__name__}: {error}",
+                )
+            )
+
+
+class _Lines:
+    """Lines of a file descriptor, with a limit on waiting."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._buffer = b""
+
+    def read(self, timeout: float | None) -> bytes | None:
+        """The next line; None at the end. TimeoutError when nothing came in time."""
+        while b"\n" not in self._buffer:
+            if not select.select([self._fd], (), (), timeout)[0]:
+                raise TimeoutError
+            data = os.read(self._fd, _READ)
+            if not data:
+                return None
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+
+def _take_stdout() -> BinaryIO:
+    """Keeps stdout for reports; whatever the library prints goes to stderr."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return out
+
+
+def _die_with_parent() -> None:
+    """On Linux the kernel ends us with our parent, even while the library is loading. Elsewhere stdin's end does."""
+    if not sys.platform.startswith("linux"):
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+    if os.getppid() != parent:  # it died in between
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What the engine's parent and child say to each other: one JSON object per line, commands down, events up."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+
+class ChatTurn(msgspec.Struct, frozen=True):
+    """One message of the prompt, as a chat template takes it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The first command: which file, and the fixed beginning of prompts.
+
+    Its computed state is kept in files that begin with `state`: `<folder>/<model>.<prefix>`.
+    """
+
+    path: str
+    state: str
+    prefix: tuple[ChatTurn, ...] = ()
+    context: int = 4096
+    threads: int = 0
+    idle_seconds: float = 600.0
+
+
+class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Continue `turns`. With `prefixed`, the prompt is the prefix of `Load` and then `turns`."""
+
+    id: int
+    turns: tuple[ChatTurn, ...]
+    prefixed: bool = False
+    grammar: str = ""
+    max_tokens: int = 512
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Stop the generation `id`; it answers with `GenerationEnded`."""
+
+    id: int
+
+
+class EngineReady(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The model is loaded and the prefix is in place. `restored` is False when it had to be computed."""
+
+    engine: str
+    restored: bool
+
+
+class PrefixProgress(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The prefix is being computed for the first time: tokens done, of how many."""
+
+    done: int
+    total: int
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The job arrived. Said at once, so that a child that was just leaving is told from one that works."""
+
+    id: int
+
+
+class Delta(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """More text."""
+
+    id: int
+    text: str
+
+
+class GenerationEnded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The generation ended: by itself, at `max_tokens`, or because it was cancelled."""
+
+    id: int
+    finish: Literal["stop", "length", "cancelled"]
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """It can't be done. Without an id, the child could not start and ends."""
+
+    reason: Literal["engine_missing", "library_missing", "load", "too_long", "engine"]
+    message: str
+    id: int = 0
+
+
+Command: TypeAlias = Load | Generate | Cancel
+Report: TypeAlias = (
+    EngineReady | PrefixProgress | Accepted | Delta | GenerationEnded | Failed
+)

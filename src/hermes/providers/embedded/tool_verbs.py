@@ -1,0 +1,266 @@
+"""The offered tools, seen through the model's verbs: which verbs there are, and a verb's line as a call and back.
+
+It looks only at the offered specs: names, property names and what is required. A verb whose tool is absent, or whose
+tool requires something we can't fill, is not offered.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.core.arguments import BadArguments, arguments_by_name, parse_arguments
+from hermes.providers.embedded.line_protocol import Action, Verb
+from hermes.providers.embedded.text_edits import (
+    appended,
+    edit_action,
+    unique_change,
+    whole_lines,
+)
+from hermes.schema.messages import ToolCall
+from hermes.schema.tools import ToolSpec
+
+_TOOLS: dict[str, tuple[str, ...]] = {
+    "read": ("read_file", "read"),
+    "list": ("list_files", "list_dir", "ls"),
+    "find": ("search_files", "grep", "search"),
+    "write": ("write_file", "write"),
+    "edit": ("edit_file", "edit"),
+    "run": ("terminal", "bash", "shell"),
+    "todo": ("todo", "todo_write"),
+}
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "path": ("path", "file_path", "file", "filename", "directory", "dir"),
+    "content": ("content", "text", "contents"),
+    "old": ("old_text", "old_string", "old"),
+    "new": ("new_text", "new_string", "new"),
+    "pattern": ("pattern", "query", "text", "regex"),
+    "command": ("command", "cmd"),
+    "items": ("items", "todos", "tasks"),
+}
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "read": ("path",),
+    "list": ("path",),
+    "find": ("pattern",),
+    "write": ("path", "content"),
+    "edit": ("path", "old", "new"),
+    "run": ("command",),
+    "todo": ("items",),
+}
+_REGEX_SIGNS = re.compile(r"([.^$*+?{}\[\]\\|()])")
+
+
+class OfferedTool(msgspec.Struct, frozen=True):
+    """An offered tool in one of our roles, with the names of its properties."""
+
+    name: str
+    fields: Mapping[str, str]
+    spec: ToolSpec
+
+    def arguments(self, **values: Any) -> dict[str, Any]:
+        return {self.fields[field]: value for field, value in values.items()}
+
+
+class OfferedTools:
+    """The offered tools by role."""
+
+    def __init__(self, specs: Iterable[ToolSpec]) -> None:
+        by_name = {spec.name: spec for spec in specs}
+        self._tools: dict[str, OfferedTool] = {}
+        for role, names in _TOOLS.items():
+            tool = next(
+                (
+                    fit
+                    for name in names
+                    if name in by_name and (fit := _fit(role, by_name[name]))
+                ),
+                None,
+            )
+            if tool is not None:
+                self._tools[role] = tool
+
+    @property
+    def verbs(self) -> frozenset[Verb]:
+        """What can be done with them. `append` and `replace` need reading and editing."""
+        simple: tuple[Verb, ...] = ("read", "list", "find", "write", "run", "todo")
+        changing: tuple[Verb, ...] = (
+            ("append", "replace") if {"read", "edit"} <= self._tools.keys() else ()
+        )
+        return frozenset(
+            ("say", *changing, *(verb for verb in simple if verb in self._tools))
+        )
+
+    def role(self, call: ToolCall) -> str:
+        """Which of our roles a call's tool has; empty when it has none."""
+        return next(
+            (role for role, tool in self._tools.items() if tool.name == call.name), ""
+        )
+
+    def call(
+        self, action: Action, seen: Mapping[str, str], items: Iterable[str] = ()
+    ) -> tuple[str, str]:
+        """The tool and the JSON arguments of an action. `seen` is what files hold, `items` the list so far."""
+        role = "edit" if action.verb in {"append", "replace"} else action.verb
+        values = self._values(action, seen.get(action.path, ""), [*items, action.text])
+        if action.verb == "append" and "content" in values:
+            role = "write"
+        tool = self._tools[role]
+        return tool.name, msgspec.json.encode(tool.arguments(**values)).decode()
+
+    def action(self, call: ToolCall) -> Action | None:  # noqa: PLR0911 - a table of verbs
+        """The action that a call stands for; None when it is none of ours. The inverse of `call`, for the history."""
+        role = self.role(call)
+        try:
+            arguments = parse_arguments(call.arguments)
+        except BadArguments:
+            return None
+        if not isinstance(arguments, dict):
+            return None
+        fields = self._tools[role].fields if role else {}
+        value = {field: arguments.get(name) for field, name in fields.items()}
+        text = {
+            field: item if isinstance(item, str) else ""
+            for field, item in value.items()
+        }
+        match role:
+            case "read" | "list":
+                return Action(verb=role, path=text["path"] or ".")
+            case "write":
+                return Action(verb="write", path=text["path"], text=text["content"])
+            case "edit":
+                return edit_action(text)
+            case "find":
+                return Action(
+                    verb="find", text=re.sub(r"\\(.)", r"\1", text["pattern"])
+                )
+            case "run":
+                return Action(verb="run", text=text["command"])
+            case "todo":
+                return Action(
+                    verb="todo", text=(item_texts(value["items"]) or [""])[-1]
+                )
+            case _:
+                return None
+
+    def todo_items(self, call: ToolCall) -> list[str]:
+        """What a call of the list's tool put on the list."""
+        arguments = arguments_by_name(call.arguments)
+        return item_texts(arguments.get(self._tools["todo"].fields["items"]))
+
+    def _values(self, action: Action, held: str, items: list[str]) -> dict[str, Any]:  # noqa: PLR0911 - as above
+        match action.verb:
+            case "read":
+                return {"path": action.path}
+            case "list":
+                return self._listing(action.path)
+            case "find":
+                return {"pattern": self._pattern(action.text)}
+            case "write":
+                return {"path": action.path, "content": whole_lines(action.text)}
+            case "append":
+                return appended(action, held)
+            case "replace":
+                return {"path": action.path} | self._change(action, held)
+            case "run":
+                return {"command": action.text}
+            case "todo" | "say":
+                return {"items": [self._item(text) for text in items]}
+
+    def _listing(self, path: str) -> dict[str, Any]:
+        """A folder; of a pattern such as `src/*.py` the folder and, where the tool can, what is to fit."""
+        folder, _, name = path.rpartition("/")
+        if "*" not in path:
+            return {"path": path}
+        place = folder if folder and "*" not in folder else "."
+        return {"path": place} | (
+            {"glob": name} if "glob" in self._tools["list"].fields else {}
+        )
+
+    def _change(self, action: Action, held: str) -> dict[str, Any]:
+        """A name that occurs often is changed everywhere, where the tool can; anything else only at its first place."""
+        tool = self._tools["edit"]
+        whole_words = len(re.findall(rf"\b{re.escape(action.old)}\b", held))
+        if (
+            "every" in tool.fields
+            and len(action.old) > 2
+            and whole_words > 1
+            and action.old.isidentifier()
+        ):
+            return {"old": action.old, "new": action.text.rstrip("\n"), "every": True}
+        return unique_change(action, held)
+
+    def _pattern(self, text: str) -> str:
+        """`find` means the text itself; where the tool takes a regular expression, its signs are escaped."""
+        spec = self._tools["find"].spec
+        described = f"{spec.description} {msgspec.json.encode(spec.parameters).decode()}".lower()
+        if "regular expression" in described or "regex" in described:
+            return _REGEX_SIGNS.sub(r"\\\1", text)
+        return text
+
+    def _item(self, text: str) -> Any:
+        """An item as the list's tool wants it: a string, or an object with a text and perhaps a status and an id."""
+        tool = self._tools["todo"]
+        schema = tool.spec.parameters["properties"][tool.fields["items"]].get(
+            "items", {}
+        )
+        properties = schema.get("properties", {})
+        if not properties:
+            return text
+        name = next(
+            (
+                n
+                for n in ("text", "content", "title", "task", "item")
+                if n in properties
+            ),
+            next(iter(properties)),
+        )
+        item: dict[str, Any] = {name: text}
+        for extra in ("status", "state"):
+            choices = properties.get(extra, {}).get("enum", ())
+            if choices:
+                item[extra] = "pending" if "pending" in choices else choices[0]
+        return item
+
+
+def item_texts(items: Any) -> list[str]:
+    """The texts of a list's items, whatever their shape."""
+    texts = []
+    for item in items if isinstance(items, list) else []:
+        if isinstance(item, dict):
+            texts.append(
+                next(
+                    (
+                        str(item[n])
+                        for n in ("text", "content", "title", "task", "item")
+                        if n in item
+                    ),
+                    "",
+                )
+            )
+        else:
+            texts.append(str(item))
+    return texts
+
+
+def _fit(role: str, spec: ToolSpec) -> OfferedTool | None:
+    """The tool in that role, when we can fill all it requires."""
+    properties = spec.parameters.get("properties", {})
+    fields: dict[str, str] = {}
+    for field in _NEEDS[role]:
+        name = next((name for name in _FIELDS[field] if name in properties), None)
+        if name is None:
+            return None
+        fields[field] = name
+    fields |= {"glob": "glob"} if role == "list" and "glob" in properties else {}
+    fields |= (
+        {"every": "replace_all"}
+        if role == "edit" and "replace_all" in properties
+        else {}
+    )
+    required = set(spec.parameters.get("required", ()))
+    return (
+        OfferedTool(spec.name, fields, spec)
+        if required <= set(fields.values())
+        else None
+    )

@@ -1,0 +1,90 @@
+"""`LocalModel`: the embedded model as a candidate. It is put together at its first call: a fallback costs nothing."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.errors import SettingsError
+from hermes.primitives.tasks import running
+from hermes.schema.model import ModelEvent, ModelRequest, ReplyPreparing
+from hermes.settings.load import environment
+
+if TYPE_CHECKING:
+    from hermes.providers.embedded import EmbeddedModel
+
+PROVIDER = "embedded"
+_USUAL = "base"
+
+
+class LocalModel:
+    """Implements the `Model` port. `name` is one of the embedded catalogue's, or the path of a GGUF file."""
+
+    def __init__(self, name: str) -> None:
+        self.provider = PROVIDER
+        self.name = name or _USUAL
+        self._model: EmbeddedModel | None = None
+        self._news: set[asyncio.Queue[ModelEvent | None]] = set()
+
+    async def warm(self) -> None:
+        """Starts the engine ahead of the first call."""
+        await self._ready().warm()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Ends with `Finished` or raises ModelError; closing it stops the model."""
+        news: asyncio.Queue[ModelEvent | None] = asyncio.Queue()
+        self._news.add(news)
+        try:
+            async with running(self._answer(request, news)) as answering:
+                while (event := await news.get()) is not None:
+                    yield event
+                await answering
+        finally:
+            self._news.discard(news)
+
+    async def _answer(
+        self, request: ModelRequest, news: "asyncio.Queue[ModelEvent | None]"
+    ) -> None:
+        try:
+            async with aclosing(self._ready().stream(request)) as events:
+                async for event in events:
+                    news.put_nowait(event)
+        finally:
+            news.put_nowait(None)
+
+    def _ready(self) -> "EmbeddedModel":
+        if self._model is None:
+            self._model = _build(self.name, self._tell)
+        return self._model
+
+    def _tell(self, done: int, total: int) -> None:
+        for news in self._news:
+            news.put_nowait(ReplyPreparing(done, total))
+
+    async def close(self) -> None:
+        """End the process that the model runs in."""
+        if self._model is not None:
+            await self._model.close()
+            self._model = None
+
+
+def require_weights(name: str) -> None:
+    """Raises what the first call would, when the model is not on this machine. Nothing is loaded."""
+    _build(name, lambda *_: None)
+
+
+def _build(name: str, on_prepare: Callable[[int, int], None]) -> "EmbeddedModel":
+    try:
+        from hermes.providers import embedded
+    except ImportError as error:
+        hint = "Set a key (hermes config set OPENAI_API_KEY), or model.base_url for a server of your own."
+        raise SettingsError(
+            "The embedded model is not part of this installation.", hint=hint
+        ) from error
+    folder = embedded.models_folder(environment(), Path.home())
+    if name.endswith(".gguf") or "/" in name:
+        return embedded.build_custom_model(
+            Path(name).expanduser(), folder, on_prepare=on_prepare
+        )
+    return embedded.build_model(name, folder, on_prepare=on_prepare)

@@ -1,0 +1,117 @@
+"""Requests whose earlier part is not built again: of a conversation that only grows, only the new end is encoded.
+
+The bytes are the same as if everything were built anew; a test compares them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from hermes.primitives.recent import RecentDict
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.request_images import Pictures
+from hermes.schema.messages import AssistantMessage, Message
+from hermes.schema.model import ModelRequest
+
+_KEPT = 8  # conversations
+_encoder = msgspec.json.Encoder()
+
+
+class Writer(Protocol):
+    """The half of a codec that builds requests."""
+
+    @property
+    def unsettled(self) -> int:
+        """How many replies from the end the form of earlier messages may still depend on."""
+        ...
+
+    def wires(
+        self,
+        endpoint: ModelEndpoint,
+        messages: Sequence[Message],
+        pictures: Pictures,
+        *,
+        end: bool,
+    ) -> list[Any]:
+        """`messages` in the format's own form. They begin a conversation or follow a reply; `end`: nothing follows."""
+        ...
+
+    def body(
+        self, endpoint: ModelEndpoint, request: ModelRequest, messages: bytes
+    ) -> bytes:
+        """The whole request around its encoded messages."""
+        ...
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """The encoded beginning of a conversation."""
+
+    endpoint: ModelEndpoint | None = None
+    messages: tuple[Message, ...] = ()
+    encoded: bytes = b""
+
+
+NOTHING = Settled()
+
+
+class Prefixes:
+    """What is settled of the last few conversations."""
+
+    def __init__(self) -> None:
+        self._settled: RecentDict[str, Settled] = RecentDict(_KEPT)
+
+    def find(self, endpoint: ModelEndpoint, request: ModelRequest) -> Settled:
+        """The settled beginning of `request`; nothing if it does not begin as it did."""
+        found = self._settled.get(request.cache_key, NOTHING)
+        same = (
+            found.endpoint == endpoint
+            and request.messages[: len(found.messages)] == found.messages
+        )
+        return found if same else NOTHING
+
+    def keep(self, request: ModelRequest, settled: Settled) -> None:
+        """Remember it for the next request of this conversation."""
+        self._settled[request.cache_key] = settled
+
+
+def build_body(
+    writer: Writer,
+    endpoint: ModelEndpoint,
+    request: ModelRequest,
+    pictures: Pictures,
+    settled: Settled = NOTHING,
+) -> tuple[bytes, Settled]:
+    """The request's bytes, and what is settled of it now. `pictures` are those behind the settled beginning."""
+    messages, done = request.messages, len(settled.messages)
+    end = max(done, settled_end(messages, writer.unsettled))
+    if end > done:
+        more = _encode(writer.wires(endpoint, messages[done:end], pictures, end=False))
+        settled = Settled(endpoint, messages[:end], _joined(settled.encoded, more))
+    rest = _encode(writer.wires(endpoint, messages[end:], pictures, end=True))
+    return writer.body(endpoint, request, _joined(settled.encoded, rest)), settled
+
+
+def settled_end(messages: Sequence[Message], unsettled: int) -> int:
+    """The index behind a reply whose earlier messages can no longer change their form."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if not isinstance(message, AssistantMessage) or not (
+            message.text.strip() or message.tool_calls
+        ):
+            continue
+        unsettled -= 1
+        followed = index + 1 < len(messages) and not isinstance(
+            messages[index + 1], AssistantMessage
+        )
+        if unsettled <= 0 and followed:
+            return index + 1
+    return 0
+
+
+def _encode(wires: list[Any]) -> bytes:
+    return _encoder.encode(wires)[1:-1]
+
+
+def _joined(first: bytes, second: bytes) -> bytes:
+    return first + b"," + second if first and second else first or second

@@ -1,0 +1,260 @@
+"""`PtyBridge`: one child on one pseudo-terminal, as bytes in and bytes out. It never decodes, and nothing in it blocks
+longer than its caller says."""
+
+import contextlib
+import os
+import select
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hermes.errors import HermesError
+from hermes.pty.process_group import PtyChild
+
+try:
+    import fcntl
+    import termios
+except ImportError:  # a platform without terminals of this kind
+    fcntl = termios = None
+
+CHUNK = 64 * 1024  # the most that one read returns, unless it is told otherwise
+_PIECE = 4096  # bytes that the kernel hands out at once, as a rule
+_FLOW = _PIECE // 2  # bytes that mean: more will follow at once
+_NEXT = 1  # milliseconds for the kernel to have the next ones
+_WIDEST = 0xFFFF
+_UTF8_INPUT = 0o40000  # IUTF8: erasing takes back a whole character; Linux and macOS agree on the number
+
+
+class PtyUnavailableError(HermesError):
+    """There are no pseudo-terminals here."""
+
+
+class PtyStalled(HermesError):
+    """The child does not read; the rest of what was written was not taken."""
+
+
+class PtyBridge:
+    """A running child at a terminal. Made by `spawn`; `close` ends it and everything it started there."""
+
+    def __init__(self, master: int, child: PtyChild) -> None:
+        self._master = master
+        self._child = child
+        self._hung_up = False
+        self._more = select.poll()
+        self._more.register(master, select.POLLIN)
+        self._room = memoryview(bytearray(_PIECE))
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Whether a terminal can be had here."""
+        try:
+            master, slave = _open()
+        except PtyUnavailableError:
+            return False
+        os.close(master)
+        os.close(slave)
+        return True
+
+    @classmethod
+    def spawn(
+        cls,
+        argv: Sequence[str],
+        *,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        cols: int = 80,
+        rows: int = 24,
+    ) -> Self:
+        """Starts a program at a terminal of its own. `env` replaces the environment; None inherits it."""
+        master, slave = _open()
+        try:
+            _set_size(master, cols, rows)
+            _prefer_utf8(slave)
+            child = PtyChild.start(argv, os.ttyname(slave), cwd=cwd, env=env)
+            os.set_blocking(master, False)
+        except BaseException:
+            os.close(master)
+            raise
+        finally:
+            os.close(slave)
+        return cls(master, child)
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the child ended, a signal as a negative number; None while it runs."""
+        return self._child.code if self._child.poll() else None
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether nobody holds the other end any more; the child may still live, away from its terminal."""
+        return self._hung_up
+
+    def is_alive(self) -> bool:
+        return not self._child.poll()
+
+    def fileno(self) -> int:
+        """For an event loop; -1 once closed."""
+        return self._master
+
+    def read(
+        self, timeout: float = 0.2, *, most: int = CHUNK, linger: float = 0.0
+    ) -> bytes | None:
+        """Up to 64 KiB; empty when nothing came in time, None when the child is gone and everything was read.
+
+        With `linger`, a stream that flows is followed, and waited for about so long, to return more of it at once.
+        """
+        if self._master < 0:
+            return None
+        end = time.monotonic() + max(0.0, timeout)
+        found = self._take(most, linger)
+        if (
+            not found
+            and not self._hung_up
+            and timeout > 0
+            and _ready(self._master, select.POLLIN, timeout)
+        ):
+            found = self._take()
+        if found:
+            return found
+        if self._hung_up:
+            self._child.wait(max(0.0, end - time.monotonic()))
+        return (self._take() or None) if self._child.poll() else b""
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Writes what the terminal takes right now; how many bytes that were. A child that is gone takes everything."""
+        if self._master < 0 or self._hung_up:
+            return len(data)
+        try:
+            return os.write(self._master, data)
+        except BlockingIOError:
+            return 0
+        except OSError:  # EIO: the child is gone
+            return len(data)
+
+    def write(self, data: bytes, *, patience: float = 5.0) -> None:
+        """Writes everything. Raises PtyStalled when the child takes nothing for `patience` seconds."""
+        rest = memoryview(data)
+        while rest:
+            taken = self.send(rest)
+            rest = rest[taken:]
+            if (
+                rest
+                and not taken
+                and not _ready(self._master, select.POLLOUT, patience)
+            ):
+                if self._child.poll():
+                    return
+                raise PtyStalled(
+                    f"The program does not read: {len(rest):,} of {len(data):,} bytes were not written.",
+                    hint="It may be stopped; resume or end it.",
+                )
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Tells the terminal its size; at least 1 by 1. Never raises."""
+        if self._master >= 0:
+            with contextlib.suppress(OSError):
+                _set_size(self._master, cols, rows)
+
+    def close(self) -> None:
+        """Ends the child and what it started, by SIGHUP, SIGTERM and SIGKILL half a second apart. Idempotent."""
+        master, self._master = self._master, -1
+        if master < 0:
+            return
+        try:
+            self._child.hang_up(_foreground(master))
+        finally:
+            os.close(master)  # which also wakes whoever was waiting to write
+            self._child.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _take(self, most: int = CHUNK, linger: float = 0.0) -> bytes:
+        """What can be read at once. The room for it is kept: a fresh one for each stretch of a stream is dear."""
+        size, master, room = 0, self._master, self._room
+        end = 0.0
+        while size < most:
+            if size == len(room):
+                room = self._enlarge(most)
+            try:
+                got = os.readv(master, (room[size:most],))
+            except BlockingIOError:
+                now = time.monotonic()
+                end = end or now + linger
+                if size < _FLOW or now >= end or not self._more.poll(_NEXT):
+                    break
+                continue
+            except OSError:  # EIO on Linux, where others report the end of the file
+                got = 0
+            if not got:
+                self._hung_up = True
+                break
+            size += got
+        return bytes(room[:size])
+
+    def _enlarge(self, size: int) -> memoryview:
+        """Room for a stream. Most terminals never need it."""
+        room = memoryview(bytearray(size))
+        room[: len(self._room)] = self._room
+        self._room = room
+        return room
+
+
+def _open() -> tuple[int, int]:
+    if termios is None or not hasattr(os, "posix_spawn"):
+        raise PtyUnavailableError(
+            "This system has no pseudo-terminals.",
+            hint="On Windows, run Hermes inside WSL. Otherwise use the chat on the page, or your own terminal.",
+        )
+    try:
+        return os.openpty()
+    except OSError as error:
+        raise PtyUnavailableError(
+            f"No terminal can be opened ({(error.strerror or str(error)).lower()}).",
+            hint="Close some terminals; in a container, mount /dev/pts.",
+        ) from error
+
+
+def _set_size(fd: int, cols: int, rows: int) -> None:
+    assert fcntl is not None  # noqa: S101 - there is a terminal, so there is this
+    assert termios is not None  # noqa: S101 - as above
+    size = [min(max(1, int(number)), _WIDEST) for number in (rows, cols)]
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+
+
+def _prefer_utf8(fd: int) -> None:
+    assert termios is not None  # noqa: S101 - as above
+    modes = termios.tcgetattr(fd)
+    modes[0] |= _UTF8_INPUT
+    termios.tcsetattr(fd, termios.TCSANOW, modes)
+
+
+def _foreground(master: int) -> int:
+    """The process group that has the terminal; 0 when there is none."""
+    try:
+        return os.tcgetpgrp(master)
+    except OSError:
+        return 0
+
+
+def _ready(fd: int, event: int, timeout: float) -> bool:
+    if fd < 0:
+        return False
+    poll = select.poll()
+    poll.register(fd, event)
+    return bool(poll.poll(timeout * 1000))

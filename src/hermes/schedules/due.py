@@ -1,0 +1,100 @@
+"""What is to be done about a job: which instant comes next, and what becomes of those that nothing ran."""
+
+import hashlib
+from datetime import datetime
+from itertools import takewhile
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from hermes.schedules.recurrence import instants, next_after
+from hermes.schedules.time_zones import zone
+from hermes.schema.schedules import Days, Every, Instant, Job, Rule
+
+GRACE_S = 90.0
+"""Seconds that an instant may be late and still counts as on time."""
+
+_DAY_S = 86_400.0
+_MAX_COUNTED_INSTANTS = 100_000  # instants in a row that are counted one by one
+_MAX_MISSED_ROWS = (
+    100  # missed instants that get a row each; more become one row with a count
+)
+
+_NOTHING_RAN = "nothing ran the schedules at that time"
+
+
+class Backlog(NamedTuple):
+    """What a job that was not looked after has to do now: instants to run, and how the others ended."""
+
+    run: tuple[Instant, ...]
+    over: tuple[Instant, ...]
+
+
+def following(job: Job, after: float) -> Instant | None:
+    """The job's next instant after a moment; None when there is none, or it does not run any more."""
+    if job.paused or job.removed:
+        return None
+    due = next_after(job.rule, job.zone, after)
+    return (
+        None if due is None else Instant(job.id, due, due + delay(job, due), "schedule")
+    )
+
+
+def restarted_interval(
+    job: Job, due: float, now: float, ran: set[float]
+) -> Rule | None:
+    """The rule restarted from now, if the job's next instant is further away than its interval; else None.
+
+    That happens when a clock that was ahead is set back. No instant runs twice.
+    """
+    rule = job.rule
+    if isinstance(rule, Every) and due - now > rule.seconds + 1:
+        step = rule.seconds / (
+            len(ran) + 1
+        )  # of so many beginnings one leads to no instant that has run
+        since = now
+        while any((at - since) % rule.seconds == 0 for at in ran):
+            since += step
+        return Every(rule.seconds, since)
+    if isinstance(rule, Days) and due - now > (rule.days + 1) * _DAY_S:
+        today = datetime.fromtimestamp(now, zone(job.zone)).date().isoformat()
+        return replace(rule, since=today) if today < rule.since else None
+    return None
+
+
+def delay(job: Job, due: float) -> float:
+    """The jitter of one instant, the same in every process: jobs with one schedule don't start at one moment."""
+    digest = hashlib.sha256(f"{job.id} {due}".encode()).digest()
+    return job.jitter * int.from_bytes(digest[:8], "big") / 2**64
+
+
+def backlog(job: Job, due: float, now: float) -> Backlog:
+    """What becomes of `due`, which is late, and of every instant since, by the job's policy."""
+    late = [due]
+    for at in takewhile(lambda at: at <= now, instants(job.rule, job.zone, due)):
+        late.append(at)
+        if len(late) == _MAX_COUNTED_INSTANTS:
+            break
+    most = {"skip": 0, "once": 1, "all": job.catch_up_most}[job.catch_up]
+    split = max(0, len(late) - most)
+    chosen = tuple(Instant(job.id, at, now, "catch-up") for at in late[split:])
+    return Backlog(chosen, _missed(job, late[:split], now, replaced=bool(chosen)))
+
+
+def _missed(
+    job: Job, late: list[float], now: float, *, replaced: bool
+) -> tuple[Instant, ...]:
+    if not late:
+        return ()
+    policy = (
+        "later ones are caught up on" if replaced else "catch-up is off for this job"
+    )
+    reason = f"{_NOTHING_RAN}; {policy}"
+    if len(late) <= _MAX_MISSED_ROWS:
+        return tuple(_ended(job, at, now, reason, 1) for at in late)
+    count = f"{'at least ' if len(late) == _MAX_COUNTED_INSTANTS else ''}{len(late):,} instants in a row"
+    return (_ended(job, late[0], now, f"{reason} ({count})", len(late)),)
+
+
+def _ended(job: Job, due: float, now: float, reason: str, repeats: int) -> Instant:
+    return Instant(job.id, due, due, "schedule", "missed", reason, repeats, ended=now)

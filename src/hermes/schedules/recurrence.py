@@ -1,0 +1,145 @@
+"""The arithmetic of rules: which instant comes next.
+
+A time of the clock on the wall that daylight saving leaves out happens once, right after the gap; one that comes twice
+happens the first time only. Rules that fire within every hour follow the real flow of time.
+"""
+
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+from hermes.schedules.time_zones import ScheduleError, zone
+from hermes.schema.schedules import Cron, Days, Every, Once, Rule
+
+MIN_INTERVAL_S = 60.0
+"""Seconds between two runs of a job, at least."""
+
+_ALIASES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
+
+def cron(text: str) -> Cron:
+    """The rule of a cron expression or an alias such as @daily. Raises ScheduleError."""
+    text = " ".join(text.split())
+    if text == "@reboot":
+        raise ScheduleError(
+            "@reboot is no time.",
+            hint="Run `hermes` when the machine starts, with systemd.",
+        )
+    if text.startswith("@") and text not in _ALIASES:
+        raise ScheduleError(
+            f"There is no {text}.", hint=f"There are: {', '.join(_ALIASES)}."
+        )
+    expression = _ALIASES.get(text, text)
+    if len(expression.split()) != 5:
+        hint = "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
+        raise ScheduleError(
+            f"{text!r} is no cron expression: it has {len(expression.split())} fields.",
+            hint=hint,
+        )
+    try:
+        CronSim(expression, datetime(2026, 1, 1))  # noqa: DTZ001 - only to read it
+    except (CronSimError, AssertionError) as error:
+        what = str(error).replace("Bad", "it has a bad") or "it can't be read"
+        raise ScheduleError(
+            f"{text!r} is no cron expression: {what}.", hint="Such as: 0 9 * * 1-5"
+        ) from error
+    rule = Cron((expression,))
+    if next_after(rule, "UTC", 0.0) is None:
+        raise ScheduleError(
+            f"{text!r} never happens.", hint="Look at the day and the month."
+        )
+    return rule
+
+
+def next_after(rule: Rule, zone_name: str, after: float) -> float | None:
+    """The first instant of the rule that is later than `after`; None when there is none."""
+    return next(instants(rule, zone_name, after), None)
+
+
+def instants(rule: Rule, zone_name: str, after: float) -> Iterator[float]:
+    """Every instant of the rule that is later than `after`, in order."""
+    match rule:
+        case Once():
+            return iter((rule.at,) if rule.at > after else ())
+        case Every():
+            return _every(rule, after)
+        case Days():
+            return _days(rule, zone(zone_name), after)
+        case Cron():
+            return _cron(rule, zone(zone_name), after)
+
+
+def _every(rule: Every, after: float) -> Iterator[float]:
+    count = max(1, int((after - rule.since) // rule.seconds) + 1)
+    while True:
+        at = rule.since + count * rule.seconds
+        if at > after:  # dividing may have rounded
+            yield at
+        count += 1
+
+
+def _cron(rule: Cron, where: ZoneInfo, after: float) -> Iterator[float]:
+    """All expressions in one stream; an instant that several name happens once."""
+    streams = [_one_cron(expression, where, after) for expression in rule.expressions]
+    waiting = [
+        (at, stream) for stream in streams if (at := next(stream, None)) is not None
+    ]
+    while waiting:
+        first = min(at for at, _ in waiting)
+        yield first
+        waiting = [
+            (later, stream)
+            for at, stream in waiting
+            if (later := at if at > first else next(stream, None)) is not None
+        ]
+
+
+def _one_cron(expression: str, where: ZoneInfo, after: float) -> Iterator[float]:
+    """As cronsim says, which begins before an hour that comes twice and so may name instants that are over."""
+    last = after
+    for moment in CronSim(expression, datetime.fromtimestamp(after, where)):
+        at = moment.timestamp()
+        if at > last:
+            last = at
+            yield at
+
+
+def _days(rule: Days, where: ZoneInfo, after: float) -> Iterator[float]:
+    since = date.fromisoformat(rule.since)
+    today = datetime.fromtimestamp(after, where).date()
+    day = since + timedelta(days=max(0, (today - since).days // rule.days) * rule.days)
+    times = sorted(time.fromisoformat(text) for text in rule.times)
+    last = after
+    while day.year < 9990:
+        for at in (on_the_wall(day, moment, where) for moment in times):
+            if at > last:
+                last = at
+                yield at
+        day += timedelta(days=rule.days)
+
+
+def on_the_wall(day: date, moment: time, where: ZoneInfo) -> float:
+    """The instant at which the clock on the wall shows this: the first of two, or the end of the gap it is in."""
+    at = datetime.combine(day, moment, where).timestamp()  # fold is 0: the first of two
+    if datetime.fromtimestamp(at, where).replace(tzinfo=None) == datetime.combine(
+        day, moment
+    ):
+        return at
+    low, high = datetime.combine(day, moment, where).replace(fold=1).timestamp(), at
+    while high - low > 0.5:  # the clock jumps between these two
+        middle = (low + high) / 2
+        before = datetime.fromtimestamp(middle, where).replace(
+            tzinfo=None
+        ) < datetime.combine(day, moment)
+        low, high = (middle, high) if before else (low, middle)
+    return float(round(high))

@@ -1,0 +1,234 @@
+"""The words of a schedule, read from left to right: numbers, units, days, times. What can't be read says how far it
+was understood."""
+
+import re
+from datetime import date, time
+from typing import NoReturn
+
+from hermes.schedules.time_zones import ScheduleError
+
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+UNITS = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0, "week": 604_800.0}
+_SHORT_UNITS = {
+    "m": "minute",
+    "min": "minute",
+    "mins": "minute",
+    "h": "hour",
+    "hr": "hour",
+    "hrs": "hour",
+}
+_SHORT_UNITS |= {"d": "day", "w": "week"}
+_NUMBERS = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+_PLACES = ("first", "second", "third", "fourth", "fifth")
+_WORD = re.compile(
+    r"\d+(?:st|nd|rd|th)\b|\d{4}-\d\d-\d\d(?=[t\s]|$)|\d+:\d\d|\d+\.\d\d\b|\d+|:\d\d|[^\W\d]+(?:/[\w+-]+)*|\S",
+    re.UNICODE,
+)
+_PARTS = ("morning", "afternoon", "evening", "night")
+_NAMED_TIMES = {"noon": time(12), "midday": time(12), "midnight": time(0)}
+EXAMPLES = (
+    "every weekday at 9:00",
+    "every 2 hours",
+    "on the 1st of each month at 8:00",
+    "tomorrow at 17:30",
+    "in 20 minutes",
+    "0 9 * * 1-5",
+)
+
+
+class ScheduleTokens:
+    """A schedule on its way to being understood."""
+
+    def __init__(self, text: str) -> None:
+        self.text = " ".join(text.split())
+        self._words = [
+            (found[0], found.start(), found.end())
+            for found in _WORD.finditer(self.text.lower())
+        ]
+        self._at = 0
+        self._part = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether all of it was understood."""
+        return self._at == len(self._words)
+
+    @property
+    def next(self) -> str:
+        """The word that comes next; empty at the end."""
+        return "" if self.done else self._words[self._at][0]
+
+    def skip(self) -> str:
+        """Takes the next word, whatever it is."""
+        word = self.next
+        self._at += not self.done
+        return word
+
+    def take(self, *choices: str) -> str:
+        """Takes the next word if it is one of these."""
+        return self.skip() if self.next in choices else ""
+
+    def phrase(self, *words: str) -> bool:
+        """Takes these words if they all come next, in this order."""
+        following = [
+            word for word, _, _ in self._words[self._at : self._at + len(words)]
+        ]
+        if following != list(words):
+            return False
+        self._at += len(words)
+        return True
+
+    def need(self, *choices: str) -> str:
+        """Takes one of these words, which has to come."""
+        return self.take(*choices) or self.fail(f"“{choices[0]}”")
+
+    def fail(self, wanted: str) -> NoReturn:
+        """Says how far it was understood, and what should have come next."""
+        hint = f"Such as: {'; '.join(EXAMPLES)}."
+        understood = self.text[: self._words[self._at - 1][2]] if self._at else ""
+        rest = self.text[self._words[self._at][1] :] if not self.done else ""
+        if not understood:
+            raise ScheduleError(
+                f"The schedule “{self.text}” can't be read: {wanted} should come first.",
+                hint=hint,
+            )
+        where = (
+            f"then comes “{rest}”, but {wanted} should"
+            if rest
+            else f"then {wanted} is missing"
+        )
+        raise ScheduleError(f"Understood “{understood}”; {where}.", hint=hint)
+
+    def number(self) -> int | None:
+        """A number, in digits or as a word."""
+        if self.next.isdecimal():
+            return int(self.skip())
+        if self.next in _NUMBERS:
+            return _NUMBERS.index(self.skip()) + 1
+        return 1 if self.take("a", "an") else None
+
+    def unit(self) -> str | None:
+        """minute, hour, day or week, however it is written."""
+        word = _SHORT_UNITS.get(self.next, self.next.removesuffix("s"))
+        if word not in UNITS:
+            return None
+        self.skip()
+        return word
+
+    def day_of_week(self) -> tuple[int, bool] | None:
+        """A day of the week, 0 for Monday, and whether it was named as a habit (`mondays`)."""
+        word = self.next
+        for number, name in enumerate(DAYS):
+            if word in (name, name[:3], f"{name}s"):
+                self.skip()
+                return number, word == f"{name}s"
+        return None
+
+    def ordinal(self) -> int | None:
+        """1st, 2nd... or first, second..., `last` is -1."""
+        found = re.fullmatch(r"(\d+)(?:st|nd|rd|th)", self.next)
+        if found:
+            self.skip()
+            return int(found[1])
+        if self.next in _PLACES:
+            return _PLACES.index(self.skip()) + 1
+        return -1 if self.take("last") else None
+
+    def month(self) -> int | None:
+        """A month by its name, 1 for January."""
+        for number, name in enumerate(MONTHS, 1):
+            if self.take(name, name[:3]):
+                return number
+        return None
+
+    def calendar_day(self) -> date | None:
+        """YYYY-MM-DD."""
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.next):
+            return None
+        try:
+            found = date.fromisoformat(self.next)
+        except ValueError:
+            self.fail("a day that exists, as 2026-12-24,")
+        self.skip()
+        return found
+
+    def part_of_day(self, named: str = "") -> str:
+        """morning, afternoon, evening or night, if it comes next: hours that follow, up to twelve, are meant so."""
+        part = named or self.take(*_PARTS)
+        self._part = part or self._part
+        return part
+
+    def moment(self) -> time:
+        """A time of the clock on the wall: 9, 9:30, 9am, 17:30, noon."""
+        if self.next in _NAMED_TIMES:
+            return _NAMED_TIMES[self.skip()]
+        found = re.fullmatch(r"(\d{1,2})(?:[:.](\d\d))?", self.next)
+        if not found:
+            self.fail("a time such as 9:00 or 5:30pm")
+        hour, minute = int(found[1]), int(found[2] or 0)
+        before = self._at
+        self.skip()
+        half = self.take("am", "pm")
+        if minute > 59 or hour > (12 if half else 23) or (half and not hour):
+            self._at = before
+            self.fail("a time between 0:00 and 23:59")
+        hour = (
+            hour % 12 + (12 if half == "pm" else 0)
+            if half
+            else _within(self._part, hour)
+        )
+        if not self.take("h", "uhr"):
+            self.phrase("o", "'", "clock")
+        return time(hour, minute)
+
+    def times(self) -> list[time]:
+        """One or more times: 9:00, 12:00 and 17:30."""
+        found = [self.moment()]
+        while self._goes_on():
+            self.take(",")
+            self.take("and")
+            self.take("at")
+            found.append(self.moment())
+        return sorted(set(found))
+
+    def _goes_on(self) -> bool:
+        """Whether another time follows, and not a zone."""
+        following = [word for word, _, _ in self._words[self._at : self._at + 3]]
+        listed = following[:1] in ([","], ["and"])
+        return listed and any(
+            word[0].isdecimal() or word in _NAMED_TIMES for word in following[1:]
+        )
+
+
+def _within(part: str, hour: int) -> int:
+    """The hour that somebody means who says “8 in the evening”."""
+    if part == "night" and hour == 12:
+        return 0
+    first = {"afternoon": 1, "evening": 1, "night": 6}.get(part, 24)
+    return hour + 12 if first <= hour < 12 else hour
+
+
+def length(seconds: float) -> str:
+    """A length of time in words."""
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size and seconds % size == 0:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count != 1 else ''}"
+    return f"{seconds:g} seconds"

@@ -1,0 +1,319 @@
+"""The settings as a flat list of keys, derived from the types: names, variables, kinds, the nearest valid name."""
+
+import json
+import types
+import typing
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from msgspec import Meta, Struct
+
+from hermes.errors import SettingsError
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.redaction import has_credentials
+from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
+from hermes.settings.section import AMOUNT
+from hermes.settings.sections import Settings
+from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
+
+# Variables of Hermes that are not settings.
+OTHER_VARIABLES = (
+    *(
+        "HERMES_HOME",
+        "HERMES_DEBUG",
+        "HERMES_FETCH",
+        "HERMES_CACHE",
+        "HERMES_DASHBOARD_PASSWORD",
+    ),
+    "HERMES_TERMINAL_SECURITY_MODE",
+)
+OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
+
+_MAX_QUOTED_CHARS = 40  # the longest value that a message repeats
+_WORDS = {"yes": True, "on": True, "no": False, "off": False}
+
+
+class SettingKey(Struct, frozen=True):
+    """One setting: `store.busy_timeout`."""
+
+    path: tuple[str, ...]
+    annotation: object
+    default: object
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that overrides it."""
+        return "HERMES_" + "_".join(self.path).upper()
+
+    @property
+    def description(self) -> str:
+        return next(
+            (meta.description for meta in _metas(self.annotation) if meta.description),
+            "",
+        )
+
+
+def all_keys(
+    section: type[Struct] = Settings, path: tuple[str, ...] = ()
+) -> Iterator[SettingKey]:
+    """Every key with a fixed name, in the order of the types."""
+    for field in msgspec.structs.fields(section):
+        here = (*path, field.encode_name)
+        nested = as_section(field.type)
+        if nested is not None:
+            yield from all_keys(nested, here)
+        else:
+            default = (
+                field.default
+                if field.default_factory is msgspec.NODEFAULT
+                else field.default_factory()
+            )
+            yield SettingKey(here, field.type, default)
+
+
+def find_key(name: str) -> SettingKey:
+    """The key called `name`, also below a table of named things (`servers.mine.url`); SettingsError if none."""
+    annotation: object = Settings
+    default: object = Settings()
+    for part in name.split("."):
+        section, table = as_section(annotation), table_of(annotation)
+        field = (
+            next(
+                (f for f in msgspec.structs.fields(section) if f.encode_name == part),
+                None,
+            )
+            if section
+            else None
+        )
+        if field is not None:
+            annotation, default = field.type, getattr(default, field.name, None)
+        elif table is not None and part:
+            annotation, default = table, None
+        else:
+            raise unknown_key(name)
+    if as_section(annotation) is not None:
+        raise SettingsError(
+            f"{name} is a section, not a setting.",
+            hint=f"Its settings: {', '.join(_below(name))}.",
+        )
+    return SettingKey(tuple(name.split(".")), annotation, default)
+
+
+def unknown_key(name: str) -> SettingsError:
+    """The error for a key that does not exist, with the nearest that does."""
+    near = nearest(name)
+    hint = f"Did you mean {near}?" if near else "See all with: hermes config show"
+    return SettingsError(f"There is no setting called {name}.", hint=hint)
+
+
+def nearest(name: str) -> str | None:
+    """The valid key or section most like `name`: the same last word in another section first, then by spelling."""
+    import difflib
+
+    keys = [key.path for key in all_keys()]
+    names = list(
+        dict.fromkeys(
+            ".".join(path[:depth]) for path in keys for depth in range(1, len(path) + 1)
+        )
+    )
+    words = name.lower().replace("-", "_").split(".")
+    same = [".".join(path) for path in keys if path[-1] == words[-1]]
+    if same:
+        return max(
+            same, key=lambda key: difflib.SequenceMatcher(None, key, name).ratio()
+        )
+    depth = [key for key in names if key.count(".") == len(words) - 1]
+    close = difflib.get_close_matches(
+        ".".join(words), depth, 1, 0.6
+    ) or difflib.get_close_matches(name, names, 1, 0.6)
+    if not close:  # a misspelt last word in the wrong section
+        last = difflib.get_close_matches(
+            words[-1], [path[-1] for path in keys], 1, 0.75
+        )
+        close = [".".join(path) for path in keys if last and path[-1] == last[0]]
+    return close[0] if close else None
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """HERMES_* variables that mean nothing to Hermes."""
+    known = {key.variable for key in all_keys()} | set(OTHER_VARIABLES)
+    names = (
+        name
+        for name in environ
+        if name.startswith("HERMES_") and not name.startswith(OTHER_PREFIXES)
+    )
+    return sorted(name for name in names if name not in known)
+
+
+def nearest_variable(name: str) -> str | None:
+    """The variable most like `name`."""
+    import difflib
+
+    known = [
+        variable.removeprefix("HERMES_")
+        for variable in (*OTHER_VARIABLES, *(key.variable for key in all_keys()))
+    ]
+    close = difflib.get_close_matches(name.removeprefix("HERMES_"), known, 1, 0.6)
+    return f"HERMES_{close[0]}" if close else None
+
+
+def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
+    """What a person typed, or the environment holds, as the value of `key`; SettingsError if it can't be.
+
+    The error repeats a short text unless `quote` is off.
+    """
+    if has_credentials(text):
+        raise SettingsError(
+            f"{key.name}: {CREDENTIALS}.",
+            hint=f"Nothing was changed: {CREDENTIALS_HINT}.",
+        )
+    base, _ = unwrap(key.annotation)
+    try:
+        if base is bool and text.strip().lower() in _WORDS:
+            return _WORDS[text.strip().lower()]
+        if (
+            typing.get_origin(base) in {list, dict, tuple, set, frozenset}
+            or as_section(base) is not None
+        ):
+            return msgspec.to_builtins(
+                msgspec.convert(
+                    parse_yaml(text), type=typing.cast("type", key.annotation)
+                )
+            )
+        plain = (
+            text
+            if base is str or typing.get_origin(base) is typing.Literal
+            else text.strip()
+        )
+        return msgspec.convert(
+            plain, type=typing.cast("type[object]", key.annotation), strict=False
+        )
+    except YamlTooDeep as error:
+        raise SettingsError(
+            f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels."
+        ) from error
+    except ValueError as error:  # what YAML and msgspec raise alike
+        raise _mistyped(key, text if quote else "") from error
+
+
+def _mistyped(key: SettingKey, text: str) -> SettingsError:
+    """What was expected, what came (if that is short and no secret), and an example."""
+    got = (
+        f", got {text!r}"
+        if 0 < len(text) <= _MAX_QUOTED_CHARS and not is_secret_value(text)
+        else ""
+    )
+    example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))
+    return SettingsError(
+        f"{key.name}: expected {kind(key.annotation)}{got}.", hint=f"Such as: {example}"
+    )
+
+
+def example_of(annotation: object) -> str:
+    """A value that would do; empty where any text or keys do."""
+    base, _ = unwrap(annotation)
+    if base is bool:
+        return "true"
+    if typing.get_origin(base) is typing.Literal:
+        return str(typing.get_args(base)[0])
+    if any(meta.pattern == AMOUNT for meta in _metas(annotation)):
+        return "$2.50"
+    if base in {int, float}:
+        least = [
+            value
+            for meta in _metas(annotation)
+            for value in (meta.ge, meta.gt)
+            if value is not None
+        ]
+        most = [meta.le for meta in _metas(annotation) if meta.le is not None]
+        return f"{min([max([10, *least]), *most]):g}"
+    return (
+        "[one, two]" if typing.get_origin(base) in {list, tuple, set, frozenset} else ""
+    )
+
+
+def kind(annotation: object) -> str:
+    """What a value must be, in words: `a number from 0 to 3600`."""
+    base, optional = unwrap(annotation)
+    if typing.get_origin(base) is typing.Literal:
+        words = "one of " + ", ".join(str(value) for value in typing.get_args(base))
+    elif as_section(base) is not None or typing.get_origin(base) is dict:
+        words = "keys below it"
+    elif typing.get_origin(base) in {list, tuple, set, frozenset}:
+        words = "a list"
+    elif any(meta.pattern == AMOUNT for meta in _metas(annotation)):
+        words = "an amount of money or tokens, or nothing for no cap"
+    else:
+        names = {
+            bool: "true or false",
+            int: "a whole number",
+            float: "a number",
+            str: "text",
+        }
+        words = names.get(typing.cast("type", base), "a value") + bounds(annotation)
+    return words + (" or null" if optional else "")
+
+
+def bounds(annotation: object) -> str:
+    """The limits of a number or text, in words, with a space before them."""
+    limits: dict[str, float] = {}
+    for meta in _metas(annotation):
+        for name in ("ge", "gt", "le", "lt", "min_length", "max_length"):
+            value = getattr(meta, name)
+            if value is not None:
+                limits[name] = value
+    if "ge" in limits and "le" in limits:
+        return f" from {limits['ge']:g} to {limits['le']:g}"
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    words |= {
+        "min_length": "of at least (characters)",
+        "max_length": "of at most (characters)",
+    }
+    return "".join(f" {words[name]} {value:g}" for name, value in limits.items())
+
+
+def unwrap(annotation: object) -> tuple[object, bool]:
+    """The type without its metadata and without `| None`, and whether it had that."""
+    while typing.get_origin(annotation) is typing.Annotated:
+        annotation = typing.get_args(annotation)[0]
+    if typing.get_origin(annotation) not in {typing.Union, types.UnionType}:
+        return annotation, False
+    members = [
+        member for member in typing.get_args(annotation) if member is not type(None)
+    ]
+    optional = len(members) < len(typing.get_args(annotation))
+    return (unwrap(members[0])[0] if len(members) == 1 else annotation), optional
+
+
+def as_section(annotation: object) -> type[Struct] | None:
+    """The Struct behind an annotation, if it is one."""
+    base, _ = unwrap(annotation)
+    return base if isinstance(base, type) and issubclass(base, Struct) else None
+
+
+def table_of(annotation: object) -> object | None:
+    """What the values of a `dict[str, ...]` are."""
+    base, _ = unwrap(annotation)
+    return (
+        typing.get_args(base)[1]
+        if typing.get_origin(base) is dict and typing.get_args(base)
+        else None
+    )
+
+
+def _below(name: str) -> list[str]:
+    return [key.name for key in all_keys() if key.name.startswith(name + ".")]
+
+
+def _metas(annotation: object) -> Iterator[Meta]:
+    if typing.get_origin(annotation) is typing.Annotated:
+        base, *extras = typing.get_args(annotation)
+        yield from (extra for extra in extras if isinstance(extra, Meta))
+        yield from _metas(base)
+    elif typing.get_origin(annotation) in {typing.Union, types.UnionType}:
+        for member in typing.get_args(annotation):
+            yield from _metas(member)

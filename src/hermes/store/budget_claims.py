@@ -1,0 +1,74 @@
+"""Claims: what calls that are under way may still use, so that processes side by side don't pass a cap together.
+
+A claim is made before a call and given back when what it really used is in the log. One whose process has ended, or
+that is older than any call can be, counts no more.
+"""
+
+import apsw
+
+from hermes.core.ports import Clock
+from hermes.schema.messages import Usage
+from hermes.store.database import Database
+from hermes.store.leases import is_gone, this_process
+from hermes.store.sessions import FAMILY
+
+MAX_CALL_S = 3_600.0  # seconds; no call takes longer
+
+
+class BudgetClaims:
+    """The claims on the caps of one database."""
+
+    def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
+        self._db = database
+        self._clock = clock
+        self._owner = owner or this_process()
+
+    def make(self, session: str, day: str, usage: Usage) -> None:
+        """Claims this much for a session's next call, in place of what it claimed before."""
+        values = (
+            *(
+                session,
+                self._owner,
+                day,
+                usage.input_tokens + usage.output_tokens,
+                usage.cost_usd or 0.0,
+            ),
+            self._clock.now() + MAX_CALL_S,
+        )
+        self._db.write(
+            lambda connection: _exhaust(
+                connection, "INSERT OR REPLACE INTO claims VALUES (?,?,?,?,?,?)", values
+            )
+        )
+
+    def release(self, session: str) -> None:
+        """Gives a session's claim back, without waiting for it to be written."""
+        values = (session, self._owner)
+        self._db.submit(
+            lambda connection: _exhaust(
+                connection, "DELETE FROM claims WHERE session = ? AND owner = ?", values
+            )
+        )
+
+    def of_others(
+        self, session: str, day: str, *, family: str = ""
+    ) -> tuple[int, float]:
+        """Tokens and dollars that others than this session here have claimed: today, or in a family of sessions."""
+        where = f"session IN ({FAMILY})" if family else "day = ?2"
+        query = f"SELECT session, owner, tokens, cost_usd FROM claims WHERE expires > ?1 AND {where}"  # noqa: S608
+        values = (self._clock.now(), family or day)
+        rows = self._db.read(
+            lambda connection: connection.execute(query, values).fetchall()
+        )
+        others = [
+            row
+            for row in rows
+            if (row[0], row[1]) != (session, self._owner) and not is_gone(row[1])
+        ]
+        return sum(row[2] for row in others), sum(row[3] for row in others)
+
+
+def _exhaust(
+    connection: apsw.Connection, query: str, values: tuple[str | float, ...]
+) -> None:
+    connection.execute(query, values).fetchall()

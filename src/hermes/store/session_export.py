@@ -1,0 +1,181 @@
+"""Sessions as JSON lines: a header, then one event per line in the shape every feed has (see docs/events.md)."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import apsw
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.errors import ImportRejected
+from hermes.schema.catalogue import CATALOGUE
+from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.events import SessionCreated, SessionImported, SessionRecovered
+from hermes.store.database import Database
+from hermes.store.log_row import MAX_EVENT_BYTES, Row, draft
+from hermes.store.session_log import SessionLog, new_epoch, require_free, write_row
+
+FORMAT = "hermes-session"
+EXPORT_VERSION = 1
+
+_FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+_MAX_SOURCE_ID_CHARS = 200  # characters that are kept of the id in the file
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ExportHeader(msgspec.Struct, tag_field="format", tag=FORMAT):
+    """First line of an exported session."""
+
+    version: int
+    session_id: str
+
+
+class ExportLine(msgspec.Struct):
+    """The envelope part of every other line."""
+
+    type: str
+    ts: Annotated[float, msgspec.Meta(ge=0, le=253402300799)]  # until the year 9999
+    seq: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+    turn_id: str = ""
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What came in, and under which name."""
+
+    session: str
+    rows: int
+    source: str = ""  # the id in the file, which is another where that was taken or can't be one here
+
+
+class SessionTransfer:
+    """Takes sessions out of and into one database."""
+
+    def __init__(self, database: Database, log: SessionLog, clock: Clock) -> None:
+        self._db = database
+        self._log = log
+        self._clock = clock
+
+    def export(self, session: str) -> Iterator[str]:
+        """The session as lines of JSON, without line ends."""
+        first = self._log.events(session, limit=1)
+        yield _encode(
+            ExportHeader(version=EXPORT_VERSION, session_id=first[0].session)
+        ).decode()
+        for row in self._log.every_event(session):
+            yield _encode(row.as_written()).decode()
+
+    def import_lines(self, lines: Iterable[str], *, fresh_id: str) -> Imported:
+        """Reads one exported session, all or nothing; where its id is taken or unfit, it gets `fresh_id`."""
+        numbered = (
+            (number, line) for number, line in enumerate(lines, 1) if line.strip()
+        )
+        header = _header(next(numbered, (1, "")))
+        source = header.session_id[:_MAX_SOURCE_ID_CHARS]
+        rows = list(_rows(numbered))
+        if not rows:
+            raise ImportRejected(
+                "the file holds no events", hint="Nothing was imported."
+            )
+
+        def job(connection: apsw.Connection) -> Imported:
+            session = header.session_id if _is_fit(header.session_id) else fresh_id
+            if connection.execute(
+                "SELECT 1 FROM sessions WHERE id = ?", (session,)
+            ).get:
+                session = fresh_id
+            require_free(connection, session)
+            now = self._clock.now()
+            epoch = new_epoch(now)
+            for row, event in rows:
+                write_row(connection, row._replace(session=session, epoch=epoch), event)
+            note = SessionImported(source=source, rows=len(rows))
+            entry = draft(note)
+            last = Row(
+                0,
+                session,
+                rows[-1][0].seq + 1,
+                epoch,
+                now,
+                entry.type,
+                entry.role,
+                "",
+                entry.data,
+            )
+            write_row(connection, last, note)
+            return Imported(session, len(rows), source)
+
+        return self._db.write(job)
+
+
+def _header(first: tuple[int, str]) -> ExportHeader:
+    number, line = first
+    try:
+        header = msgspec.json.decode(line, type=ExportHeader)
+    except msgspec.MsgspecError as error:
+        raise _rejected(
+            number, "this is not the beginning of an exported session"
+        ) from error
+    if header.version > EXPORT_VERSION:
+        raise _rejected(
+            number,
+            f"the file has version {header.version}; this Hermes reads up to {EXPORT_VERSION}",
+        )
+    return header
+
+
+def _is_fit(session: str) -> bool:
+    """Whether a file's id may be one here: it is typed, shown and made into file names, and `last` means another."""
+    return session != "last" and re.fullmatch(_FIT, session) is not None
+
+
+def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | None]]:
+    """The events, in order. Rows may only be missing where a recovery has said so."""
+    seq = count = lost = number = 0
+    for number, line in numbered:
+        if len(line) > MAX_EVENT_BYTES:
+            raise _rejected(number, "the line is too long")
+        row, event = _parse(number, line)
+        if row.seq <= seq:
+            raise _rejected(number, f"seq {row.seq} comes after {seq}")
+        if (seq == 0) != isinstance(event, SessionCreated) or (
+            seq == 0 and row.seq != 1
+        ):
+            raise _rejected(
+                number,
+                "a session begins with session.created, seq 1, and has it only once",
+            )
+        if isinstance(event, SessionRecovered):
+            lost = max(lost, event.lost)
+        seq, count = row.seq, count + 1
+        yield row, event
+    if seq - count > lost:
+        raise _rejected(
+            number, f"of the {seq} rows up to here, {seq - count - lost} are missing"
+        )
+
+
+def _parse(number: int, line: str) -> tuple[Row, Event | None]:
+    try:
+        place = msgspec.json.decode(line, type=ExportLine)
+        fields: dict[str, Any] = {
+            name: value
+            for name, value in msgspec.json.decode(line).items()
+            if name not in ENVELOPE_FIELDS
+        }
+        cls = CATALOGUE.get(place.type)
+        event = msgspec.convert(fields, cls) if cls else None
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise _rejected(number, str(error)) from error
+    if cls and not cls.durable:
+        raise _rejected(number, f"{place.type} is not an event of a log")
+    role = cls.role if cls else None
+    data = _encode(fields).decode()
+    return Row(
+        0, "", place.seq, 0, place.ts, place.type, role, place.turn_id, data
+    ), event
+
+
+def _rejected(number: int, what: str) -> ImportRejected:
+    return ImportRejected(f"line {number}: {what}", hint="Nothing was imported.")

@@ -1,0 +1,320 @@
+"""The log: one append-only sequence of events per session. What `append` returned is on disk."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import apsw
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.errors import SessionNotFound, StoreError
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    QuestionAnswered,
+    SessionCreated,
+    SessionRecovered,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import MESSAGES, Message
+from hermes.store.answers import require_open
+from hermes.store.database import Database
+from hermes.store.leases import Lease, require
+from hermes.store.log_row import COLUMNS, STORED, Row, checked, checksum, draft
+from hermes.store.projection import project
+from hermes.store.shared_text import keep_frame
+
+_INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
+_HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
+_PAGE = (
+    f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
+)
+_PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
+_LAST_TURN = (
+    f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
+    " ORDER BY seq DESC LIMIT 1"
+)
+_IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
+_BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
+_MESSAGES = f"SELECT {STORED} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
+
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+
+_decoders: dict[str, Callable[[str], Any]] = {
+    cls.topic: msgspec.json.Decoder(cls).decode for cls in MESSAGES
+}
+
+
+class SessionLog:
+    """Appends to and reads from the sessions of one database."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._db = database
+        self._clock = clock
+        self._mine: set[int] | None = None
+
+    def create(self, session: str, created: SessionCreated) -> Row:
+        """Begins a session; its first row says so. A name that exists is an error."""
+        entry = draft(created)
+        require_name(session)
+
+        def job(connection: apsw.Connection) -> Row:
+            require_free(connection, session)
+            now = self._clock.now()
+            row = Row(0, session, 1, new_epoch(now), now, *entry[:2], "", entry.data)
+            return self._noted(write_row(connection, row, created))
+
+        return self._db.write(job)
+
+    def append(
+        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+    ) -> tuple[Row, ...]:
+        """Writes the events in order, all or none, and returns once they are on disk.
+
+        With a lease, nothing is written unless that lease still holds. An answer is written only if it fits a question
+        that is open at that moment.
+        """
+        return self._db.write(self._appending(session, events, turn, lease))
+
+    def submit(
+        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+    ) -> "Future[tuple[Row, ...]]":
+        """As `append`, without waiting: the future resolves once the rows are on disk."""
+        return self._db.submit(self._appending(session, events, turn, lease))
+
+    def _appending(
+        self, session: str, events: Sequence[Event], turn: str, lease: Lease | None
+    ) -> Callable[[apsw.Connection], tuple[Row, ...]]:
+        entries = [(draft(event), event) for event in events]
+        if any(isinstance(event, SessionCreated) for event in events):
+            raise StoreError("not saved: a session is created once, at its beginning")
+
+        def job(connection: apsw.Connection) -> tuple[Row, ...]:
+            if lease is not None:
+                require(connection, lease)
+            head, epoch = head_of(connection, session)
+            now = self._clock.now()
+            rows: list[Row] = []
+            for seq, (entry, event) in enumerate(entries, head + 1):
+                if isinstance(event, (ApprovalAnswered, QuestionAnswered)):
+                    require_open(connection, session, event)
+                row = Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data)
+                rows.append(self._noted(write_row(connection, row, event)))
+            return tuple(rows)
+
+        return job
+
+    def _noted(self, row: Row) -> Row:
+        if self._mine is not None:
+            self._mine.add(row.id)
+        return row
+
+    def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
+        """Up to `limit` rows after the given seq, in order."""
+        rows = self._db.run_on_reader(
+            lambda connection: checked(
+                connection.execute(_PAGE, (session, after, limit))
+            )
+        )
+        if not rows and not self._db.select(_HEAD, (session,)):
+            raise _missing(session)
+        return rows
+
+    def has_open_turn(self, session: str) -> bool:
+        """Whether a turn of the session has begun and not ended."""
+        return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
+
+    def remember(self) -> None:
+        """From now on `since` leaves out rows that were written through this very log."""
+        self._mine = self._mine if self._mine is not None else set()
+
+    def newest(self) -> int:
+        """The `id` of the last row of all sessions; 0 when there is none."""
+        query = "SELECT coalesce(max(id), 0) FROM events"
+        return int(self._db.read(lambda connection: connection.execute(query).get))
+
+    def since(self, number: int, *, limit: int = 1000) -> tuple[int, list[Row]]:
+        """Rows of any session whose `id` is larger, in the order they were written, without those of `remember`; and
+        up to which `id` that is. At most `limit` are looked at."""
+
+        def job(connection: apsw.Connection) -> tuple[int, list[Row]]:
+            ids = [one for (one,) in connection.execute(_IDS, (number, limit))]
+            mine = self._mine or set()
+            others = [one for one in ids if one not in mine]
+            mine.difference_update(ids)
+            if not others:
+                return (ids[-1] if ids else number), []
+            wanted = set(others)
+            rows = connection.execute(_BETWEEN, (others[0], others[-1]))
+            return ids[-1], checked(row for row in rows if row[0] in wanted)
+
+        return self._db.read(job)
+
+    def every(
+        self,
+        *,
+        session: str = "",
+        since: float = 0.0,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> list[Row]:
+        """Up to `limit` rows of a session, or of all, in the order they were written; `after` is a row's id."""
+        query = f"SELECT {STORED} FROM events WHERE id > ?1 AND ts >= ?2"  # noqa: S608 - our own names
+        if session:
+            query += " AND session = ?3"
+        values = (after, since, session) if session else (after, since)
+
+        def job(connection: apsw.Connection) -> list[Row]:
+            return checked(
+                connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values)
+            )
+
+        return self._db.read(job)
+
+    def every_event(self, session: str) -> Iterator[Row]:
+        """All rows of a session, in pages, so that memory stays flat."""
+        after = 0
+        while page := self.events(session, after=after):
+            yield from page
+            after = page[-1].seq
+
+    def messages(self, session: str, *, after: int = 0) -> list[Message]:
+        """What was said, in order: the whole of it, whatever was compacted since."""
+
+        def job(connection: apsw.Connection) -> list[Message]:
+            head_of(connection, session)
+            try:
+                rows = checked(connection.execute(_MESSAGES, (session, after)))
+                return [_decoders[row.type](row.data) for row in rows]
+            except (KeyError, msgspec.ValidationError) as error:
+                raise StoreError(
+                    f"session {session} has a message of a newer Hermes: {error}"
+                ) from error
+            except msgspec.DecodeError as error:
+                raise apsw.CorruptError(f"a message that is none ({error})") from error
+
+        return self._db.read(job)
+
+    def branch(
+        self, session: str, new: str, *, at: int | None = None, surface: str = ""
+    ) -> Row:
+        """Begins `new` with a copy of the rows of `session` up to `at` (default: all); the parent is unchanged."""
+
+        require_name(new)
+
+        def job(connection: apsw.Connection) -> Row:
+            head, _ = head_of(connection, session)
+            if at is not None and not 1 <= at <= head:
+                raise StoreError(f"session {session} has rows 1 to {head}, not {at}")
+            require_free(connection, new)
+            last = _last_row(connection, session, head if at is None else at)
+            root, cwd = connection.execute(
+                "SELECT root, cwd FROM sessions WHERE id = ?", (session,)
+            ).get
+            created = SessionCreated(
+                kind="branch",
+                parent=session,
+                parent_seq=last,
+                root=root,
+                surface=surface,
+                cwd=cwd,
+                person=_person(connection, session),
+            )
+            entry = draft(created)
+            now = self._clock.now()
+            first = write_row(
+                connection,
+                Row(0, new, 1, new_epoch(now), now, *entry[:2], "", entry.data),
+                created,
+            )
+            _copy_rows(connection, session, first, last)
+            connection.execute(
+                "UPDATE sessions SET updated = ? WHERE id = ?", (now, new)
+            )
+            return first
+
+        return self._db.write(job)
+
+
+def _person(connection: apsw.Connection, session: str) -> str:
+    """Whose memory a session uses, as its first row says."""
+    rows = checked(connection.execute(_PAGE, (session, 0, 1)))
+    created = rows[0].event if rows else None
+    return created.person if isinstance(created, SessionCreated) else ""
+
+
+def require_name(session: str) -> None:
+    """Raises for a name that could not be typed or shown."""
+    if not _NAME.fullmatch(session):
+        hint = "1 to 200 characters without spaces are possible."
+        raise StoreError(f"{session[:200]!r} can't be the id of a session", hint=hint)
+
+
+def require_free(connection: apsw.Connection, session: str) -> None:
+    """Raises for a name that is taken."""
+    if _head(connection, session) is not None:
+        raise StoreError(f"session {session} exists already")
+
+
+def new_epoch(now: float) -> int:
+    """A number no earlier incarnation of the session had: milliseconds of its beginning."""
+    return int(now * 1000)
+
+
+def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
+    """Last seq and epoch of a session that must exist."""
+    found = _head(connection, session)
+    if found is None:
+        raise _missing(session)
+    return found
+
+
+def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row:
+    """Inserts a row and folds it into the projections; the row comes back with its id."""
+    inner, frame = keep_frame(connection, event, row.data)
+    connection.execute(_INSERT, (*row[1:-1], inner, checksum(row), frame))
+    project(connection, row, event)
+    return row._replace(id=connection.last_insert_rowid())
+
+
+def _last_row(connection: apsw.Connection, session: str, at: int) -> int:
+    """The last row up to `at`: a recovered session may lack that very one."""
+    return int(
+        connection.execute(
+            "SELECT max(seq) FROM events WHERE session = ? AND seq <= ?", (session, at)
+        ).get
+    )
+
+
+def _copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) -> None:
+    """Copies rows 2 to `last` of `source` behind `first`, keeping their seq and time."""
+    rows = checked(connection.execute(_PART, (source, last)))
+    if len(rows) < last - 1:
+        rows += _note_of_loss(connection, source, last)
+    for row in rows:
+        write_row(
+            connection,
+            row._replace(session=first.session, epoch=first.epoch),
+            row.event,
+        )
+
+
+def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[Row]:
+    """The row in which a recovery said what is missing, if it is not among those up to `last`, as the next one."""
+    query = f"SELECT {STORED} FROM events WHERE session = ? AND type = ? ORDER BY seq LIMIT 1"  # noqa: S608 - our own names
+    notes = checked(connection.execute(query, (source, SessionRecovered.topic)))
+    return [note._replace(seq=last + 1) for note in notes if note.seq > last]
+
+
+def _head(connection: apsw.Connection, session: str) -> tuple[int, int] | None:
+    return connection.execute(_HEAD, (session,)).fetchone()
+
+
+def _missing(session: str) -> SessionNotFound:
+    return SessionNotFound(
+        f"there is no session {session}",
+        hint="`hermes sessions list` shows what there is.",
+    )

@@ -1,0 +1,145 @@
+"""How text becomes words for search: the same way for what is stored and for what is asked.
+
+Case and accents don't count. Scripts written without spaces are cut into overlapping pairs of characters (`天气很好`
+gives 天气 气很 很好 好), so that two characters are enough to find them. Identifiers are cut at case changes and
+punctuation (`getUserById` gives get user by id) and, when they mix cases, kept whole as well, so that `getuserbyid`
+finds them too. SQLite only sees the words made here, so no script is unknown to it.
+"""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+# Kana, Han, Hangul, Thai, Lao, Myanmar, Khmer
+_SPACELESS = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff"
+)
+_TOKEN = f"([{_SPACELESS}]+)|([^\\W_{_SPACELESS}]+)"
+_LONE = f"[{_SPACELESS}]"
+_CASE_PART = r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+"
+# Accents; the vowel signs of Hebrew and Arabic, which most people leave out; the Arabic stretch
+_SIGN = r"[^\w\s\x00-\x7f]"
+ACCENT = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+# The same for text in ASCII, which most is: all words at once, but for those that mix cases, or have a capital, a digit
+# and a small letter in a row.
+_ASCII_WORD = re.compile("[a-z0-9]+")
+_ASCII_MIXED = re.compile(
+    "((?<![A-Za-z0-9])(?:[A-Z]?+[a-z0-9]*+[A-Z][A-Za-z0-9]*+|[A-Z][a-z]*+[0-9]++[a-z][a-z0-9]*+))"
+)
+_TERM = r'(-?)"([^"]*)"?|(\S+)'
+
+MAX_SEARCHABLE_CHARS = 64 * 1024
+"""How much of one message is searchable."""
+
+_MIN_PREFIX_CHARS = 2  # letters; the index is made for it
+
+
+class TokenizedText(NamedTuple):
+    """A text's words in order, and its mixed-case identifiers whole."""
+
+    words: list[str]
+    names: list[str]
+
+
+def split(text: str, *, asked: bool = False) -> TokenizedText:
+    """The words of a text. For what is asked, a run of spaceless script at the end may go on in what is stored."""
+    text = text[:MAX_SEARCHABLE_CHARS]
+    found = TokenizedText([], [])
+    if text.isascii():
+        for position, part in enumerate(_ASCII_MIXED.split(text)):
+            if position % 2:
+                _cut(part, found)
+            else:
+                found.words.extend(_ASCII_WORD.findall(part.lower()))
+        return found
+    tokens = re.findall(_TOKEN, _fold(text))
+    for position, (run, word) in enumerate(tokens, 1):
+        if run:
+            found.words.extend(_pairs(run, alone=not asked or position < len(tokens)))
+        else:
+            _cut(word, found)
+    return found
+
+
+def _cut(word: str, found: TokenizedText) -> None:
+    """Adds a word, or the parts of an identifier that mixes cases and the whole of it."""
+    folded = word.casefold()
+    if folded == word or word.isupper() or word.istitle():
+        found.words.append(folded)
+    else:
+        found.words.extend(part.casefold() for part in re.findall(_CASE_PART, word))
+        found.names.append(folded)
+
+
+def match_expression(query: str, *, prefix: bool) -> str:
+    """An FTS5 expression: all terms, quoted ones as phrases, `-term` excluded; with `prefix`, beginnings of unquoted
+    words count too.
+
+    Empty when the query holds nothing to look for.
+    """
+    wanted: list[str] = []
+    unwanted: list[str] = []
+    for minus, phrase, bare in re.findall(_TERM, query):
+        excluded = bool(minus) or (bare.startswith("-") and len(bare) > 1)
+        expression = _phrase(
+            phrase or bare, prefix=prefix and bool(bare) and not excluded
+        )
+        if expression:
+            (unwanted if excluded else wanted).append(expression)
+    if not wanted:
+        return ""
+    every = " AND ".join(wanted)
+    return f"({every}) NOT ({' OR '.join(unwanted)})" if unwanted else every
+
+
+FOLDED = (
+    "\u00a0-\u036f\u0e33\u0eb3\u0edc\u0edd\u1d00-\u1eff\u2070-\u209f\u20a0-\u20bf\u2100-\u218f\u2460-\u24ff\u2c60-\u2c7f"
+    "\u2e80-\u2fdf\u3038-\u303a\u309b-\u309f\u30ff\u3130-\u33ff\ua000-\uabff\uf900-\ufb4f\ufe30-\uffef\U00010780-\U000107bf"
+    "\U0001d400-\U0001d7ff\U0001f100-\U0001f2ff\U0001fbf0-\U0001fbf9\U0002f800-\U0002fa1f"
+)
+"""Ranges of characters that `split` may turn into letters of ASCII or of a spaceless script."""
+
+
+def required_part(query: str) -> str:
+    """What every text must hold to match, if it has no `FOLDED` character and the case of ASCII does not count: the
+    longest word. Empty when there is none of which that can be said."""
+    parts = [
+        word
+        for minus, phrase, bare in re.findall(_TERM, query)
+        if not minus and not (bare.startswith("-") and len(bare) > 1)
+        for word in split(phrase or bare, asked=True).words
+        if word.isascii() or re.match(_LONE, word)
+    ]
+    return max(parts, key=len, default="")
+
+
+def _phrase(term: str, *, prefix: bool) -> str:
+    words, names = split(term, asked=True)
+    if not words:
+        return ""
+    lone = re.fullmatch(_LONE, words[-1])
+    star = " *" if lone or (prefix and len(words[-1]) >= _MIN_PREFIX_CHARS) else ""
+    inner = f'words : "{" ".join(words)}"{star}'
+    if names and "".join(words) != names[0]:
+        return f"({inner})"  # more than one identifier
+    if not names and len(words) > 1:
+        return f"({inner})"
+    return f'({inner} OR names : "{"".join(words)}"{star})'
+
+
+def _fold(text: str) -> str:
+    """The text without accents and variants of form. What a symbol stands for is a word of its own."""
+    apart = re.sub(_SIGN, lambda found: _apart(found[0]), text)
+    return unicodedata.normalize(
+        "NFC", re.sub(ACCENT, "", unicodedata.normalize("NFKD", apart))
+    )
+
+
+def _apart(sign: str) -> str:
+    return f" {sign} " if unicodedata.category(sign).startswith("S") else sign
+
+
+def _pairs(run: str, *, alone: bool) -> list[str]:
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    return [*pairs, run[-1]] if alone or not pairs else pairs

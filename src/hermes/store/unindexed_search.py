@@ -1,0 +1,74 @@
+"""Searches messages that are not in the index yet, so that nobody waits until a large import is indexed.
+
+Messages that might match go through a small index in memory, newest first, until enough are found. The result is the
+one that the real index will give.
+"""
+
+import time
+from contextlib import closing
+from itertools import islice
+
+import apsw
+
+from hermes.store.connection import log
+from hermes.store.log_row import STORED, Row, checked
+from hermes.store.schema import SEARCH_OPTIONS
+from hermes.store.searchable import searchable
+from hermes.store.tokenizer import FOLDED, required_part, split
+
+UNINDEXED_TIMEOUT_S = 10.0
+_MESSAGES_PER_CHUNK = 200  # messages between two looks whether enough was found
+_CANDIDATES = f"""
+SELECT {STORED} FROM events
+WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) AND (:session = '' OR session = :session)
+AND (data LIKE :part OR (length(data) != octet_length(data) AND data GLOB :folded))
+ORDER BY id DESC
+"""  # noqa: S608 - our own names
+_MATCHES = "SELECT rowid FROM found WHERE found MATCH ? ORDER BY rowid DESC"
+
+
+def find_unindexed(
+    connection: apsw.Connection,
+    query: str,
+    expressions: tuple[str, ...],
+    session: str,
+    limit: int,
+) -> list[list[Row]]:
+    """For each FTS5 expression of a query the newest messages that match it, if the index does not know them yet."""
+    values = {
+        "session": session,
+        "part": f"%{required_part(query)}%",
+        "folded": f"*[{FOLDED}]*",
+    }
+    found: list[list[Row]] = [[] for _ in expressions]
+    deadline = time.monotonic() + UNINDEXED_TIMEOUT_S
+    with closing(apsw.Connection(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE found USING fts5 ({SEARCH_OPTIONS})")
+        candidates = connection.execute(_CANDIDATES, values)
+        while len(found[0]) < limit and (
+            rows := checked(islice(candidates, _MESSAGES_PER_CHUNK))
+        ):
+            _index(memory, rows)
+            for matching, expression in zip(found, expressions, strict=True):
+                numbers = {
+                    number for (number,) in memory.execute(_MATCHES, (expression,))
+                }
+                matching.extend(
+                    [row for row in rows if row.id in numbers][: limit - len(matching)]
+                )
+            if time.monotonic() > deadline:
+                log.warning(
+                    "the search index is still being built; of other messages only the newest were searched"
+                )
+                break
+    return found
+
+
+def _index(memory: apsw.Connection, rows: list[Row]) -> None:
+    memory.execute("INSERT INTO found (found) VALUES ('delete-all')")
+    for row in rows:
+        words, names = split(searchable(row.data))
+        values = (row.id, " ".join(words), " ".join(names))
+        memory.execute(
+            "INSERT INTO found (rowid, words, names) VALUES (?, ?, ?)", values
+        )

@@ -1,0 +1,204 @@
+"""The way in: the one-time link, the password, tickets, and the way out."""
+
+import asyncio
+import html
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.responses import HTMLResponse, Response
+
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Acknowledged, Endpoint, EndpointCall
+from hermes.surfaces.dashboard.gate.gate import Refusal, everything
+
+STAY = 30 * 24 * 3600.0  # seconds that a browser stays signed in
+_LONGEST_FORM = 10_000
+_FORM_SECONDS = 30.0
+_PURPOSES = (
+    "sec-purpose",
+    "purpose",
+    "x-purpose",
+    "x-moz",
+)  # headers with which browsers fetch in advance
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Hermes</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">{head}
+<link rel="icon" href="data:,">
+<meta name="color-scheme" content="light dark">
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem}}
+input,button{{font:inherit;padding:.4rem .6rem}}code{{font-family:ui-monospace,monospace}}</style></head>
+<body><main><h1>Hermes</h1>{body}</main></body></html>"""
+_FORM = (
+    '<form method="post" action="/login"><label>Password <input type="password" name="password" required autofocus '
+    'autocomplete="current-password"></label> <button>Sign in</button></form>'
+)
+_HOW = (
+    "<p>Open the link that this command prints on the machine Hermes runs on:</p>"
+    "<p><code>hermes dashboard --link</code></p>"
+)
+
+
+class LoginQuery(msgspec.Struct, frozen=True):
+    code: str = ""
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    ticket: str
+    expires_in: float
+
+
+class Link(msgspec.Struct, frozen=True):
+    url: str
+    expires_in: float
+
+
+class Who(msgspec.Struct, frozen=True):
+    """The caller's credential."""
+
+    scopes: tuple[str, ...]
+    by: str
+    expires: float
+
+
+class EntryRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._doors = dashboard.doors
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "GET",
+                "/login",
+                "open",
+                self.arrive,
+                LoginQuery,
+                answer=None,
+                is_page=True,
+            ),
+            Endpoint("POST", "/login", "open", self.sign_in, answer=None),
+            Endpoint("GET", "/api/auth", "observe", self.who, answer=Who),
+            Endpoint(
+                "POST", "/api/auth/tickets", "observe", self.ticket, answer=Ticket
+            ),
+            Endpoint("POST", "/api/auth/links", "admin", self.link, answer=Link),
+            Endpoint("POST", "/api/auth/logout", "observe", self.leave),
+        ]
+
+    async def arrive(self, call: EndpointCall) -> Response:
+        """With a one-time code: sets the cookie and opens the page. Without: says how to get in."""
+        code = call.query.code
+        if (
+            not code or call.request.method == "HEAD"
+        ):  # whoever only looks whether it is there has not come in
+            return _page(_FORM if self._doors.password else _HOW)
+        purpose = " ".join(
+            call.request.headers.get(name, "") for name in _PURPOSES
+        ).lower()
+        if "prefetch" in purpose or "preview" in purpose:
+            raise Refusal(503, "This link works once, so it can't be prefetched.")
+        if self._doors.links.redeem(code) is None:
+            return self._wrong(
+                "link", f"<p>This link was used already, or is too old.</p>{_HOW}"
+            )
+        return self._welcome()
+
+    async def sign_in(self, call: EndpointCall) -> Response:
+        """The password."""
+        form = (await _body(call)).decode(errors="replace")
+        given = parse_qs(form, keep_blank_values=True).get("password", [""])[0]
+        throttle = self._doors.throttle
+        # Nothing is awaited from here on: of many at once, all would have asked before the first fails.
+        if wait := throttle.wait("password"):
+            return _page(
+                f"<p>Too many wrong passwords. Wait {wait:.0f} seconds.</p>",
+                429,
+                wait=wait,
+            )
+        if not self._doors.is_password(given):
+            return self._wrong("password", f"<p>That is not the password.</p>{_FORM}")
+        throttle.succeeded("password")
+        return self._welcome()
+
+    async def who(self, call: EndpointCall) -> Who:
+        """What the caller may do, and until when."""
+        identity = call.identity
+        assert identity is not None  # noqa: S101 - the gate lets nobody else in
+        return Who(identity.held.scopes, identity.by, identity.held.expires)
+
+    async def ticket(self, call: EndpointCall) -> Ticket:
+        """A ticket for one WebSocket, with the caller's scopes."""
+        assert call.identity is not None  # noqa: S101 - as above
+        return Ticket(
+            self._doors.tickets.issue(call.identity.held), self._doors.tickets.seconds
+        )
+
+    async def link(self) -> Link:
+        """A link for one first visit."""
+        return Link(first_visit(self._board), self._doors.links.seconds)
+
+    async def leave(self, call: EndpointCall) -> Response:
+        """Makes the caller's credential void."""
+        assert call.identity is not None  # noqa: S101 - as above
+        self._doors.keys.revoke(call.identity.held)
+        answer = Response(
+            msgspec.json.encode(Acknowledged()), media_type="application/json"
+        )
+        answer.delete_cookie(
+            self._doors.cookie,
+            path="/",
+            secure=self._doors.secure,
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
+
+    def _welcome(self) -> Response:
+        """Not a redirect: a browser that came from elsewhere would not send the cookie along with it."""
+        answer = _page(
+            '<p><a href="/">Go on to Hermes</a></p>',
+            head='<meta http-equiv="refresh" content="0;url=/">',
+        )
+        answer.set_cookie(
+            self._doors.cookie,
+            everything(self._doors.keys, STAY),
+            max_age=int(STAY),
+            path="/",
+            secure=self._doors.secure,
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
+
+    def _wrong(self, kind: str, words: str) -> Response:
+        throttle = self._doors.throttle
+        wait = throttle.wait(kind)
+        throttle.failed(kind)
+        wait = wait or throttle.wait(kind)
+        return _page(words, 429 if wait else 401, wait=wait)
+
+
+def first_visit(board: Dashboard) -> str:
+    """A link that works once."""
+    return f"{board.url}/login?code={board.doors.links.issue(True)}"
+
+
+async def _body(call: EndpointCall) -> bytes:
+    content = b""
+    try:
+        async with asyncio.timeout(_FORM_SECONDS):
+            async for chunk in call.request.stream():
+                content += chunk
+                if len(content) > _LONGEST_FORM:
+                    raise Refusal(413, "The form is too large.")
+    except TimeoutError as error:
+        raise Refusal(408, "The form took too long.") from error
+    return content
+
+
+def _page(
+    body: str, status: int = 200, *, wait: float = 0.0, head: str = ""
+) -> Response:
+    headers = {"retry-after": html.escape(f"{max(1, round(wait))}")} if wait else {}
+    return HTMLResponse(_PAGE.format(body=body, head=head), status, headers)

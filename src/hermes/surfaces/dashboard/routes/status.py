@@ -1,0 +1,324 @@
+"""How things stand: status, usage, settings, tools, MCP servers, doctor."""
+
+import asyncio
+import inspect
+import typing
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hermes import __version__
+from hermes.app.agent_pool import ModelChoice
+from hermes.app.session_tools import needs_of
+from hermes.children.own_python import hermes_command
+from hermes.errors import HermesError
+from hermes.events import default_bus
+from hermes.providers.local_model import PROVIDER as EMBEDDED
+from hermes.providers.local_model import require_weights
+from hermes.settings import Settings, setting_keys
+from hermes.settings.edit import set_value, unset_value
+from hermes.settings.load import environment, load_secrets
+from hermes.settings.redaction import mask
+from hermes.settings.value_origins import entries
+from hermes.store.sessions import UsageRow
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
+from hermes.tools import all_tools
+from hermes.tools.toolsets import toolset_of
+
+_DOCTOR_SECONDS = 60.0
+
+
+class DashboardStatus(msgspec.Struct, frozen=True):
+    version: str
+    started: float
+    model: str
+    model_problem: str
+    feeds: dict[str, int]
+    ingest: dict[str, Any]
+    bus: dict[str, Any]
+    wrong_credentials: int
+    terminals: int
+    running: Annotated[
+        list[str],
+        Meta(description="Sessions that are at work, whichever process runs them."),
+    ]
+
+
+class UsageQuery(msgspec.Struct, frozen=True):
+    since: Annotated[str, Meta(pattern=r"^$|^\d{4}-\d{2}-\d{2}$")] = ""
+    session: str = ""
+
+
+class UsageAnswer(msgspec.Struct, frozen=True):
+    usage: list[UsageRow]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting with its value in force, where that comes from, and what it may be."""
+
+    key: str
+    kind: str
+    description: str
+    default: Any
+    value: Any
+    origin: str
+    variable: str
+    choices: list[str]
+    masked: Annotated[
+        bool, Meta(description="Something in it looks like a key and is not shown.")
+    ]
+
+
+class SettingList(msgspec.Struct, frozen=True):
+    settings: list[Setting]
+    file: str
+    sections: Annotated[
+        dict[str, str],
+        Meta(description="What each section is about, by the first word of its keys."),
+    ]
+
+
+class NewValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A value as a person would type it."""
+
+    value: str
+
+
+class SettingApplied(msgspec.Struct, frozen=True):
+    """When a change takes effect here."""
+
+    applies: str = "restart"
+
+
+class ToolRow(msgspec.Struct, frozen=True):
+    name: str
+    toolset: str
+    effect: str
+    summary: str
+    offered: bool
+
+
+class ToolList(msgspec.Struct, frozen=True):
+    tools: list[ToolRow]
+
+
+class McpServerList(msgspec.Struct, frozen=True):
+    servers: list[dict[str, Any]]
+
+
+class Models(msgspec.Struct, frozen=True):
+    current: str
+    choices: list[ModelChoice]
+
+
+class StateRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._app = dashboard.app
+        self._examining = asyncio.Lock()
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "GET", "/api/status", "observe", self.status, answer=DashboardStatus
+            ),
+            Endpoint("GET", "/api/models", "observe", self.models, answer=Models),
+            Endpoint(
+                "GET",
+                "/api/usage",
+                "observe",
+                self.usage,
+                UsageQuery,
+                answer=UsageAnswer,
+            ),
+            Endpoint(
+                "GET", "/api/settings", "observe", self.settings, answer=SettingList
+            ),
+            Endpoint(
+                "PUT",
+                "/api/settings/{key}",
+                "admin",
+                self.change,
+                body=NewValue,
+                answer=SettingApplied,
+            ),
+            Endpoint(
+                "DELETE",
+                "/api/settings/{key}",
+                "admin",
+                self.restore,
+                answer=SettingApplied,
+            ),
+            Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolList),
+            Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=McpServerList),
+            Endpoint("GET", "/api/doctor", "observe", self.doctor, answer=None),
+        ]
+
+    async def status(self) -> DashboardStatus:
+        """How this dashboard is doing."""
+        board, ingest = self._board, self._board.ingest
+        model, problem = await asyncio.to_thread(self._model)
+        stats = default_bus().stats()
+        hub = board.hub
+        feeds = {
+            "open": hub.feeds,
+            "lost": hub.lost,
+            "closed_slow": hub.closed_slow,
+            "replaced": hub.encoder.replaced,
+        }
+        counts = {
+            "published": ingest.published,
+            "refused": ingest.refused,
+            "known": ingest.known,
+        }
+        names = ("delivered", "failed", "dropped", "pending", "refused", "unencodable")
+        bus = {name: getattr(stats, name) for name in names}
+        return DashboardStatus(
+            version=__version__,
+            started=board.started,
+            model=model,
+            model_problem=problem,
+            feeds=feeds,
+            ingest=counts | {"publishers": ingest.publishers},
+            bus=bus | {"subscriptions": [one._asdict() for one in stats.subscriptions]},
+            wrong_credentials=board.doors.throttle.failures,
+            terminals=len(board.terminals.overview()),
+            running=await asyncio.to_thread(board.running),
+        )
+
+    def models(self) -> Models:
+        """The model that answers, and others to pick from."""
+        return Models(self._model()[0], self._board.staff.choices())
+
+    def usage(self, call: EndpointCall) -> UsageAnswer:
+        """Tokens and money, by day and model."""
+        if not self._app.has_log:
+            return UsageAnswer([])
+        query: UsageQuery = call.query
+        return UsageAnswer(
+            self._app.store.sessions.usage(session=query.session, since_day=query.since)
+        )
+
+    def settings(self) -> SettingList:
+        """Every setting with its meaning. Secrets are not among them."""
+        home = self._app.home
+        found = [
+            Setting(
+                key=one.key.name,
+                kind=setting_keys.kind(one.key.annotation),
+                description=one.key.description,
+                default=msgspec.to_builtins(one.key.default),
+                value=_masked(one.value),
+                origin=one.origin,
+                variable=one.key.variable,
+                choices=_choices(one.key.annotation),
+                masked=_masked(one.value) != one.value,
+            )
+            for one in entries(environment(), home)
+        ]
+        sections = {
+            field.encode_name: inspect.getdoc(section) or ""
+            for field in msgspec.structs.fields(Settings)
+            if (section := setting_keys.as_section(field.type)) is not None
+        }
+        return SettingList(found, str(home.config), sections)
+
+    def change(self, call: EndpointCall) -> SettingApplied:
+        """Changes one setting in config.yaml; the rest of the file keeps every byte."""
+        key = setting_keys.find_key(call.path["key"])
+        self._app.home.ensure()
+        set_value(
+            self._app.home.config,
+            key.name,
+            setting_keys.parse_value(key, call.body.value),
+        )
+        return SettingApplied()
+
+    def restore(self, call: EndpointCall) -> SettingApplied:
+        """Removes a setting from config.yaml, so that its default holds."""
+        unset_value(self._app.home.config, call.path["key"])
+        return SettingApplied()
+
+    def tools(self) -> ToolList:
+        """What the model can do here."""
+        needs = needs_of(
+            self._app, load_secrets(home=self._app.home), surface="dashboard"
+        )
+        return ToolList(
+            [
+                ToolRow(
+                    name,
+                    toolset_of(name),
+                    tool.effect,
+                    tool.spec.description,
+                    needs.choice.wants(name),
+                )
+                for name, tool in all_tools(needs).items()
+            ]
+        )
+
+    def mcp(self) -> McpServerList:
+        """The MCP servers, as far as is known without connecting."""
+        settings = self._app.settings.mcp_servers
+        if not settings:
+            return McpServerList([])
+        from hermes.mcp import McpServers
+
+        servers = McpServers(
+            settings, self._app.home, load_secrets(home=self._app.home), environment()
+        )
+        return McpServerList([msgspec.to_builtins(one) for one in servers.status()])
+
+    async def doctor(self) -> Any:
+        """What is in order on this machine, what is not, and what to do. One after the other: each is a process."""
+        async with self._examining:
+            return await self._examine()
+
+    async def _examine(self) -> Any:
+        process = await asyncio.create_subprocess_exec(
+            *hermes_command("doctor", "--json"),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+            env={**environment(), "HERMES_HOME": str(self._app.home.root)},
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(_DOCTOR_SECONDS):
+                out, _ = await process.communicate()
+        except TimeoutError as error:
+            process.kill()
+            await process.wait()
+            raise HermesError(
+                "The doctor took too long.", hint="Run it yourself: hermes doctor"
+            ) from error
+        return msgspec.json.decode(out)
+
+    def _model(self) -> tuple[str, str]:
+        """The model that answers, or why there is none."""
+        try:
+            found = self._board.staff.describe()
+            if found.provider == EMBEDDED:
+                require_weights(found.name)
+        except HermesError as error:
+            return "", f"{error.message.removesuffix('.')}. {error.hint}".strip()
+        return f"{found.provider}:{found.name}".removesuffix(":"), ""
+
+
+def _choices(annotation: object) -> list[str]:
+    base, _ = setting_keys.unwrap(annotation)
+    if typing.get_origin(base) is typing.Literal:
+        return [str(value) for value in typing.get_args(base)]
+    return ["true", "false"] if base is bool else []
+
+
+def _masked(value: object) -> Any:
+    """Without what has the shape of a key, wherever somebody put one."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {name: _masked(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner) for inner in value]
+    return value

@@ -1,0 +1,185 @@
+"""Our connections on uvicorn: wide enough for a terminal's output, and able to let go of a peer that takes nothing."""
+
+import asyncio
+import struct
+from asyncio.transports import BaseTransport
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from starlette.websockets import WebSocket
+from uvicorn.protocols.utils import ClientDisconnected
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from hermes.surfaces.dashboard.feeds.hub import Hub
+from hermes.surfaces.web.request_timeouts import BODY_SECONDS, HastyRequests
+
+RESUME = 4008  # close code: you were too slow, connect again with your cursor
+MAX_MESSAGE = 1024 * 1024  # bytes of a message that comes in
+_BUFFER = 256 * 1024  # bytes on their way before a sender has to wait
+_GRACE = 2.0  # seconds for the close code to get through
+_TEXT, _BINARY = 0x81, 0x82  # first bytes of a frame that is a message of its own
+_KIND = "hermes.kind"  # in a message to be sent: which of these its bytes are
+
+
+class WriteWatchdog:
+    """uvicorn waits for ever for a peer to take what was sent. This looks after a while whether it took anything, and
+    lets go of it otherwise; the hub says how long, and counts."""
+
+    def __init__(
+        self, hub: Hub, transport: asyncio.Transport, let_go: Callable[[], None]
+    ) -> None:
+        self._hub = hub
+        self._transport = transport
+        self._let_go = let_go
+        self._left = 0
+        self._look: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """The peer is behind."""
+        self._left = self._transport.get_write_buffer_size()
+        self._look = asyncio.get_running_loop().call_later(
+            self._hub.patience, self._check
+        )
+
+    def end(self) -> None:
+        """It has caught up, or is gone."""
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+    def _check(self) -> None:
+        if self._transport.get_write_buffer_size() < self._left:
+            self.begin()
+            return
+        self._look = None
+        self._hub.closed_slow += 1
+        self._let_go()
+
+
+class Requests(HastyRequests):
+    """Requests and their answers; a stream of events is one that does not end by itself."""
+
+    hub: ClassVar[Hub]
+    _watch: WriteWatchdog
+
+    # pyrefly: ignore[missing-override-decorator]
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        self.haste = (self.hub.haste, min(self.hub.haste * 3, BODY_SECONDS))
+        super().connection_made(transport)
+        self._watch = WriteWatchdog(self.hub, transport, transport.abort)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch.end()
+        super().connection_lost(exc)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch.begin()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def resume_writing(self) -> None:
+        self._watch.end()
+        super().resume_writing()
+
+
+class Sockets(WebSocketsSansIOProtocol):
+    """WebSockets."""
+
+    hub: ClassVar[Hub]
+    _watch: WriteWatchdog
+
+    # pyrefly: ignore[missing-override-decorator]
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.set_write_buffer_limits(_BUFFER)
+        self._watch = WriteWatchdog(self.hub, self.transport, self._drop)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch.end()
+        super().connection_lost(exc)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch.begin()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def resume_writing(self) -> None:
+        self._watch.end()
+        super().resume_writing()
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def send(self, message: Any) -> None:
+        """A message goes to the socket as it is, behind its frame's head; on the usual way it would be copied twice,
+        and pass through objects that cost more than all the rest."""
+        if message["type"] != "websocket.send" or not self.handshake_complete:
+            await super().send(message)
+            return
+        await self.writable.wait()
+        if self.disconnected or self.close_sent or self.transport.is_closing():
+            raise ClientDisconnected
+        data, kind = message.get("bytes"), message.get(_KIND, _BINARY)
+        if data is None:
+            data, kind = message["text"].encode(), _TEXT
+        # Not `writelines`: on some releases of Python 3.12 and 3.13 it never says that the peer is behind.
+        self.transport.write(b"".join((_frame_head(kind, len(data)), data)))
+
+    def _drop(self) -> None:
+        """Says goodbye as far as that is possible, and lets go of the peer shortly after."""
+        if not (self.close_sent or self.transport.is_closing()):
+            self.conn.send_close(RESUME)
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.close_sent = True
+        self.transport.close()
+        self.loop.call_later(_GRACE, self.transport.abort)
+
+
+def protocols_for(hub: Hub) -> tuple[type[Requests], type[Sockets]]:
+    """The protocols of one dashboard."""
+    return type("DashboardRequests", (Requests,), {"hub": hub}), type(
+        "DashboardSockets", (Sockets,), {"hub": hub}
+    )
+
+
+def _frame_head(kind: int, size: int) -> bytes:
+    if size < 126:
+        return struct.pack("!BB", kind, size)
+    if size <= 0xFFFF:
+        return struct.pack("!BBH", kind, 126, size)
+    return struct.pack("!BBQ", kind, 127, size)
+
+
+async def send_text(socket: WebSocket, data: bytes) -> None:
+    """Sends a text frame. Waits while the peer is behind; raises WebSocketDisconnect when it is gone, or let go."""
+    await socket.send({"type": "websocket.send", "text": data.decode()})
+
+
+async def send_json(socket: WebSocket, data: bytes) -> None:
+    """The same with what we encoded ourselves, so that nobody has to see whether it is text."""
+    await socket.send({"type": "websocket.send", "bytes": data, _KIND: _TEXT})
+
+
+async def send_bytes(socket: WebSocket, data: bytes) -> None:
+    """The same with a binary frame."""
+    await socket.send({"type": "websocket.send", "bytes": data})
+
+
+async def talk(*jobs: "asyncio.Task[None]") -> None:
+    """Runs the jobs of a WebSocket until the first one ends, then ends the others. Raises what that one raised."""
+    try:
+        done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)
+    for job in done:
+        job.result()
+
+
+async def ignore_messages(socket: WebSocket) -> None:
+    """Reads until the peer is gone; what it says means nothing."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass

@@ -1,0 +1,358 @@
+"""E-mail: read by IMAP, with IDLE where the server has it, and sent by SMTP. One mail for each turn, in its thread."""
+
+import asyncio
+import contextlib
+import email
+import email.policy
+import hashlib
+import imaplib
+import logging
+import re
+import select
+import smtplib
+import ssl
+from email.message import EmailMessage
+from email.utils import formatdate
+from typing import Any
+
+from hermes.errors import SettingsError
+from hermes.settings.gateway import EmailSettings
+from hermes.surfaces.gateway.adapter import (
+    Attachment,
+    Chat,
+    ChatAdapter,
+    DeliveryRefused,
+    House,
+    Inbound,
+    Inlet,
+    Outbound,
+    PlatformLimits,
+    Unauthorized,
+    Unreachable,
+    override,
+)
+from hermes.surfaces.gateway.adapters.mail.text import (
+    inbound_of,
+    is_automatic,
+    sender_of,
+    vouching_server,
+)
+
+log = logging.getLogger("hermes.gateway")
+
+_PATIENCE = 30.0  # seconds for one step
+_IDLE = 25 * 60.0  # seconds of IDLE; servers end it after 30 minutes
+_MOST = 30_000_000  # bytes of a mail
+_NEWS = re.compile(rb"\b(EXISTS|RECENT)\b")
+_LOCAL = frozenset(("127.0.0.1", "::1", "localhost"))
+
+
+def build(house: House) -> "Mail":
+    """From the settings."""
+    settings = house.app.settings.gateway.email
+    for name in ("address", "imap_host", "smtp_host", "trusted_authserv"):
+        if not getattr(settings, name):
+            raise SettingsError(
+                f"gateway.email.{name} is not set.",
+                hint="See docs/guide/gateway.md, E-mail.",
+            )
+    if (
+        settings.security == "none"
+        and not {settings.imap_host, settings.smtp_host} <= _LOCAL
+    ):
+        raise SettingsError(
+            "gateway.email.security is `none` for a server elsewhere: the password could be read on the way.",
+            hint="Set it to tls.",
+        )
+    return Mail(settings, house.secrets.require("EMAIL_PASSWORD"))
+
+
+class Mail(ChatAdapter):
+    """One mailbox. A mail is marked as read once it is taken in; what is marked is not looked at."""
+
+    name = "email"
+    limits = PlatformLimits(
+        text=500_000,
+        edit=False,
+        buttons=False,
+        file_bytes=20_000_000,
+        typing=0.0,
+        whole=True,
+    )
+
+    def __init__(self, settings: EmailSettings, password: str) -> None:
+        self._settings = settings
+        self._password = password
+        self._box: imaplib.IMAP4 | None = None
+        self._using = asyncio.Lock()
+
+    @override
+    async def run(self, inlet: Inlet) -> None:
+        self._box = await asyncio.to_thread(self._open)
+        try:
+            await inlet.connected(self._settings.address)
+            while True:
+                await self._take_new(inlet)
+                await self._wait()
+        except (OSError, imaplib.IMAP4.error) as error:
+            raise Unreachable(f"the mailbox: {error}") from error
+        finally:
+            box, self._box = self._box, None
+            if box is not None:
+                with contextlib.suppress(OSError, imaplib.IMAP4.error):
+                    await asyncio.to_thread(box.shutdown)
+
+    @override
+    async def send(self, chat: Chat, out: Outbound) -> str:
+        mail = self._compose(chat, out)
+        for file in out.files:
+            main, _, sub = file.media_type.partition("/")
+            data = await asyncio.to_thread(file.path.read_bytes)
+            mail.add_attachment(
+                data, maintype=main, subtype=sub or "octet-stream", filename=file.name
+            )
+        await asyncio.to_thread(self._deliver, mail)
+        return str(mail["Message-ID"])
+
+    @override
+    async def fetch(self, attachment: Attachment, most: int) -> bytes:
+        if attachment.size > most:
+            raise DeliveryRefused(
+                f"It has about {attachment.size:,} bytes; {most:,} are possible."
+            )
+        uid, _, number = attachment.ref.partition(":")
+        async with self._using:
+            mail = await asyncio.to_thread(self._read, uid)
+        parts = list(mail.iter_attachments()) if mail is not None else []
+        data = (
+            parts[int(number)].get_payload(decode=True)
+            if int(number) < len(parts)
+            else None
+        )
+        if not isinstance(data, bytes) or len(data) > most:
+            raise DeliveryRefused("It is gone or too large.")
+        return data
+
+    def _compose(self, chat: Chat, out: Outbound) -> EmailMessage:
+        mail = EmailMessage()
+        mail["From"], mail["To"] = self._settings.address, chat.id
+        subject = chat.title or "Hermes"
+        mail["Subject"] = (
+            subject if subject.lower().startswith("re:") else f"Re: {subject}"
+        )
+        mail["Date"] = formatdate()
+        name = hashlib.sha256(f"{out.key}/{chat.thread}".encode()).hexdigest()[:32]
+        domain = self._settings.address.rpartition("@")[2]
+        mail["Message-ID"] = (
+            f"<{name}@{domain}>"  # the same for each attempt, so that a repeat can be told
+        )
+        if chat.thread:
+            mail["In-Reply-To"] = mail["References"] = chat.thread
+        mail["Auto-Submitted"] = "auto-replied"
+        mail.set_content(out.text or "See the attachment.")
+        return mail
+
+    def _deliver(self, mail: EmailMessage) -> None:
+        settings = self._settings
+        try:
+            with self._smtp() as server:
+                server.login(settings.user or settings.address, self._password)
+                server.send_message(mail)
+        except smtplib.SMTPAuthenticationError as error:
+            raise Unauthorized(
+                "The mail server does not take the password.", hint=_HINT
+            ) from error
+        except (
+            smtplib.SMTPRecipientsRefused,
+            smtplib.SMTPDataError,
+            smtplib.SMTPSenderRefused,
+        ) as error:
+            code = getattr(error, "smtp_code", 0) or max(
+                (code for code, _ in getattr(error, "recipients", {}).values()),
+                default=0,
+            )
+            kind = DeliveryRefused if code >= 500 else Unreachable
+            raise kind(f"the mail server refused ({code})") from error
+        except (smtplib.SMTPException, OSError) as error:
+            raise Unreachable(
+                f"mail can't be sent now ({type(error).__name__})"
+            ) from error
+
+    def _smtp(self) -> smtplib.SMTP:
+        host, port = self._settings.smtp_host, self._settings.smtp_port
+        if self._settings.security == "none":
+            return smtplib.SMTP(host, port, timeout=_PATIENCE)
+        context = ssl.create_default_context()
+        if port == smtplib.SMTP_SSL_PORT:
+            return smtplib.SMTP_SSL(host, port, timeout=_PATIENCE, context=context)
+        server = smtplib.SMTP(host, port, timeout=_PATIENCE)
+        server.starttls(context=context)
+        return server
+
+    def _open(self) -> imaplib.IMAP4:
+        settings = self._settings
+        try:
+            if settings.security == "none":
+                box = imaplib.IMAP4(
+                    settings.imap_host, settings.imap_port, timeout=_PATIENCE
+                )
+            else:
+                context = ssl.create_default_context()
+                box = imaplib.IMAP4_SSL(
+                    settings.imap_host,
+                    settings.imap_port,
+                    ssl_context=context,
+                    timeout=_PATIENCE,
+                )
+        except (OSError, imaplib.IMAP4.error) as error:
+            raise Unreachable(f"the mailbox can't be reached: {error}") from error
+        try:
+            box.login(settings.user or settings.address, self._password)
+        except imaplib.IMAP4.error as error:
+            with contextlib.suppress(OSError, imaplib.IMAP4.error):
+                box.shutdown()
+            raise Unauthorized(
+                "The mail server does not take the password.", hint=_HINT
+            ) from error
+        box.select("INBOX")
+        return box
+
+    async def _take_new(self, inlet: Inlet) -> None:
+        """Hands in what is not marked as read; marks it once it is on disk. Looks until there is nothing: of what comes
+        meanwhile the server tells only once, and not while we idle."""
+        taken: set[str] = set()
+        while uids := [uid for uid in await self._look() if uid not in taken]:
+            taken.update(uids)
+            await self._take(inlet, uids)
+
+    async def _look(self) -> list[str]:
+        async with self._using:
+            return await asyncio.to_thread(self._unread)
+
+    async def _take(self, inlet: Inlet, uids: list[str]) -> None:
+        for uid in uids:
+            async with self._using:
+                mail = await asyncio.to_thread(self._read, uid)
+            inbound = self._inbound(mail, uid) if mail is not None else None
+            if inbound is not None:
+                await inlet.receive(inbound)
+            async with self._using:
+                await asyncio.to_thread(self._mark, uid)
+
+    def _inbound(self, mail: EmailMessage, uid: str) -> Inbound | None:
+        """The mail as a message; None for one that is not for us. Reading what anybody may have sent is a boundary:
+        one mail that can't be read must not keep out those behind it."""
+        try:
+            inbound = (
+                inbound_of(mail, uid, self._settings.trusted_authserv)
+                if self._is_for_us(mail)
+                else None
+            )
+        except Exception:
+            log.exception("a mail can't be read and is left (uid %s)", uid)
+            return None
+        if inbound is not None and not inbound.person.verified:
+            found, wanted = (
+                vouching_server(mail) or "no server",
+                self._settings.trusted_authserv,
+            )
+            log.warning(
+                "a mail is from nobody: %s vouches for its sender, %s is trusted (uid %s)",
+                found,
+                wanted,
+                uid,
+            )
+        return inbound
+
+    def _is_for_us(self, mail: EmailMessage) -> bool:
+        return not is_automatic(mail) and sender_of(mail)[0] not in {
+            "",
+            self._settings.address.lower(),
+        }
+
+    def _unread(self) -> list[str]:
+        return [uid.decode() for uid in self._uid("SEARCH", "UNSEEN")[0].split()]
+
+    def _read(self, uid: str) -> EmailMessage | None:
+        """A mail that is too large is read without its body, and says so instead."""
+        told = b" ".join(
+            one
+            for one in self._uid("FETCH", uid, "(RFC822.SIZE)")
+            if isinstance(one, bytes)
+        )
+        size = re.search(rb"RFC822\.SIZE (\d+)", told)
+        is_large = size is not None and int(size[1]) > _MOST
+        for found in self._uid(
+            "FETCH", uid, f"(BODY.PEEK[{'HEADER' if is_large else ''}])"
+        ):
+            if isinstance(found, tuple):
+                parsed = email.message_from_bytes(found[1], policy=email.policy.default)
+                assert isinstance(parsed, EmailMessage)  # noqa: S101 - the policy makes these
+                return _without_body(parsed) if is_large else parsed
+        return None
+
+    def _mark(self, uid: str) -> None:
+        self._uid("STORE", uid, "+FLAGS.SILENT", r"(\Seen)")
+
+    def _uid(self, command: str, *arguments: str) -> list[Any]:
+        if self._box is None:
+            raise Unreachable("the mailbox is closed")
+        kind, data = self._box.uid(command, *arguments)
+        if kind != "OK":
+            raise Unreachable(f"the mailbox refused {command}")
+        return [one for one in data if one is not None] or [b""]
+
+    async def _wait(self) -> None:
+        """Until there may be something new. While it idles nothing else uses the connection; a file that is wanted
+        in the meantime ends that."""
+        box = self._box
+        if box is None:
+            return
+        if "IDLE" not in box.capabilities:
+            await asyncio.sleep(self._settings.poll_every)
+            async with self._using:
+                await asyncio.to_thread(box.noop)
+            return
+        deadline = asyncio.get_running_loop().time() + _IDLE
+        while asyncio.get_running_loop().time() < deadline:
+            async with self._using:
+                if await asyncio.to_thread(
+                    _idle, box, min(self._settings.poll_every, 5.0)
+                ):
+                    return
+            await asyncio.sleep(0)
+
+
+def _without_body(mail: EmailMessage) -> EmailMessage:
+    mail.clear_content()
+    mail.set_content(
+        f"[This mail has more than {_MOST:,} bytes. Neither its text nor its attachments were read.]"
+    )
+    return mail
+
+
+def _idle(box: imaplib.IMAP4, seconds: float) -> bool:
+    """Lets the server speak for a while; whether it told of something new."""
+    tag = b"IDLE1"
+    box.send(tag + b" IDLE\r\n")
+    news = False
+    while not (line := box.readline()).startswith(b"+"):
+        if not line.startswith(b"*"):
+            raise imaplib.IMAP4.abort("IDLE was refused")
+        news = news or bool(_NEWS.search(line))  # it came before we idled
+    news = news or (_has_more(box, seconds) and bool(_NEWS.search(box.readline())))
+    box.send(b"DONE\r\n")
+    while not (line := box.readline()).startswith(tag):
+        news = news or b"EXISTS" in line
+        if not line:
+            raise imaplib.IMAP4.abort("the server hung up")
+    return news
+
+
+def _has_more(box: imaplib.IMAP4, seconds: float) -> bool:
+    place = box.socket()
+    waiting = isinstance(place, ssl.SSLSocket) and place.pending() > 0
+    return waiting or bool(select.select([place], [], [], seconds)[0])
+
+
+_HINT = "Store the right one with: hermes config set EMAIL_PASSWORD. Many providers want an app password."

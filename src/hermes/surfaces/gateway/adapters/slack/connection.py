@@ -1,0 +1,303 @@
+"""The connection to Slack: what people say and press, in the port's words. An envelope is acknowledged when what it
+holds is on disk; what was not is sent again by Slack, and what came while nobody listened is read after a connect."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable
+from operator import itemgetter
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from hermes.errors import HermesError
+from hermes.settings.gateway import SlackSettings
+from hermes.surfaces.gateway.adapter import (
+    Attachment,
+    Chat,
+    ChatKind,
+    FileKind,
+    Inbound,
+    Inlet,
+    Person,
+)
+from hermes.surfaces.gateway.adapters.slack.text import plain
+from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.connection import plain_log, together, watch
+from hermes.surfaces.gateway.missed_messages import PlatformMemory
+
+log = logging.getLogger("hermes.gateway")
+
+_PAGE = 100  # messages of a chat that are read after an absence
+_PING = 5.0  # seconds between signs of life
+_NAME_WAIT = 3.0  # seconds that a message waits for the name of who wrote it
+_NAMES = 1000  # that are remembered
+_SAID = frozenset(
+    ("", "file_share", "thread_broadcast", "me_message")
+)  # kinds of messages that are people's words
+
+
+class SlackConnection:
+    """One connection after the other, until it is cancelled."""
+
+    def __init__(
+        self,
+        web: AsyncWebClient,
+        settings: SlackSettings,
+        known: PlatformMemory,
+        inlet: Inlet,
+    ) -> None:
+        self._web = web
+        self._channels = frozenset(settings.channels)
+        self._known = known
+        self._inlet = inlet
+        self._me = ""
+        self._identity = ""
+        self._open = asyncio.Event()
+        self._over = False
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._names: dict[str, str] = {}
+
+    async def run(self, app_token: str, patience: float) -> None:
+        """Connects and receives."""
+        about: Any = await self._web.auth_test()
+        self._me, self._identity = (
+            str(about["user_id"]),
+            f"@{about['user']} in {about['team']}",
+        )
+        opened: Any = await self._web.apps_connections_open(app_token=app_token)
+        client = SocketModeClient(
+            app_token,
+            web_client=self._web,
+            logger=plain_log("slack_sdk.socket_mode"),
+            ping_interval=_PING,
+        )
+        client.wss_uri = str(opened["url"])
+        client.message_listeners.append(self._greeted)
+        client.socket_mode_request_listeners.append(self._heard)
+        try:
+            await client.connect()
+            await together(
+                self._failure(), watch(client.is_connected, self._inlet, patience)
+            )
+        finally:
+            self._over = True
+            self._open.set()
+            await client.close()
+
+    async def _failure(self) -> None:
+        await self._failed
+
+    async def _greeted(
+        self,
+        _: AsyncBaseSocketModeClient,
+        message: dict[str, Any],
+        __: str | None = None,
+    ) -> None:
+        if message.get("type") == "hello":
+            self._open.clear()
+            try:
+                await self._guarded(self._arrive())
+            finally:
+                self._open.set()
+
+    async def _arrive(self) -> None:
+        await self._inlet.connected(self._identity)
+        absence = await asyncio.to_thread(self._known.absence)
+        for chat in absence.chats:
+            try:
+                for message in await self._read(chat, absence.since):
+                    inbound = await self._message(
+                        message | {"channel": chat.id}, chat.kind
+                    )
+                    if inbound is not None:
+                        await self._inlet.receive(inbound)
+            except SlackApiError as error:
+                why = error.response.get("error")
+                log.warning(
+                    "slack: what was missed in chat %s can't be read: %s", chat.id, why
+                )
+                if (
+                    why == "ratelimited"
+                ):  # what Slack sends by itself must not wait for this
+                    return
+
+    async def _read(self, chat: Chat, since: float) -> list[dict[str, Any]]:
+        """What was said in a chat, the oldest first."""
+        asked = {"channel": chat.id, "oldest": f"{since:.6f}", "limit": _PAGE}
+        if chat.thread:
+            found = await self._web.conversations_replies(ts=chat.thread, **asked)
+        else:
+            found = await self._web.conversations_history(**asked)
+        return sorted(found.get("messages") or [], key=itemgetter("ts"))
+
+    async def _heard(
+        self, client: AsyncBaseSocketModeClient, request: SocketModeRequest
+    ) -> None:
+        await self._open.wait()
+        if not self._over:
+            await self._guarded(self._take(client, request))
+
+    async def _take(
+        self, client: AsyncBaseSocketModeClient, request: SocketModeRequest
+    ) -> None:
+        inbound = await self._inbound(request.type, request.payload)
+        if inbound is not None:
+            await self._inlet.receive(inbound)
+        with contextlib.suppress(
+            aiohttp.ClientError, ConnectionError
+        ):  # it comes again, and is known by its id
+            await client.send_socket_mode_response(
+                SocketModeResponse(request.envelope_id)
+            )
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        """The boundary of a request. What can work the next time comes again after the next connect."""
+        try:
+            await work
+        except (HermesError, aiohttp.ClientError, OSError) as error:
+            if not self._failed.done():
+                self._failed.set_exception(error)
+        except Exception:
+            log.exception("slack: something that came in was not understood")
+
+    # --- in the port's words
+
+    async def _inbound(self, kind: str, payload: dict[str, Any]) -> Inbound | None:
+        match kind:
+            case "events_api":
+                event = payload.get("event") or {}
+                return (
+                    await self._message(event)
+                    if event.get("type") in {"message", "app_mention"}
+                    else None
+                )
+            case "interactive":
+                return (
+                    await self._press(payload)
+                    if payload.get("type") == "block_actions"
+                    else None
+                )
+            case "slash_commands":
+                chat = Chat(
+                    "slack", payload["channel_id"], _kind(payload["channel_id"])
+                )
+                person = Person(payload["user_id"], str(payload.get("user_name", "")))
+                words = str(payload.get("text", ""))
+                return Inbound(
+                    str(payload["trigger_id"]),
+                    chat,
+                    person,
+                    _command(f"!{words}").removeprefix("!"),
+                )
+            case _:
+                return None
+
+    async def _message(
+        self, event: dict[str, Any], kind: ChatKind | None = None
+    ) -> Inbound | None:
+        user = str(event.get("user", ""))
+        if (
+            not user
+            or user == self._me
+            or event.get("bot_id")
+            or event.get("subtype", "") not in _SAID
+        ):
+            return None
+        channel, ts = str(event["channel"]), str(event["ts"])
+        kind = kind or _kind(channel, str(event.get("channel_type", "")))
+        # an answer in a channel begins a thread, as is the custom there
+        thread = str(event.get("thread_ts") or ("" if kind == "direct" else ts))
+        chat, raw = Chat("slack", channel, kind, thread), str(event.get("text", ""))
+        person = Person(user)
+        addressed = (
+            kind == "direct" or f"<@{self._me}" in raw or channel in self._channels
+        )
+        addressed = addressed or (
+            event.get("thread_ts") is not None and self._known.takes_part(chat, person)
+        )
+        return Inbound(
+            id=f"{channel}:{ts}",
+            chat=chat,
+            person=Person(user, await self._name(user)) if addressed else person,
+            text=_command(plain(raw, self._me)),
+            attachments=tuple(_attachment(one) for one in event.get("files") or ()),
+            addressed=addressed,
+            message=ts,
+        )
+
+    async def _press(self, payload: dict[str, Any]) -> Inbound | None:
+        action, place = (
+            (payload.get("actions") or [{}])[0],
+            payload.get("container") or {},
+        )
+        if "value" not in action or "channel_id" not in place:
+            return None
+        channel, user = str(place["channel_id"]), str(payload["user"]["id"])
+        return Inbound(
+            id=f"{channel}:{place.get('message_ts')}:{user}:{action.get('action_ts')}",
+            chat=Chat(
+                "slack", channel, _kind(channel), str(place.get("thread_ts") or "")
+            ),
+            person=Person(user, await self._name(user)),
+            pressed=str(action["value"]),
+            message=str(place.get("message_ts", "")),
+        )
+
+    async def _name(self, user: str) -> str:
+        """How somebody is called; empty when that can't be known."""
+        if user not in self._names:
+            try:
+                async with asyncio.timeout(_NAME_WAIT):
+                    found: Any = await self._web.users_info(user=user)
+            except (SlackApiError, aiohttp.ClientError, OSError) as error:
+                log.info(
+                    "slack: the name of a person can't be read (%s)",
+                    type(error).__name__,
+                )
+                return ""
+            profile = found["user"].get("profile") or {}
+            self._names[user] = str(
+                profile.get("display_name") or found["user"].get("real_name") or ""
+            )
+            if len(self._names) > _NAMES:
+                del self._names[next(iter(self._names))]
+        return self._names[user]
+
+
+def _kind(channel: str, named: str = "") -> ChatKind:
+    if named == "im" or channel.startswith("D"):
+        return "direct"
+    return "group" if named == "mpim" else "channel"
+
+
+def _command(text: str) -> str:
+    """Slack keeps words with a slash to itself: `!stop` is `/stop`."""
+    name = (
+        text[1:].split(maxsplit=1)[0].lower()
+        if text[:1] == "!" and text[1:].strip()
+        else ""
+    )
+    if any(one.name == name for one in COMMANDS):
+        return f"/{text[1:]}"
+    return text
+
+
+def _attachment(one: dict[str, Any]) -> Attachment:
+    media = str(one.get("mimetype", ""))
+    kinds: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
+    kind: FileKind = (
+        "voice"
+        if one.get("subtype") == "slack_audio"
+        else kinds.get(media.partition("/")[0], "file")
+    )
+    address = str(one.get("url_private_download") or one.get("url_private") or "")
+    return Attachment(
+        kind, address, str(one.get("name") or ""), media, int(one.get("size") or 0)
+    )

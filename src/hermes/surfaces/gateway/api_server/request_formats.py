@@ -1,0 +1,297 @@
+"""What a request asks for: the two wire formats, read into one. What can't be honoured is refused, not ignored, where a
+client would go wrong by it."""
+
+import base64
+import hashlib
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from hermes.schema.messages import Image
+from hermes.settings import Home
+from hermes.surfaces.gateway.api_server.authentication import ApiError
+
+DEFAULT_MODEL = "hermes"
+"""The model of the settings, whatever that is."""
+
+_KINDS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
+_MOST_PICTURE = 20_000_000
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+
+class ClientMessage(msgspec.Struct, frozen=True):
+    """A message of the conversation as the client tells it."""
+
+    role: Role
+    text: str
+    pictures: tuple[str, ...] = ()
+    """Addresses: https or data."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request, whichever format it came in."""
+
+    model: str
+    messages: tuple[ClientMessage, ...]
+    stream: bool = False
+    include_usage: bool = False
+    conversation: str = ""
+    """What the client calls the conversation; empty for one that is told whole in each request."""
+    previous: str = ""
+    """Id of the response before."""
+    instructions: str = ""
+    metadata: dict[str, str] = {}
+
+    @property
+    def before(self) -> tuple[ClientMessage, ...]:
+        """What was said before the last words of the user."""
+        return self.messages[: self._last]
+
+    @property
+    def now(self) -> tuple[ClientMessage, ...]:
+        """The last words of the user, that is all after the last answer."""
+        return tuple(one for one in self.messages[self._last :] if one.role == "user")
+
+    @property
+    def system(self) -> str:
+        """What the application wants of the model."""
+        texts = [
+            self.instructions,
+            *(one.text for one in self.messages if one.role == "system"),
+        ]
+        return "\n\n".join(text for text in texts if text.strip())
+
+    @property
+    def _last(self) -> int:
+        answers = [
+            number
+            for number, one in enumerate(self.messages, 1)
+            if one.role == "assistant"
+        ]
+        return answers[-1] if answers else 0
+
+
+class _StreamOptions(msgspec.Struct):
+    include_usage: bool = False
+
+
+class _Format(msgspec.Struct):
+    type: str = "text"
+
+
+class _Text(msgspec.Struct):
+    format: _Format | None = None
+
+
+class _Message(msgspec.Struct):
+    role: str = ""
+    content: str | list[dict[str, Any]] | None = None
+    type: str = "message"
+
+
+class _Conversation(msgspec.Struct):
+    id: str = ""
+
+
+class ChatBody(msgspec.Struct):
+    """`POST /v1/chat/completions`, as far as it matters here."""
+
+    messages: list[_Message]
+    model: str = DEFAULT_MODEL
+    stream: bool | None = False
+    stream_options: _StreamOptions | None = None
+    n: int | None = 1
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    response_format: _Format | None = None
+    user: str | None = ""
+    metadata: dict[str, str] | None = None
+
+    def asked(self, header: str, *, by_user: bool = False) -> Asked:
+        """In our words. Who tells the whole conversation needs no name for it, whatever `user` says."""
+        _refuse_tools(self.tools or self.functions)
+        _refuse_format(self.response_format, "response_format")
+        if self.n not in (None, 1):
+            raise ApiError(
+                400, "Hermes gives one answer.", code="unsupported_value", param="n"
+            )
+        metadata = self.metadata or {}
+        messages = _messages(self.messages)
+        told = any(one.role == "assistant" for one in messages)
+        user = self.user or "" if by_user and not told else ""
+        return Asked(
+            model=self.model,
+            messages=messages,
+            stream=bool(self.stream),
+            include_usage=bool(
+                self.stream_options and self.stream_options.include_usage
+            ),
+            conversation=header
+            or metadata.get("session", "")
+            or metadata.get("conversation", "")
+            or user,
+            metadata=metadata,
+        )
+
+
+class ResponseBody(msgspec.Struct):
+    """`POST /v1/responses`, as far as it matters here."""
+
+    input: str | list[_Message]
+    model: str = DEFAULT_MODEL
+    stream: bool | None = False
+    instructions: str | None = ""
+    previous_response_id: str | None = ""
+    conversation: str | _Conversation | None = ""
+    tools: list[Any] | None = None
+    text: _Text | None = None
+    background: bool | None = False
+    user: str | None = ""
+    metadata: dict[str, str] | None = None
+
+    def asked(self, header: str) -> Asked:
+        """In our words."""
+        _refuse_tools(self.tools)
+        _refuse_format(self.text.format if self.text else None, "text.format")
+        if self.background:
+            raise ApiError(
+                400,
+                "There are no background responses.",
+                code="unsupported_value",
+                param="background",
+            )
+        metadata = self.metadata or {}
+        named = (
+            self.conversation.id
+            if isinstance(self.conversation, _Conversation)
+            else self.conversation or ""
+        )
+        if named and self.previous_response_id:
+            raise ApiError(
+                400,
+                "Name a conversation or a previous response, not both.",
+                param="conversation",
+            )
+        words = (
+            [_Message("user", self.input)]
+            if isinstance(self.input, str)
+            else self.input
+        )
+        return Asked(
+            model=self.model,
+            messages=_messages(words),
+            stream=bool(self.stream),
+            include_usage=True,
+            conversation=header
+            or named
+            or metadata.get("session", "")
+            or metadata.get("conversation", ""),
+            previous=self.previous_response_id or "",
+            instructions=self.instructions or "",
+            metadata=metadata,
+        )
+
+
+def _messages(given: list[_Message]) -> tuple[ClientMessage, ...]:
+    found = tuple(_said(one, number) for number, one in enumerate(given))
+    if (
+        not found
+        or found[-1].role == "assistant"
+        or not any(one.role == "user" for one in found)
+    ):
+        raise ApiError(
+            400,
+            "The last message has to be the user's.",
+            code="invalid_value",
+            param="messages",
+        )
+    if not (found[-1].text.strip() or found[-1].pictures):
+        raise ApiError(
+            400, "The last message is empty.", code="invalid_value", param="messages"
+        )
+    return found
+
+
+def _said(message: _Message, number: int) -> ClientMessage:
+    role = {"developer": "system"}.get(message.role, message.role)
+    if message.type != "message" or role not in ("system", "user", "assistant"):
+        what = message.type if message.type != "message" else message.role
+        raise ApiError(
+            400,
+            f"{what!r} is not taken: tools are run by Hermes itself.",
+            param=f"messages[{number}]",
+        )
+    if message.content is None or isinstance(message.content, str):
+        return ClientMessage(role, message.content or "")  # type: ignore[arg-type]
+    texts: list[str] = []
+    pictures: list[str] = []
+    for part in message.content:
+        match part:
+            case {"type": "text" | "input_text" | "output_text" | "refusal", **rest}:
+                texts.append(str(rest.get("text") or rest.get("refusal") or ""))
+            case {"type": "image_url", "image_url": {"url": str(url)}} | {
+                "type": "input_image",
+                "image_url": str(url),
+            }:
+                pictures.append(url)
+            case _:
+                what = part.get("type")
+                raise ApiError(
+                    400,
+                    f"Content of type {what!r} is not taken.",
+                    param=f"messages[{number}].content",
+                )
+    return ClientMessage(role, "\n".join(texts), tuple(pictures))  # type: ignore[arg-type]
+
+
+def _refuse_tools(tools: list[Any] | None) -> None:
+    if tools:
+        text = "Tools of the client are not taken: Hermes has tools of its own, and runs them. See `hermes tools`."
+        raise ApiError(400, text, code="unsupported_parameter", param="tools")
+
+
+def _refuse_format(wanted: _Format | None, param: str) -> None:
+    """A client that asked for JSON would fail on anything else, and nobody could promise it."""
+    if wanted is not None and wanted.type != "text":
+        text = f"Answers of the format {wanted.type!r} can't be promised. Ask for it in words, and check what comes."
+        raise ApiError(400, text, code="unsupported_parameter", param=param)
+
+
+def pictures_of(said: tuple[ClientMessage, ...], home: Home) -> tuple[Image, ...]:
+    """The pictures that came along; those in the request itself are put into files."""
+    return tuple(_picture(url, home) for one in said for url in one.pictures)
+
+
+def _picture(url: str, home: Home) -> Image:
+    if url.startswith("https://"):
+        return Image(source=url, media_type="image/*")
+    head, _, data = url.partition(",")
+    kind = head.removeprefix("data:").removesuffix(";base64")
+    if (
+        not head.startswith("data:")
+        or kind not in _KINDS
+        or not head.endswith(";base64")
+    ):
+        raise ApiError(
+            400,
+            "A picture is an https address, or data:image/png;base64,...",
+            param="image_url",
+        )
+    try:
+        content = base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise ApiError(
+            400, "The picture is not valid base64.", param="image_url"
+        ) from error
+    if len(content) > _MOST_PICTURE:
+        raise ApiError(400, "The picture is too large.", param="image_url")
+    folder = home.cache / "api"
+    home.ensure(home.cache, folder)
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.{_KINDS[kind]}"
+    path.write_bytes(content)
+    return Image(source=str(path), media_type=kind)

@@ -1,0 +1,235 @@
+"""Answers in the two wire formats of OpenAI, whole and as a stream of events."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from hermes.schema.messages import Usage
+from hermes.surfaces.gateway.api_server.authentication import ApiError
+from hermes.surfaces.gateway.api_server.request_formats import Asked
+from hermes.surfaces.gateway.api_server.turn_stream import End
+
+DONE = b"data: [DONE]\n\n"
+ALIVE = b": still working\n\n"
+_FINISH = {"done": "stop", "interrupted": "stop", "refused": "content_filter"}
+
+
+def failure(end: End) -> ApiError | None:
+    """What went wrong, as the client is told; None when nothing did."""
+    if end.reason in _FINISH:
+        return None
+    if end.reason == "budget":
+        return ApiError(
+            429,
+            end.detail or "A cap of the budget is reached.",
+            code="insufficient_quota",
+        )
+    return ApiError(
+        502, end.detail or f"The turn ended: {end.reason}.", code=f"turn_{end.reason}"
+    )
+
+
+def _finish(end: End) -> str:
+    return "length" if end.cut and end.reason == "done" else _FINISH[end.reason]
+
+
+def event(data: Any, name: str = "") -> bytes:
+    """One event of a stream."""
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + msgspec.json.encode(data) + b"\n\n"
+
+
+class ChatAnswer:
+    """`chat.completion` and its chunks."""
+
+    def __init__(self, asked: Asked, name: str, created: float) -> None:
+        self._asked = asked
+        self._base = {
+            "id": f"chatcmpl-{name}",
+            "created": int(created),
+            "model": asked.model,
+        }
+
+    def whole(self, text: str, end: End) -> dict[str, Any]:
+        """The answer in one piece."""
+        message = {"role": "assistant", "content": text, "refusal": None}
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": _finish(end),
+            "logprobs": None,
+        }
+        return self._base | {
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": _chat_usage(end.usage),
+        }
+
+    def begin(self) -> Iterator[bytes]:
+        yield self._chunk({"role": "assistant", "content": ""})
+
+    def more(self, text: str) -> Iterator[bytes]:
+        yield self._chunk({"content": text})
+
+    def end(self, text: str, end: End) -> Iterator[bytes]:
+        del text
+        yield self._chunk({}, _finish(end))
+        if self._asked.include_usage:
+            yield event(
+                self._base
+                | {
+                    "object": "chat.completion.chunk",
+                    "choices": [],
+                    "usage": _chat_usage(end.usage),
+                }
+            )
+        yield DONE
+
+    def failed(self, error: ApiError) -> Iterator[bytes]:
+        yield event(error.body)
+        yield DONE
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        data: dict[str, Any] = self._base | {
+            "object": "chat.completion.chunk",
+            "choices": [choice],
+        }
+        if (
+            self._asked.include_usage
+        ):  # it comes with the last one; the others say that they have none
+            data["usage"] = None
+        return event(data)
+
+
+class ResponseAnswer:
+    """`response` and its events."""
+
+    def __init__(self, asked: Asked, name: str, created: float) -> None:
+        self._asked = asked
+        self._name = name
+        self._created = created
+        self._count = 0
+
+    def whole(self, text: str, end: End) -> dict[str, Any]:
+        """The answer in one piece."""
+        status = "incomplete" if end.cut else "completed"
+        details = (
+            {"incomplete_details": {"reason": "max_output_tokens"}} if end.cut else {}
+        )
+        return self._response(status, [self._item(text, status)], end.usage) | details
+
+    def begin(self) -> Iterator[bytes]:
+        for kind in ("response.created", "response.in_progress"):
+            yield self._event(kind, response=self._response("in_progress", [], None))
+        yield self._event(
+            "response.output_item.added",
+            output_index=0,
+            item=self._item("", "in_progress"),
+        )
+        yield self._event(
+            "response.content_part.added", **self._place(), part=_part("")
+        )
+
+    def more(self, text: str) -> Iterator[bytes]:
+        yield self._event(
+            "response.output_text.delta", **self._place(), delta=text, logprobs=[]
+        )
+
+    def end(self, text: str, end: End) -> Iterator[bytes]:
+        yield self._event(
+            "response.output_text.done", **self._place(), text=text, logprobs=[]
+        )
+        yield self._event(
+            "response.content_part.done", **self._place(), part=_part(text)
+        )
+        status = "incomplete" if end.cut else "completed"
+        yield self._event(
+            "response.output_item.done", output_index=0, item=self._item(text, status)
+        )
+        yield self._event(f"response.{status}", response=self.whole(text, end))
+
+    def failed(self, error: ApiError) -> Iterator[bytes]:
+        told = {"code": error.code or "server_error", "message": error.message}
+        response = self._response("failed", [], None) | {"error": told}
+        yield self._event("response.failed", response=response)
+
+    def unfinished(self) -> dict[str, Any]:
+        """A response whose turn still runs."""
+        return self._response("in_progress", [], None)
+
+    def broken(self, error: ApiError) -> dict[str, Any]:
+        """A response whose turn failed."""
+        told = {"code": error.code or "server_error", "message": error.message}
+        return self._response("failed", [], None) | {"error": told}
+
+    def _event(self, kind: str, **more: Any) -> bytes:
+        data = {"type": kind, "sequence_number": self._count} | more
+        self._count += 1
+        return event(data, kind)
+
+    def _place(self) -> dict[str, Any]:
+        return {"item_id": self._item_id, "output_index": 0, "content_index": 0}
+
+    @property
+    def _item_id(self) -> str:
+        return f"msg_{self._name.removeprefix('resp_')}"
+
+    def _item(self, text: str, status: str) -> dict[str, Any]:
+        content = [_part(text)] if status != "in_progress" else []
+        return {
+            "id": self._item_id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": content,
+        }
+
+    def _response(
+        self, status: str, output: list[dict[str, Any]], usage: Usage | None
+    ) -> dict[str, Any]:
+        asked = self._asked
+        return {
+            "id": self._name,
+            "object": "response",
+            "created_at": int(self._created),
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": asked.instructions or None,
+            "metadata": asked.metadata,
+            "model": asked.model,
+            "output": output,
+            "parallel_tool_calls": True,
+            "previous_response_id": asked.previous or None,
+            "temperature": None,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": None,
+            "usage": _response_usage(usage) if usage else None,
+        }
+
+
+def _part(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _chat_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }
+
+
+def _response_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cache_read_tokens},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }

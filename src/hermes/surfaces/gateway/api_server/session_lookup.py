@@ -1,0 +1,169 @@
+"""Which session a request belongs to.
+
+A conversation that the client names, and whatever follows a response, goes on in the session it began in. A client that
+tells the whole conversation each time goes on in the session that gave the answer it repeats; else the conversation is
+written into a new one. A key sees its own sessions, and others only with the scope `sessions`.
+"""
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from pathlib import Path
+
+import msgspec
+
+from hermes.app import App
+from hermes.errors import SessionNotFound
+from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.store.log_row import Row
+from hermes.surfaces.gateway.api_server.api_keys import ApiKey
+from hermes.surfaces.gateway.api_server.authentication import ApiError
+from hermes.surfaces.gateway.api_server.request_formats import Asked, ClientMessage
+
+SURFACE = "api"
+_REMEMBERED = 2_000  # answers after which a conversation can go on without a name
+_RESPONSE = "resp_"
+
+
+class RequestSession(msgspec.Struct, frozen=True):
+    """Where a request goes. `lasting`: the client can come back to it by name. `system`: what was told there before."""
+
+    session: str
+    fresh: bool
+    lasting: bool
+    system: str = ""
+
+
+class Conversations:
+    """The sessions of the API."""
+
+    def __init__(self, app: App, folder: Path) -> None:
+        self._app = app
+        self._folder = folder
+        self._answers: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        self._choosing = (
+            asyncio.Lock()
+        )  # two requests that name the same new conversation begin it once
+
+    async def find(self, key: ApiKey, asked: Asked) -> RequestSession:
+        """The session of a request; a new one has in it what was said before."""
+        async with self._choosing:
+            return await asyncio.to_thread(self._find, key, asked)
+
+    def _find(self, key: ApiKey, asked: Asked) -> RequestSession:
+        if asked.previous:
+            return RequestSession(
+                self._after(key, asked.previous), fresh=False, lasting=True
+            )
+        if asked.conversation:
+            session = self._named(key, asked.conversation)
+            fresh = not self._exists(session)
+            if fresh:
+                self._begin(session, asked.before)
+            return RequestSession(
+                session, fresh=fresh, lasting=True, system=asked.system
+            )
+        known, system = (
+            self._answers.pop(_print(key, asked.before), ("", ""))
+            if asked.before
+            else ("", "")
+        )
+        if known and self._exists(known):
+            return RequestSession(known, fresh=False, lasting=False, system=system)
+        session = f"{_own(key)}{self._app.ids.session()}"
+        self._begin(session, asked.before)
+        return RequestSession(session, fresh=True, lasting=False)
+
+    def remember(self, key: ApiKey, asked: Asked, answer: str, session: str) -> None:
+        """The client may go on by repeating all of this."""
+        self._answers[
+            _print(key, (*asked.messages, ClientMessage("assistant", answer)))
+        ] = (
+            session,
+            asked.system,
+        )
+        while len(self._answers) > _REMEMBERED:
+            self._answers.popitem(last=False)
+
+    def response(self, key: ApiKey, name: str) -> tuple[str, int]:
+        """The session of a response and the row of the words it answers."""
+        session, _, seq = name.removeprefix(_RESPONSE).rpartition("_")
+        if (
+            not name.startswith(_RESPONSE)
+            or not seq.isdecimal()
+            or not self._may(key, session)
+        ):
+            raise ApiError(
+                404, f"There is no response {name!r}.", code="response_not_found"
+            )
+        if not self._exists(session):
+            raise ApiError(
+                404, f"There is no response {name!r}.", code="response_not_found"
+            )
+        return session, int(seq)
+
+    def _after(self, key: ApiKey, previous: str) -> str:
+        """The session of a response; if more was said there since, a branch that ends with that response."""
+        session, seq = self.response(key, previous)
+        turn, end = "", 0
+        for row in self._app.store.log.every_event(session):
+            if isinstance(row.event, TurnStarted) and seq in row.event.inputs:
+                turn = row.turn
+            elif isinstance(row.event, TurnEnded) and turn and row.turn == turn:
+                end = row.seq
+            elif end and isinstance(row.event, UserMessage):
+                branch = f"{_own(key)}{self._app.ids.session()}"
+                self._app.store.log.branch(session, branch, at=end, surface=SURFACE)
+                return branch
+        return session
+
+    def _named(self, key: ApiKey, name: str) -> str:
+        """The session that a client calls so: a session's own id, or a name of the client's."""
+        if self._may(key, name) and self._exists(name):
+            return name
+        return f"{_own(key)}{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:20]}"
+
+    def _may(self, key: ApiKey, session: str) -> bool:
+        return session.startswith(_own(key)) or "sessions" in key.scopes
+
+    def _exists(self, session: str) -> bool:
+        if not session:
+            return False
+        try:
+            return self._app.store.sessions.find(session).id == session
+        except SessionNotFound:
+            return False
+
+    def _begin(self, session: str, before: tuple[ClientMessage, ...]) -> None:
+        """Begins a session, with what the client says was said in it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._app.begin(SessionCreated(surface=SURFACE, cwd=str(self._folder)), session)
+        words: list[Row] = []
+        for one in before:
+            if one.role == "user":
+                words += self._app.record(session, UserMessage(text=one.text))
+            elif one.role == "assistant" and words:
+                started = TurnStarted(
+                    inputs=tuple(row.seq for row in words), runtime="client"
+                )
+                answer = AssistantMessage(text=one.text, provider="client")
+                turn = self._app.ids.turn()
+                self._app.record(
+                    session, started, answer, TurnEnded(reason="done"), turn=turn
+                )
+                words = []
+
+
+def response_id(session: str, seq: int) -> str:
+    """The name of the response to the words in that row."""
+    return f"{_RESPONSE}{session}_{seq}"
+
+
+def _own(key: ApiKey) -> str:
+    return f"api-{key.id}-"
+
+
+def _print(key: ApiKey, messages: tuple[ClientMessage, ...]) -> str:
+    told = msgspec.json.encode([one for one in messages if one.role != "system"])
+    return hashlib.sha256(key.id.encode() + told).hexdigest()

@@ -1,0 +1,181 @@
+"""One turn as a client sees it: pieces of text as they come, then how it ended. The turn belongs to the session: it
+goes on when nobody listens any more."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.app import App
+from hermes.app.session_service import SessionService
+from hermes.errors import HermesError
+from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, Image, Usage
+
+_QUIET = 10.0  # seconds without a word, after which a client hears that it is still being worked on
+_BUFFER = 10_000
+_ANEW = "\n\n[The answer was cut off and begins anew.]\n\n"
+_SHOWN = 120
+
+
+class TextPiece(msgspec.Struct, frozen=True):
+    """More of the answer; empty: nothing yet, but it is being worked on."""
+
+    text: str = ""
+
+
+class End(msgspec.Struct, frozen=True):
+    """How the turn ended."""
+
+    reason: str
+    detail: str = ""
+    usage: Usage = Usage()
+    cut: bool = False
+    """The model ran out of room before it was done."""
+
+
+class Listening:
+    """Follows the turn that answers one message."""
+
+    def __init__(
+        self, app: App, service: SessionService, session: str, *, show_tools: bool
+    ) -> None:
+        self._app = app
+        self._service = service
+        self._session = session
+        self._show_tools = show_tools
+        self._turn = ""
+        self._message = ""  # what was streamed of the message that is being written
+        self._said = False
+        self._cut = False
+        self.seq = 0
+
+    async def submit(
+        self, text: str, images: tuple[Image, ...]
+    ) -> AsyncGenerator[TextPiece | End]:
+        """Hands the words over and follows what becomes of them; `seq` is set before the first piece."""
+        async with self._app.bus.stream("agent.**", _BUFFER) as live:
+            _, self.seq = await self._service.submit(self._session, text, images=images)
+            yield TextPiece()
+            idle = asyncio.ensure_future(self._service.idle(self._session))
+            coming: asyncio.Future[Mapping[str, Any]] | None = None
+            try:
+                while True:
+                    coming = coming or asyncio.ensure_future(anext(live))
+                    waited = {coming, idle} if not idle.done() else {coming}
+                    done, _ = await asyncio.wait(
+                        waited, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    if coming in done:
+                        for piece in self._take(coming.result()):
+                            yield piece
+                            if isinstance(piece, End):
+                                return
+                        coming = None
+                    elif idle in done and isinstance(
+                        error := idle.exception(), HermesError
+                    ):
+                        yield End("failed", error.message)
+                        return
+                    elif not done and idle.done():  # its end was not heard
+                        yield await asyncio.to_thread(self._looked_up)
+                        return
+                    elif not done:
+                        yield TextPiece()
+            finally:
+                for task in (coming, idle):
+                    if task is not None:
+                        task.cancel()
+
+    def _take(self, event: Mapping[str, Any]) -> list[TextPiece | End]:
+        """What an event means for the client."""
+        kind, turn = event["type"], event.get("turn_id")
+        if event.get("session_id") != self._session:
+            return []
+        if kind == "agent.turn.started" and self.seq in event.get("inputs", ()):
+            self._turn = str(turn)
+        return self._of_turn(kind, event) if self._turn and turn == self._turn else []
+
+    def _of_turn(self, kind: str, event: Mapping[str, Any]) -> list[TextPiece | End]:
+        found: list[TextPiece | End] = []
+        match kind:
+            case "agent.message.delta":
+                found = [self._more(str(event["text"]))]
+            case "agent.message.assistant":
+                found = self._whole(str(event.get("text", "")))
+                self._cut = event.get("finish") == "length"
+            case "agent.model.retried" if self._message:
+                self._message = ""
+                found = [TextPiece(_ANEW)]
+            case "agent.picture.reduced" | "agent.picture.withheld":
+                found = [TextPiece(_remark(str(event["detail"])))]
+            case "agent.tool.started" if self._show_tools:
+                self._said = True
+                found = [
+                    TextPiece(
+                        f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n"
+                    )
+                ]
+            case "agent.turn.ended":
+                usage = msgspec.convert(dict(event.get("usage") or {}), Usage)
+                found = [
+                    End(
+                        str(event["reason"]),
+                        str(event.get("detail", "")),
+                        usage,
+                        self._cut,
+                    )
+                ]
+            case _:
+                pass
+        return found
+
+    def _more(self, text: str) -> TextPiece:
+        """A further message of the same turn is a paragraph of its own."""
+        gap = "\n\n" if self._said and not self._message else ""
+        self._message += text
+        return TextPiece(gap + text)
+
+    def _whole(self, text: str) -> list[TextPiece | End]:
+        """A message is complete: what was not streamed of it, as by another process, comes now."""
+        missing = (
+            text.removeprefix(self._message) if text.startswith(self._message) else ""
+        )
+        found: list[TextPiece | End] = [self._more(missing)] if missing else []
+        self._said = self._said or bool(self._message)
+        self._message = ""
+        return found
+
+    def _looked_up(self) -> End:
+        """How our turn ended by the log."""
+        return turn_of(self._app, self._session, self.seq)[1] or End(
+            "failed", "the session stopped without an answer"
+        )
+
+
+def _remark(detail: str) -> str:
+    """Something that a person should know and that the model did not say."""
+    return f"[{detail}]\n\n"
+
+
+def turn_of(app: App, session: str, seq: int) -> tuple[str, End | None]:
+    """The text of the turn that answered the words in that row, and how it ended; None while it runs."""
+    turn, cut = "", False
+    texts: list[str] = []
+    for row in app.store.log.every_event(session):
+        event = row.event
+        if isinstance(event, TurnStarted) and seq in event.inputs:
+            turn = row.turn
+        if not turn or row.turn != turn:
+            continue
+        if isinstance(event, AssistantMessage):
+            texts += [event.text] if event.text else []
+            cut = event.finish == "length"
+        elif isinstance(event, PictureReduced | PictureWithheld):
+            texts.append(f"[{event.detail}]")
+        elif isinstance(event, TurnEnded):
+            return "\n\n".join(texts), End(
+                event.reason, event.detail, event.usage or Usage(), cut
+            )
+    return "\n\n".join(texts), None

@@ -1,0 +1,101 @@
+"""Gives chats their sessions: the one they have, a new one, or one from elsewhere."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from hermes.app import App
+from hermes.errors import SessionNotFound, UsageError
+from hermes.learning.learning_service import folder_of
+from hermes.schema.events import SessionCreated
+from hermes.store.chats import Binding
+from hermes.store.log_row import Row
+from hermes.surfaces.gateway.access import Role
+from hermes.surfaces.gateway.adapter import Inbound
+from hermes.surfaces.gateway.deliveries import Office
+from hermes.surfaces.gateway.session_rules import is_shared
+
+
+class Rooms:
+    """Over one database."""
+
+    def __init__(self, app: App, office: Office) -> None:
+        self._app = app
+        self._office = office
+
+    async def enter(self, key: str, inbound: Inbound, role: Role) -> Binding:
+        """The session of a chat, begun if there is none."""
+        found = self._app.store.chats.find(key)
+        if found is None:
+            return await self.begin(key, inbound, role)
+        try:
+            self._app.store.sessions.find(found.session)
+            person = self._app.person(found.session)
+        except SessionNotFound:  # somebody has deleted it
+            return await self.begin(key, inbound, role)
+        if not person and self._memory(
+            inbound, role
+        ):  # the owner's own, and whoever writes is not the owner any more
+            return await self.begin(key, inbound, role)
+        return found
+
+    async def begin(self, key: str, inbound: Inbound, role: Role) -> Binding:
+        """A new session for a chat."""
+        before = self._app.store.chats.find(key)
+        person = self._memory(inbound, role)
+        row = await asyncio.to_thread(self._create, inbound.chat.platform, person)
+        model = before.model if before else ""
+        binding = await self._bind(
+            key,
+            inbound,
+            Binding(key, row.session, "", seq=row.seq, busy=True, model=model),
+        )
+        if before is not None:
+            self._office.tell(
+                "gateway.session.reset", before, new_session_id=row.session
+            )
+        return binding
+
+    async def move(self, key: str, inbound: Inbound, name: str) -> Binding:
+        """Goes on with a session from elsewhere, from its end on. Raises SessionNotFound."""
+        if is_shared(inbound.chat, self._app.settings.gateway.sessions):
+            raise UsageError(
+                "Others take part here, and would see it.",
+                hint="Use /resume in a chat with me alone.",
+            )
+        info = await asyncio.to_thread(self._app.store.sessions.find, name)
+        return await self._bind(
+            key, inbound, Binding(key, info.id, "", seq=info.head, busy=True)
+        )
+
+    async def _bind(self, key: str, inbound: Inbound, binding: Binding) -> Binding:
+        chats = self._app.store.chats
+        before = chats.find(key)
+        chat = msgspec.json.encode(inbound.chat).decode("utf-8", "replace")
+        binding = msgspec.structs.replace(binding, chat=chat, person=inbound.person.id)
+        await asyncio.wrap_future(chats.bind(binding))
+        self._office.bound(binding, before.session if before else "")
+        return binding
+
+    def _create(self, platform: str, person: str) -> Row:
+        return self._app.begin(
+            SessionCreated(
+                surface=platform, cwd=str(self._folder(person)), person=person
+            )
+        )
+
+    def _folder(self, person: str) -> Path:
+        """Where the session works: everybody but an owner has a folder to themselves."""
+        named = self._app.settings.gateway.folder or "~/hermes"
+        folder = Path(named).expanduser()
+        folder = folder / "people" / folder_of(person) if person else folder
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _memory(self, inbound: Inbound, role: Role) -> str:
+        """Whose memory and folder the session uses: an owner's are Hermes's own, everybody else has some to themselves,
+        and so has a room in which several take part: what one of them told Hermes is not for all the others."""
+        if is_shared(inbound.chat, self._app.settings.gateway.sessions):
+            return f"{inbound.chat.platform}:room-{inbound.chat.id}"
+        return "" if role == "owner" else f"{inbound.chat.platform}:{inbound.person.id}"

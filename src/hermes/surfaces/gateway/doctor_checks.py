@@ -1,0 +1,137 @@
+"""What `hermes doctor` says of the gateway: tokens, parts that must be installed, who is let in, and how it runs."""
+
+import importlib.util
+import time
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from hermes.errors import HermesError
+from hermes.installation import install_hint
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.load import load, load_secrets
+from hermes.surfaces.gateway.registry import PLATFORMS, Platform, wanted
+from hermes.surfaces.gateway.status import read_status
+from hermes.surfaces.gateway.systemd_unit import is_installed
+from hermes.surfaces.terminal.style import FAIL, OK, WARN
+
+_NEEDED = {
+    "discord": "discord",
+    "slack": "slack_sdk",
+    "web": "uvicorn",
+}  # a module of each extra
+
+
+class GatewayFinding(NamedTuple):
+    """One line of the report."""
+
+    mark: str
+    text: str
+    to_do: str = ""
+
+
+def findings(home: Home, environ: Mapping[str, str]) -> list[GatewayFinding]:
+    """None where no platform is set up, or settings can't be read, which is said elsewhere."""
+    try:
+        settings, secrets = load(environ, home=home), load_secrets(environ, home=home)
+        names = wanted(settings, secrets, home)
+    except HermesError:
+        return []
+    found = [*_half_done(secrets, names), *_platforms(secrets, names)]
+    return [*found, *_people(settings), *_service(home)] if names else found
+
+
+def _half_done(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
+    """Platforms of which one secret is set and another is not: they don't run, and nothing else says so."""
+    for one in PLATFORMS:
+        missing = [name for name in one.secrets if not secrets.get(name)]
+        if missing and len(missing) < len(one.secrets) and one.name not in names:
+            yield GatewayFinding(
+                WARN,
+                f"{one.name} does not run: {missing[0]} is not set",
+                f"hermes config set {missing[0]}",
+            )
+
+
+def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
+    known = {one.name: one for one in PLATFORMS}
+    for name in names:
+        platform = known.get(name, Platform(name, "", ()))
+        missing = (
+            [secret for secret in platform.secrets if not secrets.get(secret)]
+            if name != "api"
+            else []
+        )
+        if missing:
+            yield GatewayFinding(
+                FAIL,
+                f"{name} can't connect: {missing[0]} is not set",
+                f"hermes config set {missing[0]}",
+            )
+        elif (
+            platform.extra and importlib.util.find_spec(_NEEDED[platform.extra]) is None
+        ):
+            yield GatewayFinding(
+                FAIL,
+                f"{name} needs a part that is not installed",
+                install_hint(platform.extra),
+            )
+        else:
+            yield GatewayFinding(OK, f"{name} is set up")
+
+
+def _people(settings: Settings) -> Iterator[GatewayFinding]:
+    gateway = settings.gateway
+    for entry in (one for one in gateway.allow if one.endswith(":*")):
+        to_do = (
+            "If that is not what you want, name people by their id in gateway.allow."
+        )
+        yield GatewayFinding(
+            WARN, f"everybody on {entry.removesuffix(':*')} is let in", to_do
+        )
+    codes = (
+        "strangers who write get a code that you can approve"
+        if gateway.pairing
+        else "strangers are not answered"
+    )
+    yield GatewayFinding(OK, f"{codes}; see: hermes gateway pair list")
+
+
+def _service(home: Home) -> Iterator[GatewayFinding]:
+    found = read_status(home, time.time())
+    if found is None or found[0] == "ended":
+        died = found is not None
+        text = (
+            "the last gateway ended without a word"
+            if died
+            else "the gateway does not run"
+        )
+        start = (
+            "systemctl --user start hermes-gateway"
+            if is_installed()
+            else "hermes gateway run"
+        )
+        yield GatewayFinding(WARN, text, f"Start it with: {start}")
+        return
+    health, status = found
+    if health == "stuck":
+        yield GatewayFinding(
+            FAIL,
+            f"the gateway is stuck (process {status.pid})",
+            "Stop it with: hermes gateway stop",
+        )
+        return
+    by = (
+        "systemd runs it"
+        if is_installed()
+        else "it ends with your session; hermes gateway install keeps it running"
+    )
+    yield GatewayFinding(
+        OK, f"the gateway is {status.state} (process {status.pid}); {by}"
+    )
+    for part in status.parts:
+        if part.state in {"failed", "retrying"}:
+            yield GatewayFinding(
+                WARN,
+                f"{part.name} is not connected: {part.error}",
+                "See: hermes gateway status",
+            )

@@ -1,0 +1,167 @@
+"""The systemd unit of the gateway: what it says, and putting it in place. `--print` shows it and changes nothing."""
+
+import getpass
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from hermes.children.helper_programs import find_program, trusted_path
+from hermes.children.own_python import hermes_command
+from hermes.errors import HermesError
+from hermes.settings import Home
+from hermes.settings.load import environment
+
+NAME = "hermes-gateway.service"
+_SYSTEM = Path("/etc/systemd/system")
+_PATIENCE = 60.0  # seconds for systemctl
+
+_UNIT = """\
+[Unit]
+Description=Hermes gateway: the agent in chat apps
+Wants=network-online.target
+After=network-online.target
+StartLimitIntervalSec=300
+StartLimitBurst=10
+
+[Service]
+Type=exec
+ExecStart={command}
+ExecReload=/bin/kill -HUP $MAINPID
+{account}WorkingDirectory={folder}
+Environment={home}
+Environment={path}
+Restart=always
+RestartSec=5
+# It drains on SIGTERM: turns get time to end, the rest is parked and goes on after the next start.
+KillSignal=SIGTERM
+KillMode=mixed
+TimeoutStopSec=90
+# What the gateway may do to this machine. Commands of the model are confined further, by Hermes itself.
+NoNewPrivileges=yes
+PrivateTmp=yes
+ProtectSystem=full
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectControlGroups=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+RestrictRealtime=yes
+UMask=0077
+LimitNOFILE=65536
+
+[Install]
+WantedBy={target}
+"""
+
+
+def unit_text(
+    home: Home, *, system: bool, user_home: Path, command: Sequence[str], path: str
+) -> str:
+    """The unit. A user's own must not use what only root can set up; systemd ignores or refuses that by itself."""
+    account = f"User={getpass.getuser()}\n" if system else ""
+    return _UNIT.format(
+        command=" ".join(map(_quoted, command)),
+        account=account,
+        folder=str(user_home).replace("%", "%%"),
+        home=_quoted(f"HERMES_HOME={home.root}"),
+        path=_quoted(f"PATH={path}"),
+        target="multi-user.target" if system else "default.target",
+    )
+
+
+def install(home: Home, *, system: bool, show: bool) -> int:
+    """Writes the unit and has systemd run it now and from now on."""
+    command, path = hermes_command("gateway", "run"), trusted_path(environment())
+    text = unit_text(
+        home, system=system, user_home=Path.home(), command=command, path=path
+    )
+    if show:
+        print(text, end="")
+        return 0
+    target = _folder(system=system) / NAME
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    except OSError as error:
+        hint = (
+            "Run it as root: sudo hermes gateway install --system"
+            if system
+            else "Check the folder's permissions."
+        )
+        raise HermesError(
+            f"The unit can't be written: {target} ({(error.strerror or '').lower()}).",
+            hint=hint,
+        ) from error
+    print(f"Written: {target}")
+    _systemctl("daemon-reload", system=system)
+    _systemctl("enable", "--now", NAME, system=system)
+    print(
+        f"It runs. See: hermes gateway status, journalctl {'' if system else '--user '}-u {NAME}"
+    )
+    if not system:
+        print("To have it run also while you are not logged in: loginctl enable-linger")
+    return 0
+
+
+def is_installed() -> bool:
+    """Whether there is a unit."""
+    return any((_folder(system=system) / NAME).exists() for system in (False, True))
+
+
+def uninstall(*, system: bool) -> int:
+    """Has systemd end it, and removes the unit."""
+    target = _folder(system=system) / NAME
+    if not target.exists():
+        raise HermesError(f"There is no unit: {target}", hint="Nothing was changed.")
+    _systemctl("disable", "--now", NAME, system=system)
+    target.unlink()
+    _systemctl("daemon-reload", system=system)
+    print(f"Removed: {target}")
+    return 0
+
+
+def _folder(*, system: bool) -> Path:
+    if system:
+        return _SYSTEM
+    named = environment().get("XDG_CONFIG_HOME")
+    return (Path(named) if named else Path.home() / ".config") / "systemd" / "user"
+
+
+def _systemctl(*arguments: str, system: bool) -> None:
+    command = ["systemctl", *(() if system else ("--user",)), *arguments]
+    program = find_program("systemctl", environment())
+    if program is None:
+        raise HermesError(
+            "This machine has no systemd (systemctl was not found).",
+            hint="Run the gateway yourself: hermes gateway run",
+        )
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HermesError(
+            f"systemd did not answer ({error}).",
+            hint=f"The unit is written; when it does: {' '.join(command)}",
+        ) from error
+    if done.returncode:
+        why = " ".join(done.stderr.split())[:300]
+        raise HermesError(
+            f"systemd refused: {why}",
+            hint=f"The unit is written; try: {' '.join(command)}",
+        )
+
+
+def _quoted(text: str) -> str:
+    """A word of a unit file, whatever is in it."""
+    plain = (
+        text.replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("%", "%%")
+        .replace("$", "$$")
+    )
+    return f'"{plain}"'

@@ -1,0 +1,100 @@
+"""Opening what a conversation needs: settings with this run's choices, the session log, a session, a model."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from hermes.app import App, build
+from hermes.codex.engine_choice import is_on
+from hermes.errors import HermesError, UsageError
+from hermes.providers.routing import Route, first_route, route_for
+from hermes.schema.events import SessionCreated
+from hermes.settings import Settings
+from hermes.settings.load import current_folder, find_home, load, load_secrets
+from hermes.store.sessions import SessionInfo
+from hermes.surfaces.terminal.run_options import RunOptions
+from hermes.surfaces.terminal.stderr_message import say
+from hermes.surfaces.terminal.weights_download import have_weights
+
+
+class SessionTarget(NamedTuple):
+    """Where a conversation goes on or begins: a session of before, or a folder for a new one."""
+
+    before: SessionInfo | None
+    cwd: Path
+
+
+def open_app(question: RunOptions) -> App:
+    """The app with the settings in force for this run. Says so when the session log had to be repaired."""
+    home = find_home()
+    app = build(chosen(load(home=home), question), home)
+    if app.has_log and (told := app.store.recovery or app.store.incomplete) is not None:
+        say(str(told))
+    return app
+
+
+def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> Route:
+    """The model of this run. A local model's weights are fetched first, if somebody agrees."""
+    secrets = load_secrets(home=app.home)
+    route = first_route(app.settings, secrets)
+    if question.model:
+        route = route_for(app.settings, secrets, question.model, route)
+    if route.embedded and not is_on(app.settings.model):
+        have_weights(route.model, fetch=question.fetch, may_ask=may_ask)
+    return route
+
+
+def chosen(settings: Settings, question: RunOptions) -> Settings:
+    """The settings with the provider that was named on the command line, and its usual model."""
+    if not question.provider:
+        return settings
+    address = (
+        settings.model.base_url if question.provider == settings.model.provider else ""
+    )
+    model = msgspec.structs.replace(
+        settings.model, provider=question.provider, default="", base_url=address
+    )
+    return msgspec.structs.replace(settings, model=model)
+
+
+def find_place(app: App, question: RunOptions) -> SessionTarget:
+    """Which session and which folder are meant. Touches nothing."""
+    if not question.resume:
+        return SessionTarget(None, _asked_folder(question))
+    if not app.has_log:
+        raise HermesError(
+            "There are no sessions yet.", hint='Begin one: hermes "hello"'
+        )
+    info = app.store.sessions.find(question.resume)
+    folder = Path(info.cwd) if info.cwd else _asked_folder(question)
+    if not folder.is_dir():
+        hint = "Create the folder again, or start a new session: leave out --continue and --resume."
+        raise HermesError(
+            f"Session {info.id} worked in {folder}, which no longer exists.", hint=hint
+        )
+    if question.cwd and folder.resolve() != _asked_folder(question):
+        raise UsageError(
+            f"Session {info.id} works in {folder}.",
+            hint="Leave out --cwd to go on there, or begin a new session.",
+        )
+    return SessionTarget(info, folder)
+
+
+def _asked_folder(question: RunOptions) -> Path:
+    """The folder that was named, else the one we are in."""
+    named = Path(question.cwd).expanduser()
+    folder = (named if named.is_absolute() else current_folder() / named).resolve()
+    if not folder.is_dir():
+        raise UsageError(
+            f"There is no folder {folder}.", hint="--cwd needs a folder that exists."
+        )
+    return folder
+
+
+def begin(app: App, place: SessionTarget, surface: str) -> str:
+    """The id of the session: that of before, or a new one. From here on others can see what happens."""
+    app.go_live(load_secrets(home=app.home))
+    if place.before is not None:
+        return place.before.id
+    return app.begin(SessionCreated(surface=surface, cwd=str(place.cwd))).session

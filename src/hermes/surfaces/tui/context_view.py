@@ -1,0 +1,109 @@
+"""The model's window as a picture: what fills it, how much room is left, and what happens when it is full."""
+
+from collections.abc import Iterator, Sequence
+
+from hermes.core.compaction_preview import Outlook
+from hermes.core.context_usage import Context, ContextPart
+from hermes.surfaces.terminal.text import count, wrap
+from hermes.surfaces.tui.styled_text import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    MAGENTA,
+    RED,
+    YELLOW,
+    Row,
+    Run,
+)
+
+_LOOKS = {
+    "instructions": CYAN,
+    "project notes": CYAN,
+    "tools": MAGENTA,
+    "memory": YELLOW,
+    "skills index": YELLOW,
+    "your words": GREEN,
+    "replies": "34",
+    "tool results": RED,
+    "pictures": RED,
+    "summary": GREEN,
+}
+_MAX_BAR_CELLS = 60  # cells of the bar
+
+
+def window_rows(
+    context: Context, ahead: Outlook, columns: int, *, ascii_only: bool
+) -> Iterator[Row]:
+    """A line that says it, a bar, a row for each part and for what is free, and what comes next."""
+    parts = context.scaled()
+    free = max(0, context.window - context.used)
+    about = "" if context.counted else ", estimated"
+    yield (
+        (f"{context.used:,} of {context.window:,} tokens", BOLD),
+        (f"  {_share(context.share)}{about}", DIM),
+    )
+    yield tuple(
+        _bar(parts, context, min(columns - 2, _MAX_BAR_CELLS), ascii_only=ascii_only)
+    )
+    mark, hole = ("#", ".") if ascii_only else ("■", "·")
+    rows = [
+        (mark, _LOOKS.get(part.name, ""), part.name, part.tokens, part.count)
+        for part in parts
+    ]
+    width = max([len(name) for _, _, name, _, _ in rows] + [4])
+    for sign, look, name, tokens, number in [*rows, (hole, DIM, "free", free, 0)]:
+        of = tokens / context.window if context.window else 0.0
+        times = f"  {number:,}" if number else ""
+        yield (
+            (f"  {sign} ", look),
+            (f"{name:<{width}}  {tokens:>9,}  {_share(of):>6}", ""),
+            (times, DIM),
+        )
+    for line in wrap(_next(context, ahead), columns):
+        yield ((line, DIM),)
+
+
+def _bar(
+    parts: Sequence[ContextPart], context: Context, size: int, *, ascii_only: bool
+) -> Iterator[Run]:
+    """Each part's share of the window; what there is at all can be seen."""
+    full, hole, edge = ("#", ".", "|") if ascii_only else ("█", "·", "╎")
+    room = context.window or 1
+    used = 0
+    for part in parts:
+        cells = min(max(1, round(part.tokens / room * size)), max(0, size - used))
+        if cells:
+            yield (full * cells, _LOOKS.get(part.name, ""))
+        used += cells
+    limit = min(round(context.full / room * size), size - 1) if context.full else -1
+    rest = [hole] * (size - used)
+    if limit >= used:
+        rest[limit - used] = edge
+    yield ("".join(rest), DIM)
+
+
+def _share(part: float) -> str:
+    return f"{part:.1%}" if part < 0.1 else f"{part:.0%}"
+
+
+def _next(context: Context, ahead: Outlook) -> str:
+    """What making room does, and when."""
+    left = context.full - context.used
+    when = (
+        f"Room is made at {context.full:,} tokens"
+        if context.full
+        else "Room is made when the window is full"
+    )
+    when += f", after {left:,} more" if left > 0 else ", before the next reply"
+    steps: list[str] = []
+    if ahead.pointers:
+        steps.append(
+            f"{count(ahead.pointers, 'old result')} (about {ahead.freed:,} tokens) would become pointers"
+        )
+    if ahead.summarised:
+        steps.append(
+            f"a summary would take the place of {count(ahead.summarised, 'message')} ({ahead.replaced:,})"
+        )
+    then = ", then ".join(steps) if steps else "now there is nothing to take out yet"
+    return f"{when}: {then}. The log keeps everything. At once: /compress"

@@ -1,0 +1,193 @@
+"""Deciding on what Hermes wants to keep: proposed changes one after the other, with their difference, a key each."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from hermes.app.learning.learner import Learner
+from hermes.errors import HermesError, in_sentences
+from hermes.learning.proposals import Proposal
+from hermes.surfaces.terminal.approval import KEY_GRACE_S
+from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, wrap
+from hermes.surfaces.tui.plain_screen import ChatScreen
+from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, YELLOW, Row, painted
+
+_MAX_DIFF_LINES = 30  # of a difference
+_LOOKS = {"+": GREEN, "-": RED}
+_KEYS = {"y": "keep", "n": "never", "s": "later", "v": "view all", "q": "stop"}
+_WORDS = {
+    "yes": "y",
+    "keep": "y",
+    "no": "n",
+    "never": "n",
+    "skip": "s",
+    "later": "s",
+    "view": "v",
+    "quit": "q",
+}
+
+
+class ProposalReview:
+    """One way through the proposals that wait. A line that is no answer ends it, and they wait on."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        screen: ChatScreen,
+        proposals: Sequence[Proposal],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._learner = learner
+        self._screen = screen
+        self._proposals = proposals
+        self._clock = clock
+        self._at = -1
+        self._since = 0.0
+        self._kept = self._rejected = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to decide."""
+        return self._at >= len(self._proposals)
+
+    def begin(self) -> None:
+        """Shows the first one."""
+        self._next()
+
+    def ask(self) -> None:
+        """Asks for a key, unless none can be meant yet for what is on the screen."""
+        if not self.is_over and self._clock() >= self._since + KEY_GRACE_S:
+            is_cut = len(self._diff()) > _MAX_DIFF_LINES
+            keys = "".join(key for key in _KEYS if key != "v" or is_cut)
+            full = f"Keep it? {', '.join(f'{key} ({_KEYS[key]})' for key in keys)}"
+            label = (
+                full
+                if len(full) <= self._screen.columns - 4
+                else f"Keep it? {'/'.join(keys)}"
+            )
+            self._screen.ask(label, keys=keys)
+
+    async def take(self, line: str, typed_at: float | None) -> bool:
+        """Uses a line as the word on the proposal that is shown. False when it is none: then this is over."""
+        word = line.strip().lower()
+        key = _WORDS.get(word, word)
+        if (
+            typed_at is not None
+            and typed_at < self._since + KEY_GRACE_S
+            and (key in _KEYS or not key)
+        ):
+            return True  # meant for the one before
+        if key not in _KEYS:
+            self._finish()
+            return False
+        if key == "v":
+            self._show(whole=True)
+        elif key == "q":
+            self._finish()
+        else:
+            await self._decide(key)
+            self._next()
+        return True
+
+    async def _decide(self, key: str) -> None:
+        proposal = self._proposals[self._at]
+        if key == "s":
+            self._say("It waits.", DIM)
+            return
+        try:
+            decided = await asyncio.to_thread(
+                self._learner.decide, proposal.id, keep=key == "y"
+            )
+        except HermesError as error:
+            self._say(in_sentences(error), RED)
+            return
+        self._kept, self._rejected = (
+            self._kept + (key == "y"),
+            self._rejected + (key == "n"),
+        )
+        kept = f"Kept{f' as change {decided.hash[:10]}' if decided.hash else ''}."
+        self._say(
+            kept if key == "y" else "Not kept; it will not be proposed again.",
+            GREEN if key == "y" else DIM,
+        )
+
+    def _next(self) -> None:
+        self._at += 1
+        if self.is_over:
+            self._finish()
+            return
+        self._show()
+        self._since = self._clock()
+        self._screen.ask("")
+
+    def _finish(self) -> None:
+        self._at = len(self._proposals)
+        self._screen.ask("")
+        left = len(self._proposals) - self._kept - self._rejected
+        parts = [
+            f"{self._kept} kept" if self._kept else "",
+            f"{self._rejected} put aside" if self._rejected else "",
+            f"{left} waiting: /learn" if left else "",
+        ]
+        self._say(", ".join(part for part in parts if part) + ".", DIM)
+
+    def _show(self, *, whole: bool = False) -> None:
+        proposal, screen = self._proposals[self._at], self._screen
+        room = screen.columns - 1
+        number = f"{self._at + 1}/{len(self._proposals)}"
+        bullet = f" {screen.marks.bullet} "
+        facts = bullet.join(
+            (
+                proposal.id,
+                f"by {one_line(str(proposal.origin))}",
+                ago(proposal.created, self._now()),
+            )
+        )
+        screen.line()
+        self._row(
+            (
+                (f"{number} ", DIM),
+                (cut(one_line(proposal.change.title), room - len(number) - 1), BOLD),
+            )
+        )
+        self._row(((cut(f"  {facts}", room), DIM),))
+        for line in wrap(one_line(proposal.why), room - 2) if proposal.why else ():
+            self._row(((f"  {line}", YELLOW),))
+        rows = self._diff()
+        shown = (
+            rows
+            if whole or len(rows) <= _MAX_DIFF_LINES
+            else rows[: _MAX_DIFF_LINES - 1]
+        )
+        for row in shown:
+            self._row(row)
+        if len(shown) < len(rows):
+            more = f"{screen.marks.runs} {count(len(rows) - len(shown), 'more line')}; v shows all of it"
+            self._row(((f"  {more}", DIM),))
+
+    def _diff(self) -> list[Row]:
+        """The difference in rows that fit: files, what goes, what comes, and a mark where lines are left out."""
+        marks = self._screen.marks
+        rows: list[Row] = []
+        begins = False
+        for line in clean(self._proposals[self._at].diff).split("\n"):
+            text, look = line, _LOOKS.get(line[:1], "")
+            if line.startswith(("--- ", "@@ ")):
+                text, look = ("" if line[0] == "-" or begins else marks.runs), DIM
+            elif line.startswith("+++ b/"):
+                text, look = line[6:], BOLD
+            begins = line.startswith("+++ b/")
+            parts = wrap(text, max(self._screen.columns - 6, 20)) if text else ()
+            rows += [((f"  {marks.bar} ", DIM), (part, look)) for part in parts]
+        return rows
+
+    def _now(self) -> float:
+        return self._learner.learning.now()
+
+    def _say(self, text: str, look: str) -> None:
+        for line in wrap(clean(text), self._screen.columns - 3):
+            self._row(((f"  {line}", look),))
+
+    def _row(self, row: Row) -> None:
+        self._screen.line(painted(row, enabled=self._screen.style.enabled))

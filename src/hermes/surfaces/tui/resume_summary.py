@@ -1,0 +1,153 @@
+"""Where a session was when somebody comes back to it: its last words, and the turn that still runs or was cut off."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from hermes.app import App
+from hermes.app.attachments import typed_part
+from hermes.core.history import UndoneRows
+from hermes.errors import StoreError
+from hermes.schema.events import (
+    ApprovalRequested,
+    QuestionAsked,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.store.log_row import Row
+from hermes.surfaces.terminal.interrupts import is_elsewhere
+from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.tui.plain_screen import ChatScreen
+from hermes.surfaces.tui.row_order import InOrder
+from hermes.surfaces.tui.session_view import ChatView, end_words
+from hermes.surfaces.tui.styled_text import painted
+
+_POLL_S = 0.15  # seconds between two looks at what another process wrote
+_ROWS_PER_READ = 200  # that are read at once
+_SHOWN_MESSAGES = 2  # that are shown
+_LINES_PER_MESSAGE = 6  # of each of the last messages
+
+
+async def follow_elsewhere(app: App, session: str, last: int) -> None:
+    """Publishes what the process that runs the session writes after a row, until it is done with it or gone."""
+    while True:
+        runs = is_elsewhere(app, session)
+        for row in await asyncio.to_thread(app.store.log.events, session, after=last):
+            app.publish(row, foreign=True)
+            last = row.seq
+        if not runs:
+            return
+        await asyncio.sleep(_POLL_S)
+
+
+def in_order(app: App, session: str) -> InOrder:
+    """Puts what comes of the session from now on into the order of its log."""
+
+    def read(after: int) -> list[dict[str, Any]]:
+        try:
+            return [
+                app.envelope(row) for row in app.store.log.events(session, after=after)
+            ]
+        except StoreError:  # then at least what comes by itself is shown
+            return []
+
+    return InOrder(session, app.store.sessions.find(session).head, read)
+
+
+def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
+    """Shows it. Returns whether something is unfinished: a turn without an end, or words that were not answered."""
+    settled, open_rows = _divided(_last_rows(app, view.session))
+    _show_last_words(settled, screen)
+    used = [
+        row.event.usage
+        for row in settled
+        if isinstance(row.event, AssistantMessage) and row.event.usage
+    ]
+    if used:
+        view.foot.context = used[-1].input_tokens + used[-1].output_tokens
+    runs = is_elsewhere(app, view.session)
+    for row in open_rows:
+        if runs or not isinstance(
+            row.event, ApprovalRequested | QuestionAsked
+        ):  # else it is asked again
+            view.see(app.envelope(row))
+    return bool(open_rows)
+
+
+def _last_rows(app: App, session: str) -> list[Row]:
+    """The last rows, without those of turns that were taken back: as many as the last words of both sides take."""
+    end = app.store.sessions.find(session).head
+    taken_back = UndoneRows()
+    rows: list[Row] = []
+    while end > 0 and len(_spoken(rows)) < _SHOWN_MESSAGES:
+        start = max(0, end - _ROWS_PER_READ)
+        page = app.store.log.events(session, after=start, limit=end - start)
+        rows = [
+            row
+            for row in reversed(page)
+            if not taken_back.covers(row.seq, row.event, row.turn)
+        ][::-1] + rows
+        end = start
+    return rows
+
+
+def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
+    """What the person and the model said; what Hermes tells the model is neither."""
+    messages = [
+        row.event
+        for row in rows
+        if isinstance(row.event, UserMessage | AssistantMessage)
+    ]
+    return [
+        one
+        for one in messages
+        if one.text and not (isinstance(one, UserMessage) and one.origin != "user")
+    ]
+
+
+def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
+    """What is settled, and what came after the last end of a turn if it wants an answer."""
+    ends = [index for index, row in enumerate(rows) if isinstance(row.event, TurnEnded)]
+    start = ends[-1] + 1 if ends else 0
+    wants = any(
+        isinstance(row.event, TurnStarted | UserMessage) for row in rows[start:]
+    )
+    return (rows[:start], rows[start:]) if wants else (rows, ())
+
+
+def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
+    for message in _spoken(rows)[-_SHOWN_MESSAGES:]:
+        mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
+        is_drawn = isinstance(message, AssistantMessage) and screen.animates
+        plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
+        lines = (
+            _drawn(message.text, screen)
+            if is_drawn
+            else list(map(screen.style.dim, plain))
+        )
+        if len(lines) > _LINES_PER_MESSAGE:
+            screen.line(screen.style.dim(screen.marks.runs))
+        for line in lines[-_LINES_PER_MESSAGE:]:
+            screen.line(line)
+    ends = [row.event for row in rows if isinstance(row.event, TurnEnded)]
+    if ends and ends[-1].reason != "done":
+        for line in wrap(
+            clean(end_words(ends[-1].reason, ends[-1].detail)), screen.columns - 1
+        ):
+            screen.line(screen.style.dim(line))
+    screen.line()
+
+
+def _drawn(text: str, screen: ChatScreen) -> list[str]:
+    """An answer as it looked when it was written."""
+    from hermes.surfaces.tui.markdown.render import Markdown
+
+    markdown = Markdown(
+        colours=screen.style.enabled, ascii_only=screen.marks.bar == "|"
+    )
+    rows = [
+        *markdown.feed(text.strip(), screen.columns - 1),
+        *markdown.end(screen.columns - 1),
+    ]
+    return [painted(row, enabled=screen.style.enabled) for row in rows]

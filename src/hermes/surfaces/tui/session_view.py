@@ -1,0 +1,415 @@
+"""What happens in a session, as a chat shows it. Reads events; decides nothing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from hermes.app.attachments import typed_part
+from hermes.core.ports import Clock, SystemClock
+from hermes.surfaces.terminal.approval import (
+    ASKED,
+    Questions,
+    again,
+    label_for,
+    lines_of,
+)
+from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
+from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
+from hermes.surfaces.terminal.tool_line import duration, preparing
+from hermes.surfaces.tui.plain_screen import ChatScreen
+from hermes.surfaces.tui.status_line import StatusLine
+from hermes.surfaces.tui.styled_text import CYAN, DIM, Row, painted
+from hermes.surfaces.tui.tool_cards import ToolCards
+
+_MAX_ECHOED_LINES = 8  # lines of a message that are shown again
+_MAX_SHOWN_QUEUED = 3  # messages that wait and are shown
+_STALL_S = 1.0  # seconds without anything new
+_ANSWERS = {
+    "once": "Allowed once.",
+    "session": "Allowed for this session.",
+    "always": "Allowed from now on.",
+    "deny": "Not allowed.",
+}
+_ENDS = {
+    "interrupted": "Interrupted; what was written is kept.",
+    "refused": "The model refused.",
+    "budget": "Stopped by the budget.",
+    "crashed": "Hermes stopped during this turn.",
+}
+
+_REMARKS = frozenset(
+    (
+        *(
+            "agent.model.preparing",
+            "agent.model.retried",
+            "agent.reply.rejected",
+            "agent.learning.reviewed",
+        ),
+        *("agent.picture.reduced", "agent.picture.withheld"),
+    )
+)
+
+
+def end_words(reason: str, detail: str) -> str:
+    """How a turn ended that did not just end, in a sentence or two."""
+    if reason in {"budget", "failed"} and detail:  # it says by itself what happened
+        return detail[:1].upper() + detail[1:]
+    return f"{_ENDS.get(reason, 'The turn failed.')} {detail}".strip()
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    """A message that waits."""
+
+    text: str
+    steers: bool = False
+
+    @property
+    def kind(self) -> str:
+        """For the next turn, or for the next step of this one."""
+        return "steers" if self.steers else "queued"
+
+
+class ChatView:
+    """Follows one session on a screen."""
+
+    def __init__(
+        self,
+        screen: ChatScreen,
+        session: str,
+        *,
+        foot: StatusLine | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._screen = screen
+        self._clock = clock or SystemClock()
+        self._cards = ToolCards(screen.marks)
+        self._began = 0.0
+        self._streamed = False  # something of this reply came in pieces
+        self._writes = False  # ... and more of it is expected
+        self._below_call = False
+        self._answered_all = (
+            False  # the last reply asked for no calls: the turn is about to end
+        )
+        self._thought = ""
+        self._doing = ""
+        self._waiting: dict[int, _Waiting] = {}
+        self._heard = self._clock.now()  # when something came last
+        self._early = ""  # of a reply, while the calls before it are not shown as done
+        self.held = False
+        """Whether what waits is only sent when the person says so."""
+        self.foot = foot or StatusLine()
+        self.session = session
+        self.busy = False
+        self.questions = Questions(self._put, self._listen)
+
+    @property
+    def queued(self) -> list[str]:
+        """The messages that wait for their turn, oldest first."""
+        return (
+            [one.text for one in self._waiting.values()]
+            if self.busy or self.held
+            else []
+        )
+
+    @property
+    def rests(self) -> bool:
+        """Whether no turn runs and none is about to."""
+        return not self.busy and not self._waiting
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing goes on until a person answers."""
+        return self.questions.current is not None and self._cards.all_wait
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        """Shows an event of the session."""
+        if event.get("session_id") != self.session:
+            if event.get("root_session_id") == self.session and event["type"] in ASKED:
+                self.questions.see(event)  # a child agent wants to know something
+            return
+        self._heard = self._clock.now()
+        if (
+            event["type"] == "agent.message.delta"
+        ):  # first, because most are of this kind
+            self._write(event["text"])
+            return
+        if event["type"] == "agent.tool.finished":
+            for row in self._cards.done(event, self._screen.columns - 1):
+                self._row(row)
+            self._below_call = True
+        if self._early and event["type"] == "agent.message.assistant":
+            self._write_early()
+        self._answered_all = False
+        self._cards.see(event)
+        self.questions.see(event)
+        self.foot.see(event)
+        self._show(event)
+        if self._early and not self._cards.running:
+            self._write_early()
+        self.tick()
+
+    def tick(self) -> None:
+        """Draws what goes on now: spinners turn, seconds pass."""
+        if self._early and self._clock.now() - self._heard >= _STALL_S:
+            self._write_early()
+        self._screen.live(list(self._live()))
+        self._screen.foot(
+            self.foot.text(self._screen.columns - 1, self._screen.marks.bullet)
+        )
+
+    def say(self, text: str, *, alarming: bool = False) -> None:
+        """A remark of Hermes itself."""
+        style = self._screen.style
+        for line in wrap(clean(text), self._screen.columns - 1):
+            self._screen.line(style.red(line) if alarming else style.dim(line))
+
+    def hold(self) -> None:
+        """What waits is not sent by itself any more."""
+        self.held = True
+
+    def cut_off(self) -> None:
+        """The turn was ended by force; the next one settles what it left."""
+        self._cards.see({"type": "agent.turn.ended"})
+        self._end({"reason": "interrupted", "ts": self._clock.now()})
+        self.tick()
+
+    def ask_again(self) -> None:
+        """The last line was no answer."""
+        request = self.questions.current
+        if request is not None:
+            self.say(again(request))
+            self._screen.ask(label_for(request, self._screen.columns))
+
+    def show_all(self) -> None:
+        """Shows the question again, with nothing of what will happen left out."""
+        request = self.questions.current
+        if request is not None:
+            for line in lines_of(
+                request, self._screen.style, self._screen.columns - 1, whole=True
+            ):
+                self._screen.line(line)
+            self._screen.ask(label_for(request, self._screen.columns))
+
+    def _show(self, event: Mapping[str, Any]) -> None:
+        match event["type"]:
+            case "agent.message.user":
+                self._queue(event)
+            case "agent.turn.started":
+                self.busy, self.held, self._began = True, False, event["ts"]
+                self._echo(event.get("inputs", ()))
+            case "agent.message.assistant":
+                self._reply(event)
+            case "agent.reasoning.delta":
+                self._thought = (self._thought + event["text"])[-400:]
+            case "agent.tool.generating":
+                self._screen.whole()
+                self._writes, self._doing = (
+                    False,
+                    f"writing a call of {one_line(event['name'])}",
+                )
+            case "agent.approval.answered" | "agent.question.answered":
+                self._answered(event)
+            case "agent.turn.steered":
+                self._echo(event["inputs"])
+            case kind if kind in _REMARKS:
+                self._remark(event)
+            case kind if kind in COMPACTION:
+                self._compacted(event)
+            case "agent.turn.ended":
+                self._end(event)
+            case _:
+                pass
+
+    def _queue(self, event: Mapping[str, Any]) -> None:
+        """A person's message waits until a turn takes it in."""
+        if event.get("origin", "user") == "user":
+            text = typed_part(event["text"])
+            self._waiting[event["seq"]] = _Waiting(
+                text, steers=event.get("delivery") == "steer"
+            )
+
+    def _reply(self, event: Mapping[str, Any]) -> None:
+        if not self._streamed and event.get("text"):
+            self._begin_reply()
+            self._screen.write(event["text"])
+        self._finish_reply()
+        self._answered_all = not event.get("tool_calls")
+
+    def _compacted(self, event: Mapping[str, Any]) -> None:
+        """Tells of a compaction that nobody asked for; the command tells of the others."""
+        if self.busy:
+            self._finish_reply()
+            self.say(
+                compaction_words(event),
+                alarming=event["type"] == "session.compaction_failed",
+            )
+
+    def _answered(self, event: Mapping[str, Any]) -> None:
+        """What a person said to a question, here or elsewhere."""
+        if event.get("by") == "expired":
+            self.say("Nobody answered in time; that counts as no.", alarming=True)
+        elif event.get("by") in {"remembered", "nobody", "policy"}:
+            return
+        elif event["type"] == "agent.approval.answered":
+            why = event.get("reason", "")
+            self.say(
+                f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]]
+            )
+        elif event.get("text"):
+            self.say(f"You: {event['text']}")
+
+    def _remark(self, event: Mapping[str, Any]) -> None:
+        """Something that a person would wonder about."""
+        match event["type"]:
+            case "agent.model.preparing":
+                self._doing = preparing(event)
+            case "agent.model.retried":
+                self._finish_reply()
+                self.say(
+                    f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}"
+                )
+            case "agent.picture.reduced" | "agent.picture.withheld":
+                self._finish_reply()
+                self.say(event["detail"], alarming=True)
+            case "agent.learning.reviewed":
+                if event.get("summary"):
+                    how = " Decide: /learn or Alt-L" if event.get("proposals") else ""
+                    self.say(one_line(event["summary"]) + how)
+            case _:
+                self.say(f"The reply could not be used: {_reason(event)}")
+
+    def _write(self, text: str) -> None:
+        """Shows more of a reply. Results are on disk before they are shown, and a quick reply may be ahead of them."""
+        if not self._writes and self._cards.running:
+            self._early += text
+            return
+        if not self._writes:
+            self._begin_reply()
+            self._streamed, self._writes, self._thought, self._doing = (
+                True,
+                True,
+                "",
+                "",
+            )
+            self.tick()
+        self._screen.write(text)
+
+    def _write_early(self) -> None:
+        text, self._early = self._early, ""
+        self._begin_reply()
+        self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
+        self._screen.write(text)
+
+    def _begin_reply(self) -> None:
+        """Words stand apart from the calls above them."""
+        if self._below_call:
+            self._below_call = False
+            self._screen.line()
+
+    def _finish_reply(self) -> None:
+        self._streamed, self._writes, self._thought, self._doing = False, False, "", ""
+        self._screen.whole()
+
+    def _live(self) -> Iterator[Row]:
+        """The calls that run or what else goes on, and the messages that wait for their turn."""
+        columns, marks = self._screen.columns - 1, self._screen.marks
+        now = self._clock.now()
+        spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
+        if self.busy and self._cards.running:
+            yield from self._cards.rows(now, spinner, columns)
+        elif doing := self._goes_on(is_stalled=now - self._heard >= _STALL_S):
+            since = self._began if self.busy and self._began else self._heard
+            passed = f" {duration(now - since)}" if now - since >= 1 else ""
+            yield (
+                (f"{spinner} ", CYAN),
+                (cut(doing, columns - 3 - len(passed)), ""),
+                (passed, DIM),
+            )
+            last = clean(self._thought).strip().rpartition("\n")[2]
+            if last:
+                yield ((f"  {marks.bar} {cut(last[-columns:], columns - 5)}", DIM),)
+        waiting = list(self._waiting.values())
+        for one in waiting[:_MAX_SHOWN_QUEUED]:
+            lead = (
+                f"  {'held' if self.held else one.kind} "
+                if self.busy or self.held
+                else ""
+            )
+            yield ((cut(f"{lead}{marks.prompt}{one_line(one.text)}", columns), DIM),)
+        if len(waiting) > _MAX_SHOWN_QUEUED:
+            yield ((f"  and {len(waiting) - _MAX_SHOWN_QUEUED} more", DIM),)
+
+    def _goes_on(self, *, is_stalled: bool) -> str:
+        """What the model or Hermes is at, in a word; nothing while words come, or at rest."""
+        if not self.busy:
+            return "starting" if is_stalled and self._waiting and not self.held else ""
+        if self._answered_all:
+            return "finishing" if is_stalled else ""
+        if self._writes:
+            return "writing" if is_stalled else ""
+        return self._doing or "thinking"
+
+    def _echo(self, inputs: Sequence[int]) -> None:
+        """Shows the messages that are being answered now."""
+        for seq in inputs:
+            waited = self._waiting.pop(seq, None)
+            if waited is not None and not self._screen.echoes:
+                self._screen.whole()
+                lines = list(wrap(clean(waited.text), self._screen.columns - 3))
+                shown = (
+                    lines
+                    if len(lines) <= _MAX_ECHOED_LINES
+                    else lines[: _MAX_ECHOED_LINES - 1]
+                )
+                more = f"{self._screen.marks.runs} {count(len(lines) - len(shown), 'more line')}"
+                shown += [more] * (len(shown) < len(lines))
+                for number, line in enumerate(shown):
+                    lead = "  " if number else self._screen.marks.prompt
+                    self._screen.line(self._screen.style.bold(lead + line))
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        self.busy, self._below_call = False, False
+        self._finish_reply()
+        reason = event["reason"]
+        if reason != "done":
+            self.say(
+                end_words(reason, str(event.get("detail", ""))),
+                alarming=reason != "interrupted",
+            )
+        usage = event.get("usage") or {}
+        tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+        passed = duration(event["ts"] - self._began) if self._began else ""
+        self._began = 0.0
+        parts = [passed, count(tokens, "token"), money(usage.get("cost_usd") or 0.0)]
+        bullet = f" {self._screen.marks.bullet} "
+        self._screen.line(
+            self._screen.style.dim(bullet.join(part for part in parts if part))
+        )
+        if self.held and self._waiting:
+            number = len(self._waiting)
+            self.say(
+                f"{count(number, 'message')} not sent yet. Enter sends {'it' if number == 1 else 'them'}."
+            )
+        self._screen.line()
+        self._screen.settle()
+
+    def _put(self, request: Mapping[str, Any] | None) -> None:
+        """Shows a question, or that it is settled."""
+        if request is None:
+            self._screen.ask("")
+            self.tick()
+            return
+        self._screen.whole()
+        for line in lines_of(request, self._screen.style, self._screen.columns - 1):
+            self._screen.line(line)
+
+    def _listen(self, request: Mapping[str, Any]) -> None:
+        self._screen.ask(label_for(request, self._screen.columns))
+
+    def _row(self, row: Row) -> None:
+        self._screen.line(painted(row, enabled=self._screen.style.enabled))
+
+
+def _reason(event: Mapping[str, Any]) -> str:
+    return str(event.get("detail") or event.get("reason", ""))

@@ -1,0 +1,92 @@
+"""The status line below the input: which model, how full its window is, what the session cost, what is allowed."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hermes.surfaces.terminal.text import cut, money, width
+
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.conversation import ChatConversation
+
+
+class StatusLine(msgspec.Struct):
+    """What the line says. The first parts are kept when there is no room for all."""
+
+    model: str = ""
+    window: int = 0
+    """Tokens that fit; 0 when that is not known."""
+    context: int = 0
+    """Tokens of the last request and its reply."""
+    cost: float = 0.0
+    mode: str = ""
+    sandbox: str = ""
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        """Takes notice of what a reply used."""
+        if event["type"] == "agent.message.assistant":
+            usage = event.get("usage") or {}
+            self.context = (
+                usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+                or self.context
+            )
+            self.cost += usage.get("cost_usd") or 0.0
+            name = event.get("model")
+            if name:  # a service may choose, or another may stand in
+                self.model = (
+                    f"codex {name}" if event.get("provider") == "codex" else name
+                )
+        elif event["type"] == "agent.auxiliary.called":
+            self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
+
+    def text(self, columns: int, bullet: str) -> str:
+        """The line, in at most that many cells."""
+        parts = [self.model, self.filled(), money(self.cost), self.mode, self.sandbox]
+        between = f" {bullet} "
+        line = ""
+        for part in filter(None, parts):
+            longer = f"{line}{between}{part}" if line else part
+            if width(longer) > columns:
+                break
+            line = longer
+        return line or cut(self.model, columns)
+
+    def filled(self) -> str:
+        """How full the window is; empty before the first reply."""
+        if not self.context:
+            return ""
+        if not self.window:
+            return f"{short(self.context)} tokens"
+        share = 100 * self.context / self.window
+        return (
+            f"{'<1' if share < 1 else min(999, round(share))}% of {short(self.window)}"
+        )
+
+
+def short(number: int) -> str:
+    """`950`, `12k`, `1.0M`."""
+    if number < 1_000:
+        return str(number)
+    return (
+        f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+    )
+
+
+def foot_of(chat: "ChatConversation", before: StatusLine) -> StatusLine:
+    """The status line of the session and model of now."""
+    from hermes.providers.catalogue import UNKNOWN, facts_of
+
+    settings = chat.app.settings
+    model = chat.agent.describe(chat.session)
+    custom = settings.custom_providers.get(model.provider)
+    facts = facts_of(model.name, custom.models if custom else None)
+    rows = chat.app.store.sessions.usage(session=chat.session)
+    return StatusLine(
+        model=model.label,
+        window=0 if facts is UNKNOWN else facts.window,
+        context=before.context,
+        cost=sum(row.cost_usd for row in rows),
+        mode=chat.approvals,
+        sandbox=before.sandbox,
+    )

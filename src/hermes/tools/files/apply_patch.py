@@ -1,0 +1,284 @@
+"""`apply_patch`: changes several files at once, all of them or none. Everything is worked out before anything is
+written."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.tools.files.batch_write import FileWrite, write_all
+from hermes.tools.files.diff import edit_diff, new_file_diff
+from hermes.tools.files.edit_match import Edit
+from hermes.tools.files.file_content import (
+    UNCHANGED,
+    Content,
+    decoded,
+    encoded,
+    read_content,
+    recoded,
+    suggestion,
+    unreadable,
+)
+from hermes.tools.files.file_stamps import FileStamps
+from hermes.tools.files.patch_match import apply_hunks
+from hermes.tools.files.patch_parse import FilePatch, patch_paths, read_patch
+from hermes.tools.tool import require_judged, resolved, tool
+
+_FILES = 200
+_SHOWN = 12_000
+"""Characters of diff in a result."""
+_FORMAT = (
+    "*** Begin Patch, then for each file *** Add File: PATH and +lines, *** Delete File: PATH, or *** Update File: PATH"
+    " (then maybe *** Move to: PATH) and hunks: @@ with a line above the place, then lines marked space, - or +;"
+    " *** End Patch. Or a unified diff."
+)
+
+
+def paths_in(arguments: Mapping[str, Any]) -> list[str]:
+    """The files a call would touch."""
+    patch = arguments.get("patch")
+    return patch_paths(patch) if isinstance(patch, str) else []
+
+
+def deletes_files(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call deletes files, as far as it can be read."""
+    patch = arguments.get("patch")
+    try:
+        return isinstance(patch, str) and any(
+            file.kind == "delete" for file in read_patch(patch)
+        )
+    except ToolFailed:
+        return True
+
+
+class Patches:
+    """`apply_patch` for one session, which knows what the session has seen of its files."""
+
+    def __init__(self, seen: FileStamps) -> None:
+        self._seen = seen
+
+    @tool("apply_patch", effect="files", paths=paths_in)
+    def apply_patch(
+        self, context: ToolContext, patch: Annotated[str, Meta(description=_FORMAT)]
+    ) -> str:
+        """Changes several files at once, all or none. Give each hunk three unchanged lines around its change."""
+        plan = plan_patch(patch, context.cwd)
+        for change in plan.changes:
+            require_judged(change.name, change.path, context)
+        for change in plan.changes:
+            if change.before is not None and not self._seen.is_current(
+                change.path, change.before.stamp
+            ):
+                raise ToolFailed(
+                    f"{change.name} changed since you read it.",
+                    hint=f"{UNCHANGED} Read it again first.",
+                )
+        stamps = write_all(plan.changes)
+        for change in plan.changes:
+            self._seen.wrote(change.path, stamps.get(change.path))
+        return plan.report
+
+
+class PatchStep(msgspec.Struct, frozen=True):
+    """What a section of a patch does with a file."""
+
+    name: str
+    """Of the file; of both when it is moved."""
+    content: str | None = None
+    """All of a new file."""
+    edit: Edit | None = None
+    """What changes in a file that is there; neither this nor `content`: nothing."""
+    is_deleted: bool = False
+    is_moved: bool = False
+    lines: int = 0
+    """Of a file that is made or deleted."""
+
+    def done(self) -> str:
+        """What was done, for the model: it knows the content of files it made."""
+        if self.content is not None:
+            return f"Created {self.name}: {self.lines:,} lines."
+        if self.is_deleted:
+            return f"Deleted {self.name}."
+        word = "Moved" if self.is_moved else "Edited"
+        return (
+            f"{word} {self.name}:\n{edit_diff(self.edit)}"
+            if self.edit is not None
+            else f"{word} {self.name}."
+        )
+
+    def planned(self) -> str:
+        """What would be done, in a line."""
+        size = f" ({self.lines:,} line{'' if self.lines == 1 else 's'})"
+        if self.content is not None:
+            return f"Create {self.name}{size}"
+        if self.is_deleted:
+            return f"Delete {self.name}{size}"
+        return f"{'Move' if self.is_moved else 'Edit'} {self.name}"
+
+    def diff(self) -> str:
+        """What would change, whole; empty for a file that is only moved or deleted."""
+        if self.content is not None:
+            return f"--- /dev/null\n+++ b/{self.name}\n{new_file_diff(self.content)}".rstrip(
+                "\n"
+            )
+        if self.edit is None:
+            return ""
+        before, _, after = (
+            self.name.partition(" -> ") if self.is_moved else (self.name, "", "")
+        )
+        return f"--- a/{before}\n+++ b/{after or before}\n{edit_diff(self.edit, whole=True)}"
+
+
+class PatchPlan(msgspec.Struct, frozen=True):
+    """What a patch would do: the files as they would be, and step by step."""
+
+    changes: tuple[FileWrite, ...]
+    steps: tuple[PatchStep, ...]
+
+    @property
+    def report(self) -> str:
+        """What was done, with the diffs as far as they fit."""
+        shown: list[str] = []
+        size = 0
+        for told in (step.done() for step in self.steps):
+            size += len(told)
+            shown.append(
+                told
+                if size <= _SHOWN
+                else told.split("\n", 1)[0].removesuffix(":") + " (diff left out)"
+            )
+        return "\n".join(shown)
+
+    @property
+    def preview(self) -> str:
+        """What a person needs to see before deciding: every file, then all changes in them."""
+        diffs = [diff for step in self.steps if (diff := step.diff())]
+        return "\n".join([*(step.planned() for step in self.steps), *diffs])
+
+
+def plan_patch(patch: str, cwd: Path) -> PatchPlan:
+    """Works out what a patch does to the files of a folder, without writing. Raises ToolFailed when it does not fit."""
+    files = read_patch(patch)
+    if len(files) > _FILES:
+        raise ToolFailed(
+            f"A patch can't be for more than {_FILES} files.",
+            hint=f"{UNCHANGED} Split it.",
+        )
+    work = _Work(cwd)
+    for file in files:
+        work.take_in(file)
+    changes = tuple(work.changes())
+    if not changes:
+        raise ToolFailed(
+            "The patch changes nothing: the files are already as it wants them."
+        )
+    return PatchPlan(changes, tuple(work.steps))
+
+
+class _Draft(msgspec.Struct):
+    """A file as it is on the disk, and what the patch has made of it so far; None for no file."""
+
+    name: str
+    before: Content | None
+    after: bytes | None
+    mode: int | None = None
+
+
+class _Work:
+    """The files of a patch while it is worked out, one section after the other."""
+
+    def __init__(self, cwd: Path) -> None:
+        self._cwd = cwd
+        self._drafts: dict[Path, _Draft] = {}
+        self.steps: list[PatchStep] = []
+
+    def take_in(self, file: FilePatch) -> None:
+        """What becomes of one file."""
+        draft = self._draft(file.path)
+        if file.kind == "add":
+            self._require_free(draft)
+            draft.after = encoded(file.content)
+            self.steps.append(
+                PatchStep(
+                    file.path, content=file.content, lines=_line_count(draft.after)
+                )
+            )
+            return
+        if draft.after is None:
+            path = resolved(file.path, self._cwd)
+            raise ToolFailed(
+                f"{file.path} does not exist.",
+                hint=f"{UNCHANGED} {suggestion(path)}".strip(),
+            )
+        if file.kind == "delete":
+            self.steps.append(
+                PatchStep(file.path, is_deleted=True, lines=_line_count(draft.after))
+            )
+            draft.after = None
+            return
+        self._update(file, draft, draft.after)
+
+    def changes(self) -> list[FileWrite]:
+        """Every file that becomes another."""
+        return [
+            FileWrite(
+                name=draft.name,
+                path=path,
+                before=draft.before,
+                after=draft.after,
+                mode=draft.mode,
+            )
+            for path, draft in self._drafts.items()
+            if draft.after != (None if draft.before is None else draft.before.data)
+        ]
+
+    def _update(self, file: FilePatch, draft: _Draft, data: bytes) -> None:
+        before = decoded(file.path, data)
+        edit = apply_hunks(file.path, before, file.hunks)
+        after = recoded(file.path, before, edit.after)
+        name = file.path
+        if file.new_path:
+            target = self._draft(file.new_path)
+            if target is not draft:
+                self._require_free(target)
+                target.mode = draft.mode if draft.before is None else draft.before.mode
+                draft.after, draft = None, target
+                name = f"{file.path} -> {file.new_path}"
+        draft.after = after
+        self.steps.append(
+            PatchStep(
+                name, edit=edit if file.hunks else None, is_moved=name != file.path
+            )
+        )
+
+    def _require_free(self, draft: _Draft) -> None:
+        if draft.after is not None:
+            raise ToolFailed(
+                f"{draft.name} exists already.",
+                hint=f"{UNCHANGED} Use `*** Update File`, or delete it in the patch.",
+            )
+
+    def _draft(self, name: str) -> _Draft:
+        path = resolved(name, self._cwd)
+        if path not in self._drafts:
+            try:
+                content = read_content(path)
+            except OSError as error:
+                raise unreadable(name, path, error) from error
+            if content is not None and not content.is_whole:
+                raise ToolFailed(
+                    f"{name} is too large to be patched.",
+                    hint=f"{UNCHANGED} Use terminal.",
+                )
+            self._drafts[path] = _Draft(
+                name, content, None if content is None else content.data
+            )
+        return self._drafts[path]
+
+
+def _line_count(data: bytes) -> int:
+    return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))

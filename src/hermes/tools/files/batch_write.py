@@ -1,0 +1,124 @@
+"""Writing several files together: all of them, or none.
+
+Content that is new is complete on the disk before the first file is touched, so a full disk or a folder that can't be
+written is noticed while nothing has happened. What still fails after that is taken back.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hermes.errors import ToolFailed
+from hermes.tools.files.file_content import UNCHANGED, Content, read_content, unwritable
+from hermes.tools.files.file_stamps import Stamp
+from hermes.tools.files.replace_file import (
+    FileMovedAside,
+    StagedFile,
+    folder_of,
+    remove_folders,
+)
+
+
+class FileWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to become of one file; None for no file. `name` is what the model calls it."""
+
+    name: str
+    path: Path
+    before: Content | None
+    after: bytes | None
+    mode: int | None = None
+    """The mode it gets; None keeps what it has."""
+
+
+def write_all(changes: Sequence[FileWrite]) -> dict[Path, Stamp]:
+    """Carries out all changes and tells what the files look like now. Raises ToolFailed; then nothing has changed."""
+    staged: dict[Path, StagedFile] = {}
+    try:
+        for change in changes:
+            with _telling(change):
+                _check_unchanged(change)
+                if change.after is not None:
+                    staged[change.path] = StagedFile(
+                        change.path, change.after, mode=change.mode
+                    )
+        return _put_in_place(changes, staged)
+    finally:
+        for one in staged.values():
+            one.close()
+
+
+def _put_in_place(
+    changes: Sequence[FileWrite], staged: dict[Path, StagedFile]
+) -> dict[Path, Stamp]:
+    stamps: dict[Path, Stamp] = {}
+    aside: dict[Path, FileMovedAside] = {}
+    try:
+        for change in changes:
+            with _telling(change):
+                if change.after is None:
+                    aside[change.path] = FileMovedAside(change.path)
+                else:
+                    stamps[change.path] = staged[change.path].commit()
+    except ToolFailed as error:
+        stuck = [
+            change.name
+            for change in reversed(changes)
+            if not _is_back(change, stamps, aside, staged)
+        ]
+        if stuck:
+            what = f"{error.message} Before that it had changed {', '.join(stuck)}, which could not be brought back."
+            raise ToolFailed(what, hint="All other files are as they were.") from error
+        raise
+    finally:
+        for one in aside.values():
+            one.close()
+    return stamps
+
+
+def _is_back(
+    change: FileWrite,
+    stamps: dict[Path, Stamp],
+    aside: dict[Path, FileMovedAside],
+    staged: dict[Path, StagedFile],
+) -> bool:
+    """Brings one file back, if it was changed; False if that can't be done."""
+    path, before = change.path, change.before
+    try:
+        if path in aside:
+            aside[path].bring_back()
+        elif path in stamps and before is None:
+            with folder_of(path) as folder:
+                os.unlink(path.name, dir_fd=folder)
+            remove_folders(staged[path].made)
+        elif path in stamps and before is not None:
+            old = StagedFile(path, before.data, mode=before.mode)
+            try:
+                old.commit()
+            finally:
+                old.close()
+    except OSError:
+        return False
+    return True
+
+
+def _check_unchanged(change: FileWrite) -> None:
+    """The file must still be what the change was worked out from."""
+    now, before = read_content(change.path), change.before
+    if now is None and before is None:
+        return
+    if now is None or before is None or not before.stamp.matches(now.stamp):
+        raise ToolFailed(
+            f"{change.name} changed while it was edited.",
+            hint=f"{UNCHANGED} Read it again.",
+        )
+
+
+@contextlib.contextmanager
+def _telling(change: FileWrite) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(change.name, error) from error

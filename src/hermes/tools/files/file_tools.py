@@ -1,0 +1,151 @@
+"""`read_file`, `write_file`, `edit_file`: the files of the user, as text.
+
+What a call shows or writes is remembered; an edit of a file that changed meanwhile is refused.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.tools import ToolResult
+from hermes.tools.escapes import spelled_out
+from hermes.tools.files.batch_write import FileWrite, write_all
+from hermes.tools.files.diff import edit_diff
+from hermes.tools.files.edit_match import plan_edit
+from hermes.tools.files.file_content import (
+    UNCHANGED,
+    decoded,
+    editable,
+    encoded,
+    read_content,
+    recoded,
+    unreadable,
+    unwritable,
+)
+from hermes.tools.files.file_stamps import FileStamps, Stamp
+from hermes.tools.files.read_window import MAX_LINES, read_window
+from hermes.tools.files.replace_file import replace_file
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.tool import judged, tool
+
+
+class FileTools:
+    """The file tools of one session."""
+
+    def __init__(
+        self, seen: FileStamps | None = None, outputs: OutputFolder | None = None
+    ) -> None:
+        self._seen = FileStamps() if seen is None else seen
+        self._outputs = outputs
+
+    @tool("read_file", effect="read", paths=("path",))
+    def read_file(
+        self,
+        context: ToolContext,
+        path: Annotated[
+            str, Meta(description="Absolute, or relative to the working directory.")
+        ],
+        offset: Annotated[int, Meta(ge=1, description="First line.")] = 1,
+        limit: Annotated[
+            int, Meta(ge=1, le=MAX_LINES, description="Number of lines.")
+        ] = MAX_LINES,
+    ) -> ToolResult:
+        """Reads a text file, at most 2000 lines or 50 KB at once. The first line of the result is a header with the
+        range shown; the rest is the text itself."""
+        file = judged(path, context)
+        try:
+            window = read_window(file, offset, limit)
+        except OSError as error:
+            raise unreadable(path, file, error) from error
+        self._seen.note(file, window.stamp)
+        if not window.text:
+            return ToolResult(text=f"[{path}: empty file]")
+        text = spelled_out(window.text)
+        header = f"[{path}: lines {window.first}-{window.last} of {window.total}{_remarks(window.text)}]"
+        more = window.total - window.last
+        notes = [window.cut] if window.cut else []
+        if more:
+            notes.append(f"{more} more lines: read_file with offset={window.last + 1}")
+        footer = f"[{'; '.join(notes)}]" if notes else ""
+        ended = "" if text.endswith("\n") or not footer else "\n"
+        source = self._outputs.source_of(file) if self._outputs else ""
+        return ToolResult(text=f"{header}\n{text}{ended}{footer}", source=source)
+
+    @tool("write_file", effect="files", paths=("path",))
+    def write_file(self, context: ToolContext, path: str, content: str) -> str:
+        """Creates a file, or replaces all of it; missing directories are made. To change part of a file use
+        edit_file."""
+        file = judged(path, context)
+        data = encoded(content)
+        try:
+            old = read_content(file)
+            if old is not None:
+                self._check_current(path, file, old.stamp)
+            self._seen.wrote(file, replace_file(file, data))
+        except OSError as error:
+            raise unwritable(path, error) from error
+        size = f"{_line_count(data):,} lines, {len(data):,} bytes"
+        return (
+            f"Created {path}: {size}."
+            if old is None
+            else f"Replaced {path}: {size} (before: {old.stamp.size:,} bytes)."
+        )
+
+    @tool("edit_file", effect="files", paths=("path",))
+    def edit_file(
+        self,
+        context: ToolContext,
+        path: str,
+        old_text: Annotated[
+            str,
+            Meta(
+                description="Text to replace, copied exactly, with enough lines around it to be unique."
+            ),
+        ],
+        new_text: str,
+        replace_all: Annotated[
+            bool, Meta(description="Replace every occurrence.")
+        ] = False,
+    ) -> str:
+        """Replaces text in a file and shows the diff. The text must occur exactly once, unless replace_all."""
+        file = judged(path, context)
+        try:
+            old = editable(path, file)
+            self._check_current(path, file, old.stamp)
+            edit = plan_edit(
+                decoded(path, old.data), old_text, new_text, replace_all=replace_all
+            )
+            after = recoded(path, edit.before, edit.after)
+            change = FileWrite(name=path, path=file, before=old, after=after)
+            self._seen.wrote(file, write_all([change])[file])
+        except OSError as error:
+            raise unwritable(path, error) from error
+        places = (
+            f", {len(edit.replacements)} places" if len(edit.replacements) > 1 else ""
+        )
+        how = f" ({edit.how})" if edit.how else ""
+        return f"Edited {path}{places}{how}:\n{edit_diff(edit)}"
+
+    def _check_current(self, path: str, file: Path, now: Stamp) -> None:
+        if not self._seen.is_current(file, now):
+            raise ToolFailed(
+                f"{path} changed since you read it.",
+                hint=f"{UNCHANGED} Read it again first.",
+            )
+
+
+def _remarks(text: str) -> str:
+    """What a reader must know of the text that is not to be seen in it."""
+    remarks = ["not UTF-8, some bytes are shown as \ufffd"] if "\ufffd" in text else []
+    if "\r\n" in text:
+        remarks.append("CRLF line ends")
+    if spelled_out(text) != text.replace("\r\n", "\n"):
+        remarks.append("control characters are spelled out, like \\x1b")
+    return "".join(f"; {remark}" for remark in remarks)
+
+
+def _line_count(data: bytes) -> int:
+    return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))

@@ -1,0 +1,150 @@
+"""`.gitignore` files, closely enough: which names below a folder are not worth a look."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+_HIDDEN = frozenset((".git", ".hg", ".svn"))
+_MAX_BYTES = 256 * 1024
+
+
+class IgnoreRule(msgspec.Struct, frozen=True):
+    """One line of a .gitignore."""
+
+    pattern: re.Pattern[str]
+    negated: bool
+    folders_only: bool
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """The rules of one folder, and how a path below the top is spelled from there."""
+
+    rules: tuple[IgnoreRule, ...]
+    cut: int = 0
+    add: str = ""
+
+
+class Ignore(msgspec.Struct, frozen=True):
+    """The rules in force in a folder: its own and those above, outermost first."""
+
+    layers: tuple[Layer, ...] = ()
+
+    def entering(self, folder: Path, relative: str) -> "Ignore":
+        """With the rules of `folder`, whose path below the top is `relative`."""
+        rules = _read(folder / ".gitignore")
+        return (
+            Ignore(
+                (*self.layers, Layer(rules, cut=len(relative) + 1 if relative else 0))
+            )
+            if rules
+            else self
+        )
+
+    def hides(self, relative: str, name: str, *, is_folder: bool) -> bool:
+        """Whether an entry is ignored: the last rule that fits decides."""
+        if name in _HIDDEN:
+            return True
+        for layer in reversed(self.layers):
+            below = layer.add + relative[layer.cut :]
+            for rule in reversed(layer.rules):
+                if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(
+                    below
+                ):
+                    return not rule.negated
+        return False
+
+
+def repository(top: Path) -> Path | None:
+    """The root of the repository a folder is in."""
+    return next(
+        (folder for folder in (top, *top.parents) if (folder / ".git").exists()), None
+    )
+
+
+def rules_above(top: Path) -> Ignore:
+    """The rules of the folders above `top`, up to the root of its repository."""
+    root = repository(top)
+    above = [
+        folder
+        for folder in reversed(top.parents)
+        if root is not None and (folder == root or root in folder.parents)
+    ]
+    read = ((folder, _read(folder / ".gitignore")) for folder in above)
+    return Ignore(
+        tuple(
+            Layer(rules, add=f"{top.relative_to(folder)}/")
+            for folder, rules in read
+            if rules
+        )
+    )
+
+
+def parse_rules(text: str) -> tuple[IgnoreRule, ...]:
+    """The rules of a .gitignore."""
+    return tuple(rule for line in text.splitlines() if (rule := _parse(line)))
+
+
+def _read(path: Path) -> tuple[IgnoreRule, ...]:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return parse_rules(file.read(_MAX_BYTES))
+    except OSError:  # none, or not ours to read: then nothing is ignored
+        return ()
+
+
+def _parse(line: str) -> IgnoreRule | None:
+    line = line.rstrip()
+    if not line or line.startswith("#"):
+        return None
+    negated = line.startswith("!")
+    body = line[negated:].removeprefix("\\")
+    folders_only = body.endswith("/")
+    body = body.rstrip("/")
+    if not body:
+        return None
+    anchored = "/" in body
+    try:
+        return IgnoreRule(
+            re.compile(("" if anchored else "(?:.*/)?") + glob_regex(body.lstrip("/"))),
+            negated,
+            folders_only,
+        )
+    except re.error:
+        return None
+
+
+def glob_regex(glob: str) -> str:
+    """A glob as a regular expression: `*` and `?` stay within a name, `**` does not, `{a,b}` is either."""
+    pieces = {
+        "/**/": "/(?:.*/)?",
+        "**/": "(?:.*/)?",
+        "/**": "/.*",
+        "**": ".*",
+        "*": "[^/]*",
+        "?": "[^/]",
+    }
+    result: list[str] = []
+    place = depth = 0
+    while place < len(glob):
+        piece = next((piece for piece in pieces if glob.startswith(piece, place)), "")
+        group = re.compile(r"\[!?\]?[^\]/]*\]").match(glob, place)
+        if piece:
+            result.append(pieces[piece])
+            place += len(piece)
+            continue
+        if group:
+            result.append("[" + group[0][1:].replace("\\", "\\\\").replace("!", "^", 1))
+            place = group.end()
+            continue
+        character = glob[place]
+        if character == "{" and "}" in glob[place:]:
+            depth += 1
+            result.append("(?:")
+        elif character == "}" and depth:
+            depth -= 1
+            result.append(")")
+        else:
+            result.append("|" if character == "," and depth else re.escape(character))
+        place += 1
+    return "".join(result)

@@ -1,0 +1,146 @@
+"""Reading part of a text file, however large: a window of lines, and what is known of the rest."""
+
+import io
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from hermes.core.image_info import media_type
+from hermes.errors import ToolFailed
+from hermes.tools.files.file_stamps import Stamp, digest_of
+from hermes.tools.process.long_output import is_binary
+
+MAX_LINES = 2000
+MAX_BYTES = 50_000
+WHOLE = 1024 * 1024
+"""Up to this size a file is read whole, and recognised by its content later."""
+_CHUNK = 1024 * 1024
+_HINTS = {
+    b"%PDF-": "A PDF: terminal with `pdftotext FILE -` shows its text.",
+    b"PK\x03\x04": "A zip archive (or an office document): terminal with `unzip -l FILE` lists it.",
+    b"\x1f\x8b": "Compressed with gzip: terminal with `zcat FILE` shows it.",
+    b"SQLite format 3": "A SQLite database: terminal with `sqlite3 FILE .schema` shows its tables.",
+}
+
+
+class FileWindow(msgspec.Struct, frozen=True):
+    """Lines of a file: `text` holds `first` to `last` of `total`; `cut` says what is missing of a line too long."""
+
+    text: str
+    first: int
+    last: int
+    total: int
+    stamp: Stamp
+    cut: str = ""
+
+
+def read_window(path: Path, offset: int, limit: int) -> FileWindow:
+    """Reads up to `limit` lines from line `offset` on. Raises OSError, or ToolFailed for what is no text."""
+    with open_regular(path) as file:
+        status = os.fstat(file.fileno())
+        start = file.read(8192)
+        if is_binary(start) or media_type(start[:16]) or start.startswith(b"%PDF-"):
+            raise _not_text(path, start, status.st_size)
+        if status.st_size > WHOLE:
+            return _window(file, offset, limit, Stamp.of(status))
+        data = start + file.read()
+        return _window(
+            io.BytesIO(data), offset, limit, Stamp.of(status, digest_of(data))
+        )
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a file; what is no regular file (a pipe, a device) is never waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(path)
+    raise ToolFailed(f"{path} is not a regular file.")
+
+
+def _window(file: BinaryIO, offset: int, limit: int, stamp: Stamp) -> FileWindow:
+    start = _start_of_line(file, offset)
+    file.seek(start)
+    body = file.read(MAX_BYTES + 1)
+    lines = _by_newline(body[:MAX_BYTES])
+    cut = ""
+    if len(body) > MAX_BYTES and not lines[-1].endswith(b"\n"):
+        if len(lines) > 1:
+            lines.pop()
+        else:
+            cut = f"line {offset} is longer than {MAX_BYTES:,} bytes and shown in part; use terminal to see more of it"
+    lines = lines[:limit]
+    text = b"".join(lines)
+    last = offset + len(lines) - 1
+    file.seek(start + len(text))
+    return FileWindow(
+        text.decode(errors="replace"),
+        offset,
+        last,
+        last + _lines_left(file, cut=bool(cut)),
+        stamp,
+        cut,
+    )
+
+
+def _by_newline(data: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _start_of_line(file: BinaryIO, offset: int) -> int:
+    """Where a line starts, in bytes."""
+    file.seek(0)
+    missing, place = offset - 1, 0
+    while missing:
+        chunk = file.read(_CHUNK)
+        count = chunk.count(b"\n")
+        if not chunk:
+            raise ToolFailed(
+                f"offset {offset} is past the end: the file has {offset - 1 - missing + bool(place)} lines."
+            )
+        if count < missing:
+            missing -= count
+            place += len(chunk)
+            continue
+        found = -1
+        for _ in range(missing):
+            found = chunk.find(b"\n", found + 1)
+        return place + found + 1
+    return 0
+
+
+def _lines_left(file: BinaryIO, *, cut: bool) -> int:
+    """How many lines follow; the rest of a line that was cut is none."""
+    count, last = 0, b""
+    while chunk := file.read(_CHUNK):
+        count += chunk.count(b"\n")
+        last = chunk
+    unended = bool(last) and not last.endswith(b"\n")
+    return max(0, count + unended - cut)
+
+
+def _not_text(path: Path, start: bytes, size: int) -> ToolFailed:
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return ToolFailed(
+            f"{path} is UTF-16 text.",
+            hint="Convert it first: iconv -f UTF-16 -t UTF-8.",
+        )
+    if media_type(start[:16]):
+        return ToolFailed(
+            f"{path} is a picture ({size:,} bytes).", hint="Use view_image to see it."
+        )
+    hint = next(
+        (hint for signature, hint in _HINTS.items() if start.startswith(signature)), ""
+    )
+    return ToolFailed(
+        f"{path} is a binary file ({size:,} bytes, beginning with {start[:8].hex(' ')}).",
+        hint=hint,
+    )

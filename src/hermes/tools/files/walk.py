@@ -1,0 +1,86 @@
+"""Walking a folder in a fixed order, without what git ignores, without following links, and stoppable."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from hermes.tools.files.gitignore import Ignore, glob_regex, rules_above
+
+MAX_DEPTH = 64
+
+
+class Halt:
+    """Tells work in another thread to stop."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._action: Callable[[], None] | None = None
+
+    def on_stop(self, action: Callable[[], None]) -> None:
+        """Calls `action` when it is time to stop; at once if it is already."""
+        self._action = action
+        if self.stopped:
+            action()
+
+    def stop(self) -> None:
+        """Stops. Idempotent."""
+        self.stopped = True
+        if self._action is not None:
+            self._action()
+
+
+class WalkEntry(msgspec.Struct, frozen=True):
+    """Something found: its path below the top."""
+
+    relative: str
+    is_folder: bool
+    is_link: bool
+
+
+class Walk(msgspec.Struct, frozen=True):
+    """A folder to walk, how deep, and the flag that stops it."""
+
+    top: Path
+    halt: Halt
+    depth: int = MAX_DEPTH
+
+    def entries(self) -> Iterator[WalkEntry]:
+        """Everything below, each folder before what is in it, by name."""
+        yield from self._folder(self.top, "", rules_above(self.top), 1)
+
+    def _folder(
+        self, folder: Path, relative: str, ignore: Ignore, level: int
+    ) -> Iterator[WalkEntry]:
+        ignore = ignore.entering(folder, relative)
+        try:
+            with os.scandir(folder) as scan:
+                found = sorted(scan, key=lambda entry: os.fsencode(entry.name))
+        except OSError:  # gone, or not ours to read; the folder itself was listed
+            return
+        for entry in found:
+            if self.halt.stopped:
+                return
+            below = f"{relative}/{entry.name}" if relative else entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if ignore.hides(below, entry.name, is_folder=is_folder):
+                continue
+            yield WalkEntry(below, is_folder, entry.is_symlink())
+            if is_folder and level < self.depth:
+                yield from self._folder(Path(entry.path), below, ignore, level + 1)
+
+
+class GlobFilter:
+    """Whether a path fits a glob: one without `/` is about the name, one with it about the path below the top."""
+
+    def __init__(self, glob: str) -> None:
+        body = glob.removeprefix("./")
+        anchored = "/" in body
+        self._pattern = re.compile(
+            ("" if anchored else "(?:.*/)?") + glob_regex(body.lstrip("/"))
+        )
+
+    def fits(self, relative: str) -> bool:
+        return self._pattern.fullmatch(relative) is not None

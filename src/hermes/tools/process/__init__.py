@@ -1,0 +1,1 @@
+"""The terminal tool and background commands: starting, watching and ending processes."""

@@ -1,0 +1,275 @@
+"""`process` and `process_write`: commands that run in the background until they end, are killed, or the session ends.
+
+Looking after them changes nothing; typing into one does whatever it makes of that, so it is an effect of its own.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import re
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.events import Reach
+from hermes.schema.tools import ToolResult
+from hermes.tools.escapes import clean
+from hermes.tools.process.long_output import Capture, OutputFolder
+from hermes.tools.process.progress import whole_characters
+from hermes.tools.process.session_commands import RunningCommand, SessionCommands
+from hermes.tools.tool import tool
+
+_GRACE = 0.5
+_AT_ONCE = 16
+_KEPT = 20_000
+"""Bytes of output between two looks that are shown; of more, the latest. All of it goes to a file."""
+_LINE = 4_000
+"""Characters of a line that can be typed before it ends: a line is judged as a whole."""
+_FIRST = 0.2
+"""Seconds to see whether a command fails at once."""
+
+
+class BackgroundCommand:
+    """One command in the background, and its output since the last look."""
+
+    def __init__(self, id: str, running: RunningCommand, capture: Capture) -> None:  # noqa: A002 - what the model calls it
+        self.id = id
+        self.running = running
+        self.began = time.monotonic()
+        self.code: int | None = None
+        self.notes: list[str] = []
+        self.typed = ""
+        """The line that was begun and has not ended."""
+        self.ended = asyncio.Event()
+        self.news = asyncio.Event()
+        self._capture = capture
+        self._unseen = bytearray()
+        self._skipped = 0
+
+    async def follow(self, commands: SessionCommands) -> None:
+        """Takes its output until it ends, then clears up."""
+        job = self.running.job
+        try:
+            self.code = await job.wait(None, self._take)
+        finally:
+            try:
+                await job.stop(_GRACE)
+                job.drain(self._take)
+            finally:
+                self.notes = commands.finish(self.running)
+                self._capture.close()
+                self.ended.set()
+                self.news.set()
+
+    def unseen(self) -> str:
+        """The output since the last look."""
+        whole = (
+            len(self._unseen) if self.ended.is_set() else whole_characters(self._unseen)
+        )
+        text = clean(bytes(self._unseen[:whole]).decode(errors="replace"))
+        del self._unseen[:whole]
+        skipped, self._skipped = self._skipped, 0
+        self.news.clear()
+        return (
+            f"[{skipped:,} bytes not shown{self._capture.where('; ')}]\n{text}"
+            if skipped
+            else text
+        )
+
+    def state(self) -> str:
+        """How it is, in words."""
+        seconds = f"{time.monotonic() - self.began:,.0f} s"
+        if not self.ended.is_set():
+            return f"runs, for {seconds}"
+        job = self.running.job
+        how = f"stopped: {job.problem}" if job.problem else _how(self.code)
+        return "; ".join([how, *self.notes])
+
+    def _take(self, chunk: bytes) -> None:
+        self._capture.feed(chunk)
+        self._unseen += chunk[-_KEPT:]
+        surplus = max(0, len(self._unseen) - _KEPT)
+        self._skipped += max(0, len(chunk) - _KEPT) + surplus
+        del self._unseen[:surplus]
+        self.news.set()
+
+
+class Processes:
+    """The background commands of one session."""
+
+    def __init__(self, commands: SessionCommands, output: OutputFolder) -> None:
+        self._commands = commands
+        self._output = output
+        self._numbers = itertools.count(1)
+        self._all: dict[str, BackgroundCommand] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def begin(
+        self, command: str, folder: Path, context: ToolContext
+    ) -> ToolResult:
+        """Starts a command and returns its handle."""
+        alive = [entry.id for entry in self._all.values() if not entry.ended.is_set()]
+        if len(alive) >= _AT_ONCE:
+            raise ToolFailed(
+                f"{_AT_ONCE} processes run already.",
+                hint=f"Kill one first: {', '.join(alive)}.",
+            )
+        running = await self._commands.begin(command, folder, context, takes_input=True)
+        entry = BackgroundCommand(
+            f"p{next(self._numbers)}",
+            running,
+            self._output.capture("process", running.source),
+        )
+        self._all[entry.id] = entry
+        self._tasks[entry.id] = asyncio.create_task(entry.follow(self._commands))
+        await _until(entry.ended.wait(), _FIRST)
+        return _report(entry)
+
+    @tool("process", effect="read")
+    async def process(
+        self,
+        action: Literal["poll", "wait", "kill", "list"],
+        id: Annotated[  # noqa: A002
+            str, Meta(description="As `terminal` returned it, such as p1.")
+        ] = "",
+        timeout: Annotated[  # noqa: ASYNC109
+            int, Meta(ge=1, le=600, description="For wait: seconds.")
+        ] = 60,
+    ) -> ToolResult:
+        """Looks after commands started with terminal(background=true). poll: new output; wait: the same, at its end or
+        when time is up; kill: ends it and all it started; list: all."""
+        if action == "list":
+            return ToolResult(
+                text="\n".join(map(_line, self._all.values()))
+                or "Nothing was started in the background."
+            )
+        entry = self._find(id)
+        if action == "wait":
+            await _until(entry.ended.wait(), timeout)
+        elif action == "kill":
+            await self._end(entry)
+        return _report(entry)
+
+    @tool("process_write", effect="other")
+    async def process_write(
+        self,
+        context: ToolContext,
+        id: str,  # noqa: A002 - the model's
+        text: Annotated[
+            str, Meta(min_length=1, description="End a line with a newline.")
+        ],
+    ) -> ToolResult:
+        """Sends input to a command started with terminal(background=true); returns what it says to that."""
+        entry = self._find(id)
+        await self._write(entry, text, context)
+        return _report(entry)
+
+    def typed(self, handle: str) -> str:
+        """What was typed into a process of a line that has not ended yet; a backslash at its end does not end it."""
+        entry = self._all.get(handle)
+        return entry.typed if entry else ""
+
+    def about(self, handle: str) -> tuple[Reach, str]:
+        """How far a process reaches, and the command it was started with; nothing is known of one that is not there."""
+        entry = self._all.get(handle)
+        return (
+            (entry.running.fence.reach, entry.running.command)
+            if entry
+            else ("workspace", "")
+        )
+
+    async def close(self) -> None:
+        """Ends everything."""
+        for entry in list(self._all.values()):
+            await self._end(entry)
+
+    def _find(self, id: str) -> BackgroundCommand:  # noqa: A002 - the model's
+        entry = self._all.get(id)
+        if entry is None:
+            raise ToolFailed(
+                f"There is no process {id!r}.",
+                hint=f"There are: {', '.join(self._all) or 'none'}.",
+            )
+        return entry
+
+    async def _end(self, entry: BackgroundCommand) -> None:
+        task = self._tasks.pop(entry.id, None)
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _write(
+        self, entry: BackgroundCommand, text: str, context: ToolContext
+    ) -> None:
+        """Sends input. What runs outside the sandbox would do anything it is told, so that needs the same reach."""
+        if not entry.running.confined and context.reach != "machine":
+            raise ToolFailed(
+                f"{entry.id} runs outside the sandbox, and may not be sent input.",
+                hint="Start it again with its input in the command, so that the user can see what it will do.",
+            )
+        if entry.ended.is_set():
+            raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
+        typed = _unfinished(entry.typed + text)
+        if len(typed) > _LINE:
+            raise ToolFailed(
+                f"A line can't be longer than {_LINE:,} characters.",
+                hint="Nothing was sent.",
+            )
+        entry.typed = typed
+        entry.news.clear()
+        data = text.encode(errors="replace")
+        while data:
+            try:
+                data = data[os.write(entry.running.job.input, data) :]
+            except BlockingIOError:
+                if not await _until(entry.ended.wait(), 5):
+                    raise ToolFailed(
+                        f"{entry.id} does not read its input.",
+                        hint="Some of it was not sent.",
+                    ) from None
+            except OSError as error:
+                raise ToolFailed(
+                    f"{entry.id} takes no input any more: {error.strerror}."
+                ) from error
+        await _until(entry.news.wait(), _FIRST)
+
+
+def _unfinished(text: str) -> str:
+    """What follows the last line that has ended."""
+    ends = [found.end() for found in re.finditer(r"(?<!\\)(?:\\\\)*\n", text)]
+    return text[ends[-1] :] if ends else text
+
+
+async def _until(event: Awaitable[object], seconds: float) -> bool:
+    """Waits for something, but not for ever; whether it came."""
+    try:
+        await asyncio.wait_for(event, seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "killed"
+    return f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def _line(entry: BackgroundCommand) -> str:
+    return f"{entry.id}  {entry.state()}  {entry.running.command.strip().splitlines()[0][:100]}"
+
+
+def _report(entry: BackgroundCommand) -> ToolResult:
+    text = entry.unseen()
+    ok = not (entry.ended.is_set() and entry.code not in (0, None))
+    body = text if not text or text.endswith("\n") else f"{text}\n"
+    return ToolResult(
+        text=f"{body}[{entry.id} {entry.state()}]", ok=ok, source=entry.running.source
+    )

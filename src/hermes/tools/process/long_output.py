@@ -1,0 +1,176 @@
+"""Output that is too long for a model: its beginning and end are shown, and all is kept in a file.
+
+The name of a file with the words of others says so, as whoever reads it must be told. Memory stays bounded however much
+comes; so do the files: their size, their number and their age.
+"""
+
+import contextlib
+import os
+import re
+import time
+from pathlib import Path
+
+from hermes.primitives.files import make_private_folder, open_private
+from hermes.tools.escapes import clean
+
+LIMIT = 30_000
+"""Bytes that are shown whole; of more, the head and the tail."""
+_HEAD = 10_000
+_TAIL = LIMIT - _HEAD
+_KEPT = 64 * 1024 * 1024
+"""Bytes of one output that are kept in a file."""
+_FOREIGN = re.compile(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
+_FILES = 50
+_AGE = 7 * 24 * 3600.0
+
+
+class OutputFolder:
+    """Where long outputs are kept, for this user only. Made on first use."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+
+    def capture(self, name: str, source: str = "") -> "Capture":
+        """Collects one output; `name` says whose, `source` whether the words may be those of others."""
+        return Capture(self, f"{name}-from" if source else name)
+
+    def source_of(self, path: Path) -> str:
+        """Whose words a kept file may hold; empty for the user's own, and for files elsewhere."""
+        is_foreign = path.parent == Path(
+            os.path.realpath(self.path)
+        ) and _FOREIGN.match(path.name)
+        return f"kept output {path.name}" if is_foreign else ""
+
+    def mentions(self, command: str) -> str:
+        """Whose words a command may show that names such a file, or all of them."""
+        return (
+            "kept outputs"
+            if str(self.path) in command or _FOREIGN.search(command)
+            else ""
+        )
+
+    def create_foreign(self, name: str) -> tuple[Path, int]:
+        """A new file for the words of others."""
+        return self.create(f"{name}-from")
+
+    def create(self, name: str) -> tuple[Path, int]:
+        """A new file, open for writing. The oldest ones make place for it."""
+        make_private_folder(self.path)
+        self._prune()
+        path = self.path / f"{name}-{os.urandom(6).hex()}.txt"
+        return path, open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+
+    def _prune(self) -> None:
+        with os.scandir(self.path) as entries:
+            files = sorted(
+                (
+                    (entry.stat(follow_symlinks=False).st_mtime, entry.path)
+                    for entry in entries
+                ),
+                reverse=True,
+            )
+        oldest = time.time() - _AGE
+        for number, (changed, path) in enumerate(files):
+            if number >= _FILES - 1 or changed < oldest:
+                with contextlib.suppress(
+                    FileNotFoundError
+                ):  # another process tidied up too
+                    os.unlink(path)  # noqa: PTH108 - a string from scandir
+
+
+class Capture:
+    """One output while it comes."""
+
+    def __init__(self, folder: OutputFolder, name: str) -> None:
+        self.size = 0
+        self._folder = folder
+        self._name = name
+        self._start = bytearray()
+        self._tail = b""
+        self._file = -1
+        self._path: Path | None = None
+        self._written = 0
+        self._problem = ""
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes the next piece."""
+        if self.size < LIMIT:
+            self._start += chunk[: LIMIT - self.size]
+        rest = chunk[max(0, LIMIT - self.size) :] if self.size < LIMIT else chunk
+        self.size += len(chunk)
+        self._tail = (
+            rest[-_TAIL:] if len(rest) >= _TAIL else (self._tail + rest)[-_TAIL:]
+        )
+        if rest:
+            self._keep(rest)
+
+    def close(self) -> None:
+        """Ends it. Idempotent."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def text(self) -> str:
+        """What the model reads."""
+        self.close()
+        if is_binary(bytes(self._start)):
+            first = bytes(self._start[:16]).hex(" ")
+            return f"[binary output, {self.size:,} bytes, beginning with {first}{self.where('; ')}]"
+        if self.size <= LIMIT:
+            return clean(self._start.decode(errors="replace"))
+        head = _until_line_end(bytes(self._start[:_HEAD]))
+        tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL:])
+        left_out = self.size - len(head) - len(tail)
+        note = f"[{left_out:,} of {self.size:,} bytes left out here{self.where('; ')}]"
+        return f"{clean(head.decode(errors='ignore'))}\n{note}\n{clean(tail.decode(errors='ignore'))}"
+
+    def where(self, before: str) -> str:
+        """Where the rest is; nothing when there is none."""
+        if self._problem:
+            return f"{before}the rest could not be kept: {self._problem}"
+        if self._path is None:
+            return ""
+        what = (
+            "all of it is"
+            if self.size == self._written
+            else f"its first {self._written:,} bytes are"
+        )
+        return f"{before}{what} in {self._path}"
+
+    def _keep(self, rest: bytes) -> None:
+        """Writes to the file, at first what came before too. A full disk ends keeping, not the command."""
+        if self._problem or self._written >= _KEPT:
+            return
+        try:
+            if self._path is None:
+                self._path, self._file = self._folder.create(self._name)
+                self._write(bytes(self._start))
+            self._write(rest[: _KEPT - self._written])
+        except OSError as error:
+            self._problem = (error.strerror or str(error)).lower()
+            self.close()
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            count = os.write(self._file, view)
+            self._written += count
+            view = view[count:]
+
+
+def is_binary(start: bytes) -> bool:
+    """Whether bytes are no text: they hold a NUL, or many that are not UTF-8."""
+    sample = start[:8192]
+    if b"\0" in sample:
+        return True
+    return sample.decode(errors="replace").count("\ufffd") > max(4, len(sample) // 10)
+
+
+def _until_line_end(data: bytes) -> bytes:
+    end = data.rfind(b"\n")
+    return data[:end] if end > len(data) // 2 else data
+
+
+def _from_line_start(data: bytes) -> bytes:
+    start = data.find(b"\n")
+    return data[start + 1 :] if 0 <= start < len(data) // 2 else data

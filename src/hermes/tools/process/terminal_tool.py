@@ -1,0 +1,219 @@
+"""`terminal`: runs a command of the model's. The folder is kept between the calls of a session.
+
+Output is shown while it comes, a few times a second; the whole process tree ends with the call, or with the session
+when it was started in the background.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.schema.events import Reach
+from hermes.schema.tools import ToolResult
+from hermes.settings.load import find_home
+from hermes.tools.process.background import Processes
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.progress import Live
+from hermes.tools.process.session_commands import (
+    RunningCommand,
+    SessionCommands,
+    Surroundings,
+)
+from hermes.tools.sandbox import Sandbox
+from hermes.tools.sandbox.protected_paths import hidden, secrets_of
+from hermes.tools.tool import tool
+
+_GRACE = 0.5
+_HURRY = 0.05
+"""Grace when the user interrupts: an interrupt is done within 200 ms."""
+_STOPPED_BY_SANDBOX = re.compile(
+    r"(?i)read-only file system|permission denied|operation not permitted|network is unreachable|address family not"
+    r"|name resolution|(could not|couldn't|cannot) resolve|name or service not known|\b(EROFS|EACCES|EPERM|ENETUNREACH"
+    r"|EAI_AGAIN|ENOTFOUND)\b|failed to establish a new connection|no route to host"
+)
+_ABOUT_SECRETS = re.compile(
+    r"(?i)environment variable|\bdotenv\b|\bKeyError\b|(api|secret|access|private)[ _-]?key|credential|password|\btoken"
+)
+"""Words of a program that misses a setting or a key."""
+_LOOKED_AT = 6000
+_NAMED = 3
+
+
+class TerminalTool:
+    """The terminal of one session. `surroundings` says more of them than the environment does."""
+
+    def __init__(
+        self,
+        output: OutputFolder,
+        environment: Mapping[str, str],
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        self._output = output
+        home = find_home(environment).root
+        self._commands = SessionCommands(
+            surroundings or Surroundings(environment, home, (output.path,))
+        )
+        self.processes = Processes(self._commands, output)
+        self._folder: Path | None = None
+        self._session = ""
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """What confines the commands; found at the first question."""
+        return self._commands.sandbox
+
+    def folder(self, cwd: Path) -> Path:
+        """Where the next command runs: where the last one ended, else `cwd`."""
+        return (
+            self._folder if self._folder is not None and self._folder.is_dir() else cwd
+        )
+
+    def accept(self, path: Path) -> None:
+        """A file was changed with approval while commands run: when they end, it stays as it is now."""
+        self._commands.accept(path)
+
+    async def close(self) -> None:
+        """Ends what runs in the background, and deletes the session's temporary files."""
+        await self.processes.close()
+        self._commands.close()
+
+    @tool("terminal", effect="other")
+    async def terminal(
+        self,
+        context: ToolContext,
+        command: Annotated[str, Meta(min_length=1)],
+        timeout: Annotated[int, Meta(ge=1, le=600, description="Seconds.")] = 120,  # noqa: ASYNC109 - the model's
+        background: Annotated[
+            bool,
+            Meta(
+                description="Return at once; go on with `process` and `process_write`."
+            ),
+        ] = False,
+        reach: Annotated[
+            Reach,
+            Meta(description="More than workspace only if the sandbox was in the way."),
+        ] = "workspace",
+    ) -> ToolResult:
+        """Runs a bash command; returns its output and exit code. The directory is kept between calls. It can write in
+        the working directory and a private /tmp only, and has no network, unless `reach` says so. There is no input,
+        and what it leaves running is stopped. For files use the other tools."""
+        self._own(context.session)
+        folder = self.folder(context.cwd)
+        if background:
+            return await self.processes.begin(command, folder, context)
+        live = Live(context.show)
+        running = await self._commands.begin(command, folder, context)
+        source = running.source or self._output.mentions(command)
+        capture = self._output.capture("terminal", source)
+        job = running.job
+
+        def take(chunk: bytes) -> None:
+            capture.feed(chunk)
+            live.feed(chunk)
+
+        grace, left, notes = _HURRY, list[str](), list[str]()
+        try:
+            code = await job.wait(timeout, take)
+            grace = _GRACE
+        finally:
+            try:
+                left = await job.stop(grace)
+                job.drain(take)
+            finally:
+                told = job.told()
+                live.close()
+                notes = self._commands.finish(running)
+                capture.close()
+        moved = self._move(told.folder, folder)
+        notes = [*_outcome(code, timeout, job.problem, told.left or left), *notes]
+        if reach != context.reach:
+            notes.append(f"reach was {context.reach}, not {reach}")
+        if moved or self.folder(context.cwd) != folder:
+            notes.append(f"now in {self.folder(context.cwd)}")
+        text = capture.text()
+        hint = self._hint(running, text) if code != 0 else ""
+        return ToolResult(
+            text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0, source=source
+        )
+
+    def _own(self, session: str) -> None:
+        """A terminal has one folder, so it serves one session."""
+        if self._session not in ("", session):
+            raise ToolFailed(
+                "This terminal belongs to another session.",
+                hint="Each session needs tools of its own.",
+            )
+        self._session = session
+
+    def _move(self, last: Path | None, folder: Path) -> bool:
+        """Keeps the folder the command ended in, if it is another one."""
+        if last is None or last == folder or last == folder.resolve():
+            return False
+        self._folder = last
+        return True
+
+    def _hint(self, running: RunningCommand, text: str) -> str:
+        """What to do when the sandbox was probably in the way."""
+        end = text[-_LOOKED_AT:]
+        if running.confined and (secrets := _missed_secrets(running, end)):
+            return (
+                f"\n[Hidden from commands, as they may hold secrets: {secrets}. If the task needs them, ask with reach:"
+                " machine. The user can show them to all commands with the setting sandbox.hide_secrets: false.]"
+            )
+        if not running.confined or not (
+            _STOPPED_BY_SANDBOX.search(end) or _names_hidden(running, end)
+        ):
+            return ""
+        network = "no network" if running.fence.reach == "workspace" else "the network"
+        return (
+            f"\n[The sandbox may have stopped this: a command has {network}, can write in {running.fence.workspace} and"
+            f" $TMPDIR only, and can't read secrets. If the task needs more, ask with reach: network or machine.]"
+        )
+
+
+def _missed_secrets(running: RunningCommand, text: str) -> str:
+    """Secret files of the workspace that a command may have failed for, as they are hidden."""
+    files = secrets_of(running.fence).files
+    names = [path.removeprefix(f"{running.fence.workspace}/") for path in files]
+    told = f"{running.command}\n{text}"
+    if not _ABOUT_SECRETS.search(text) and not any(
+        name.rpartition("/")[2] in told for name in names
+    ):
+        return ""
+    return ", ".join(names[:_NAMED]) + (
+        f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
+    )
+
+
+def _names_hidden(running: RunningCommand, text: str) -> bool:
+    """Whether something is missed that is only covered."""
+    return "No such file" in text and any(
+        f"{path.name}/" in text for path in hidden(running.fence)
+    )
+
+
+def _outcome(
+    code: int | None, seconds: int, problem: str, left: list[str]
+) -> list[str]:
+    if problem:
+        return [f"stopped: {problem}"]
+    if code is None:
+        return [f"stopped: it ran longer than {seconds} s (timeout can be up to 600)"]
+    notes = [f"killed by signal {-code}" if code < 0 else f"exit code {code}"]
+    if left:
+        names = ", ".join(sorted(left)[:10]) + (
+            f" and {len(left) - 10} more" if left[10:] else ""
+        )
+        notes.append(f"stopped what it left running: {names}")
+    return notes
+
+
+def _body(text: str) -> str:
+    if not text:
+        return "(no output) "
+    return text if text.endswith("\n") else f"{text}\n"

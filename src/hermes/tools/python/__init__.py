@@ -1,0 +1,1 @@
+"""Running Python code from the model, which can call tools."""

@@ -1,0 +1,132 @@
+"""Finds the best sandbox of this machine, once: by confining a program that does nothing."""
+
+import functools
+import os
+import platform
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from hermes.children.helper_programs import find_program, trusted_path
+from hermes.tools.sandbox.bubblewrap import Bubblewrap
+from hermes.tools.sandbox.confinement import (
+    ConfinedLaunch,
+    Fence,
+    NoSandbox,
+    Sandbox,
+    Started,
+)
+from hermes.tools.sandbox.landlock import Landlock, landlock_abi
+from hermes.tools.sandbox.seccomp import calls_of
+
+_USUAL = ("/usr/bin", "/bin", "/usr/local/bin")
+_FETCHED = Path(".cache/hermes/bubblewrap/usr/bin")
+_PATIENCE = 5.0
+
+
+def find_sandbox(
+    search_path: str = "", user_home: Path = Path("/nonexistent")
+) -> Sandbox:
+    """The best sandbox that really works here. Takes some milliseconds the first time."""
+    if platform.system() != "Linux":
+        return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
+    return _best_sandbox(
+        trusted_path({"PATH": search_path}) if search_path else "", user_home
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
+    program = find_bubblewrap(search_path, user_home)
+    why = "bubblewrap is not installed."
+    if program is not None:
+        bubblewrap = Bubblewrap(
+            program, calls_of(platform.machine()), administrator=os.geteuid() == 0
+        )
+        problem = _try(bubblewrap)
+        if "--size" in problem:  # before version 0.7
+            bubblewrap = Bubblewrap(
+                program,
+                calls_of(platform.machine()),
+                administrator=os.geteuid() == 0,
+                sizes=False,
+            )
+            problem = _try(bubblewrap)
+        if not problem:
+            return bubblewrap
+        why = f"bubblewrap can't be used here ({problem})."
+    return landlock_or_none(why)
+
+
+def landlock_or_none(why: str) -> Sandbox:
+    """The second best sandbox, if it works; `why` says why it is not the best."""
+    calls = calls_of(platform.machine())
+    if calls is None:
+        return NoSandbox(
+            f"{why} Hermes knows no system calls of the processor {platform.machine()}."
+        )
+    abi = landlock_abi()
+    if abi < 1:
+        return NoSandbox(f"{why} The kernel has no Landlock.")
+    landlock = Landlock(abi, calls, why)
+    problem = _try(landlock)
+    return (
+        NoSandbox(f"{why} Landlock can't be used either ({problem}).")
+        if problem
+        else landlock
+    )
+
+
+def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
+    """The program `bwrap`: a system's own first, then along the search path, then one that was fetched."""
+    for program in _bubblewraps(search_path, user_home):
+        try:
+            info = program.stat()
+        except OSError:
+            continue
+        trusted = info.st_uid in (0, os.geteuid()) and not info.st_mode & (
+            stat.S_IWGRP | stat.S_IWOTH
+        )
+        if trusted and stat.S_ISREG(info.st_mode) and os.access(program, os.X_OK):
+            return program
+    return None
+
+
+def _bubblewraps(search_path: str, user_home: Path) -> Iterator[Path]:
+    yield from (Path(folder, "bwrap") for folder in _USUAL)
+    if search_path and (found := find_program("bwrap", {"PATH": search_path})):
+        yield Path(found)
+    yield user_home / _FETCHED / "bwrap"
+
+
+def _try(sandbox: Sandbox) -> str:
+    """Runs a program that does nothing; returns what was wrong."""
+    with (
+        tempfile.TemporaryDirectory(prefix="hermes-") as name,
+        tempfile.TemporaryFile() as output,
+    ):
+        folder = Path(name).resolve()
+        launch = ConfinedLaunch(
+            ["/bin/sh", "-c", "exit 0"], folder, {}, subprocess.DEVNULL, output.fileno()
+        )
+        try:
+            code = _exit_code(sandbox.start(launch, Fence(folder, folder)))
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+        output.seek(0)
+        words = output.read(300).decode(errors="replace").strip().splitlines()
+        return "" if code == 0 else words[0] if words else f"exit code {code}"
+
+
+def _exit_code(started: Started) -> int | None:
+    """How it ended; None when it did not in time."""
+    if started.notices >= 0:
+        os.close(started.notices)
+    try:
+        return started.process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        started.process.kill()
+        started.process.wait()
+        return None

@@ -1,0 +1,129 @@
+"""The `Keeper` port: before each call that changes something, what it may change is kept, once per turn.
+
+A turn that only reads costs nothing. When something can't be kept the call still runs: the user is told, and so is
+whoever undoes the turn.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from hermes.core.ports import ToolContext
+from hermes.primitives.recent import RecentDict
+from hermes.tools.shadow.prune import sweep
+from hermes.tools.shadow.repository import ShadowFailed
+from hermes.tools.shadow.shadow import Shadows
+from hermes.tools.shadow.turn_diff import display
+from hermes.tools.shadow.turn_record import Unkept
+
+log = logging.getLogger("hermes.tools")
+
+_TURNS = 256  # turns that are remembered
+_NAMED = 3  # files that are named when several are not kept
+
+
+class _Kept:
+    """What this process has kept for a turn."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self.files: set[bytes] = set()
+        self.whole = False
+        self.lock = asyncio.Lock()
+
+
+class ShadowKeeper:
+    """Keeps files in the shadow repository of each working directory."""
+
+    def __init__(self, shadows: Shadows) -> None:
+        self._shadows = shadows
+        self._turns: RecentDict[str, _Kept] = RecentDict(_TURNS)
+        self._told: set[tuple[Path, str]] = set()
+
+    async def keep(self, context: ToolContext, paths: tuple[Path, ...]) -> None:
+        """Keeps the named files, or the working directory when there are none, before their first change in a turn."""
+        kept = self._turns.get_or_make(context.turn, lambda: _Kept(context.cwd))
+        async with kept.lock:  # a call of the same turn must not run before what it shares with this one is kept
+            try:
+                unkept = await asyncio.to_thread(self._keep, context, kept, paths)
+            except (ShadowFailed, OSError) as error:
+                unkept = [
+                    Unkept(
+                        os.fsencode(context.cwd),
+                        await asyncio.to_thread(self._failed, context, error),
+                    )
+                ]
+        self._tell(context, unkept)
+
+    async def finish(self, turn: str, workspace: Path) -> None:
+        """Keeps how things stand at the end of a turn, however it ended; nothing when it changed nothing."""
+        self._turns.pop(turn, None)
+        shadow = self._shadows.at(workspace)
+        if not shadow.has(turn):
+            return
+        try:
+            await asyncio.to_thread(shadow.end, turn)
+            await asyncio.to_thread(self._tidy)
+        except (ShadowFailed, OSError) as error:
+            log.warning("the end of turn %s was not kept for undo: %s", turn, error)
+
+    def _keep(
+        self, context: ToolContext, kept: _Kept, paths: tuple[Path, ...]
+    ) -> list[Unkept]:
+        shadow = self._shadows.at(context.cwd)
+        folders = [path for path in paths if path.is_dir() and not path.is_symlink()]
+        files = {_canonical(path) for path in paths if path not in folders} - kept.files
+        unkept: list[Unkept] = []
+        if files:
+            unkept += shadow.keep_files(
+                context.session, context.turn, sorted(files), late=kept.whole
+            )
+            kept.files |= files
+        if (folders or not paths) and not kept.whole:
+            unkept += shadow.keep_whole(context.session, context.turn)
+            kept.whole = True
+        return unkept
+
+    def _failed(self, context: ToolContext, error: Exception) -> str:
+        why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        try:
+            self._shadows.at(context.cwd).note_failure(
+                context.session, context.turn, why
+            )
+        except (ShadowFailed, OSError):
+            log.warning(
+                "that keeping failed in turn %s was not noted: %s", context.turn, error
+            )
+        return why
+
+    def _tell(self, context: ToolContext, unkept: Iterable[Unkept]) -> None:
+        """Says once what undo will not bring back."""
+        here = {os.fsencode(context.cwd), os.fsencode(os.path.realpath(context.cwd))}
+        news: list[str] = []
+        for note in unkept:
+            key = (context.cwd, note.why + os.fsdecode(note.path))
+            if key not in self._told:
+                self._told.add(key)
+                name = (
+                    "this folder"
+                    if note.path in here
+                    else display(note.path, context.cwd)
+                )
+                news.append(f"{name} ({note.why})")
+        if news:
+            more = f" and {len(news) - _NAMED:,} more" if len(news) > _NAMED else ""
+            sentence = f"Not kept, so undo will not bring it back: {', '.join(news[:_NAMED])}{more}."
+            log.warning("%s", sentence)
+            context.show(sentence + "\n")
+
+    def _tidy(self) -> None:
+        dropped = sweep(self._shadows)
+        if dropped:
+            log.info("%s", dropped)
+
+
+def _canonical(path: Path) -> bytes:
+    """The path without links above it; a link itself stays one."""
+    return os.fsencode(Path(os.path.realpath(path.parent)) / path.name)

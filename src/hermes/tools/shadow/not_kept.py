@@ -1,0 +1,188 @@
+"""What is there but not kept: what git ignores, what lies in a folder that was refused, what could not be looked at.
+
+Not seen is not absent: undo never removes such a file, and says that it was not kept.
+"""
+
+# Names are bytes here, as a file's name need not be text.
+# ruff: noqa: PTH118, PTH119, PTH120
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from hermes.tools.shadow.path_state import unkept
+from hermes.tools.shadow.repository import EXCLUDED, ShadowGit, View
+from hermes.tools.shadow.turn_record import Tree, Unkept
+
+IGNORED = "git ignores it, so it was not kept"
+_MOVED = "it may have been moved here from where nothing is kept"
+_UNKNOWN = "it was there before, but could not be kept"
+_NAMED = 5
+_LOOKED_AT = 4_000
+"""Ignored files whose size and time are looked at."""
+_IN_A_FOLDER = 1_500
+_THERE = "there"
+_SLACK = 1.0  # seconds by which the times of files can lag behind the clock
+_COMPLAINT = re.compile(rb"warning: could not open directory '(.*?)/?': ", re.DOTALL)
+
+
+class Ignored(msgspec.Struct, frozen=True, array_like=True):
+    """Something git ignores, relative to its tree; a folder ends with a slash and stands for all that is in it."""
+
+    path: bytes
+    mark: str
+    """Changes when it does; empty when that is too much to look at."""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(tuple[Ignored, ...]).decode
+
+
+def note_ignored(
+    git: ShadowGit, view: View, rules: Iterable[bytes], own: AbstractSet[bytes]
+) -> str:
+    """Notes what git ignores in a folder. Returns the note's name; empty for nothing. What git and Hermes do in their
+    `own` folders is their affair: only whether those are there is noted."""
+    out = git.run("ls-files", "-z", "-o", "-i", "--directory", *rules, view=view)
+    start, left = os.path.join(view.root, b""), _LOOKED_AT
+    found: list[Ignored] = []
+    for path in sorted(filter(None, out.split(b"\0"))):
+        is_own = (start + path).rstrip(b"/") in own
+        mark, looked_at = (
+            (_THERE, 0) if is_own else _mark(start + path, min(left, _IN_A_FOLDER))
+        )
+        left -= looked_at
+        found.append(Ignored(path, mark))
+    if os.path.lexists(start + b".git"):
+        found.append(Ignored(b".git/", _THERE))
+    return git.write_blob(_encode(found)) if found else ""
+
+
+def closed_folders(complaints: bytes, view: View) -> Iterator[Unkept]:
+    """Folders that git says it could not look into."""
+    for name in dict.fromkeys(_COMPLAINT.findall(complaints)):
+        yield Unkept(os.path.join(view.top, name), "not readable")
+
+
+class Unseen:
+    """What was there before a turn without having been kept."""
+
+    def __init__(
+        self,
+        git: ShadowGit,
+        before: Sequence[Tree],
+        after: Sequence[Tree],
+        began: float,
+    ) -> None:
+        self._roots = {tree.root: tree for tree in before}
+        self._noted = {note.path for tree in before for note in tree.unkept}
+        old, new = _ignored(git, before), _ignored(git, after)
+        self._places = {path.rstrip(b"/") for path in old}
+        self._began = began - _SLACK
+        self._changed = [
+            path
+            for path in old.keys() | new.keys()
+            if not _is_same(old.get(path), new.get(path))
+        ]
+        self._gone = old.keys() - new.keys()
+
+    def hides(self, path: bytes) -> Unkept | None:
+        """What was not seen and may have held `path`; None when nothing was there."""
+        for place in _upwards(path):
+            if place in self._places:
+                return Unkept(place, IGNORED)
+            if place in self._noted or (
+                place in self._roots and not self._roots[place].tree
+            ):
+                return Unkept(place, _UNKNOWN)
+            if place in self._roots:
+                break
+        return Unkept(path, _MOVED) if self._changed and self._is_older(path) else None
+
+    def notes(self) -> Iterator[Unkept]:
+        """What git ignores that has changed, or may have: undo leaves it as it is."""
+        told = sorted(
+            path
+            for path in self._changed
+            if path in self._gone or not _is_made_again(path)
+        )
+        for path in told[:_NAMED]:
+            yield Unkept(path.rstrip(b"/"), IGNORED)
+        if rest := told[_NAMED:]:
+            yield Unkept(
+                os.path.dirname(rest[0].rstrip(b"/")),
+                f"{len(rest):,} more that git ignores are not kept",
+            )
+
+    def _is_older(self, path: bytes) -> bool:
+        """Whether a file that is new here was written before the turn."""
+        try:
+            return os.lstat(path).st_mtime < self._began
+        except OSError:  # gone again: nothing to lose
+            return False
+
+
+def _mark(path: bytes, most: int) -> tuple[str, int]:
+    """What tells a change, and how many files had to be looked at."""
+    if most <= 0:
+        return "", 0
+    try:
+        if not path.endswith(b"/"):
+            return unkept(os.lstat(path)).blob, 1
+        return _folder_mark(path, most)
+    except OSError:
+        return "", 1
+
+
+def _folder_mark(folder: bytes, most: int) -> tuple[str, int]:
+    digest, count = hashlib.blake2b(digest_size=16), 0
+    waiting = [folder]
+    while waiting:
+        place = waiting.pop()
+        with os.scandir(place) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                count += 1
+                if count > most:
+                    return "", count
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                    digest.update(entry.path + b"\0")
+                else:
+                    digest.update(
+                        entry.path
+                        + unkept(entry.stat(follow_symlinks=False)).blob.encode()
+                    )
+    return digest.hexdigest(), count
+
+
+def _ignored(git: ShadowGit, trees: Iterable[Tree]) -> dict[bytes, str]:
+    """What is ignored in some trees, absolute, with its marks."""
+    named = [tree for tree in trees if tree.ignored]
+    notes = git.read_blobs(tree.ignored for tree in named)
+    return {
+        os.path.join(tree.root, one.path): one.mark
+        for tree in named
+        for one in _decode(notes[tree.ignored])
+    }
+
+
+def _is_same(one: str | None, two: str | None) -> bool:
+    return one == two and bool(one)
+
+
+def _is_made_again(path: bytes) -> bool:
+    """Whether any build makes it again, so that a change of it is no news."""
+    return (
+        os.path.basename(path.rstrip(b"/")).decode(errors="replace") + "/" in EXCLUDED
+    )
+
+
+def _upwards(path: bytes) -> Iterator[bytes]:
+    """A path and all folders above it."""
+    while len(path) > 1:
+        yield path
+        path = os.path.dirname(path)

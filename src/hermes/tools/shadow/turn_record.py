@@ -1,0 +1,129 @@
+"""The record of one turn: what was kept before it, and how things stood at its end. One file of JSON lines, to which is
+only added; a torn last line is one that never counted."""
+
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from hermes.primitives.files import open_private
+from hermes.tools.shadow.path_state import PathState
+
+
+class TurnHeader(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """The first line: whose turn it is."""
+
+    session: str
+    turn: str
+    workspace: bytes
+    at: float
+
+
+class Touched(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """A file as it was before the turn's first call that names it."""
+
+    path: bytes
+    state: PathState
+    late: bool = False
+    """The whole folder had been kept before, and something may have changed the file in between."""
+    made: tuple[bytes, ...] = ()
+    """Folders above it that did not exist."""
+
+
+class Unkept(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """Something that could not be kept; `mark` changes when it does."""
+
+    path: bytes
+    why: str
+    mark: str = ""
+
+
+class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A folder with everything in it; no `tree` when it could not be kept. Paths are relative to `root`."""
+
+    root: bytes
+    tree: str = ""
+    plain: int = 0o644
+    executable: int = 0o755
+    modes: tuple[tuple[bytes, int], ...] = ()
+    """Files whose permissions are not the usual ones."""
+    empty: tuple[bytes, ...] = ()
+    """Folders without any file."""
+    unkept: tuple[Unkept, ...] = ()
+    ignored: str = ""
+    """Names a note of what git ignores in it; see `unseen`."""
+
+
+class Whole(msgspec.Struct, frozen=True, tag=True):
+    """The working directory before the first call that may change anything in it; each repository inside for itself."""
+
+    trees: tuple[Tree, ...]
+
+
+class Ended(msgspec.Struct, frozen=True, tag=True):
+    """How everything that was kept stood when the turn ended."""
+
+    at: float
+    states: tuple[tuple[bytes, PathState], ...]
+    trees: tuple[Tree, ...] = ()
+
+
+Line: TypeAlias = TurnHeader | Touched | Unkept | Whole | Ended
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Line).decode
+
+
+class TurnRecord:
+    """A turn's record, read."""
+
+    def __init__(self, begun: TurnHeader) -> None:
+        self.begun = begun
+        self.touched: dict[bytes, Touched] = {}
+        self.unkept: list[Unkept] = []
+        self.whole: Whole | None = None
+        self.ended: Ended | None = None
+
+    def add(self, line: Line) -> None:
+        """Takes in the next line. What was kept first counts."""
+        match line:
+            case Touched():
+                self.touched.setdefault(line.path, line)
+            case Unkept():
+                self.unkept.append(line)
+            case Whole():
+                self.whole = self.whole or line
+            case Ended():
+                self.ended = self.ended or line
+            case TurnHeader():
+                pass
+
+
+def append(file: Path, *lines: Line) -> None:
+    """Adds lines in one write, after mending a torn one."""
+    data = b"".join(_encode(line) + b"\n" for line in lines)
+    handle = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(handle, "rb+") as stream:
+        size = os.fstat(handle).st_size
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        stream.write(b"\n" + data if torn else data)
+
+
+def read(file: Path) -> TurnRecord | None:
+    """The record in a file; None when there is none."""
+    try:
+        raw = file.read_bytes().splitlines()
+    except FileNotFoundError:
+        return None
+    record: TurnRecord | None = None
+    for text in raw:
+        try:
+            line = _decode(text)
+        except msgspec.DecodeError:  # torn by a kill; the call it was for did not run
+            continue
+        if isinstance(line, TurnHeader):
+            record = record or TurnRecord(line)
+        if record:
+            record.add(line)
+    return record

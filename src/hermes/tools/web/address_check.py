@@ -1,0 +1,158 @@
+"""The gate: every address is resolved once, all its answers are checked, and the caller connects to exactly those."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from hermes.errors import ToolFailed
+from hermes.tools.web.addresses import Address, is_metadata, is_own, why_forbidden
+from hermes.tools.web.urls import WebAddress, read_host
+
+PORTS = frozenset((80, 443, 8080, 8443))
+"""Where web servers listen. Others belong to databases, mail and control services."""
+_LOCAL_NAMES = (
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "lan",
+    "home",
+    "corp",
+    "private",
+    "home.arpa",
+)
+_LONGEST_LOOKUP = 10.0
+_ALLOW = (
+    "If the user wants this, they can add the host to web.allow_hosts in the settings."
+)
+
+
+class Resolver(Protocol):
+    """Finds the IP addresses of a name. Raises OSError when there are none."""
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]: ...
+
+
+class Unresolved(ToolFailed):
+    """A name has no address."""
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A place that may be reached, and the addresses that were checked."""
+
+    place: WebAddress
+    addresses: tuple[Address, ...]
+
+
+class AllowedHost(msgspec.Struct, frozen=True):
+    """A host the user vouches for; port 0 is any port."""
+
+    host: str
+    port: int = 0
+
+
+async def system_resolver(host: str, port: int) -> Sequence[str]:
+    """The addresses the system knows for a name."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(answer[4][0]) for answer in found))
+
+
+class AddressCheck:
+    """Decides which places may be reached. `allowed` names exactly the private hosts that may be, too."""
+
+    def __init__(
+        self,
+        allowed: Sequence[str] = (),
+        *,
+        resolver: Resolver = system_resolver,
+        own: Callable[[Address], bool] = is_own,
+    ) -> None:
+        self._allowed = frozenset(read_allowed(entry) for entry in allowed)
+        self._resolver = resolver
+        self._own = own
+
+    async def check(self, place: WebAddress) -> Passage:
+        """The way to a place. Raises ToolFailed when one of its addresses is not public."""
+        vouched = self._vouched(place)
+        if not vouched:
+            self._check_name(place)
+        if place.address is not None:
+            if not vouched:
+                self._check_address(place, place.address)
+            return Passage(place, (place.address,))
+        addresses = await self._resolve(place)
+        for address in addresses:
+            if not vouched:
+                self._check_address(place, address)
+            elif is_metadata(address):
+                raise _refused(
+                    place, f"its name leads to {address}, where clouds keep metadata"
+                )
+        return Passage(place, addresses)
+
+    def _vouched(self, place: WebAddress) -> bool:
+        return bool(
+            {AllowedHost(place.host), AllowedHost(place.host, place.port)}
+            & self._allowed
+        )
+
+    def _check_name(self, place: WebAddress) -> None:
+        if place.port not in PORTS:
+            raise _refused(place, f"port {place.port} is not a web server's")
+        if place.address is not None:
+            return
+        if "." not in place.host or any(
+            place.host == name or place.host.endswith(f".{name}")
+            for name in _LOCAL_NAMES
+        ):
+            raise _refused(place, "its name is one of a private network")
+
+    def _check_address(self, place: WebAddress, address: Address) -> None:
+        reason = why_forbidden(address)
+        if not reason and self._own(address):
+            reason = "this machine"
+        if reason:
+            through = "" if place.address is not None else f" leads to {address}, which"
+            raise _refused(place, f"{place.host}{through} is {reason}")
+
+    async def _resolve(self, place: WebAddress) -> tuple[Address, ...]:
+        try:
+            async with asyncio.timeout(_LONGEST_LOOKUP):
+                found = await self._resolver(place.host, place.port)
+            addresses = tuple(ipaddress.ip_address(text) for text in found)
+        except TimeoutError as error:
+            raise Unresolved(
+                f"The name {place.host} was not resolved within {_LONGEST_LOOKUP:g} s."
+            ) from error
+        except (OSError, UnicodeError) as error:
+            raise Unresolved(
+                f"There is no host {place.host}, or the network is down."
+            ) from error
+        except ValueError as error:
+            raise _refused(
+                place, "its name leads to an address that can't be read"
+            ) from error
+        if not addresses:
+            raise Unresolved(f"There is no host {place.host}.")
+        return addresses
+
+
+def read_allowed(entry: str) -> AllowedHost:
+    """An entry of `web.allow_hosts`: `wiki.lan`, `10.0.0.7:9000`, `[::1]`, `[::1]:8080`."""
+    text = entry.strip()
+    if text.count(":") > 1 and not text.startswith("["):
+        text = f"[{text}]"
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal():
+        host, port = text, "0"
+    return AllowedHost(str(read_host(host)), int(port))
+
+
+def _refused(place: WebAddress, why: str) -> ToolFailed:
+    return ToolFailed(f"{place} was not contacted: {why}.", hint=_ALLOW)

@@ -1,0 +1,150 @@
+"""What a body is, and what of it a model can read."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.tools.web.charset import decode
+from hermes.tools.web.feeds import read_feed
+from hermes.tools.web.invisible import one_line, visible
+from hermes.tools.web.markdown import to_markdown
+from hermes.tools.web.readable_page import read_page
+from hermes.tools.web.web_client import WebResponse
+
+Kind: TypeAlias = Literal["html", "json", "xml", "text", "image", "binary"]
+
+LONGEST_PAGE = 2_000_000
+"""Bytes of HTML that are read; what is behind them is hardly ever what somebody came for."""
+_MAGIC = (
+    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\x1f\x8b", "application/gzip"),
+)
+PICTURES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+}
+"""What models can look at, and how such files are called."""
+_TEXTS = (
+    "javascript",
+    "yaml",
+    "toml",
+    "x-sh",
+    "sql",
+    "graphql",
+    "x-www-form-urlencoded",
+    "ecmascript",
+    "markdown",
+)
+_VAGUE = (
+    "",
+    "application/octet-stream",
+    "binary/octet-stream",
+    "unknown/unknown",
+    "text/plain",
+)
+
+
+class Media(msgspec.Struct, frozen=True):
+    """The type of a body, and how it is treated."""
+
+    type: str
+    kind: Kind
+
+
+class BodyText(msgspec.Struct, frozen=True):
+    """A body in words: a title, if it has one, the text, and what the reader should know of it."""
+
+    text: str
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def media_of(answer: WebResponse) -> Media:
+    """What a body is: what the server says, unless it says nothing or the first bytes plainly say otherwise."""
+    declared = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    start = answer.body[:512]
+    found = next((name for magic, name in _MAGIC if start.startswith(magic)), "")
+    if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+        found = "image/webp"
+    if found:
+        return Media(found, "image" if found in PICTURES else "binary")
+    if declared in _VAGUE:
+        return _sniffed(declared, answer.body)
+    return Media(declared, _kind(declared))
+
+
+def read_body(answer: WebResponse, media: Media) -> BodyText:
+    """The words of a textual body. Blocking: call it in a thread."""
+    notes = (
+        ("The page is longer than what is read of it; its end is missing.",)
+        if answer.cut
+        else ()
+    )
+    body = answer.body
+    if media.kind == "html" and len(body) > LONGEST_PAGE:
+        body, notes = (
+            body[:LONGEST_PAGE],
+            (f"Only the first {LONGEST_PAGE:,} bytes of the page were read.",),
+        )
+    text = decode(body, answer.headers.get("content-type", ""))
+    if media.kind == "html":
+        page = read_page(text, str(answer.place))
+        words = visible(to_markdown(page))
+        if not words:
+            notes = (
+                *notes,
+                "The page has no text of its own; it may be made by scripts, which are not run here.",
+            )
+        return BodyText(words, one_line(page.title), notes)
+    if media.kind == "xml":
+        feed = read_feed(text, str(answer.place))
+        return BodyText(visible(feed if feed is not None else text), "", notes)
+    if media.kind == "json":
+        text = _spread(text)
+    return BodyText(visible(text), "", notes)
+
+
+def _kind(declared: str) -> Kind:
+    major, _, minor = declared.partition("/")
+    if declared in ("text/html", "application/xhtml+xml"):
+        return "html"
+    if minor.endswith("json") or minor in ("x-ndjson", "json-seq"):
+        return "json"
+    if minor.endswith("xml") and major != "image":
+        return "xml"
+    if (
+        major == "text"
+        or minor in _TEXTS
+        or any(minor == f"x-{name}" for name in _TEXTS)
+    ):
+        return "text"
+    return "image" if declared in PICTURES else "binary"
+
+
+def _sniffed(declared: str, body: bytes) -> Media:
+    start = body[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
+        return Media("text/html", "html")
+    if start.startswith((b"<?xml", b"<rss", b"<feed")):
+        return Media("application/xml", "xml")
+    if b"\0" in body[:8192] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Media(declared or "application/octet-stream", "binary")
+    if start.startswith((b"{", b"[")):
+        return Media(declared or "application/json", "json")
+    return Media(declared or "text/plain", "text")
+
+
+def _spread(text: str) -> str:
+    """JSON on several lines, so that a part of it can be read; anything else as it is."""
+    if "\n" in text.strip():
+        return text
+    try:
+        return msgspec.json.format(text, indent=1)
+    except msgspec.DecodeError:
+        return text

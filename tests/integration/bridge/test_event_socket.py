@@ -1,0 +1,59 @@
+"""The window of a process: who looks sees everything up to its end, and who does not read holds nobody up."""
+
+import contextlib
+import socket
+import stat
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.bridge.event_socket import EventSocket, Look, look_into, windows
+from hermes.events import Bus
+
+
+def _open(folder: Path, bus: Bus) -> EventSocket:
+    return EventSocket(folder, bus, lambda: {"pid": 1, "surface": "test"}, lambda: None)
+
+
+def _lines(peer: socket.socket) -> list[dict[str, Any]]:
+    with peer.makefile("rb") as file:
+        return [msgspec.json.decode(line) for line in file if line.strip()]
+
+
+def test_the_last_events_before_the_end_are_seen(tmp_path: Path) -> None:
+    bus = Bus()
+    window = _open(tmp_path, bus)
+    (path,) = windows(tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with look_into(path, Look("tail", "agent.**")) as peer:
+        peer.recv(1, socket.MSG_PEEK)
+        for number in range(5000):
+            bus.publish("agent.message.delta", {"n": number})
+        window.close()
+        hello, *events = _lines(peer)
+    assert hello["type"] == "tail.hello"
+    assert [event["n"] for event in events] == list(range(5000))
+    assert windows(tmp_path) == []
+
+
+def test_somebody_who_looks_and_does_not_read_holds_up_neither_events_nor_the_end(
+    tmp_path: Path,
+) -> None:
+    bus = Bus()
+    window = _open(tmp_path, bus)
+    (path,) = windows(tmp_path)
+    with look_into(path, Look("tail")) as stuck, contextlib.ExitStack() as others:
+        for question in (
+            b"not json\n",
+            b'{"do": "tail", "pattern": ""}\n',
+            b"{" * 100_000,
+        ):
+            peer = others.enter_context(look_into(path, Look("stats")))
+            with contextlib.suppress(OSError):
+                peer.sendall(question)
+        stuck.recv(1, socket.MSG_PEEK)
+        for number in range(20_000):
+            bus.publish("agent.message.delta", {"text": "x" * 200, "n": number})
+        assert bus.stats().failed == 0
+        window.close()

@@ -1,0 +1,107 @@
+"""Requests that grow: what was settled is not built again, and nobody can tell from the bytes."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.providers.streams import CODECS, FORMATS, endpoint
+
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.quirks import GENERIC, family
+from hermes.providers.request_images import RequestImage
+from hermes.providers.request_prefix import NOTHING, Prefixes, Settled, build_body
+from hermes.schema.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
+from hermes.schema.model import ModelRequest
+from hermes.testing.formats import Format
+
+PICTURE = Image(source="p", media_type="image/png")
+LOADED = {"p": RequestImage("image/png", data="Y2F0")}
+CALL = ToolCall(id="c", name="f", arguments="{}")
+MESSAGES: st.SearchStrategy[Message] = st.sampled_from(
+    [
+        UserMessage(text="question"),
+        UserMessage(text="look", images=(PICTURE,)),
+        AssistantMessage(text="answer"),
+        AssistantMessage(text=""),
+        AssistantMessage(text=" "),
+        AssistantMessage(text="", tool_calls=(CALL,), finish="tool_calls"),
+        ToolFinished(call_id="c", name="f", text="result"),
+        ToolFinished(call_id="c", name="f", text="seen", images=(PICTURE,)),
+    ]
+)
+
+
+@pytest.mark.parametrize("wire", FORMATS)
+@settings(max_examples=150, deadline=None)
+@given(
+    messages=st.lists(MESSAGES, max_size=14),
+    steps=st.lists(st.integers(1, 4), max_size=14),
+    marked=st.booleans(),
+)
+def test_growing_step_by_step_gives_the_bytes_of_building_at_once(
+    wire: Format, messages: list[Message], steps: list[int], marked: bool
+) -> None:
+    codec = CODECS[wire]
+    at = (
+        endpoint("anthropic/claude-sonnet-4.6", family("openrouter") or GENERIC)
+        if marked
+        else endpoint()
+    )
+    prefixes, length = Prefixes(), 0
+    for step in [*steps, len(messages)]:
+        length = min(len(messages), length + step)
+        request = ModelRequest(
+            system=("a", "b"), messages=tuple(messages[:length]), cache_key="s"
+        )
+        grown, settled = build_body(
+            codec, at, request, LOADED, prefixes.find(at, request)
+        )
+        prefixes.keep(request, settled)
+        assert grown == build_body(codec, at, request, LOADED)[0]
+        msgspec.json.decode(grown)
+
+
+def conversation(turns: int) -> tuple[Message, ...]:
+    pairs = [
+        (UserMessage(text=f"q{n}"), AssistantMessage(text=f"a{n}"))
+        for n in range(turns)
+    ]
+    return (*(message for pair in pairs for message in pair), UserMessage(text="last"))
+
+
+def settle(prefixes: Prefixes, at: ModelEndpoint, request: ModelRequest) -> Settled:
+    _, settled = build_body(CODECS["chat"], at, request, {}, prefixes.find(at, request))
+    prefixes.keep(request, settled)
+    return settled
+
+
+def test_a_conversation_that_begins_otherwise_is_built_anew() -> None:
+    prefixes, at = Prefixes(), endpoint()
+    request = ModelRequest(system=(), messages=conversation(3), cache_key="s")
+    assert len(settle(prefixes, at, request).messages) == 6
+    assert len(prefixes.find(at, request).messages) == 6
+    undone = msgspec.structs.replace(request, messages=conversation(1))
+    other = msgspec.structs.replace(
+        request, messages=(UserMessage(text="other"), *conversation(3)[1:])
+    )
+    for changed in (undone, other):
+        assert prefixes.find(at, changed) is NOTHING
+    assert prefixes.find(endpoint("gpt-4.1"), request) is NOTHING
+
+
+def test_only_a_few_conversations_are_kept() -> None:
+    prefixes, at = Prefixes(), endpoint()
+    requests = [
+        ModelRequest(system=(), messages=conversation(2), cache_key=f"s{n}")
+        for n in range(12)
+    ]
+    for request in requests:
+        settle(prefixes, at, request)
+    assert sum(prefixes.find(at, request) is not NOTHING for request in requests) == 8

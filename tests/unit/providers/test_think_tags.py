@@ -1,0 +1,59 @@
+"""Thinking in the text is told from text, however the stream cuts it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.providers.test_chat_completions_reader import message
+
+from hermes.providers.think_tags import Thinking
+
+
+def split(pieces: list[str]) -> tuple[str, str]:
+    thinking = Thinking()
+    parts = [*(thinking.feed(piece) for piece in pieces), thinking.end()]
+    return "".join(part[0] for part in parts), "".join(part[1] for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>hm</think>\n\nyes", ("hm", "yes")),
+        ("\n<think>hm", ("hm", "")),
+        ("<thin", ("", "<thin")),
+        ("use <think>x</think> here", ("", "use <think>x</think> here")),
+        ("<think></think>yes", ("", "yes")),
+        ("<think>a < b </thin", ("a < b </thin", "")),
+        ("plain", ("", "plain")),
+        ("", ("", "")),
+    ],
+)
+def test_only_a_beginning_is_thinking(text: str, expected: tuple[str, str]) -> None:
+    assert split([text]) == expected
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<think>", "</think>", "<", "think", ">", " ", "a", "\n", "</"]
+        ),
+        max_size=12,
+    ),
+    st.data(),
+)
+def test_where_the_stream_is_cut_makes_no_difference(
+    parts: list[str], data: st.DataObject
+) -> None:
+    text = "".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    pieces = [
+        text[start:end]
+        for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)
+    ]
+    assert split(pieces) == split([text])
+
+
+def test_a_reply_with_thinking_in_its_text_has_reasoning_and_text() -> None:
+    reply = message(
+        {"content": "<th"}, {"content": "ink>let me see</think>"}, {"content": "\n\n42"}
+    )
+    assert (reply.reasoning, reply.text) == ("let me see", "42")

@@ -1,0 +1,103 @@
+"""Rows: what is encoded comes back, and what can't be is refused before anything is written."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from hermes.errors import StoreError
+from hermes.schema.catalogue import CATALOGUE
+from hermes.schema.event import Event
+from hermes.schema.events import Gap
+from hermes.schema.messages import UserMessage
+from hermes.store.log_row import MAX_EVENT_BYTES, Row, checksum, draft
+
+
+def values(kind: inspect.Type) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - one for each kind
+    """Any value of a type that the schema uses."""
+    match kind:
+        case inspect.Metadata():
+            return values(kind.type)
+        case inspect.UnionType():
+            return st.one_of([values(each) for each in kind.types])
+        case inspect.LiteralType():
+            return st.sampled_from(kind.values)
+        case inspect.VarTupleType() | inspect.ListType():
+            return st.lists(values(kind.item_type), max_size=2).map(tuple)
+        case inspect.DictType():
+            return st.dictionaries(
+                values(kind.key_type), values(kind.value_type), max_size=2
+            )
+        case inspect.StructType():
+            return st.builds(
+                kind.cls, **{field.name: values(field.type) for field in kind.fields}
+            )
+        case _:
+            return PLAIN[type(kind)]
+
+
+PLAIN: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
+    inspect.StrType: st.text(max_size=50),
+    inspect.IntType: st.integers(-(2**40), 2**40),
+    inspect.FloatType: st.floats(allow_nan=False, allow_infinity=False),
+    inspect.BoolType: st.booleans(),
+    inspect.NoneType: st.none(),
+    inspect.AnyType: st.none()
+    | st.text(max_size=50)
+    | st.lists(st.booleans(), max_size=3),
+}
+DURABLE = sorted(
+    (cls for cls in CATALOGUE.values() if cls.durable), key=lambda cls: cls.topic
+)
+
+
+@settings(deadline=None)
+@given(event=st.one_of([values(inspect.type_info(cls)) for cls in DURABLE]))
+def test_every_durable_event_comes_back_from_its_row(event: Event) -> None:
+    entry = draft(event)
+    row = Row(1, "s", 2, 3, 4.5, entry.type, entry.role, "turn", entry.data)
+    assert row.event == event
+    envelope = row.envelope()
+    assert (envelope["type"], envelope["seq"], envelope["epoch"]) == (event.topic, 2, 3)
+    assert (envelope["session_id"], envelope["turn_id"], envelope["ts"]) == (
+        "s",
+        "turn",
+        4.5,
+    )
+
+
+def test_what_is_no_event_of_the_log_is_refused() -> None:
+    with pytest.raises(StoreError, match="not an event of the log"):
+        draft(Gap(dropped=1, pattern="**", policy="close"))
+
+
+def test_an_enormous_event_is_refused_with_its_size() -> None:
+    with pytest.raises(StoreError, match="limit is 33,554,432"):
+        draft(UserMessage(text="x" * MAX_EVENT_BYTES))
+
+
+def test_half_a_surrogate_pair_is_refused_in_our_words() -> None:
+    with pytest.raises(StoreError, match="invalid character"):
+        draft(UserMessage(text="broken \ud83d"))
+
+
+def test_a_row_of_an_unknown_or_changed_type_is_kept_as_it_is() -> None:
+    assert Row(1, "s", 1, 1, 0.0, "future.thing", None, "", '{"new":1}').event is None
+    assert (
+        Row(
+            1, "s", 1, 1, 0.0, "agent.turn.ended", None, "", '{"reason":"unheard of"}'
+        ).event
+        is None
+    )
+
+
+def test_the_checksum_notices_a_change_of_any_field() -> None:
+    row = Row(1, "s", 2, 3, 4.5, "t", "user", "turn", "{}")
+    changed = [
+        row._replace(session="x"), row._replace(seq=9), row._replace(epoch=9), row._replace(ts=9.0),
+        row._replace(type="x"), row._replace(role="tool"), row._replace(turn="x"), row._replace(data="[]"),
+    ]  # fmt: skip
+    assert len({checksum(each) for each in (row, *changed)}) == 9
+    assert checksum(row._replace(id=7)) == checksum(row)

@@ -1,0 +1,135 @@
+"""A tool call on one line."""
+
+from typing import Any
+
+import pytest
+
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.tool_line import (
+    ASCII_MARKS,
+    Marks,
+    RunningCalls,
+    duration,
+    marks_for,
+)
+
+PLAIN = Style(enabled=False)
+
+
+def line(arguments: str, *, columns: int = 80, **result: Any) -> str:
+    calls = RunningCalls()
+    calls.see(
+        {
+            "type": "agent.tool.started",
+            "call_id": "c",
+            "name": "terminal",
+            "arguments": arguments,
+            "ts": 1.0,
+        }
+    )
+    finished = {
+        "type": "agent.tool.finished",
+        "call_id": "c",
+        "name": "terminal",
+        "ts": 3.5,
+        **result,
+    }
+    return calls.finish(finished, PLAIN, Marks(), columns)
+
+
+def test_it_shows_the_arguments_and_the_time() -> None:
+    assert (
+        line('{"command": "make test", "timeout": 5}') == "✓ terminal make test 5 2.5 s"
+    )
+
+
+def test_a_failure_shows_its_first_words() -> None:
+    assert (
+        line('{"command": "make"}', ok=False, text="exit code 2\nmore")
+        == "✗ terminal make 2.5 s · exit code 2 more"
+    )
+
+
+def test_arguments_of_many_lines_and_broken_ones_stay_on_one_line() -> None:
+    assert line('{"command": "a\\nb", "content": "long"}') == "✓ terminal a … 2.5 s"
+    assert line("{broken\x1b[2J") == "✓ terminal {broken\\x1b[2J 2.5 s"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_it_fits_the_screen(columns: int) -> None:
+    arguments = '{"command": "' + "x" * 500 + '"}'
+    assert len(line(arguments, columns=columns)) <= columns
+    assert len(line(arguments, columns=columns, ok=False, text="y" * 500)) <= columns
+
+
+def test_waiting_for_an_answer_does_not_count() -> None:
+    calls = RunningCalls()
+    calls.see(
+        {
+            "type": "agent.tool.started",
+            "call_id": "c",
+            "name": "t",
+            "arguments": "{}",
+            "ts": 1.0,
+        }
+    )
+    assert calls.running() == "t"
+    calls.see(
+        {
+            "type": "agent.approval.answered",
+            "call_id": "c",
+            "answer": "once",
+            "ts": 61.0,
+        }
+    )
+    finished = {"type": "agent.tool.finished", "call_id": "c", "name": "t", "ts": 61.2}
+    assert calls.finish(finished, PLAIN, Marks(), 80) == "✓ t 200 ms"
+    assert calls.running() == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-1, "0 ms"),
+        (0.0123, "12 ms"),
+        (3.44, "3.4 s"),
+        (59.9, "59.9 s"),
+        (125, "2 min 5 s"),
+    ],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    assert marks_for("ascii") == marks_for(None) == ASCII_MARKS
+    assert marks_for("UTF-8") == Marks()
+
+
+def test_a_command_that_failed_says_how_it_ended_and_what_it_said_last() -> None:
+    calls = RunningCalls()
+    calls.see(
+        {
+            "type": "agent.tool.started",
+            "call_id": "c",
+            "name": "terminal",
+            "arguments": "{}",
+            "ts": 1.0,
+        }
+    )
+    text = "one\ntwo\nthree\nfour\n[exit code 2; now in /x]"
+    done = {
+        "type": "agent.tool.finished",
+        "call_id": "c",
+        "name": "terminal",
+        "ok": False,
+        "text": text,
+        "ts": 2.0,
+    }
+    shown = calls.finish(done, Style(enabled=False), Marks(), 80).split("\n")
+    assert shown == [
+        "✗ terminal 1.0 s · exit code 2",
+        "  │ two",
+        "  │ three",
+        "  │ four",
+    ]
