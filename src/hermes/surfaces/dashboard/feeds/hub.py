@@ -9,12 +9,15 @@ from typing import Any
 
 from hermes.app.app import EventPublisher
 from hermes.events.wire import WireEncoder
+from hermes.schema.catalogue import CATALOGUE
 from hermes.surfaces.dashboard.feeds.inbox import LOOK, Inbox, Item, cursor_of
 from hermes.surfaces.dashboard.feeds.partial import Partial
 
 PATIENCE = 10.0
 HASTE = 30.0
 _REMEMBERED = 1024  # sessions whose state is kept
+DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
+"""Topics of events that are rows of the log."""
 _QUESTIONS = ("agent.approval.", "agent.question.")
 _TRACED = (
     "agent.message.",
@@ -48,6 +51,7 @@ class Hub:
         self._asking: dict[str, set[str]] = {}
         self._last: tuple[object, bytes] = (None, b"")
         self._relaying = False
+        self._is_trusted = True
         self._stays = 0
         self._handle = bus.subscribe("**", self._heard)
         self.watched = asyncio.Event()
@@ -137,13 +141,17 @@ class Hub:
                 self.watched.clear()
 
     @contextmanager
-    def relaying(self) -> Iterator[None]:
-        """While inside, what is published comes from another process, and is not believed to be in the log."""
-        self._relaying = True
+    def relaying(self, *, trusted: bool) -> Iterator[None]:
+        """While inside, what is published comes from another process, and is not believed to be in the log.
+
+        If the process is not trusted, only rows of the log reach the feeds of sessions: a reply or a tool's output that
+        it makes up does not.
+        """
+        self._relaying, self._is_trusted = True, trusted
         try:
             yield
         finally:
-            self._relaying = False
+            self._relaying, self._is_trusted = False, True
 
     def partial(self, session: str) -> Partial:
         """What is being said in a session; empty when nothing is known."""
@@ -181,7 +189,8 @@ class Hub:
         if not isinstance(session, str):
             return
         if get_ident() == self._home:
-            self._take(session, event, self._relaying)
+            if self._is_trusted or event.get("type") in DURABLE:
+                self._take(session, event, self._relaying)
         else:
             self._loop.call_soon_threadsafe(self._take, session, event, False)
 
