@@ -326,7 +326,8 @@ function Talk({ id, route, search, onDrawer }) {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
       label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
       <${Problem} error=${{
-        message: state.deleted || state.ready ? "This session was deleted." : "There is no such session.",
+        message:
+          state.deleted || state.ready ? "This session was deleted." : "There is no such session.",
         hint: "Choose another one, or start a new chat.",
       }} /><//>`;
   }
