@@ -253,7 +253,7 @@ async def test_another_model_answers_when_it_is_picked(
     await rests(page, 2)
     assert model() == "gpt-5-mini"
     await page.locator(".chat-head .model").click()
-    await page.get_by_role("button", name="of the settings").click()
+    await page.get_by_role("button", name="from the settings").click()
     await say(page, "third")
     await rests(page, 3)
     assert model() == "gpt-5"

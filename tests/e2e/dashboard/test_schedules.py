@@ -92,7 +92,7 @@ async def test_a_job_with_a_past_is_looked_at_and_changed(
         complaints.expect("400")
         await page.get_by_label("Limit per run").fill("")
         await page.get_by_label("Destination type").select_option("file")
-        await page.get_by_label("Place", exact=True).fill("/var/inbox.md")
+        await page.get_by_label("Destination", exact=True).fill("/var/inbox.md")
         await page.get_by_role("button", name="Save").click()
         await expect(page.locator(".job-when")).to_have_text("every 3 days at 8")
         await expect(page.locator(".facts")).to_contain_text("/var/inbox.md")

@@ -72,7 +72,7 @@ async def test_a_session_at_work_is_seen_and_found(
         lease = past.app.store.leases.acquire(ids["old"])
         past.turn(ids["old"], "And a fourth one?", reply("There is no fourth."))
         row = page.locator(f'[data-session="{ids["old"]}"]')
-        await expect(row.get_by_text("at work")).to_be_visible()
+        await expect(row.get_by_text("running")).to_be_visible()
         await page.get_by_label("State").select_option("Running")
         await expect(page.locator(".session-row")).to_have_count(1)
         past.app.store.leases.release(lease)
