@@ -7,21 +7,19 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.turn_engine import FakeEngine
 
 from hermes.app import build
-from hermes.app.approvals import Desk
+from hermes.app.approvals import PendingQuestions
 from hermes.app.compaction import context_of
 from hermes.app.past_sessions import StoreRecall
-from hermes.app.session_runner import Workshop
 from hermes.app.session_service import SessionService
-from hermes.core.budget import TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.compaction import MARK, CompactionCut, compact
 from hermes.core.context_window import ContextLimits, Room
 from hermes.core.ports import Approver
 from hermes.core.turn import NativeRuntime
 from hermes.events import Bus
-from hermes.schema.event import Event
 from hermes.schema.events import (
     SessionCompacted,
     SessionCreated,
@@ -31,7 +29,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.settings import Home, Settings
-from hermes.testing import FakeClock, ScriptedModel, ScriptedReply
+from hermes.testing import FakeClock, Reply, ScriptedModel
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.session_search import SessionSearchTool
 
@@ -82,7 +80,7 @@ class Answering:
         self._person.was_early = False
         if isinstance(last, ToolFinished):
             self.found = last.text
-            reply = ScriptedReply(
+            reply = Reply(
                 text="She is called Xantippe."
                 if "Xantippe" in last.text
                 else "I don't know.",
@@ -90,7 +88,7 @@ class Answering:
             )
         elif last.text == LAST:
             assert "Xantippe" not in str(request.messages)
-            reply = ScriptedReply(
+            reply = Reply(
                 calls=(
                     (
                         "session_search",
@@ -100,7 +98,7 @@ class Answering:
                 usage=usage,
             )
         else:
-            reply = ScriptedReply(text=f"answer to {last.text[:14]}", usage=usage)
+            reply = Reply(text=f"answer to {last.text[:14]}", usage=usage)
         async for event in ScriptedModel(reply).stream(request):
             yield event
 
@@ -119,7 +117,7 @@ class Notes:
         self._person.was_early = True
         await self._person.go_on()
         model = ScriptedModel(
-            ScriptedReply(
+            Reply(
                 text=f"## Goal\nBoats, with wood and sails; these are notes number {self.written}."
             )
         )
@@ -155,29 +153,9 @@ async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_fin
             calls = CallRunner({"session_search": search}, policy, approvals)
             return NativeRuntime(model, calls, max_steps=5, context=room)
 
-        async def prompt(session: str, cwd: Path) -> SessionPrompted:
-            return SessionPrompted(system=("be brief",), tools=(search.spec,))
-
-        async def finish(turn: str, cwd: Path) -> None:
-            """Nothing was changed."""
-
-        def show(session: str, turn: str, event: Event) -> None:
-            """Nobody watches."""
-
-        workshop = Workshop(
-            store=app.store,
-            ids=app.ids,
-            desk=Desk(),
-            runtime=runtime,
-            prompt=prompt,
-            budget=lambda session: TurnBudget(),
-            publish=app.publish,
-            snapshot=app.snapshot,
-            title=lambda session, history: None,
-            show=show,
-            finish=finish,
-        )
-        person.service = service = SessionService(app, workshop)
+        prompt = SessionPrompted(system=("be brief",), tools=(search.spec,))
+        engine = FakeEngine(runtime, lambda: prompt)
+        person.service = service = SessionService(engine.deps(app, PendingQuestions()))
         person.session = session = app.begin(
             SessionCreated(surface="test", cwd=str(tmp_path))
         ).session

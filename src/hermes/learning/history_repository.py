@@ -14,8 +14,8 @@ from hermes.learning.change import LearningError
 from hermes.primitives.file_lock import FileLock
 
 KEPT = ("memories", "skills")
-_PATIENCE = 20.0  # seconds for another process to let go
-_SLOW = 60.0  # seconds after which git is given up on
+_LOCK_TIMEOUT_S = 20.0  # seconds for another process to let go
+_GIT_TIMEOUT_S = 60.0  # seconds after which git is given up on
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -80,7 +80,8 @@ class HistoryRepository:
         try:
             self._prepare()
             yield HistoryGit(
-                self._root, gitfolder.GitRunner(self._git, self._folder, lock, _SLOW)
+                self._root,
+                gitfolder.GitRunner(self._git, self._folder, lock, _GIT_TIMEOUT_S),
             )
         finally:
             lock.close()
@@ -94,7 +95,7 @@ class HistoryRepository:
 
     def _lock(self) -> FileLock:
         try:
-            return gitfolder.take_lock(self._folder, _PATIENCE)
+            return gitfolder.take_lock(self._folder, _LOCK_TIMEOUT_S)
         except gitfolder.Busy as error:
             raise LearningError(
                 "Another process kept the history of memory and skills busy for too long.",

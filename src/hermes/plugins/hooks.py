@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, NotFound
 from hermes.plugins.manifest import NAME, ManifestError
 from hermes.plugins.pins import FolderPins, Pin
 from hermes.plugins.plugin_registry import hash_of
@@ -23,7 +23,7 @@ EVENTS = (
     "agent:start", "agent:step", "agent:end", "command:*",
 )  # fmt: skip
 """What a hook can be told of. `command:*` stands for every command, `command:new` for one."""
-_MOST = 64 * 1024  # bytes of a manifest
+_MAX_MANIFEST_BYTES = 64 * 1024  # bytes of a manifest
 
 State: TypeAlias = Literal["off", "trusted", "changed", "broken"]
 
@@ -76,7 +76,7 @@ class Hooks:
         ]
 
     def find(self, name: str) -> Hook:
-        """One of them. UsageError when there is none of that name."""
+        """One of them. NotFound when there is none of that name."""
         found = {hook.name: hook for hook in self.every()}
         if name in found:
             return found[name]
@@ -85,7 +85,7 @@ class Hooks:
             if found
             else f"There are none in {self._folder}."
         )
-        raise UsageError(f"There is no hook {name!r}.", hint=known)
+        raise NotFound(f"There is no hook {name!r}.", hint=known)
 
     def trust(self, name: str, expected: str = "") -> Hook:
         """Lets a hook run as it is now; with `expected`, only if that is what the user was shown."""
@@ -124,8 +124,8 @@ def _look(folder: Path, pins: dict[str, Pin]) -> Hook:
 def _read(folder: Path) -> HookManifest:
     if not re.fullmatch(NAME, folder.name):
         raise ManifestError("its name has more than small letters, digits, - and _")
-    content = (folder / MANIFEST).read_bytes()[: _MOST + 1]
-    if len(content) > _MOST:
+    content = (folder / MANIFEST).read_bytes()[: _MAX_MANIFEST_BYTES + 1]
+    if len(content) > _MAX_MANIFEST_BYTES:
         raise ManifestError(f"its {MANIFEST} is larger than 64 KiB")
     try:
         manifest = msgspec.convert(parse_yaml(content.decode()), HookManifest)

@@ -8,11 +8,11 @@ import apsw
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import UsageError
+from hermes.errors import NotFound, UsageError
 from hermes.schema.schedules import Instant, Job, State
 from hermes.store.connection import log
 from hermes.store.database import Database
-from hermes.store.leases import TTL, holds, this_process
+from hermes.store.leases import LEASE_TTL_S, holds, this_process
 
 Planned = TypeVar("Planned", bound=Instant | None)
 
@@ -62,7 +62,7 @@ class ScheduleStore:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise UsageError(
+            raise NotFound(
                 f"There is no job {name!r}.",
                 hint="`hermes cron list` shows what there is.",
             )
@@ -86,13 +86,13 @@ class ScheduleStore:
         dropped: str,
     ) -> tuple[Job, Planned]:
         """Changes a job as it is now, whoever has changed it since it was looked at, and plans anew as `put` does.
-        Returns what it has become, and what is planned. UsageError when it is gone."""
+        Returns what it has become, and what is planned. NotFound when it is gone."""
         now = self._clock.now()
 
         def write(connection: apsw.Connection) -> tuple[Job, Planned]:
             job = _job(connection, name)
             if job is None or job.removed:
-                raise UsageError(
+                raise NotFound(
                     f"There is no job {name!r} any more.", hint="Nothing was changed."
                 )
             changed = change(job)
@@ -144,7 +144,7 @@ class ScheduleStore:
             instant,
             state="running",
             owner=self._owner,
-            expires=now + TTL,
+            expires=now + LEASE_TTL_S,
             began=now,
             session="",
         )
@@ -187,7 +187,8 @@ class ScheduleStore:
         """The heartbeat of a run; False when it is no longer ours."""
         query = "UPDATE instants SET expires = ? WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"
         return self._change(
-            query, (self._clock.now() + TTL, instant.job, instant.due, self._owner)
+            query,
+            (self._clock.now() + LEASE_TTL_S, instant.job, instant.due, self._owner),
         )
 
     def belongs_to(self, instant: Instant, session: str) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.learning.learner import Learner
-from hermes.app.learning.reviewer import Circle
+from hermes.app.learning.reviewer import ReviewDeps
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Model, Tool, ToolContext
 from hermes.events import Bus
@@ -26,25 +26,23 @@ from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Use
 from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Settings
 from hermes.settings.sections import LearningSettings
-from hermes.testing.scripted_model import ScriptedReply
+from hermes.testing.scripted_model import Reply
 from hermes.tools.tool import tool
 
 
-def remember(text: str, file: str = "memory") -> ScriptedReply:
+def remember(text: str, file: str = "memory") -> Reply:
     return call("memory", {"edits": [{"action": "add", "text": text, "file": file}]})
 
 
-def write_skill(
-    name: str, body: str = "1. Do it.", file: str = "SKILL.md"
-) -> ScriptedReply:
+def write_skill(name: str, body: str = "1. Do it.", file: str = "SKILL.md") -> Reply:
     text = f"---\nname: {name}\ndescription: Does {name}. Use it for {name}.\n---\n{body}\n"
     return call(
         "skill_manage", {"action": "write", "name": name, "file": file, "text": text}
     )
 
 
-def call(name: str, arguments: object) -> ScriptedReply:
-    return ScriptedReply(calls=((name, msgspec.json.encode(arguments).decode()),))
+def call(name: str, arguments: object) -> Reply:
+    return Reply(calls=((name, msgspec.json.encode(arguments).decode()),))
 
 
 class Danger:
@@ -80,7 +78,7 @@ class Agent:
         if self.spent:
             raise BudgetSpent("stopped before passing the cap per day.")
 
-    def price(self) -> Price | None:
+    def price(self, session: str) -> Price | None:
         return None
 
 
@@ -95,7 +93,7 @@ class World:
         plain = Learner(self.app)
         self.circle = agent = Agent(plain.tools(), model)
         self.learner = Learner(
-            self.app, Circle(agent.model, agent.tools, agent.room, agent.price)
+            self.app, ReviewDeps(agent.model, agent.tools, agent.room, agent.price)
         )
         self.learning = self.learner.learning
         self._turns = itertools.count(1)

@@ -14,10 +14,10 @@ from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
 from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
 from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
-from hermes.schedules.due import GRACE, backlog, following, restarted_interval
+from hermes.schedules.due import GRACE_S, backlog, following, restarted_interval
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
-from hermes.store.leases import TTL
+from hermes.store.leases import LEASE_TTL_S
 
 log = logging.getLogger("hermes.schedules")
 
@@ -188,7 +188,7 @@ class ScheduleLoop:
     def _is_late(self, instant: Instant, now: float) -> bool:
         """Whether nothing looked at the schedules when it was due; that we are busy is another matter."""
         unseen = instant.starts < self._watching_since
-        return unseen and instant.cause == "schedule" and now - instant.starts > GRACE
+        return unseen and instant.cause == "schedule" and now - instant.starts > GRACE_S
 
     def _catch_up(self, job: Job, instant: Instant, now: float) -> bool:
         """Applies the job's policy to what was not run. True when some of it is to be run now."""
@@ -311,7 +311,7 @@ class ScheduleLoop:
     ) -> None:
         """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
         while True:
-            await asyncio.sleep(TTL / 3)
+            await asyncio.sleep(LEASE_TTL_S / 3)
             try:
                 ours = await asyncio.to_thread(self._book.store.renew, instant)
             except StoreError as error:

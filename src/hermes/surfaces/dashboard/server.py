@@ -16,7 +16,8 @@ from starlette.types import ASGIApp
 from hermes.app import App
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
+from hermes.primitives.tasks import BackgroundTasks, running
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -117,7 +118,7 @@ def put_together(app: App, secrets: Secrets, place: ListenAddress) -> ServedDash
     )
     board = Dashboard(app, secrets, doors, url=place.url)
     table = AccessTable(())
-    plugins = Plugins(Catalogue(app.home), table)
+    plugins = Plugins(PluginRegistry(app.home), table)
     endpoints = _endpoints(board, plugins)
     for endpoint in endpoints:
         table.add(endpoint.rule())
@@ -159,7 +160,7 @@ async def serve(
         )
         announce(app.home, served.board.doors.keys, place.url, os.getpid())
         app.go_live(secrets, "dashboard")
-        served.board.ingest.own = app.outside.publisher if app.outside else ""
+        served.board.ingest.own = app.exporters.publisher if app.exporters else ""
         await asyncio.to_thread(tell_of_dashboard, app.home.root / "run")
         try:
             ready(served, first_visit(served.board))
@@ -176,14 +177,12 @@ async def _run(
     board: Dashboard,
     stop: asyncio.Event,
 ) -> None:
-    loop = asyncio.get_running_loop()
-    serving = loop.create_task(server.serve(sockets=[listener]))
-    stopping = loop.create_task(stop.wait())
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
-        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        async with running(stop.wait()) as stopping:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        stopping.cancel()
-        board.hub.stop()  # feeds have no end of their own
+        board.feed.stop()  # feeds have no end of their own
         server.should_exit = True
         await serving
 
@@ -218,20 +217,15 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
 def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-        tasks = (
-            board.follower.run(),
-            board.dead_turns.run(),
-            board.doors.visits.keep_looking(),
-        )
-        jobs = [loop.create_task(task) for task in tasks]
+        jobs = BackgroundTasks("a part of the dashboard")
+        jobs.start(board.follower.run())
+        jobs.start(board.dead_turns.run())
+        jobs.start(board.doors.visits.keep_looking())
         await plugins.refresh()
         try:
             yield
         finally:
-            for job in jobs:
-                job.cancel()
-            await asyncio.gather(*jobs, return_exceptions=True)
+            await jobs.close()
             await plugins.close()
             await board.close()
 
@@ -240,7 +234,7 @@ def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
 
 def _config(served: ServedDashboard, cert: str, key: str) -> uvicorn.Config:
     """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
-    requests, sockets = protocols_for(served.board.hub)
+    requests, sockets = protocols_for(served.board.feed)
     return uvicorn.Config(
         served.application,
         http=requests,

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from hermes.app import App
 from hermes.app.attachments import typed_part
+from hermes.app.feed import SessionCursor
+from hermes.app.log_follower import POLL_INTERVAL_S
 from hermes.core.history import UndoneRows
-from hermes.errors import StoreError
 from hermes.schema.events import (
     ApprovalRequested,
     QuestionAsked,
@@ -19,14 +19,12 @@ from hermes.store.log_row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.row_order import InOrder
 from hermes.surfaces.tui.session_view import ChatView, end_words
 from hermes.surfaces.tui.styled_text import painted
 
-_LOOK = 0.15  # seconds between two looks at what another process wrote
-_ROWS = 200  # that are read at once
-_MESSAGES = 2  # that are shown
-_LINES = 6  # of each of the last messages
+_ROWS_PER_READ = 200  # that are read at once
+_SHOWN_MESSAGES = 2  # that are shown
+_LINES_PER_MESSAGE = 6  # of each of the last messages
 
 
 async def follow_elsewhere(app: App, session: str, last: int) -> None:
@@ -34,25 +32,16 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
     while True:
         runs = is_elsewhere(app, session)
         for row in await asyncio.to_thread(app.store.log.events, session, after=last):
-            app.publish(row, foreign=True)
+            app.writer.publish(row, foreign=True)
             last = row.seq
         if not runs:
             return
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
-def in_order(app: App, session: str) -> InOrder:
-    """Puts what comes of the session from now on into the order of its log."""
-
-    def read(after: int) -> list[dict[str, Any]]:
-        try:
-            return [
-                app.envelope(row) for row in app.store.log.events(session, after=after)
-            ]
-        except StoreError:  # then at least what comes by itself is shown
-            return []
-
-    return InOrder(session, app.store.sessions.find(session).head, read)
+def cursor_at_end(app: App, session: str) -> SessionCursor:
+    """A cursor behind the last row of a session."""
+    return SessionCursor(app, session, seq=app.store.sessions.find(session).head)
 
 
 def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
@@ -80,8 +69,8 @@ def _last_rows(app: App, session: str) -> list[Row]:
     end = app.store.sessions.find(session).head
     taken_back = UndoneRows()
     rows: list[Row] = []
-    while end > 0 and len(_spoken(rows)) < _MESSAGES:
-        start = max(0, end - _ROWS)
+    while end > 0 and len(_spoken(rows)) < _SHOWN_MESSAGES:
+        start = max(0, end - _ROWS_PER_READ)
         page = app.store.log.events(session, after=start, limit=end - start)
         rows = [
             row
@@ -117,7 +106,7 @@ def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
 
 
 def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
-    for message in _spoken(rows)[-_MESSAGES:]:
+    for message in _spoken(rows)[-_SHOWN_MESSAGES:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
         is_drawn = isinstance(message, AssistantMessage) and screen.animates
         plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
@@ -126,9 +115,9 @@ def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
             if is_drawn
             else list(map(screen.style.dim, plain))
         )
-        if len(lines) > _LINES:
+        if len(lines) > _LINES_PER_MESSAGE:
             screen.line(screen.style.dim(screen.marks.runs))
-        for line in lines[-_LINES:]:
+        for line in lines[-_LINES_PER_MESSAGE:]:
             screen.line(line)
     ends = [row.event for row in rows if isinstance(row.event, TurnEnded)]
     if ends and ends[-1].reason != "done":

@@ -11,8 +11,11 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from hermes.app import App
-from hermes.app.agent_pool import EngineKey, Staff
+from hermes.app.agent import Agent
+from hermes.app.engine import EngineChoice
 from hermes.errors import HermesError, in_sentences
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import cancel_and_wait
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
 from hermes.surfaces.gateway.api_server.authentication import (
@@ -68,20 +71,24 @@ class OpenAIRoutes:
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
-        self._models: dict[str, str] = {}
+        self._models: RecentDict[str, str] = RecentDict(_REMEMBERED)
         # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.staff = Staff(
+        self.agent = Agent(
             app,
             secrets,
-            SURFACE,
-            lambda session: EngineKey(self._models.get(session, ""), attended=False),
+            approvals=app.settings.api.approvals,
+            surface=SURFACE,
+            choice_of=self._choice,
         )
-        self.staff.use(approvals=app.settings.api.approvals)
         folder = app.settings.api.folder
         self._conversations = Conversations(
             app, Path(folder).expanduser() if folder else Path.home() / "hermes"
         )
+
+    def _choice(self, session: str) -> EngineChoice:
+        """What a session runs on: the model that its client named. Nobody can be asked."""
+        return EngineChoice(self._models.get(session, ""), attended=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
         """The boundary of a request: whatever goes wrong is an error in OpenAI's shape."""
@@ -115,7 +122,7 @@ class OpenAIRoutes:
 
     async def close(self) -> None:
         """Ends what runs."""
-        await self.staff.close()
+        await self.agent.close()
 
     def _route(self, scope: Any) -> Callable[[Any, Any, Send], Awaitable[None]]:
         method, path = scope["method"], scope["path"].rstrip("/")
@@ -165,7 +172,7 @@ class OpenAIRoutes:
     def _names(self) -> list[str]:
         return list(
             dict.fromkeys(
-                (DEFAULT_MODEL, *(choice.name for choice in self.staff.choices()))
+                (DEFAULT_MODEL, *(choice.name for choice in self.agent.choices()))
             )
         )
 
@@ -211,11 +218,13 @@ class OpenAIRoutes:
             raise ApiError(404, hint, code="model_not_found", param="model")
         images = await asyncio.to_thread(pictures_of, asked.now, self._app.home)
         place = await self._conversations.find(key, asked)
-        self._give(place.session, "" if asked.model == DEFAULT_MODEL else asked.model)
-        service = self.staff.service(place.session)
-        engine = (
-            self.staff.agent(place.session).describe(place.session).engine
-        )  # says what is wrong with the settings
+        self._models[place.session] = (
+            "" if asked.model == DEFAULT_MODEL else asked.model
+        )
+        service = self.agent.service
+        engine = self.agent.describe(
+            place.session
+        ).engine  # says what is wrong with the settings
         listening = Listening(
             self._app,
             service,
@@ -248,12 +257,6 @@ class OpenAIRoutes:
                 await service.interrupt(place.session, by=SURFACE)
         finally:
             gone.cancel()
-
-    def _give(self, session: str, model: str) -> None:
-        self._models.pop(session, None)
-        self._models[session] = model
-        if len(self._models) > _REMEMBERED:
-            del self._models[next(iter(self._models))]
 
 
 class _Left(Exception):
@@ -309,8 +312,7 @@ async def _until(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
             coming = asyncio.ensure_future(anext(pieces, None))
             await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                coming.cancel()
-                await asyncio.wait({coming})
+                await cancel_and_wait(coming)
                 raise _Left
             piece = coming.result()
             if piece is None:

@@ -594,7 +594,7 @@ export interface Mode {
   approvals: "ask" | "auto-edit" | "full";
 }
 
-/** A model that can be asked for. */
+/** A model to choose from. */
 export interface ModelChoice {
   name: string;
   provider: string;
@@ -838,7 +838,7 @@ export interface Revert {
 }
 
 /** What taking back came to: its own name in the history, and the files that changed. */
-export interface Reverted {
+export interface RevertReport {
   hash: string;
   files: (string)[];
 }
@@ -1424,7 +1424,7 @@ export interface Answers {
   "GET /api/proposals": ProposalList;
   "POST /api/proposals/{id}": ProposalList;
   "GET /api/learning/history": HistoryView;
-  "POST /api/learning/revert": Reverted;
+  "POST /api/learning/revert": RevertReport;
   "GET /api/schedules": JobList;
   "POST /api/schedules": JobRow;
   "POST /api/schedules/preview": Meaning;
