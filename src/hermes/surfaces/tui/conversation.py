@@ -27,7 +27,7 @@ from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.resume_summary import cursor_at_end, follow_elsewhere, recall
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.surfaces.tui.slash.table import RESERVED
+from hermes.surfaces.tui.slash.table import reserved
 from hermes.surfaces.tui.status_line import StatusLine, foot_of
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 from hermes.surfaces.tui.typed_input import TypedInput
@@ -194,7 +194,7 @@ class ChatConversation:
 
     def skills(self) -> list[SkillCommand]:
         """The skills that are commands. Reads files."""
-        return self.agent.learner.learning.commands(RESERVED)
+        return self.agent.learner.learning.commands(reserved())
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Puts proposals to the person, one after the other."""
@@ -232,13 +232,11 @@ class ChatConversation:
         self.view.tick()
 
     async def is_busy(self) -> bool:
-        """Whether something runs that must be stopped first; says so. A turn that has just ended is waited for."""
+        """Whether something runs that must be stopped first. A turn that has just ended is waited for."""
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
                 self._settle()
-        if self._following is not None:
-            self.view.say("Hermes works; stop it first with /stop.")
         return self._following is not None
 
     def forget_if_empty(self) -> bool:

@@ -18,10 +18,10 @@ import {
   useRef,
   useState,
 } from "../../app/ui.js";
-import { answerQuestion } from "./asking.js";
 import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
 import { MOST, picturesIn, readPicture } from "./pictures.js";
+import { answerQuestion } from "./requests.js";
 
 /** @type {Way} */
 const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
