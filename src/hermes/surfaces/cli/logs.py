@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hermes.errors import HermesError
+from hermes.primitives.backoff import delay_s
 from hermes.primitives.files import open_private
 from hermes.primitives.recent import RecentDict
 from hermes.settings.home import Home
@@ -39,8 +40,8 @@ class Repeats:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Quiet until, for how long, how many were counted.
-        self._known: RecentDict[tuple[str, int, str], tuple[float, float, int]] = (
+        # Quiet until, how many silences in a row, how many records were counted.
+        self._known: RecentDict[tuple[str, int, str], tuple[float, int, int]] = (
             RecentDict(_MAX_REMEMBERED)
         )
 
@@ -52,17 +53,15 @@ class Repeats:
         error = record.exc_info[1] if record.exc_info else None
         key = (record.name, record.levelno, f"{message} {error!r}")
         now = self._clock()
-        until, quiet, count = self._known.get(key, (now, 0.0, 0))
+        until, silences, count = self._known.get(key, (now, 0, 0))
         if now < until:
-            self._known[key] = (until, quiet, count + 1)
+            self._known[key] = (until, silences, count + 1)
             return None
         # After a silence as long as the last one it counts as new.
-        quiet = (
-            min(quiet * 2, _MAX_QUIET_S)
-            if quiet and now < until + quiet
-            else _FIRST_QUIET_S
-        )
-        self._known[key] = (now + quiet, quiet, 0)
+        if silences and now >= until + _quiet_s(silences):
+            silences = 0
+        silences += 1
+        self._known[key] = (now + _quiet_s(silences), silences, 0)
         if not count:
             return record
         again = copy.copy(record)
@@ -147,6 +146,10 @@ def start() -> None:
             library.addHandler(file)
             library.setLevel(logging.WARNING)
             library.propagate = False
+
+
+def _quiet_s(silences: int) -> float:
+    return delay_s(silences, first_s=_FIRST_QUIET_S, max_s=_MAX_QUIET_S)
 
 
 def _spare() -> int:
