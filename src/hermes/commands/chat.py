@@ -100,7 +100,7 @@ async def resume_session(
 ) -> SessionListing | Message:
     """Continue another session; without a name, list them."""
     if not name:
-        return list_sessions.function(context, limit=10)
+        return await asyncio.to_thread(list_sessions.function, context, limit=10)
     await context.chat.enter(name, recap=True)
     return message()
 

@@ -22,7 +22,7 @@ from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Access, Role
 from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Receipt
 from hermes.surfaces.gateway.chat_sessions import Rooms
-from hermes.surfaces.gateway.commands import Asking, Commands
+from hermes.surfaces.gateway.commands import ChatCommands, CommandRequest
 from hermes.surfaces.gateway.deliveries import Office
 from hermes.surfaces.gateway.file_transfer import keep_file
 from hermes.surfaces.gateway.questions import read_press, verdict_of
@@ -49,7 +49,7 @@ class Reception:
         self._rooms = rooms
         self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
         self._tasks = BackgroundTasks("dealing with a message")
-        self.commands = Commands(app, agent, office, rooms)
+        self.commands = ChatCommands(app, agent, office, rooms)
         self.voice: Voice | None = None
 
     @property
@@ -174,7 +174,7 @@ class Reception:
         ):
             await self._agent.service.resume(binding.session)
             return True
-        asking = Asking(key, inbound, role, binding)
+        asking = CommandRequest(key, inbound, role, binding)
         if (answer := await self.commands.run(asking)) is not None:
             if answer or await self._is_owed(asking):
                 await self._tell(inbound, answer or "Done.")
@@ -184,7 +184,7 @@ class Reception:
         await self._submit(binding, inbound, role)
         return True
 
-    async def _is_owed(self, asking: Asking) -> bool:
+    async def _is_owed(self, asking: CommandRequest) -> bool:
         """Whether a command without words of its own needs some: where each message gets a reply, and no turn will
         answer this one."""
         whole = self._office.post(asking.inbound.chat.platform).adapter.limits.whole

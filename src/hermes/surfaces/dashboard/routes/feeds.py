@@ -21,6 +21,7 @@ from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, offered
 from hermes.surfaces.dashboard.feed_frames import EncodedBatches
 from hermes.surfaces.dashboard.gate.gate import Identity
+from hermes.surfaces.dashboard.gate.scopes import covers
 from hermes.surfaces.dashboard.ingest import pass_on
 from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.dashboard.uvicorn_protocol import (
@@ -162,11 +163,12 @@ class FeedRoutes:
             await socket.close(NOT_YOURS, "this token is for another channel")
             return
         ingest = self._board.ingest
+        trusted = covers(identity.held.scopes, "relay")
         with ingest.publishing(query.channel):
             while (message := await socket.receive())["type"] != "websocket.disconnect":
                 text, data = message.get("text"), message.get("bytes")
                 frame: str | bytes = text if text is not None else data or b""
-                for ack in ingest.take(query.channel, frame):
+                for ack in ingest.take(query.channel, frame, trusted=trusted):
                     await send_text(socket, msgspec.json.encode(ack))
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:

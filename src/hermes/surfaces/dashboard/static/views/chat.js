@@ -322,11 +322,12 @@ function Talk({ id, route, search, onDrawer }) {
       run: () => void chat.approvals(""),
     },
   ]);
-  if (state.deleted || (link === "closed" && !state.ready)) {
+  if (state.deleted || link === "closed") {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
       label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
       <${Problem} error=${{
-        message: state.deleted ? "This session was deleted." : "There is no such session.",
+        message:
+          state.deleted || state.ready ? "This session was deleted." : "There is no such session.",
         hint: "Choose another one, or start a new chat.",
       }} /><//>`;
   }

@@ -30,7 +30,7 @@ from hermes.surfaces.gateway.adapter import (
     Person,
 )
 from hermes.surfaces.gateway.adapters.slack.text import plain
-from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.commands import chat_app_commands
 from hermes.surfaces.gateway.connection import plain_log, watch
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
@@ -286,7 +286,7 @@ def _command(text: str) -> str:
         if text[:1] == "!" and text[1:].strip()
         else ""
     )
-    if any(one.name == name for one in COMMANDS):
+    if any(one.slash == name for one in chat_app_commands()):
         return f"/{text[1:]}"
     return text
 
