@@ -76,7 +76,7 @@ class ShownPolicy(msgspec.Struct, frozen=True, kw_only=True):
         if self.problem:
             yield line(f"\n{shown(self.problem)}.")
             yield line(
-                "Until that is corrected, no rule allows anything and every effect is asked about."
+                "Until you fix it, no rule allows anything, and Hermes asks about every effect."
             )
             return
         yield from map(line, _rule_lines(self.rules))

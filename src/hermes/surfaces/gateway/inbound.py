@@ -6,7 +6,7 @@ Messages of one chat are dealt with one after the other, those of different chat
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +14,7 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import GatewaySettings
@@ -47,7 +48,7 @@ class Reception:
         self._office = office
         self._rooms = rooms
         self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks("dealing with a message")
         self.commands = ChatCommands(app, agent, office, rooms)
         self.voice: Voice | None = None
 
@@ -66,9 +67,7 @@ class Reception:
         if not inbound.addressed and self._settings.groups == "addressed":
             return "refused"
         # To its end, also while the platform is disconnected: what is on disk and in no lane is not dealt with.
-        taking = asyncio.get_running_loop().create_task(self._take_in(inbound))
-        self._tasks.add(taking)
-        taking.add_done_callback(self._tasks.discard)
+        taking = self._tasks.start(self._take_in(inbound), awaited=True)
         return await asyncio.shield(taking)
 
     async def _take_in(self, inbound: Inbound) -> Receipt:
@@ -113,8 +112,7 @@ class Reception:
 
     async def drained(self) -> None:
         """Waits until everything that came in was dealt with."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.join()
 
     def _enqueue(self, key: str, inbound: Inbound, *, again: bool) -> None:
         self._office.expect(key)
@@ -123,9 +121,7 @@ class Reception:
             lane.append((inbound, again))
             return
         self._lanes[key] = deque([(inbound, again)])
-        task = asyncio.get_running_loop().create_task(self._work(key))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._work(key))
 
     async def _work(self, key: str) -> None:
         lane = self._lanes[key]
@@ -345,9 +341,7 @@ class Reception:
             f"Hello! I only talk to people my owner knows. If that is you, or they know you, have them run this within"
             f" the hour:\n\n```\nhermes gateway pair approve {code}\n```"
         )
-        task = asyncio.get_running_loop().create_task(self._tell(inbound, text))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._tell(inbound, text))
 
     async def _tell(self, inbound: Inbound, text: str) -> None:
         post = self._office.post(inbound.chat.platform)

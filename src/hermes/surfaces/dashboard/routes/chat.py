@@ -423,7 +423,7 @@ class ChatRoutes:
             raise Refusal(
                 403,
                 "This needs the scope 'admin': it would be remembered for good.",
-                "ApprovalAnswerBody once.",
+                "Answer once.",
             )
         session = await self._session(call)
         service = self._board.agent.service
