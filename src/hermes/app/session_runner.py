@@ -15,6 +15,7 @@ from hermes.app.partial_text import PartialText
 from hermes.app.session_log import UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
 from hermes.children.helper_programs import add_workspace
+from hermes.children.process_tree import end_leftovers
 from hermes.core.budget import TurnBudget
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver, Ids
@@ -36,7 +37,6 @@ from hermes.schema.messages import ToolCall
 from hermes.store import Store
 from hermes.store.leases import TTL, Lease
 from hermes.store.log_row import Row
-from hermes.tools.process.process_marks import end_leftovers
 
 log = logging.getLogger("hermes.app")
 

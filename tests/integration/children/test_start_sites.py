@@ -147,10 +147,9 @@ async def test_what_is_spoken_to_through_pipes_is_started_without_it(
         ("/bin/true",),
         cwd=traps.folder,
         environment=dict(os.environ),
-        complaints=asyncio.Protocol,
     )
     try:
-        assert await child.exit_code(PATIENCE) == 0
+        assert await child.wait(PATIENCE) == 0
     finally:
         await child.stop()
     assert traps.sprung == []

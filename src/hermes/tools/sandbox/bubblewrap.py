@@ -93,7 +93,7 @@ class Bubblewrap:
             ]
             return Started(
                 launch.start(prefix, (filter_file,) if filter_file >= 0 else ()),
-                dies_alone=True,
+                ends_with_hermes=True,
             )
         finally:
             if filter_file >= 0:
