@@ -22,10 +22,10 @@ from typing import Any
 
 import msgspec
 
-from hermes.acceptor import Acceptor, accept_streams
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.core.calls import CallRunner, CallScope
 from hermes.core.ports import Approver, Journal, Keeper, Policy, Tool
+from hermes.primitives.acceptor import Acceptor, accept_streams
 from hermes.schema.event import Event
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult, ToolSpec

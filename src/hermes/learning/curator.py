@@ -4,7 +4,7 @@ from hermes.learning.change import SkillChange
 from hermes.learning.learning_service import LearningService
 from hermes.learning.skill_records import Use
 
-_DAY = 86_400.0
+_DAY_S = 86_400.0
 
 
 def unused(learning: LearningService, now: float, days: int) -> list[SkillChange]:
@@ -17,6 +17,6 @@ def unused(learning: LearningService, now: float, days: int) -> list[SkillChange
         if skill.origin != "agent" or learning.skills.is_users(skill.name):
             continue
         last = max(uses.get(skill.name, Use()).last, records[skill.name].created)
-        if now - last > days * _DAY:
+        if now - last > days * _DAY_S:
             found.append(SkillChange(skill.name, retire=True))
     return found

@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.errors import SettingsError
 from hermes.learning.change import LearningError
-from hermes.learning.folders import make_private
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 _T = TypeVar("_T")
@@ -86,7 +86,7 @@ class Records:
         change: Callable[[_T], _T | None],
         default: _T,
     ) -> None:
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with self._lock, atomic.locked(path) as target:
                 entries = _read(target, kind)

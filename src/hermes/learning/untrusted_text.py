@@ -14,8 +14,8 @@ from hermes.schema.messages import ToolFinished
 _OWN = frozenset(
     ("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user")
 )
-_LOOKED_AT = 40_000  # characters of one result
-_REMEMBERED = 4_096  # results
+_MAX_SCANNED_CHARS = 40_000  # characters of one result
+_MAX_CACHED_RESULTS = 4_096  # results
 
 
 class Taint:
@@ -46,7 +46,7 @@ class Taint:
     def _scanned(self, text: str) -> str:
         key = hash(text)
         if key not in self._seen:
-            while len(self._seen) >= _REMEMBERED:
+            while len(self._seen) >= _MAX_CACHED_RESULTS:
                 del self._seen[next(iter(self._seen))]
             self._seen[key] = scan(_ends(_inside(text)))
         return self._seen[key]
@@ -62,6 +62,6 @@ def _inside(text: str) -> str:
 def _ends(text: str) -> str:
     return (
         text
-        if len(text) <= _LOOKED_AT
-        else f"{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}"
+        if len(text) <= _MAX_SCANNED_CHARS
+        else f"{text[: _MAX_SCANNED_CHARS // 2]}\n{text[-_MAX_SCANNED_CHARS // 2 :]}"
     )

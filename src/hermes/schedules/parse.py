@@ -18,7 +18,7 @@ from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schedules.tokens import ScheduleTokens
 from hermes.schema.schedules import Rule
 
-_LONGEST = 300  # characters
+_MAX_SCHEDULE_CHARS = 300  # characters
 _CRON = re.compile(
     r"[\d*@][^\s:]*(\s+[\d*A-Za-z][^\s:]*){4,}|@(?!every\b)\S+|[*\d][\d*,/-]*(\s+[*\d][\d*,/-]*)+"
 )
@@ -37,7 +37,7 @@ class Understood(NamedTuple):
 def understand(text: str, now: float, zone_name: str) -> Understood:
     """The rule of a schedule as a person writes it. Raises ScheduleError, which says how far it was understood."""
     text = " ".join(text.split())
-    if not text or len(text) > _LONGEST:
+    if not text or len(text) > _MAX_SCHEDULE_CHARS:
         what = "is too long" if text else "is empty"
         raise ScheduleError(
             f"The schedule {what}.", hint="Such as: every weekday at 9:00"

@@ -29,7 +29,7 @@ OTHER_VARIABLES = (
 )
 OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
 
-_QUOTED = 40  # the longest value that a message repeats
+_MAX_QUOTED_CHARS = 40  # the longest value that a message repeats
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 
 
@@ -204,7 +204,7 @@ def _mistyped(key: SettingKey, text: str) -> SettingsError:
     """What was expected, what came (if that is short and no secret), and an example."""
     got = (
         f", got {text!r}"
-        if 0 < len(text) <= _QUOTED and not is_secret_value(text)
+        if 0 < len(text) <= _MAX_QUOTED_CHARS and not is_secret_value(text)
         else ""
     )
     example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))

@@ -7,7 +7,7 @@ import re
 
 import yaml12
 
-MAX_DEPTH = 100
+MAX_YAML_DEPTH = 100
 TOO_DEEP = "nested too deeply"
 
 _RUN = r"[ \t]*(?:[-?:][ \t]+)*"
@@ -31,7 +31,7 @@ def parse_yaml(text: str) -> object:
 
 def too_deep(text: str) -> int:
     """The first line that is nested too deeply, 0 if none is. One pass, whatever the text."""
-    if len(text) <= MAX_DEPTH:
+    if len(text) <= MAX_YAML_DEPTH:
         return 0
     columns: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -45,6 +45,6 @@ def too_deep(text: str) -> int:
         while columns and starts and columns[-1] >= starts[0]:
             columns.pop()
         columns += starts
-        if len(columns) > MAX_DEPTH:
+        if len(columns) > MAX_YAML_DEPTH:
             return number
     return 0

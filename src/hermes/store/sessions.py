@@ -20,7 +20,7 @@ from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
-_REMEMBERED = 2_048  # sessions whose beginning is known
+_MAX_CACHED_SESSIONS = 2_048  # sessions whose beginning is known
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
@@ -149,7 +149,7 @@ class SessionTable:
             if row is None:
                 raise _unknown(session)
             known = Origin(*row)
-            if len(self._origins) >= _REMEMBERED:
+            if len(self._origins) >= _MAX_CACHED_SESSIONS:
                 self._origins.clear()
             self._origins[session] = known
         return known

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 _SERVER = """
 import asyncio, json, logging, resource, sys, uvicorn
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.web.request_timeouts import HastyRequests
 from hermes.surfaces.web.listen_socket import listen
 from hermes.surfaces.web.uvicorn_server import Server

@@ -22,8 +22,8 @@ from hermes.surfaces.tui.input_history import InputHistory
 from hermes.surfaces.tui.pastes import Pastes
 from hermes.surfaces.tui.typed_input import Typed
 
-_SURPRISE = 1.5  # seconds that it takes to notice a question while typing
-_PAUSE = 0.2  # seconds of no typing before a draft is written
+_NOTICE_QUESTION_S = 1.5  # seconds that it takes to notice a question while typing
+_DRAFT_DELAY_S = 0.2  # seconds of no typing before a draft is written
 
 
 class InputBox:
@@ -79,8 +79,8 @@ class InputBox:
     def put_aside(self) -> None:
         """Makes room for the answer to a question. Who is typing may not have seen it when the next Enter comes."""
         now = self._clock()
-        if self.buffer.text and now - self._touched < _SURPRISE:
-            self._surprised = now + _SURPRISE
+        if self.buffer.text and now - self._touched < _NOTICE_QUESTION_S:
+            self._surprised = now + _NOTICE_QUESTION_S
         self._aside, self.answering = self.buffer.document, True
         self.buffer.set_document(Document())
 
@@ -235,7 +235,7 @@ class InputBox:
             self._submit(steers=False)
         if self._saving is not None:
             self._saving.cancel()
-        self._saving = asyncio.get_running_loop().call_later(_PAUSE, self._save)
+        self._saving = asyncio.get_running_loop().call_later(_DRAFT_DELAY_S, self._save)
 
     def _save(self) -> None:
         asyncio.get_running_loop().run_in_executor(

@@ -13,7 +13,7 @@ from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.answers import hand_over
 from hermes.surfaces.terminal.approval import (
-    GRACE,
+    KEY_GRACE_S,
     Given,
     is_word,
     label_for,
@@ -28,8 +28,8 @@ from hermes.tools.sensitive import Guard
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
 
-_TRIES = 50  # to hand over an answer
-_TICK = 0.1  # seconds between them
+_MAX_ANSWER_ATTEMPTS = 50  # to hand over an answer
+_ANSWER_RETRY_S = 0.1  # seconds between them
 
 
 class Taking:
@@ -78,14 +78,14 @@ class Taking:
             self._chat.agent.learner, self._chat.screen, proposals
         )
         self._deciding.begin()
-        asyncio.get_running_loop().call_later(GRACE, self._listen)
+        asyncio.get_running_loop().call_later(KEY_GRACE_S, self._listen)
 
     def _settle(self) -> None:
         """What is asked for next."""
         if self._deciding is not None and self._deciding.is_over:
             self._deciding = None
         if self._deciding is not None:
-            asyncio.get_running_loop().call_later(GRACE, self._listen)
+            asyncio.get_running_loop().call_later(KEY_GRACE_S, self._listen)
         elif not self._chat.works:
             self._chat.screen.settle()
 
@@ -147,12 +147,12 @@ class Taking:
     async def _give(self, given: Given) -> bool:
         """Hands over an answer. A resumed question is on the screen a moment before its call waits for it again."""
         chat = self._chat
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ANSWER_ATTEMPTS):
             if await hand_over(chat.agent.service, given, chat.session):
                 return True
             if not chat.works or chat.view.questions.current is None:
                 break
-            await asyncio.sleep(_TICK)
+            await asyncio.sleep(_ANSWER_RETRY_S)
         return False
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import uvicorn
 
-from hermes.acceptor import Acceptor
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.acceptor import Acceptor
+from hermes.primitives.repeated_errors import RepeatedErrors
 
 
 class UvicornServer(uvicorn.Server):

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from hermes.acceptor import Acceptor, accept_streams
 from hermes.errors import ToolFailed
+from hermes.primitives.acceptor import Acceptor, accept_streams
 from hermes.tools.web.address_check import AddressCheck, Passage
 from hermes.tools.web.urls import WebAddress, read_url
 

@@ -4,8 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes.app.compaction import outlook_of
+from hermes.commands.model_names import checked_name
 from hermes.settings.load import load_secrets
-from hermes.surfaces.terminal.model_names import checked_name
 from hermes.surfaces.terminal.open_agent import choose_model
 from hermes.surfaces.terminal.run_options import Question
 from hermes.surfaces.terminal.style import columns as aligned

@@ -12,8 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hermes import __version__
-from hermes.errors import FolderGone, HermesError, UsageError
-from hermes.surfaces.cli.commands import CHAT, COMMANDS, EXAMPLES, Command
+from hermes.commands.table import (
+    CHAT,
+    EXAMPLES,
+    TOPICS,
+    Topic,
+    find_command,
+    find_topic,
+)
+from hermes.errors import FolderGone, HermesError, Refused, UsageError
 from hermes.surfaces.cli.parser import Parser, sentence
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ _OUTPUT_ERRORS = {
     errno.EIO,
     errno.EBADF,
 }  # printing may fail with these at any moment
-FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+FAILED, USAGE, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 130, 141
 
 
 class ClosedOutput(io.FileIO):
@@ -72,15 +79,24 @@ def _dispatch(arguments: list[str]) -> int:
     if name in {"-V", "--version"}:
         print(f"hermes {__version__}")
         return 0
-    command = _find(arguments)
-    if command is None:
+    topic = _find(arguments)
+    if topic is None:
         return converse(arguments)
-    module = import_module(command.module)
-    if "logging" in sys.modules:  # a command that loads nothing that logs needs no log
-        _start_log()
-    parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
-    module.configure(parser)
-    return int(module.run(parser.parse_args(rest)))
+    return _run_topic(topic, rest)
+
+
+def _run_topic(topic: Topic, rest: list[str]) -> int:
+    module = import_module(topic.modules[0])
+    if hasattr(module, "configure"):
+        _start_log_if_needed()
+        parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
+        module.configure(parser)
+        return int(module.run(parser.parse_args(rest)))
+    from hermes.surfaces.cli.shell import run_topic
+
+    command = find_command(topic, rest)
+    _start_log_if_needed()
+    return run_topic(topic, rest, command)
 
 
 def converse(arguments: list[str]) -> int:
@@ -89,9 +105,7 @@ def converse(arguments: list[str]) -> int:
     from hermes.surfaces.terminal.run_options import Question
 
     question = (
-        parse(arguments, [command.name for command in COMMANDS])
-        if arguments
-        else Question()
+        parse(arguments, [topic.name for topic in TOPICS]) if arguments else Question()
     )
     _start_log()
     if (
@@ -106,23 +120,28 @@ def converse(arguments: list[str]) -> int:
     return ask(question)
 
 
+def _start_log_if_needed() -> None:
+    """A command that loads nothing that logs needs no log."""
+    if "logging" in sys.modules:
+        _start_log()
+
+
 def _start_log() -> None:
     from hermes.surfaces.cli.logs import start
 
     start()
 
 
-def _find(arguments: list[str]) -> Command | None:
-    """The command that is meant; None for a question."""
+def _find(arguments: list[str]) -> Topic | None:
+    """The first word's topic; None for a question."""
     name = arguments[0]
-    for command in COMMANDS:
-        if command.name == name:
-            return command
+    if (topic := find_topic(name)) is not None:
+        return topic
     from hermes.surfaces.cli.question import is_question, option_names
     from hermes.surfaces.terminal.run_options import nearest
 
-    commands = [command.name for command in COMMANDS]
-    if is_question(arguments, commands):
+    names = [topic.name for topic in TOPICS]
+    if is_question(arguments, names):
         return None
     if name.startswith("-"):
         near = nearest(name, ["--help", "--version", "--debug", *option_names()])
@@ -130,7 +149,7 @@ def _find(arguments: list[str]) -> Command | None:
             f"Did you mean: hermes {near}?" if near else "See all with: hermes --help"
         )
         raise UsageError(f"There is no option {name!r}.", hint=hint)
-    near = nearest(name, commands)
+    near = nearest(name, names)
     hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help."
     raise UsageError(
         f"There is no command {name!r}.", hint=f"{hint} To ask it: hermes -z {name}"
@@ -142,7 +161,7 @@ def overview() -> str:
     from hermes.surfaces.terminal.style import stdout_style
 
     style = stdout_style()
-    width = max(len(command.name) for command in COMMANDS) + 2
+    width = max(len(topic.name) for topic in TOPICS) + 2
     lines = [
         f"{style.bold('Hermes')} {__version__}: an AI agent that belongs to its user.",
         "",
@@ -152,12 +171,12 @@ def overview() -> str:
         '       hermes [OPTIONS] "QUESTION"  one answer; what is piped in is added to it',
         "       hermes COMMAND [ARGUMENTS]",
     ]
-    for group in dict.fromkeys(command.group for command in COMMANDS):
+    for group in dict.fromkeys(topic.group for topic in TOPICS):
         lines += ["", style.bold(group)]
         lines += [
-            f"  {command.name:<{width}}{command.summary}"
-            for command in COMMANDS
-            if command.group == group
+            f"  {topic.name:<{width}}{topic.summary}"
+            for topic in TOPICS
+            if topic.group == group
         ]
     lines += ["", style.bold("Options"), *_options()]
     width = max(len(example) for example, _ in EXAMPLES) + 2
@@ -183,12 +202,18 @@ def _options() -> list[str]:
     return [f"  {f'{names} {value}':<20}  {what}" for names, value, what in rows]
 
 
-def command_help(command: Command) -> list[tuple[str, str]]:
-    """The name and help text of a command and of each of its subcommands, for the reference page."""
+def topic_help(topic: Topic) -> list[tuple[str, str]]:
+    """The name and help text of a topic and of each of its commands, for the reference page."""
     import argparse
 
-    parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
-    import_module(command.module).configure(parser)
+    module = import_module(topic.modules[0])
+    if hasattr(module, "configure"):
+        parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
+        module.configure(parser)
+    else:
+        from hermes.surfaces.cli.shell import topic_parser
+
+        parser = topic_parser(topic)
     pages = [(parser.prog, parser.format_help())]
     for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list subcommands
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
@@ -226,7 +251,9 @@ def _explain(error: HermesError) -> int:
     if _output_error() is not None:
         _drop_output()
     say(error.message, error.hint)
-    return USAGE if isinstance(error, UsageError) else FAILED
+    if isinstance(error, UsageError):
+        return USAGE
+    return REFUSED if isinstance(error, Refused) else FAILED
 
 
 def _unexpected(error: Exception, *, debug: bool) -> int:

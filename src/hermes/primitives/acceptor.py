@@ -10,9 +10,9 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 
-log = logging.getLogger("hermes.acceptor")
+log = logging.getLogger("hermes.primitives.acceptor")
 
 
 class Acceptor:

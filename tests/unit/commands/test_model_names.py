@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.surfaces.terminal.model_names import is_listed, near_names
+from hermes.commands.model_names import is_listed, near_names
 
 LISTED = [
     "qwen3:latest",

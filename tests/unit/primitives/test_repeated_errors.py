@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 
 
 class Clock:

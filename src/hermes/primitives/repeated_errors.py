@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hermes.primitives.backoff import delay_s
+from hermes.primitives.recent import RecentDict
+
 FIRST_PAUSE_S = 0.1
 MAX_PAUSE_S = 5.0
 CALM_S = 10.0
-"""After this long without an error, something counts as working again, so occasional failures don't fill the log."""
+"""Something that has not failed for this long counts as working, so occasional failures don't fill the log."""
 
 _REMEMBERED_S = 3600.0
 _MAX_PROBLEMS = 32
@@ -42,41 +45,35 @@ class RepeatedErrors:
         self._max_pause_s = max_pause_s
         self._clock = clock
         self._lock = threading.Lock()
-        self._problems: dict[str, RepeatedProblem] = {}
-        self._pauses: dict[str, float] = {}
+        self._problems: RecentDict[str, RepeatedProblem] = RecentDict(_MAX_PROBLEMS)
 
     def note(self, what: str, error: BaseException | str) -> float:
         """Records that `what` failed, and logs the first failure in a row. Returns how many seconds to wait."""
         text = error if isinstance(error, str) else str(error) or type(error).__name__
         now = self._clock()
         with self._lock:
-            known = self._problems.pop(what, None)
-            is_new = known is None or known.is_over
-            count, since = (
-                (1, now) if known is None or is_new else (known.count + 1, known.since)
-            )
-            self._problems[what] = RepeatedProblem(
-                what, text, count, since, now, is_over=False
-            )
-            if len(self._problems) > _MAX_PROBLEMS:
-                self._forget(next(iter(self._problems)))
-            pause = self._pauses.get(what, self._first_pause_s)
-            self._pauses[what] = min(pause * 2, self._max_pause_s)
-        if is_new:
+            known = self._problems.get(what)
+            if known is None or known.is_over:
+                problem = RepeatedProblem(what, text, 1, now, now, is_over=False)
+            else:
+                problem = known._replace(error=text, count=known.count + 1, last=now)
+            self._problems[what] = problem
+        if problem.count == 1:
             self._log.warning(
                 "%s failed: %s; retrying, and counting further failures", what, text
             )
-        return pause
+        return delay_s(
+            problem.count, first_s=self._first_pause_s, max_s=self._max_pause_s
+        )
 
     def succeeded(self, what: str) -> None:
         """Records that `what` succeeded."""
-        if what not in self._pauses:  # nearly always
+        if what not in self._problems:  # nearly always
             return
         with self._lock:
             known = self._problems.get(what)
-            if known is None or self._clock() - known.last < CALM_S:
+            if known is None or known.is_over or self._clock() - known.last < CALM_S:
                 return
-            del self._pauses[what]
             self._problems[what] = known._replace(is_over=True)
         self._log.warning("%s works again after failing %d times", what, known.count)
 
@@ -84,11 +81,7 @@ class RepeatedErrors:
         """What is failing or failed recently, latest last."""
         before = self._clock() - _REMEMBERED_S
         with self._lock:
-            for what, known in list(self._problems.items()):
+            for what, known in tuple(self._problems.items()):
                 if known.last < before:
-                    self._forget(what)
+                    del self._problems[what]
             return list(self._problems.values())
-
-    def _forget(self, what: str) -> None:
-        del self._problems[what]
-        self._pauses.pop(what, None)
