@@ -155,9 +155,9 @@ async def test_status_says_how_it_stands(real: Any) -> None:
 _CRASH = """
 import os, sys
 from pathlib import Path
-from hermes.codex import migrate
+from hermes.codex import codex_config
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
-planned = migrate.plan(path, migrate.Wanted(tool_server=("/opt/hermes",)))
+planned = codex_config.plan(path, codex_config.Wanted(tool_server=("/opt/hermes",)))
 left = limit
 def hook(name, args):
     global left
@@ -166,7 +166,7 @@ def hook(name, args):
         if left == 0:
             os._exit(9)
 sys.addaudithook(hook)
-migrate.write(planned)
+codex_config.write(planned)
 os._exit(0)
 """
 

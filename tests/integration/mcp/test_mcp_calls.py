@@ -47,10 +47,10 @@ async def test_with_a_cached_listing_nothing_is_loaded_and_nothing_started(
 ) -> None:
     await bench.prepared()
     code = (
-        "import sys, asyncio; from pathlib import Path; from hermes.mcp import Servers; from hermes.settings import *\n"
-        "from hermes.settings.sections import McpServer; import msgspec\n"
-        "settings = {'fake': msgspec.json.decode(sys.argv[2], type=McpServer)}\n"
-        "servers = Servers(settings, Home(Path(sys.argv[1])), Secrets({}, {}), {})\n"
+        "import sys, asyncio; from pathlib import Path; from hermes.mcp import McpServers; from hermes.settings import *\n"
+        "from hermes.settings.sections import McpServerSettings; import msgspec\n"
+        "settings = {'fake': msgspec.json.decode(sys.argv[2], type=McpServerSettings)}\n"
+        "servers = McpServers(settings, Home(Path(sys.argv[1])), Secrets({}, {}), {})\n"
         "asyncio.run(servers.prepare())\n"
         "assert 'mcp.fake.echo' in servers.tools() and servers.status()[0].state == 'idle'\n"
         "loaded = {'mcp', 'pydantic', 'httpx2', 'anyio', 'hermes.mcp.protocol'} & set(sys.modules)\n"

@@ -17,7 +17,7 @@ from hermes.tools.process.environment import command_environment, confined_envir
 from hermes.tools.process.resource_limits import ResourceLimits, emptied
 from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
 from hermes.tools.sandbox.protected_paths import is_workspace
-from hermes.tools.sandbox.repositories import FOLDERS
+from hermes.tools.sandbox.repositories import MAX_FOLDERS
 from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
@@ -209,7 +209,7 @@ class SessionCommands:
         if protection.is_cut and not self._told_cut:
             self._told_cut = True
             notes.append(
-                f"only the first {FOLDERS:,} folders are searched for new repositories that run something"
+                f"only the first {MAX_FOLDERS:,} folders are searched for new repositories that run something"
             )
         if not changed:
             return notes
