@@ -15,7 +15,7 @@ import msgspec
 from hermes.commands import table
 from hermes.core.ports import Tool
 from hermes.settings import setting_keys
-from hermes.settings.sections import Settings, Tools
+from hermes.settings.sections import Settings, ToolSettings
 from hermes.surfaces.cli import dispatch
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -92,7 +92,7 @@ def events_page() -> str:
 
 def tools_page() -> str:
     """Every tool of Hermes itself, by set."""
-    from hermes.surfaces.cli.tools import DOES
+    from hermes.commands.tools import EFFECTS
     from hermes.tools.toolsets import SURFACES, TOOLSETS, toolset_of
 
     lines = ["# Tools", "", NOTE, ""]
@@ -113,7 +113,7 @@ def tools_page() -> str:
         lines.append(f"| `{toolset.name}` | {toolset.summary} | {surfaces} |")
     for name, tool in _every_tool().items():
         lines += ["", f"## `{name}`", "", tool.spec.description, ""]
-        lines += [f"Toolset `{toolset_of(name)}`; {DOES[tool.effect]}.", ""]
+        lines += [f"Toolset `{toolset_of(name)}`; {EFFECTS[tool.effect]}.", ""]
         parameters = tool.spec.parameters
         lines += ["| parameter | type | |", "|---|---|---|"]
         for field, schema in parameters.get("properties", {}).items():
@@ -132,7 +132,7 @@ def _every_tool() -> dict[str, Tool]:
     from hermes.tools import all_tools
 
     home = Home(Path("/nonexistent"))
-    with build(Settings(tools=Tools(enabled=("browser",))), home) as app:
+    with build(Settings(tools=ToolSettings(enabled=("browser",))), home) as app:
         return all_tools(
             needs_of(app, Secrets({}, {}), extra=schedule_tools(app, "cli"))
         )
@@ -149,12 +149,20 @@ def _plain(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
+def page_types() -> str:
+    """The types of the dashboard's API, for the page's JavaScript."""
+    from web_types import api_types
+
+    return api_types()
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/config.md": config_page,
     "reference/commands.md": commands_page,
     "reference/slash-commands.md": slash_page,
     "reference/tools.md": tools_page,
     "events.md": events_page,
+    "../src/hermes/surfaces/dashboard/static/types/api.d.ts": page_types,
 }
 
 

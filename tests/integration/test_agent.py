@@ -28,13 +28,13 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import (
     AuxiliarySettings,
     BudgetSettings,
-    Codex,
+    CodexSettings,
     CustomModel,
     CustomProvider,
     ModelSettings,
 )
 from hermes.store import open_store
-from hermes.store.budget_claims import Claims
+from hermes.store.budget_claims import BudgetClaims
 from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
@@ -308,14 +308,17 @@ def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_c
 def test_a_process_that_serves_many_sessions_forgets_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.app.app._REMEMBERED", 4)
+    monkeypatch.setattr("hermes.app.app._MAX_SESSIONS", 4)
+    monkeypatch.setattr("hermes.app.log_writer._MAX_RECENT_SESSIONS", 4)
     bus = Bus()
     bus.subscribe("session.**", lambda _: None)  # what nobody listens to is not made
     with build(Settings(), Home(tmp_path), bus=bus) as app:
         sessions = [
             app.begin(SessionCreated(surface="test")).session for _ in range(12)
         ]
-        assert (len(app._feeds), len(app._recent), len(app._roots)) == (4, 4, 4)
+        writer = app.writer
+        assert (len(writer._orders), len(writer._recent)) == (4, 4)
+        assert len(app._roots) == 4
         assert list(app._roots) == sessions[-4:]
         app.record(sessions[0], SessionTitled(title="still there"))
         assert list(app._roots) == [*sessions[-3:], sessions[0]]
@@ -324,7 +327,7 @@ def test_a_process_that_serves_many_sessions_forgets_old_ones(
 def test_a_session_that_is_written_to_keeps_its_order_when_it_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.app.app._REMEMBERED", 1)
+    monkeypatch.setattr("hermes.app.log_writer._MAX_RECENT_SESSIONS", 1)
     bus = Bus()
     with build(Settings(), Home(tmp_path), bus=bus) as app:
         session = app.begin(SessionCreated(surface="test")).session
@@ -396,7 +399,9 @@ def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone
     with open_store(tmp_path / "state.db", clock=clock) as store:
         mine, theirs = (
             store.claims,
-            Claims(store._db, clock, owner=f"{socket.gethostname()}:1:never-born"),
+            BudgetClaims(
+                store._db, clock, owner=f"{socket.gethostname()}:1:never-born"
+            ),
         )
         mine.make(
             "s", "2026-01-01", Usage(input_tokens=100, output_tokens=50, cost_usd=0.5)
@@ -425,7 +430,7 @@ async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_s
         program.chmod(0o755)
         settings = Settings(
             model=ModelSettings(openai_runtime="codex_app_server"),
-            codex=Codex(binary=str(program)),
+            codex=CodexSettings(binary=str(program)),
             auxiliary=AuxiliarySettings(title="off"),
         )
         opened = codex.answers.pop("thread/start")
@@ -435,7 +440,7 @@ async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_s
                 SessionCreated(surface=surface, cwd=str(tmp_path))
             ).session
             assert ("terminal" in agent.tools(session)) is (surface == "cli")
-            with agent.desk.attached("test"):
+            with agent.questions.attached("test"):
                 await agent.service.submit(session, "go")
                 opening = await codex.receive("thread/start")
                 codex.notify(
@@ -482,7 +487,7 @@ async def test_codex_works_for_the_user_alone(tmp_path: Path) -> None:
             mine = app.begin(
                 SessionCreated(surface="telegram", cwd=str(tmp_path))
             ).session
-            assert (agent.engine_of(guests), agent.engine_of(mine)) == (
+            assert (agent.engine_name(guests), agent.engine_name(mine)) == (
                 "native",
                 "codex",
             )

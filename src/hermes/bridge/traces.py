@@ -20,7 +20,7 @@ from hermes.events.origin import is_foreign
 from hermes.installation import install_hint
 from hermes.primitives.recent import RecentDict
 from hermes.settings.redaction import mask
-from hermes.settings.sections import Traces
+from hermes.settings.sections import TraceSettings
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -70,7 +70,7 @@ class TraceExport:
     def __init__(
         self,
         bus: EventSource,
-        settings: Traces,
+        settings: TraceSettings,
         secret: Callable[[str], str | None],
         version: str,
     ) -> None:

@@ -28,6 +28,7 @@ from hermes.codex.failures import (
     CodexSilent,
     gone,
 )
+from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.codex")
 
@@ -80,7 +81,8 @@ class Client:
         self._waiting: dict[wire.RequestId, asyncio.Future[wire.CodexResponse]] = {}
         self._answering: dict[wire.RequestId, asyncio.Task[None]] = {}
         self._end: CodexGone | None = None
-        self._reader = asyncio.ensure_future(self._read())
+        self._tasks = BackgroundTasks("the conversation with codex")
+        self._tasks.start(self._read())
 
     @classmethod
     async def start(cls, launch: CodexLaunch, listener: CodexListener) -> "Client":
@@ -159,10 +161,7 @@ class Client:
         for task in self._answering.values():
             task.cancel()
         await self._child.stop(grace=_CLOSE_GRACE_S)
-        self._reader.cancel()
-        await asyncio.gather(
-            self._reader, *self._answering.values(), return_exceptions=True
-        )
+        await self._tasks.close()
         self._ended(CodexGone("Codex was closed."))
 
     async def _initialize(self, seconds: float) -> None:
@@ -220,7 +219,7 @@ class Client:
                     self._resolved(message)
                 await self._listener.hear(message)
             case wire.CodexRequest():
-                task = asyncio.ensure_future(self._answer(message))
+                task = self._tasks.start(self._answer(message))
                 self._answering[message.id] = task
                 task.add_done_callback(lambda _: self._answering.pop(message.id, None))
             case wire.CodexResponse():

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from hermes.app.agent import Agent, ApprovalMode
+from hermes.app.agent import Agent
+from hermes.app.engine import ApprovalMode
 
 
 class Conversation(Protocol):

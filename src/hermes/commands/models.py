@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, dollars
 from hermes.commands.views import (
     Block,
@@ -30,7 +30,8 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 from hermes.store.sessions import UsageRow
 
-EXAMPLES = """\
+EXAMPLES = {
+    "model": """\
 examples:
   hermes model list                        providers, their usual models, which keys are set
   hermes model pick anthropic              use Anthropic's usual model
@@ -40,6 +41,7 @@ examples:
   hermes model add lab --base-url http://lab:8000/v1 --model qwen3
   hermes model test                        what can the model do? 30 and more small tasks
 """
+}
 _EMBEDDED_WINDOW_TOKENS = 4096
 _DAY_S = 86400.0
 _MAX_DAYS = 36_500
@@ -199,7 +201,7 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @command("model list", scope="observe")
 def list_models(
-    context: Context,
+    context: CommandContext,
     provider: Annotated[str, "every known model of this provider"] = "",
 ) -> ModelListing:
     """List providers and models, with window, price and whether a key is set."""
@@ -215,7 +217,7 @@ def list_models(
 
 
 @command("model show", scope="observe")
-def show_model(context: Context) -> CurrentModel:
+def show_model(context: CommandContext) -> CurrentModel:
     """Show the model that answers now."""
     settings, secrets = context.settings, context.secrets
     route = first_route(settings, secrets)
@@ -229,7 +231,7 @@ def show_model(context: Context) -> CurrentModel:
 
 @command(slash="model name", role="owner", group="Model")
 async def choose_chat_model(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     name: Annotated[str, Arg("MODEL or PROVIDER:MODEL", metavar="NAME")] = "",
     *,
@@ -253,7 +255,7 @@ async def choose_chat_model(
 
 @command("usage", scope="observe")
 def show_usage(
-    context: Context,
+    context: CommandContext,
     *,
     days: Annotated[
         int, Arg("the last N days (default: 30)", metavar="N", at_least=1)
@@ -279,7 +281,7 @@ def show_usage(
 
 
 @command(slash="usage", role="user", group="Model")
-def show_session_usage(context: Context, session: SessionId) -> Message:
+def show_session_usage(context: CommandContext, session: SessionId) -> Message:
     """Show tokens and cost of this session."""
     rows = context.app.store.sessions.usage(session=session)
     calls = count(sum(row.calls for row in rows), "model call")

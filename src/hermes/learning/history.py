@@ -33,7 +33,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     origin: Provenance
 
 
-class Reverted(msgspec.Struct, frozen=True):
+class RevertReport(msgspec.Struct, frozen=True):
     """What taking back came to: its own name in the history, and the files that changed."""
 
     hash: str
@@ -100,7 +100,7 @@ class LearningHistory:
             )
         return out[:_MAX_DIFF_CHARS]
 
-    def revert(self, change: str, under: str, origin: Provenance) -> Reverted:
+    def revert(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Takes one change back, leaving what came later. Raises when later changes touched the same lines."""
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
@@ -116,9 +116,9 @@ class LearningHistory:
                 )
             self._write(files)
             name = _commit(git, f"take back {commit[:10]}", origin, self._present())
-        return Reverted(name, tuple(path for path, _ in files))
+        return RevertReport(name, tuple(path for path, _ in files))
 
-    def restore(self, change: str, under: str, origin: Provenance) -> Reverted:
+    def restore(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Brings everything below `under` back to how it was after a change."""
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
@@ -140,7 +140,7 @@ class LearningHistory:
             files = [(path, data) for path, data in planned if data != self._read(path)]
             self._write(files)
             name = _commit(git, f"go back to {commit[:10]}", origin, self._present())
-        return Reverted(name, tuple(path for path, _ in files))
+        return RevertReport(name, tuple(path for path, _ in files))
 
     def merge(self, current: str, base: str, other: str) -> str | None:
         """What `other` changed in `base`, done to `current`; None when that can't be done."""

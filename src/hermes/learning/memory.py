@@ -47,7 +47,7 @@ class MemoryLimits(msgspec.Struct, frozen=True):
         return self.memory if name == "memory" else self.user
 
 
-class Flagged(msgspec.Struct, frozen=True):
+class FlaggedNote(msgspec.Struct, frozen=True):
     """A note that is kept out of the prompt, and why."""
 
     file: str
@@ -138,10 +138,10 @@ class MemoryFiles:
         )
         return f"{head}\n{text}"
 
-    def flagged(self) -> list[Flagged]:
+    def flagged(self) -> list[FlaggedNote]:
         """Notes that are kept out of the prompt."""
         return [
-            Flagged(FILES[name], note.text, why)
+            FlaggedNote(FILES[name], note.text, why)
             for name in FILES
             for note in Notes(self.read(name)).notes
             if (why := scan(note.text))

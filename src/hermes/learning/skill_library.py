@@ -39,7 +39,7 @@ from hermes.learning.skill_folders import (
     own_folder,
     read_head,
 )
-from hermes.learning.skill_records import Records, SkillRecord
+from hermes.learning.skill_records import SkillRecord, SkillRecords
 from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
@@ -51,13 +51,13 @@ _MAX_INDEXED_SKILLS = 80
 _INDEX_DESCRIPTION_CHARS = 75  # characters of a description
 
 
-class Library:
+class SkillLibrary:
     """Finds skills, reads them for the model, and changes them."""
 
     def __init__(
         self,
         folder: Path,
-        records: Records,
+        records: SkillRecords,
         history: LearningHistory,
         clock: Clock,
         bundled: Path = BUNDLED,

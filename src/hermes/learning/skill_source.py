@@ -27,7 +27,7 @@ _CLONE_TIMEOUT_S = 120.0
 _REFUSED = "Nothing was installed."
 
 
-class Parcel(msgspec.Struct, frozen=True):
+class SkillSource(msgspec.Struct, frozen=True):
     """Files as they came, by path, and where from."""
 
     files: dict[str, bytes]
@@ -56,17 +56,17 @@ class Parcel(msgspec.Struct, frozen=True):
 
 def open_parcel(
     source: str, *, git: str = "", environment: Mapping[str, str] | None = None
-) -> Parcel:
+) -> SkillSource:
     """The files at `source`: a folder, a .zip or .tar.* file, or an address that git understands."""
     path = Path(source).expanduser()
     if path.is_dir():
-        return Parcel(read_files(path), str(path.resolve()))
+        return SkillSource(read_files(path), str(path.resolve()))
     if path.is_file():
-        return Parcel(_stripped(read_archive(path)), str(path.resolve()))
+        return SkillSource(_stripped(read_archive(path)), str(path.resolve()))
     if "://" in source or source.startswith("git@"):
         address, _, below = source.partition("#")
         files = _clone(address, git, environment or {})
-        return Parcel(
+        return SkillSource(
             _below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source)
         )  # a token is nobody's business
     raise LearningError(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from hermes.core.calls import FENCE
 from hermes.learning.scan import scan
+from hermes.primitives.recent import RecentDict
 from hermes.schema.event import Event
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import ToolFinished
@@ -18,11 +19,11 @@ _MAX_SCANNED_CHARS = 40_000  # characters of one result
 _MAX_CACHED_RESULTS = 4_096  # results
 
 
-class Taint:
+class UntrustedText:
     """Looks through conversations, at each result once."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, str] = {}
+        self._seen: RecentDict[int, str] = RecentDict(_MAX_CACHED_RESULTS)
 
     def of(self, events: Iterable[Event | None], *, whole: bool = False) -> str:
         """Why what is learned now should be looked at by the user; empty when nothing speaks against it.
@@ -44,12 +45,7 @@ class Taint:
         return outside or injected
 
     def _scanned(self, text: str) -> str:
-        key = hash(text)
-        if key not in self._seen:
-            while len(self._seen) >= _MAX_CACHED_RESULTS:
-                del self._seen[next(iter(self._seen))]
-            self._seen[key] = scan(_ends(_inside(text)))
-        return self._seen[key]
+        return self._seen.get_or_make(hash(text), lambda: scan(_ends(_inside(text))))
 
 
 def _inside(text: str) -> str:

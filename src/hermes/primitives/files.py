@@ -14,7 +14,7 @@ PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
 
-def open_private(path: Path, flags: int, *, follow_links: bool = False) -> int:
+def open_private(path: Path | bytes, flags: int, *, follow_links: bool = False) -> int:
     """Opens a file as a descriptor and gives it mode 0600, whatever the umask. Children don't inherit it."""
     if not follow_links:
         flags |= os.O_NOFOLLOW
@@ -28,7 +28,7 @@ def open_private(path: Path, flags: int, *, follow_links: bool = False) -> int:
     return fd
 
 
-def create_private(path: Path) -> BufferedWriter:
+def create_private(path: Path | bytes) -> BufferedWriter:
     """Opens a new file with mode 0600 for writing. Raises FileExistsError if there is one."""
     return os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb")
 

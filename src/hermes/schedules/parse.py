@@ -27,14 +27,14 @@ _ZONE = re.compile(
 )
 
 
-class Understood(NamedTuple):
+class ParsedSchedule(NamedTuple):
     """What a schedule means."""
 
     rule: Rule
     zone: str
 
 
-def understand(text: str, now: float, zone_name: str) -> Understood:
+def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
     """The rule of a schedule as a person writes it. Raises ScheduleError, which says how far it was understood."""
     text = " ".join(text.split())
     if not text or len(text) > _MAX_SCHEDULE_CHARS:
@@ -55,7 +55,7 @@ def understand(text: str, now: float, zone_name: str) -> Understood:
         raise ScheduleError(
             f"“{text}” is over already.", hint="Name a time that is still to come."
         )
-    return Understood(rule, zone_name)
+    return ParsedSchedule(rule, zone_name)
 
 
 def seconds(text: str) -> float:

@@ -14,7 +14,7 @@ from hermes.settings.redaction import has_credentials
 from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
-from hermes.settings.yaml_read import TOO_DEEP, TooDeep, parse_yaml
+from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
 
 # Variables of Hermes that are not settings.
 OTHER_VARIABLES = (
@@ -192,7 +192,7 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
         return msgspec.convert(
             plain, type=typing.cast("type[object]", key.annotation), strict=False
         )
-    except TooDeep as error:
+    except YamlTooDeep as error:
         raise SettingsError(
             f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels."
         ) from error

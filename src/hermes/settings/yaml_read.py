@@ -13,7 +13,7 @@ TOO_DEEP = "nested too deeply"
 _RUN = r"[ \t]*(?:[-?:][ \t]+)*"
 
 
-class TooDeep(ValueError):
+class YamlTooDeep(ValueError):
     """The text holds more blocks in blocks than Hermes reads."""
 
     def __init__(self, line: int) -> None:
@@ -25,7 +25,7 @@ def parse_yaml(text: str) -> object:
     """The data in `text`. ValueError if it is no YAML, TooDeep if reading it is not safe."""
     line = too_deep(text)
     if line:
-        raise TooDeep(line)
+        raise YamlTooDeep(line)
     return yaml12.parse_yaml(text)
 
 

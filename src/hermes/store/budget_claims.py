@@ -15,7 +15,7 @@ from hermes.store.sessions import FAMILY
 MAX_CALL_S = 3_600.0  # seconds; no call takes longer
 
 
-class Claims:
+class BudgetClaims:
     """The claims on the caps of one database."""
 
     def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:

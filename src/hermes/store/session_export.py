@@ -25,7 +25,7 @@ _MAX_SOURCE_ID_CHARS = 200  # characters that are kept of the id in the file
 _encode = msgspec.json.Encoder().encode
 
 
-class Header(msgspec.Struct, tag_field="format", tag=FORMAT):
+class ExportHeader(msgspec.Struct, tag_field="format", tag=FORMAT):
     """First line of an exported session."""
 
     version: int
@@ -49,7 +49,7 @@ class Imported(msgspec.Struct, frozen=True):
     source: str = ""  # the id in the file, which is another where that was taken or can't be one here
 
 
-class Transfer:
+class SessionTransfer:
     """Takes sessions out of and into one database."""
 
     def __init__(self, database: Database, log: SessionLog, clock: Clock) -> None:
@@ -61,7 +61,7 @@ class Transfer:
         """The session as lines of JSON, without line ends."""
         first = self._log.events(session, limit=1)
         yield _encode(
-            Header(version=EXPORT_VERSION, session_id=first[0].session)
+            ExportHeader(version=EXPORT_VERSION, session_id=first[0].session)
         ).decode()
         for row in self._log.every_event(session):
             yield _encode(row.as_written()).decode()
@@ -109,10 +109,10 @@ class Transfer:
         return self._db.write(job)
 
 
-def _header(first: tuple[int, str]) -> Header:
+def _header(first: tuple[int, str]) -> ExportHeader:
     number, line = first
     try:
-        header = msgspec.json.decode(line, type=Header)
+        header = msgspec.json.decode(line, type=ExportHeader)
     except msgspec.MsgspecError as error:
         raise _rejected(
             number, "this is not the beginning of an exported session"

@@ -1,5 +1,6 @@
 """The list of sessions: finding, naming, deleting. What they cost."""
 
+from collections.abc import Collection
 from typing import Any
 
 import apsw
@@ -69,7 +70,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SessionOrigin(msgspec.Struct, frozen=True):
     """How a session began, which never changes."""
 
     kind: str
@@ -101,7 +102,7 @@ class SessionTable:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._db = database
         self._clock = clock
-        self._origins: dict[str, Origin] = {}
+        self._origins: dict[str, SessionOrigin] = {}
 
     def recent(
         self, *, limit: int = 50, updated_before: float | None = None
@@ -138,7 +139,7 @@ class SessionTable:
             f"{name!r} may be any of: {names}", hint="Give more of the id."
         )
 
-    def origin(self, session: str) -> Origin:
+    def origin(self, session: str) -> SessionOrigin:
         """How the session with that id began; quick to ask again."""
         known = self._origins.get(session)
         if known is None:
@@ -148,11 +149,17 @@ class SessionTable:
             )
             if row is None:
                 raise _unknown(session)
-            known = Origin(*row)
+            known = SessionOrigin(*row)
             if len(self._origins) >= _MAX_CACHED_SESSIONS:
                 self._origins.clear()
             self._origins[session] = known
         return known
+
+    def missing(self, sessions: Collection[str]) -> set[str]:
+        """Those of the given ids that no session has."""
+        query = "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        ids = msgspec.json.encode(list(sessions)).decode()
+        return set(sessions) - {one for (one,) in self._db.select(query, (ids,))}
 
     def title(self, session: str) -> str:
         """What the session with that id is called; empty when it has no name yet."""

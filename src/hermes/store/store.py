@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
 from hermes.primitives.files import make_private
-from hermes.store.budget_claims import Claims
+from hermes.store.budget_claims import BudgetClaims
 from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
 from hermes.store.database_file import (
@@ -22,14 +22,14 @@ from hermes.store.database_file import (
     inspect,
     migrate,
 )
-from hermes.store.integrity_check import Report, check
+from hermes.store.integrity_check import IntegrityReport, check
 from hermes.store.leases import Leases
 from hermes.store.lock import DatabaseLock
 from hermes.store.readonly import ReadableCopy, needs_copy
 from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import MessageSearch, index_step
-from hermes.store.session_export import Transfer
+from hermes.store.session_export import SessionTransfer
 from hermes.store.session_log import SessionLog
 from hermes.store.sessions import SessionTable
 
@@ -61,10 +61,10 @@ class Store:
         self.incomplete = incomplete
         self.log = SessionLog(database, clock)
         self.leases = Leases(database, clock)
-        self.claims = Claims(database, clock)
+        self.claims = BudgetClaims(database, clock)
         self.sessions = SessionTable(database, clock)
         self.search = MessageSearch(database)
-        self.transfer = Transfer(database, self.log, clock)
+        self.transfer = SessionTransfer(database, self.log, clock)
         self._clock = clock
 
     @cached_property
@@ -102,7 +102,7 @@ class Store:
         """For a process with many sessions: their writes are committed together, and none holds up an event loop."""
         self._db.share()
 
-    def check(self) -> Report:
+    def check(self) -> IntegrityReport:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""
         report = self._db.read(check)
         if report.problems:

@@ -22,7 +22,7 @@ _HEADER, _FRAME = 32, 24
 _MAGIC = 0x377F0682
 
 
-class Overlay(NamedTuple):
+class WalOverlay(NamedTuple):
     """Where in the log the newest image of a page stands: as SQLite reads it, and with what follows a bad frame."""
 
     regular: dict[int, int]
@@ -60,7 +60,7 @@ def commits_after(wal: Content, frames: int, size: int) -> int:
     )
 
 
-def overlay(wal: Content, size: int) -> Overlay:
+def overlay(wal: Content, size: int) -> WalOverlay:
     """Finds the page images of every whole transaction."""
     regular: dict[int, int] = {}
     whole: dict[int, int] = {}
@@ -76,7 +76,7 @@ def overlay(wal: Content, size: int) -> Overlay:
             if unbroken:
                 regular |= waiting
             waiting = {}
-    return Overlay(regular, whole)
+    return WalOverlay(regular, whole)
 
 
 def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:

@@ -12,7 +12,7 @@ import pytest
 
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
-from hermes.settings.sections import McpTools
+from hermes.settings.sections import McpToolSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
@@ -202,7 +202,7 @@ async def test_a_secret_that_is_not_set_is_named(bench: "Bench") -> None:
 
 async def test_only_chosen_tools_are_offered(bench: "Bench") -> None:
     servers = await bench.prepared(
-        tools=McpTools(include=("e*", "look"), exclude=("env",))
+        tools=McpToolSettings(include=("e*", "look"), exclude=("env",))
     )
     assert sorted(servers.tools()) == [
         "mcp.fake.echo",
@@ -358,7 +358,7 @@ async def test_an_unknown_tool_of_a_server_is_not_called(bench: "Bench") -> None
     servers = await bench.prepared()
     old = servers.tools()["mcp.fake.echo"]
     await servers.close()
-    servers = await bench.prepared(tools=McpTools(exclude=("echo",)))
+    servers = await bench.prepared(tools=McpToolSettings(exclude=("echo",)))
     assert "mcp.fake.echo" not in servers.tools()
     with pytest.raises(ToolFailed, match="no longer offers"):
         await servers._servers["fake"].call("echo", {}, bench.context())

@@ -11,7 +11,7 @@ import asyncio, json, logging, resource, sys, uvicorn
 from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.web.request_timeouts import HastyRequests
 from hermes.surfaces.web.listen_socket import listen
-from hermes.surfaces.web.uvicorn_server import Server
+from hermes.surfaces.web.uvicorn_server import UvicornServer
 
 async def answer(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
@@ -21,7 +21,7 @@ async def main():
     errors = RepeatedErrors(logging.getLogger("hermes"))
     place = listen("127.0.0.1", 0, who="It", hint="")
     config = uvicorn.Config(answer, http=HastyRequests, ws="none", log_config=None, lifespan="off")
-    server = Server(config, errors, "the test")
+    server = UvicornServer(config, errors, "the test")
     serving = asyncio.create_task(server.serve(sockets=[place]))
     resource.setrlimit(resource.RLIMIT_NOFILE, (48, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     print(place.getsockname()[1], flush=True)

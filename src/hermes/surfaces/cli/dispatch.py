@@ -102,10 +102,12 @@ def _run_topic(topic: Topic, rest: list[str]) -> int:
 def converse(arguments: list[str]) -> int:
     """A question is answered; without one there is a chat at a terminal, and elsewhere stdin is the question."""
     from hermes.surfaces.cli.question import parse
-    from hermes.surfaces.terminal.run_options import Question
+    from hermes.surfaces.terminal.run_options import RunOptions
 
     question = (
-        parse(arguments, [topic.name for topic in TOPICS]) if arguments else Question()
+        parse(arguments, [topic.name for topic in TOPICS])
+        if arguments
+        else RunOptions()
     )
     _start_log()
     if (

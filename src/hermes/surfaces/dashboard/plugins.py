@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.installation import install_hint
-from hermes.plugins import Catalogue, Plugin, verified_import
+from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.surfaces.dashboard.endpoint import find_file
 from hermes.surfaces.dashboard.gate.access import AccessTable
 
@@ -163,7 +163,7 @@ class RunningPlugin:
 class Plugins:
     """The plugins of a dashboard. `errors` says why one that is enabled does not run."""
 
-    def __init__(self, catalogue: Catalogue, table: AccessTable) -> None:
+    def __init__(self, catalogue: PluginRegistry, table: AccessTable) -> None:
         self._catalogue = catalogue
         self._table = table
         self._running: dict[str, RunningPlugin] = {}
@@ -173,7 +173,7 @@ class Plugins:
         self.errors: dict[str, str] = {}
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> PluginRegistry:
         return self._catalogue
 
     async def refresh(self) -> list[Plugin]:

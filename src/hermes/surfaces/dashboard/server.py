@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from hermes.app import App
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -117,7 +117,7 @@ def put_together(app: App, secrets: Secrets, place: ListenAddress) -> ServedDash
     )
     board = Dashboard(app, secrets, doors, url=place.url)
     table = AccessTable(())
-    plugins = Plugins(Catalogue(app.home), table)
+    plugins = Plugins(PluginRegistry(app.home), table)
     endpoints = _endpoints(board, plugins)
     for endpoint in endpoints:
         table.add(endpoint.rule())
@@ -159,7 +159,7 @@ async def serve(
         )
         announce(app.home, served.board.doors.keys, place.url, os.getpid())
         app.go_live(secrets, "dashboard")
-        served.board.ingest.own = app.outside.publisher if app.outside else ""
+        served.board.ingest.own = app.exporters.publisher if app.exporters else ""
         await asyncio.to_thread(tell_of_dashboard, app.home.root / "run")
         try:
             ready(served, first_visit(served.board))
@@ -183,7 +183,7 @@ async def _run(
         await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
     finally:
         stopping.cancel()
-        board.hub.stop()  # feeds have no end of their own
+        board.feed.stop()  # feeds have no end of their own
         server.should_exit = True
         await serving
 
@@ -240,7 +240,7 @@ def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
 
 def _config(served: ServedDashboard, cert: str, key: str) -> uvicorn.Config:
     """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
-    requests, sockets = protocols_for(served.board.hub)
+    requests, sockets = protocols_for(served.board.feed)
     return uvicorn.Config(
         served.application,
         http=requests,

@@ -10,7 +10,7 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from hermes.surfaces.dashboard.feeds.hub import Hub
+from hermes.surfaces.dashboard.feed_frames import DashboardFeed
 from hermes.surfaces.web.request_timeouts import BODY_SECONDS, HastyRequests
 
 RESUME = 4008  # close code: you were too slow, connect again with your cursor
@@ -23,12 +23,15 @@ _KIND = "hermes.kind"  # in a message to be sent: which of these its bytes are
 
 class WriteWatchdog:
     """uvicorn waits for ever for a peer to take what was sent. This looks after a while whether it took anything, and
-    lets go of it otherwise; the hub says how long, and counts."""
+    lets go of it otherwise; the feed says how long, and counts."""
 
     def __init__(
-        self, hub: Hub, transport: asyncio.Transport, let_go: Callable[[], None]
+        self,
+        feed: DashboardFeed,
+        transport: asyncio.Transport,
+        let_go: Callable[[], None],
     ) -> None:
-        self._hub = hub
+        self._feed = feed
         self._transport = transport
         self._let_go = let_go
         self._left = 0
@@ -38,7 +41,7 @@ class WriteWatchdog:
         """The peer is behind."""
         self._left = self._transport.get_write_buffer_size()
         self._look = asyncio.get_running_loop().call_later(
-            self._hub.patience, self._check
+            self._feed.stall_timeout_s, self._check
         )
 
     def end(self) -> None:
@@ -52,21 +55,24 @@ class WriteWatchdog:
             self.begin()
             return
         self._look = None
-        self._hub.closed_slow += 1
+        self._feed.closed_slow += 1
         self._let_go()
 
 
 class Requests(HastyRequests):
     """Requests and their answers; a stream of events is one that does not end by itself."""
 
-    hub: ClassVar[Hub]
+    feed: ClassVar[DashboardFeed]
     _watch: WriteWatchdog
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self.haste = (self.hub.haste, min(self.hub.haste * 3, BODY_SECONDS))
+        self.haste = (
+            self.feed.request_timeout_s,
+            min(self.feed.request_timeout_s * 3, BODY_SECONDS),
+        )
         super().connection_made(transport)
-        self._watch = WriteWatchdog(self.hub, transport, transport.abort)
+        self._watch = WriteWatchdog(self.feed, transport, transport.abort)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:
@@ -87,14 +93,14 @@ class Requests(HastyRequests):
 class Sockets(WebSocketsSansIOProtocol):
     """WebSockets."""
 
-    hub: ClassVar[Hub]
+    feed: ClassVar[DashboardFeed]
     _watch: WriteWatchdog
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(_BUFFER)
-        self._watch = WriteWatchdog(self.hub, self.transport, self._drop)
+        self._watch = WriteWatchdog(self.feed, self.transport, self._drop)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:
@@ -137,10 +143,10 @@ class Sockets(WebSocketsSansIOProtocol):
         self.loop.call_later(_GRACE, self.transport.abort)
 
 
-def protocols_for(hub: Hub) -> tuple[type[Requests], type[Sockets]]:
+def protocols_for(feed: DashboardFeed) -> tuple[type[Requests], type[Sockets]]:
     """The protocols of one dashboard."""
-    return type("DashboardRequests", (Requests,), {"hub": hub}), type(
-        "DashboardSockets", (Sockets,), {"hub": hub}
+    return type("DashboardRequests", (Requests,), {"feed": feed}), type(
+        "DashboardSockets", (Sockets,), {"feed": feed}
     )
 
 

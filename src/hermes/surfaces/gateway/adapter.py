@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import override
 
     from hermes.app import App
-    from hermes.app.agent_pool import Staff
+    from hermes.app.agent import Agent
     from hermes.settings import Secrets
     from hermes.surfaces.gateway.listener import HttpListener
 
@@ -221,5 +221,5 @@ class House(NamedTuple):
 
     app: "App"
     secrets: "Secrets"
-    staff: "Staff"
+    agent: "Agent"
     listener: "HttpListener"

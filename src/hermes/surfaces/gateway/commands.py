@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hermes.app import App
-from hermes.app.agent import ApprovalMode, ModelInfo
-from hermes.app.agent_pool import Staff
+from hermes.app.agent import Agent
+from hermes.app.engine import ApprovalMode, ModelInfo
 from hermes.app.session_service import SessionService
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.answers import approval_hash
@@ -67,10 +67,10 @@ class Commands:
     """What follows a slash."""
 
     def __init__(
-        self, app: App, staff: Staff, office: "Office", rooms: "Rooms"
+        self, app: App, agent: Agent, office: "Office", rooms: "Rooms"
     ) -> None:
         self._app = app
-        self._staff = staff
+        self._agent = agent
         self._office = office
         self._rooms = rooms
         self._rewind = Rewind(app, shadows_of(app))
@@ -120,7 +120,7 @@ class Commands:
         session = asking.binding.session
         info = self._app.store.sessions.find(session)
         running = self._app.store.leases.holder(session) is not None
-        model = self._staff.agent(session).describe(session)
+        model = self._agent.describe(session)
         return "\n".join(
             [
                 f"Session: `{session}`" + (f" — {info.title}" if info.title else ""),
@@ -136,7 +136,7 @@ class Commands:
     async def retry(self, asking: Asking, _: str) -> str:
         session = asking.binding.session
         await asyncio.to_thread(self._rewind.retry, session, via=asking.via)
-        await self._staff.service(session).resume(session)
+        await self._agent.service.resume(session)
         return ""
 
     async def undo(self, asking: Asking, words: str) -> str:
@@ -154,10 +154,10 @@ class Commands:
     async def model(self, asking: Asking, words: str) -> str:
         if not words:
             names = [
-                choice.name for choice in await asyncio.to_thread(self._staff.choices)
+                choice.name for choice in await asyncio.to_thread(self._agent.choices)
             ]
             session = asking.binding.session
-            now = self._staff.agent(session).describe(session)
+            now = self._agent.describe(session)
             others = "\n".join(f"- `{name}`" for name in names[:20])
             return f"{_model(now)} answers." + (f" Others:\n{others}" if others else "")
         name = "" if words in {"default", "off"} else words
@@ -216,9 +216,7 @@ class Commands:
         return f"It is called {words[:200]} now."
 
     async def compress(self, asking: Asking, _: str) -> str:
-        done = await self._staff.agent(asking.binding.session).compress(
-            asking.binding.session
-        )
+        done = await self._agent.compress(asking.binding.session)
         return (
             f"There is room again: about {done.before:,} tokens became {done.after:,}."
         )
@@ -227,8 +225,8 @@ class Commands:
         mode = next((one for one in _MODES if one == words), None)
         if mode is None:
             return f"Which of {', '.join(_MODES)}? It counts for every chat until the gateway is started again."
-        self._staff.use(approvals=mode)
-        await self._staff.settle_allowed()
+        self._agent.use(approvals=mode)
+        await self._agent.settle_allowed(by="gateway")
         return f"From now on, in every chat: {mode}."
 
     async def restart(self, _: Asking, __: str) -> str:
@@ -239,7 +237,7 @@ class Commands:
         if self._app.store.leases.holder(session) is None:
             return False
         by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name})"
-        await self._staff.service(session).interrupt(session, by=by)
+        await self._agent.service.interrupt(session, by=by)
         return True
 
     async def _answer(
@@ -252,7 +250,7 @@ class Commands:
         waiting = [
             (session, asked)
             for session in dict.fromkeys((asking.binding.session, *others))
-            for asked in await _open_requests(self._staff.service(session), session)
+            for asked in await _open_requests(self._agent.service, session)
         ]
         meant = [one for one in waiting if number in ("", number_of(*one))]
         if not waiting:
@@ -263,14 +261,14 @@ class Commands:
             return choice(meant)
         session, asked = meant[0]
         by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
-        service, shown = self._staff.service(session), approval_hash(asked)
+        service, shown = self._agent.service, approval_hash(asked)
         counted = await service.answer(
             session, asked.call_id, verdict, by=by, shown=shown, reason=reason
         )
         return "" if counted else "Somebody was faster, or it has expired."
 
     def _skills(self) -> Iterable[str]:
-        learning = self._staff.agent().learner.learning
+        learning = self._agent.learner.learning
         try:
             return [
                 f"/{skill.name.replace('-', '_')} — {skill.description}"
@@ -281,7 +279,7 @@ class Commands:
 
     async def _skill(self, asking: Asking, name: str, words: str) -> str | None:
         """A skill by its name, with _ for - where a platform does not know that; None when it is just text."""
-        learning = self._staff.agent(asking.binding.session).learner.learning
+        learning = self._agent.learner.learning
         lines = [
             f"/{one} {words}".rstrip()
             for one in dict.fromkeys((name, name.replace("_", "-")))
@@ -294,7 +292,7 @@ class Commands:
         else:
             return f"There is no command /{name}. /help shows what there is."
         session = asking.binding.session
-        await self._staff.service(session).submit(session, text, via=asking.via)
+        await self._agent.service.submit(session, text, via=asking.via)
         return ""
 
 

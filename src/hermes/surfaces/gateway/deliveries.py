@@ -3,13 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from hermes.app import App
-from hermes.app.agent_pool import Staff
+from hermes.app.agent import Agent
+from hermes.app.feed import Feed, SessionCursor
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -39,9 +41,9 @@ _NOBODY = "No owner has a chat with me yet. An owner can answer on the machine: 
 class Office:
     """To be made inside the event loop. `posts` holds the platforms that run, by name."""
 
-    def __init__(self, app: App, staff: Staff, access: Access) -> None:
+    def __init__(self, app: App, agent: Agent, access: Access) -> None:
         self._app = app
-        self._staff = staff
+        self._agent = agent
         self._access = access
         self._loop = asyncio.get_running_loop()
         self._keys: dict[str, str] = {}
@@ -49,7 +51,7 @@ class Office:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._expected: dict[str, int] = {}
         self._handled: dict[str, list[str]] = {}
-        self._handle: Any = None
+        self._listening = ExitStack()
         self.posts: dict[str, Post] = {}
         self.settings = app.settings.gateway
         self.time = self._loop.time
@@ -64,6 +66,14 @@ class Office:
         return self._app.store.log
 
     @property
+    def feed(self) -> Feed:
+        return self._app.feed
+
+    def cursor(self, binding: Binding) -> SessionCursor:
+        """The position up to which a chat shows its session."""
+        return SessionCursor(self._app, binding.session, seq=binding.seq)
+
+    @property
     def resting(self) -> bool:
         """Whether nothing is kept of any chat but which session it has."""
         return not (self._active or self._tasks or self._expected or self._handled)
@@ -76,12 +86,11 @@ class Office:
 
     def start(self) -> None:
         """Begins to listen."""
-        self._handle = self._app.bus.subscribe("agent.**", self._hear)
+        self._listening.enter_context(self.feed.listening("agent.**", self._take))
 
     async def close(self) -> None:
         """Ends all deliveries where they are; what is left is delivered after the next start."""
-        if self._handle is not None:
-            self._app.bus.unsubscribe(self._handle)
+        self._listening.close()
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -142,11 +151,11 @@ class Office:
 
     async def asks(self, session: str) -> bool:
         """Whether a question of that session waits for a person."""
-        return bool(await self._staff.service(session).pending(session))
+        return bool(await self._agent.service.pending(session))
 
     def works_on(self, session: str) -> bool:
         """Whether a turn runs here, or is about to."""
-        return any(service.works_on(session) for service in self._staff.services())
+        return self._agent.service.works_on(session)
 
     def working(self) -> list[str]:
         """Sessions whose chats show that a turn runs."""
@@ -260,21 +269,10 @@ class Office:
             found += [one for one in chats if one[1].kind == "direct"][:1]
         return found
 
-    def _hear(self, event: Mapping[str, Any]) -> None:
-        """From whatever thread publishes."""
+    def _take(self, event: Mapping[str, Any]) -> None:
         session = event.get("session_id")
         if not isinstance(session, str):
             return
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = False
-        if here:
-            self._take(session, event)
-        else:
-            self._loop.call_soon_threadsafe(self._take, session, event)
-
-    def _take(self, session: str, event: Mapping[str, Any]) -> None:
         key = self._key(session)
         if (
             not key

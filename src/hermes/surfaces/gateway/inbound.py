@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hermes.app import App
-from hermes.app.agent_pool import Staff
+from hermes.app.agent import Agent
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
 from hermes.schema.events import ApprovalRequested, QuestionAsked
@@ -39,16 +39,16 @@ class Reception:
     """Takes messages from all platforms."""
 
     def __init__(
-        self, app: App, staff: Staff, access: Access, office: Office, rooms: Rooms
+        self, app: App, agent: Agent, access: Access, office: Office, rooms: Rooms
     ) -> None:
         self._app = app
-        self._staff = staff
+        self._agent = agent
         self._access = access
         self._office = office
         self._rooms = rooms
         self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.commands = Commands(app, staff, office, rooms)
+        self.commands = Commands(app, agent, office, rooms)
         self.voice: Voice | None = None
 
     @property
@@ -176,7 +176,7 @@ class Reception:
         if again and await asyncio.to_thread(
             self._is_taken, binding.session, f"{key}#{inbound.id}"
         ):
-            await self._staff.service(binding.session).resume(binding.session)
+            await self._agent.service.resume(binding.session)
             return True
         asking = Asking(key, inbound, role, binding)
         if (answer := await self.commands.run(asking)) is not None:
@@ -202,7 +202,7 @@ class Reception:
             if inbound.chat.kind == "direct":
                 await self._tell(inbound, _NOTHING_TO_READ)
             return
-        service = self._staff.service(binding.session)
+        service = self._agent.service
         via = f"{binding.key}#{inbound.id}"
         whole = self._office.post(inbound.chat.platform).adapter.limits.whole
         delivery = "queue" if whole else self._settings.while_busy  # one reply for each
@@ -212,7 +212,7 @@ class Reception:
             )
         except SessionNotFound:  # deleted at this moment
             again = await self._rooms.begin(binding.key, inbound, role)
-            await self._staff.service(again.session).submit(
+            await self._agent.service.submit(
                 again.session, text, images=images, via=via
             )
 
@@ -253,7 +253,7 @@ class Reception:
         """Whether the words were the answer to a question of a tool."""
         if not inbound.text.strip():
             return False
-        service = self._staff.service(binding.session)
+        service = self._agent.service
         for asked in (
             await service.pending(binding.session)
             if service.works_on(binding.session)
@@ -289,7 +289,7 @@ class Reception:
                 piece, state="sent", message=inbound.message
             )
             await asyncio.wrap_future(self._app.store.chats.sent(key, piece))
-        service = self._staff.service(session)
+        service = self._agent.service
         if isinstance(asked, QuestionAsked):
             options = dict(enumerate(asked.options))
             text = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 _DOUBLE_PRESS_S = 2.0  # seconds
 
 
-class Presses:
+class DoublePress:
     """Remembers the last press for a moment. Any other key makes it forget."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

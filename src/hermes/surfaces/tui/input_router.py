@@ -20,9 +20,14 @@ from hermes.surfaces.terminal.approval import (
     wants_all,
 )
 from hermes.surfaces.terminal.run_options import nearest
-from hermes.surfaces.tui.proposal_review import Deciding
-from hermes.surfaces.tui.slash.table import RESERVED, SLASHES, find_skill, find_slash
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.proposal_review import ProposalReview
+from hermes.surfaces.tui.slash.table import (
+    find_skill,
+    find_slash,
+    reserved,
+    slashes,
+)
+from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
@@ -32,14 +37,14 @@ _MAX_ANSWER_ATTEMPTS = 50  # to hand over an answer
 _ANSWER_RETRY_S = 0.1  # seconds between them
 
 
-class Taking:
+class InputRouter:
     """Takes the lines of one chat."""
 
     def __init__(self, chat: "ChatConversation") -> None:
         self._chat = chat
-        self._deciding: Deciding | None = None
+        self._deciding: ProposalReview | None = None
 
-    async def take(self, typed: Typed) -> None:
+    async def take(self, typed: TypedInput) -> None:
         """Does what a line asks for."""
         chat, text = self._chat, typed.text
         asked = chat.view.questions.current
@@ -74,7 +79,7 @@ class Taking:
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Puts proposals to the person, one after the other."""
-        self._deciding = Deciding(
+        self._deciding = ProposalReview(
             self._chat.agent.learner, self._chat.screen, proposals
         )
         self._deciding.begin()
@@ -94,35 +99,37 @@ class Taking:
         if self._deciding is not None and self._chat.view.questions.current is None:
             self._deciding.ask()
 
-    async def _decides(self, typed: Typed) -> bool:
+    async def _decides(self, typed: TypedInput) -> bool:
         """Whether a line was a word on a proposal. After anything else the proposals wait on."""
         return self._deciding is not None and await self._deciding.take(
             typed.text, typed.at
         )
 
-    async def _send(self, typed: Typed) -> None:
+    async def _send(self, typed: TypedInput) -> None:
         chat = self._chat
         shelf = AttachmentFolder(chat.folder, Guard(chat.app.home.root, Path.home()))
         attached = await asyncio.to_thread(attach, typed.text, shelf)
         for remark in attached.left:
             chat.view.say(remark)
         delivery: Delivery = "steer" if typed.steers and chat.works else "queue"
-        called = await asyncio.to_thread(
-            chat.agent.learner.learning.called, attached.text, RESERVED
-        )
+        called = None
+        if attached.text.startswith("/"):
+            called = await asyncio.to_thread(
+                chat.agent.learner.learning.called, attached.text, reserved()
+            )
         await chat.submit(
             called or attached.text,
             images=(*typed.images, *attached.images),
             delivery=delivery,
         )
 
-    async def _command(self, typed: Typed) -> None:
+    async def _command(self, typed: TypedInput) -> None:
         chat, name = self._chat, _name(typed.text)
         rest = typed.text[1 + len(name) :]
         try:
             skills = (
                 []
-                if name in RESERVED
+                if name in reserved()
                 else [one.name for one in await asyncio.to_thread(chat.skills)]
             )
             if skill := find_skill(name, skills):
@@ -132,15 +139,17 @@ class Taking:
                 chat.view.say(f"{chat.screen.marks.prompt}{typed.text}")
             slash = find_slash(name)
             if slash is None:
-                near = nearest(name, [*(slash.name for slash in SLASHES), *skills])
+                near = nearest(name, [*(one.slash for one in slashes()), *skills])
                 hint = f"Did you mean /{near}?" if near else "See /help"
                 chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             else:
                 about = {"platform": "cli", "user": "", "session_id": chat.session}
                 chat.app.bus.publish(
-                    f"gateway.command.{slash.name}", about
+                    f"gateway.command.{slash.slash}", about
                 )  # hooks hear of commands everywhere
-                await slash.run(chat, rest.strip())
+                from hermes.surfaces.tui.slash.chat_port import run_slash
+
+                await run_slash(chat, slash, rest)
         except HermesError as error:
             chat.view.say(in_sentences(error), alarming=True)
 

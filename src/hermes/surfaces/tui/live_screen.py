@@ -33,7 +33,7 @@ from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted, plain
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.markdown.render import Markdown
@@ -89,7 +89,7 @@ class LiveScreen:
         self._rows: Sequence[Row] = ()
         self._foot = ""
         self._label = ""
-        self._typed: asyncio.Queue[Typed | None] = asyncio.Queue()
+        self._typed: asyncio.Queue[TypedInput | None] = asyncio.Queue()
         self._output = FrameOutput(sys.stdout, self._gone)
         self._app = self._build()
         self._app.erase = self._erase
@@ -212,7 +212,7 @@ class LiveScreen:
     def offer(self, text: str) -> None:
         self._entry.offer(text)
 
-    async def read(self) -> Typed | None:
+    async def read(self) -> TypedInput | None:
         return await self._typed.get()
 
     def leave(self) -> None:

@@ -27,7 +27,7 @@ _WORDS = {
 }
 
 
-class Deciding:
+class ProposalReview:
     """One way through the proposals that wait. A line that is no answer ends it, and they wait on."""
 
     def __init__(

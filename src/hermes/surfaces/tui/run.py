@@ -9,7 +9,7 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.event_watcher import watched
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import listen_for_end
 from hermes.surfaces.terminal.text import count
 from hermes.surfaces.terminal.wait_notice import NOTICES
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from hermes.tools.sandbox import Sandbox
 
 
-def converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
+def converse(app: App, session: str, question: RunOptions, *, is_live: bool) -> int:
     """The whole conversation. Returns the exit code."""
     return asyncio.run(_converse(app, session, question, is_live=is_live))
 
 
 async def _converse(
-    app: App, session: str, question: Question, *, is_live: bool
+    app: App, session: str, question: RunOptions, *, is_live: bool
 ) -> int:
     agent = Agent(
         app,

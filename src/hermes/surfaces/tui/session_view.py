@@ -18,9 +18,9 @@ from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.status_line import Foot
+from hermes.surfaces.tui.status_line import StatusLine
 from hermes.surfaces.tui.styled_text import CYAN, DIM, Row, painted
-from hermes.surfaces.tui.tool_cards import Cards
+from hermes.surfaces.tui.tool_cards import ToolCards
 
 _MAX_ECHOED_LINES = 8  # lines of a message that are shown again
 _MAX_SHOWN_QUEUED = 3  # messages that wait and are shown
@@ -78,12 +78,12 @@ class ChatView:
         screen: ChatScreen,
         session: str,
         *,
-        foot: Foot | None = None,
+        foot: StatusLine | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._screen = screen
         self._clock = clock or SystemClock()
-        self._cards = Cards(screen.marks)
+        self._cards = ToolCards(screen.marks)
         self._began = 0.0
         self._streamed = False  # something of this reply came in pieces
         self._writes = False  # ... and more of it is expected
@@ -98,7 +98,7 @@ class ChatView:
         self._early = ""  # of a reply, while the calls before it are not shown as done
         self.held = False
         """Whether what waits is only sent when the person says so."""
-        self.foot = foot or Foot()
+        self.foot = foot or StatusLine()
         self.session = session
         self.busy = False
         self.questions = Questions(self._put, self._listen)

@@ -30,7 +30,7 @@ _SANDBOX = {
 }
 
 
-class Card(msgspec.Struct):
+class ToolCard(msgspec.Struct):
     """One call at work."""
 
     label: str
@@ -42,12 +42,12 @@ class Card(msgspec.Struct):
     output: str = ""
 
 
-class Cards:
+class ToolCards:
     """The calls of one session that run."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
-        self._open: dict[str, Card] = {}
+        self._open: dict[str, ToolCard] = {}
 
     @property
     def running(self) -> str:
@@ -64,7 +64,7 @@ class Cards:
         call_id = event.get("call_id", "")
         match event["type"]:
             case "agent.tool.started":
-                self._open[call_id] = Card(
+                self._open[call_id] = ToolCard(
                     label_of(event["name"], event["arguments"]), event["ts"]
                 )
             case "agent.tool.progress" if call_id in self._open:
@@ -106,7 +106,7 @@ class Cards:
 
     def done(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
         """The rows of a call that ended."""
-        card = self._open.pop(event["call_id"], None) or Card(
+        card = self._open.pop(event["call_id"], None) or ToolCard(
             one_line(event["name"]), None
         )
         ok, text = event.get("ok", True), event.get("text", "")

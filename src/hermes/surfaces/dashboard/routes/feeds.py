@@ -13,12 +13,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
 from starlette.websockets import WebSocket
 
+from hermes.app.feed import BATCH_INTERVAL_S, SessionFeed
+from hermes.app.feed_inbox import FeedItem, Inbox
 from hermes.errors import SessionNotFound
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, offered
-from hermes.surfaces.dashboard.feeds.frames import EncodedBatches
-from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
-from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
+from hermes.surfaces.dashboard.feed_frames import EncodedBatches
 from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
 from hermes.surfaces.dashboard.routes.sessions import find
@@ -56,7 +56,7 @@ class FeedRoutes:
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
-        self._hub = dashboard.hub
+        self._feed = dashboard.feed
         self._frames = EncodedBatches()
 
     def endpoints(self) -> list[Endpoint]:
@@ -94,19 +94,23 @@ class FeedRoutes:
     async def session(self, socket: WebSocket, query: CursorQuery) -> None:
         """The feed of a session: every frame is an array of events."""
         await socket.accept(offered(socket))
-        feed = SessionFeed(self._board.app, self._hub, socket.path_params["id"])
+        feed = SessionFeed(
+            self._board.app,
+            self._feed,
+            socket.path_params["id"],
+            epoch=query.epoch,
+            after=query.after,
+        )
 
         async def show() -> None:
             try:
-                async with aclosing(
-                    feed.batches(epoch=query.epoch, after=query.after)
-                ) as batches:
+                async with aclosing(feed.batches()) as batches:
                     async for batch in batches:
                         await self._send(socket, batch)
             except SessionNotFound as error:
                 log.debug("a feed was asked for in vain: %s", error)
-                feed.deleted = True
-            if feed.deleted:
+                feed.is_deleted = True
+            if feed.is_deleted:
                 await socket.close(GONE, "no such session")
             else:  # the dashboard ends: another will have the session
                 await socket.close(RESTARTS)
@@ -122,16 +126,18 @@ class FeedRoutes:
             query.epoch,
             query.after,
         )
-        feed = SessionFeed(self._board.app, self._hub, session)
-        return _EventStream(feed.batches(epoch=epoch, after=after))
+        feed = SessionFeed(
+            self._board.app, self._feed, session, epoch=epoch, after=after
+        )
+        return _EventStream(feed.batches())
 
     async def everything(self, socket: WebSocket, query: PatternQuery) -> None:
         """Whatever is published here under topics of a pattern, live."""
         await socket.accept(offered(socket))
 
         async def show() -> None:
-            with self._hub.overhearing(query.pattern) as inbox:
-                await self._send(socket, [Item(_hello(query.pattern))])
+            with self._feed.topic_inbox(query.pattern) as inbox:
+                await self._send(socket, [FeedItem(_hello(query.pattern))])
                 async for batch in _live(inbox, query.pattern):
                     await self._send(socket, batch)
             await socket.close(RESTARTS)
@@ -142,9 +148,9 @@ class FeedRoutes:
         """The same as server-sent events."""
         return _EventStream(self._overheard(call.query.pattern))
 
-    async def _overheard(self, pattern: str) -> AsyncGenerator[list[Item]]:
-        with self._hub.overhearing(pattern) as inbox:
-            yield [Item(_hello(pattern))]
+    async def _overheard(self, pattern: str) -> AsyncGenerator[list[FeedItem]]:
+        with self._feed.topic_inbox(pattern) as inbox:
+            yield [FeedItem(_hello(pattern))]
             async for batch in _live(inbox, pattern):
                 yield batch
 
@@ -175,20 +181,20 @@ class FeedRoutes:
 
         await _run(socket, show())
 
-    async def _send(self, socket: WebSocket, batch: list[Item]) -> None:
+    async def _send(self, socket: WebSocket, batch: list[FeedItem]) -> None:
         for frame in self._frames.of(batch):
             await send_json(socket, frame)
 
 
-async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
+async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[FeedItem]]:
     """What comes into an inbox, in batches, with a word where something is missing."""
     loop = asyncio.get_running_loop()
     sent = 0.0
     while True:
         await inbox.wait()
-        if inbox.is_over:
+        if inbox.is_closed:
             return
-        if (early := sent + PACE - loop.time()) > 0:
+        if (early := sent + BATCH_INTERVAL_S - loop.time()) > 0:
             await asyncio.sleep(early)
         items, dropped = inbox.take()
         sent = loop.time()
@@ -199,7 +205,7 @@ async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
                 "pattern": pattern,
                 "policy": "drop_newest",
             }
-            items.append(Item(msgspec.json.encode(gap)))
+            items.append(FeedItem(msgspec.json.encode(gap)))
         yield items
 
 
@@ -212,7 +218,7 @@ class _EventStream(StreamingResponse):
     """Server-sent events. The feed ends with the response, however that ends, and not when the garbage collector runs,
     which may take as long as a peer is stuck."""
 
-    def __init__(self, batches: AsyncGenerator[list[Item]]) -> None:
+    def __init__(self, batches: AsyncGenerator[list[FeedItem]]) -> None:
         self._events = _sse(batches)
         super().__init__(self._events, media_type="text/event-stream")
 
@@ -222,7 +228,7 @@ class _EventStream(StreamingResponse):
             await super().stream_response(send)
 
 
-async def _sse(batches: AsyncGenerator[list[Item]]) -> AsyncGenerator[bytes]:
+async def _sse(batches: AsyncGenerator[list[FeedItem]]) -> AsyncGenerator[bytes]:
     """Server-sent events. A durable one's id is its cursor; silence is broken by a comment, so that proxies wait."""
     coming = asyncio.ensure_future(anext(batches))
     try:
@@ -243,7 +249,7 @@ async def _sse(batches: AsyncGenerator[list[Item]]) -> AsyncGenerator[bytes]:
             await batches.aclose()
 
 
-def _sse_event(item: Item) -> bytes:
+def _sse_event(item: FeedItem) -> bytes:
     head = f"id: {item.epoch}-{item.seq}\n".encode() if item.seq else b""
     return head + b"data: " + item.data + b"\n\n"  # JSON has no line ends of its own
 

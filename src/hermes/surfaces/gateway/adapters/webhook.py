@@ -21,7 +21,7 @@ import httpx2
 import msgspec
 from msgspec import Meta
 
-from hermes.settings.gateway import GatewayWebhook
+from hermes.settings.gateway import GatewayWebhookSettings
 from hermes.surfaces.gateway.adapter import (
     Chat,
     ChatAdapter,
@@ -94,7 +94,7 @@ class WebhookAdapter(ChatAdapter):
     )
 
     def __init__(
-        self, secret: str, settings: GatewayWebhook, listener: HttpListener
+        self, secret: str, settings: GatewayWebhookSettings, listener: HttpListener
     ) -> None:
         self._secret = secret
         self._settings = settings

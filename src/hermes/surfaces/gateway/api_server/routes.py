@@ -11,7 +11,8 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from hermes.app import App
-from hermes.app.agent_pool import EngineKey, Staff
+from hermes.app.agent import Agent
+from hermes.app.engine import EngineChoice
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
@@ -71,17 +72,21 @@ class OpenAIRoutes:
         self._models: dict[str, str] = {}
         # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.staff = Staff(
+        self.agent = Agent(
             app,
             secrets,
-            SURFACE,
-            lambda session: EngineKey(self._models.get(session, ""), attended=False),
+            approvals=app.settings.api.approvals,
+            surface=SURFACE,
+            choice_of=self._choice,
         )
-        self.staff.use(approvals=app.settings.api.approvals)
         folder = app.settings.api.folder
         self._conversations = Conversations(
             app, Path(folder).expanduser() if folder else Path.home() / "hermes"
         )
+
+    def _choice(self, session: str) -> EngineChoice:
+        """What a session runs on: the model that its client named. Nobody can be asked."""
+        return EngineChoice(self._models.get(session, ""), attended=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
         """The boundary of a request: whatever goes wrong is an error in OpenAI's shape."""
@@ -115,7 +120,7 @@ class OpenAIRoutes:
 
     async def close(self) -> None:
         """Ends what runs."""
-        await self.staff.close()
+        await self.agent.close()
 
     def _route(self, scope: Any) -> Callable[[Any, Any, Send], Awaitable[None]]:
         method, path = scope["method"], scope["path"].rstrip("/")
@@ -165,7 +170,7 @@ class OpenAIRoutes:
     def _names(self) -> list[str]:
         return list(
             dict.fromkeys(
-                (DEFAULT_MODEL, *(choice.name for choice in self.staff.choices()))
+                (DEFAULT_MODEL, *(choice.name for choice in self.agent.choices()))
             )
         )
 
@@ -212,10 +217,10 @@ class OpenAIRoutes:
         images = await asyncio.to_thread(pictures_of, asked.now, self._app.home)
         place = await self._conversations.find(key, asked)
         self._give(place.session, "" if asked.model == DEFAULT_MODEL else asked.model)
-        service = self.staff.service(place.session)
-        engine = (
-            self.staff.agent(place.session).describe(place.session).engine
-        )  # says what is wrong with the settings
+        service = self.agent.service
+        engine = self.agent.describe(
+            place.session
+        ).engine  # says what is wrong with the settings
         listening = Listening(
             self._app,
             service,
