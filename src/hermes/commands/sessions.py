@@ -1,6 +1,5 @@
 """Sessions: listing, reading, searching, naming, moving and deleting them."""
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,16 +9,16 @@ from typing import Annotated, Any, ClassVar, TextIO
 import msgspec
 
 from hermes.commands.command import Arg, SessionId, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, count, first_line, moment, money
 from hermes.commands.views import (
     Block,
     Column,
     Line,
-    Message,
     RawText,
     Span,
     TableRow,
+    TextResult,
     line,
     message,
     table,
@@ -31,6 +30,7 @@ from hermes.errors import (
     SessionNotFound,
     UsageError,
 )
+from hermes.primitives.files import PRIVATE_FILE, replacing
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store import Store
@@ -172,7 +172,7 @@ class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
             yield Line((Span("ok   ", "good"), Span(f"{checked}; no problems.")))
 
 
-def open_log(context: Context) -> Store:
+def open_log(context: CommandContext) -> Store:
     """The session log; SessionNotFound when there is none. Reports what had to be recovered."""
     if not context.app.has_log:
         raise SessionNotFound("there are no sessions yet", hint=_IMPORT_ONE)
@@ -191,7 +191,7 @@ def open_log(context: Context) -> Store:
     private=True,
 )
 def list_sessions(
-    context: Context,
+    context: CommandContext,
     *,
     limit: Annotated[
         int, Arg("at most N (default: 20)", metavar="N", at_least=1, excludes="limit")
@@ -215,7 +215,7 @@ def list_sessions(
 
 @command("sessions show")
 def show_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     *,
     events: Annotated[bool, "list every row instead of the transcript"] = False,
@@ -237,7 +237,7 @@ def show_session(
 
 @command(slash="history messages", group="Sessions")
 def show_history(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     messages: Annotated[int, Arg("how many", metavar="N", at_least=1)] = 10,
 ) -> SessionTranscript:
@@ -267,7 +267,7 @@ def show_history(
     private=True,
 )
 def search_sessions(
-    context: Context,
+    context: CommandContext,
     words: Annotated[
         tuple[str, ...],
         Arg("a message must have all of them; '\"...\"' is a phrase", metavar="WORD"),
@@ -289,12 +289,12 @@ def search_sessions(
 
 @command("sessions rename", scope="chat")
 def rename_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     title: Annotated[
         tuple[str, ...], Arg("the new title; '' removes it", metavar="TITLE")
     ],
-) -> Message:
+) -> TextResult:
     """Give a session a title."""
     store = open_log(context)
     info = store.sessions.find(session)
@@ -310,10 +310,10 @@ def rename_session(
 
 @command(slash="title title", role="user", group="Sessions")
 def title_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     title: Annotated[tuple[str, ...], Arg("the new title", metavar="TEXT")] = (),
-) -> Message:
+) -> TextResult:
     """Name this session, or show its name."""
     if title:
         rename_session.function(context, session, title)
@@ -323,14 +323,14 @@ def title_session(
 
 @command("sessions export", slash="export output", group="Sessions")
 def export_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     *,
     output: Annotated[
         str, Arg("where to (default: stdout)", metavar="FILE", short="-o")
     ] = "-",
     force: Annotated[bool, "replace FILE if it exists"] = False,
-) -> RawText | Message:
+) -> RawText | TextResult:
     """Write a session to a file: .md to read, else JSON lines."""
     store = open_log(context)
     info = store.sessions.find(session)
@@ -358,9 +358,9 @@ def export_session(
 
 @command("sessions import")
 def import_session(
-    context: Context,
+    context: CommandContext,
     file: Annotated[str, "an exported session, or - for stdin"],
-) -> Message:
+) -> TextResult:
     """Read an exported session."""
     app = context.app
     source = sys.stdin.fileno() if file == "-" else file
@@ -387,11 +387,11 @@ def import_session(
 
 @command("sessions delete", scope="admin")
 def delete_sessions(
-    context: Context,
+    context: CommandContext,
     sessions: Annotated[tuple[str, ...], Arg("which sessions", metavar="ID")],
     *,
     yes: Annotated[bool, "don't ask"] = False,
-) -> Message:
+) -> TextResult:
     """Delete sessions for good."""
     store = open_log(context)
     found = {info.id: info for info in map(store.sessions.find, sessions)}
@@ -400,12 +400,12 @@ def delete_sessions(
 
 @command("sessions prune", scope="admin")
 def prune_sessions(
-    context: Context,
+    context: CommandContext,
     *,
     older_than: Annotated[str, Arg("such as 90d, 12w, 1y or 36h", metavar="AGE")],
     dry_run: Annotated[bool, "only show what would be deleted"] = False,
     yes: Annotated[bool, "don't ask"] = False,
-) -> Message:
+) -> TextResult:
     """Delete sessions that were not used for long."""
     cutoff = context.app.clock.now() - age(older_than)
     if not context.app.has_log:
@@ -428,7 +428,7 @@ def prune_sessions(
 
 
 @command("sessions check")
-def check_log(context: Context) -> LogCheck | Message:
+def check_log(context: CommandContext) -> LogCheck | TextResult:
     """Check every page, row and sequence of the session log."""
     if not context.app.has_log:
         return message(*_NONE_YET)
@@ -444,7 +444,7 @@ def check_log(context: Context) -> LogCheck | Message:
     )
 
 
-def _rebuild(context: Context) -> None:
+def _rebuild(context: CommandContext) -> None:
     """Opens a damaged log again, which rebuilds it."""
     from hermes.app import build
 
@@ -494,12 +494,12 @@ def _rows(store: Store, session: str, after: int) -> Iterator[Row]:
 
 
 def _delete(
-    context: Context,
+    context: CommandContext,
     sessions: list[SessionInfo],
     is_wanted: Callable[[SessionInfo], bool],
     *,
     yes: bool,
-) -> Message:
+) -> TextResult:
     """Asks, then deletes; one session that can't be deleted does not keep the others."""
     context.surface.tell(*_deletions(sessions, context.app.clock.now()))
     if not yes:
@@ -550,20 +550,10 @@ def _markdown(store: Store, info: SessionInfo) -> Iterator[str]:
 
 def _write_file(target: Path, lines: Iterable[str]) -> None:
     """Writes all of it or nothing, for this user's eyes only."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
-        handle = os.open(
-            draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600
-        )
-        try:
-            with os.fdopen(handle, "wb") as file:
-                for text in lines:
-                    file.write(text.encode() + b"\n")
-                file.flush()
-                os.fsync(handle)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        with replacing(target, mode=PRIVATE_FILE, alone=False) as file:
+            for text in lines:
+                file.write(text.encode() + b"\n")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = (

@@ -33,7 +33,7 @@ async def test_an_inline_script_is_stopped_by_the_policy(
 
 async def test_keys_go_to_views_and_open_help_and_palette(page: Page) -> None:
     await expect(page.get_by_role("combobox", name="Message")).to_be_focused()
-    keys = page.get_by_role("dialog", name="Keys")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
     await page.keyboard.press("Control+/")
     await expect(keys).to_contain_text("Open the command palette")
     await expect(keys).not_to_contain_text(
@@ -82,10 +82,10 @@ async def test_a_browser_that_is_no_longer_known_is_told_how_to_get_in(
 async def test_a_view_that_could_not_be_loaded_can_be_tried_again(
     page: Page, dashboard: Board, complaints: Complaints
 ) -> None:
-    await page.route("**/views/live/ring.js", lambda route: route.abort())
+    await page.route("**/views/live/event_buffer.js", lambda route: route.abort())
     await page.goto(f"{dashboard.url}/#/live")
     await expect(page.get_by_role("alert")).to_contain_text("Live could not be shown.")
-    await page.unroute("**/views/live/ring.js")
+    await page.unroute("**/views/live/event_buffer.js")
     await page.get_by_role("button", name="Try again").click()
     await expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
     complaints.expect("ERR_FAILED")

@@ -17,6 +17,7 @@ from hermes.app.session_service import Delivery
 from hermes.errors import StoreError, in_sentences
 from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
@@ -27,7 +28,7 @@ from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.resume_summary import cursor_at_end, follow_elsewhere, recall
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.surfaces.tui.slash.table import RESERVED
+from hermes.surfaces.tui.slash.table import reserved
 from hermes.surfaces.tui.status_line import StatusLine, foot_of
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 from hermes.surfaces.tui.typed_input import TypedInput
@@ -68,7 +69,7 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
-        self._holding: asyncio.Task[None] | None = None
+        self._holding = BackgroundTasks("holding back what waits")
         self.presses = DoublePress()
         self._taking = InputRouter(self)
         self._left = False
@@ -170,7 +171,7 @@ class ChatConversation:
         """Stops the turn; what waits behind it is kept until the person sends it. False if it was stopped before."""
         if self.view.queued:
             self.view.hold()
-            self._holding = asyncio.ensure_future(self.agent.service.hold(self.session))
+            self._holding.start(self.agent.service.hold(self.session))
         return self._interrupts.press() == 1
 
     def stop(self) -> None:
@@ -194,7 +195,7 @@ class ChatConversation:
 
     def skills(self) -> list[SkillCommand]:
         """The skills that are commands. Reads files."""
-        return self.agent.learner.learning.commands(RESERVED)
+        return self.agent.learner.learning.commands(reserved())
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Puts proposals to the person, one after the other."""
@@ -232,13 +233,11 @@ class ChatConversation:
         self.view.tick()
 
     async def is_busy(self) -> bool:
-        """Whether something runs that must be stopped first; says so. A turn that has just ended is waited for."""
+        """Whether something runs that must be stopped first. A turn that has just ended is waited for."""
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
                 self._settle()
-        if self._following is not None:
-            self.view.say("Hermes works; stop it first with /stop.")
         return self._following is not None
 
     def forget_if_empty(self) -> bool:
