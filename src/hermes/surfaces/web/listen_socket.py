@@ -2,7 +2,7 @@
 
 import socket
 
-from hermes.errors import HermesError, SettingsError
+from hermes.errors import HermesError, SettingsError, os_reason
 
 _BACKLOG = 2048  # connections that wait to be accepted
 
@@ -20,7 +20,7 @@ def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        why = (error.strerror or str(error)).lower()
+        why = os_reason(error)
         raise HermesError(
             f"{who} can't listen on {host}:{port} ({why}).", hint=hint
         ) from error
