@@ -15,10 +15,10 @@ from hermes.commands.views import (
     Block,
     Column,
     Line,
-    Message,
     RawText,
     Span,
     TableRow,
+    TextResult,
     line,
     message,
     table,
@@ -295,7 +295,7 @@ def rename_session(
     title: Annotated[
         tuple[str, ...], Arg("the new title; '' removes it", metavar="TITLE")
     ],
-) -> Message:
+) -> TextResult:
     """Give a session a title."""
     store = open_log(context)
     info = store.sessions.find(session)
@@ -314,7 +314,7 @@ def title_session(
     context: CommandContext,
     session: SessionId,
     title: Annotated[tuple[str, ...], Arg("the new title", metavar="TEXT")] = (),
-) -> Message:
+) -> TextResult:
     """Name this session, or show its name."""
     if title:
         rename_session.function(context, session, title)
@@ -331,7 +331,7 @@ def export_session(
         str, Arg("where to (default: stdout)", metavar="FILE", short="-o")
     ] = "-",
     force: Annotated[bool, "replace FILE if it exists"] = False,
-) -> RawText | Message:
+) -> RawText | TextResult:
     """Write a session to a file: .md to read, else JSON lines."""
     store = open_log(context)
     info = store.sessions.find(session)
@@ -361,7 +361,7 @@ def export_session(
 def import_session(
     context: CommandContext,
     file: Annotated[str, "an exported session, or - for stdin"],
-) -> Message:
+) -> TextResult:
     """Read an exported session."""
     app = context.app
     source = sys.stdin.fileno() if file == "-" else file
@@ -392,7 +392,7 @@ def delete_sessions(
     sessions: Annotated[tuple[str, ...], Arg("which sessions", metavar="ID")],
     *,
     yes: Annotated[bool, "don't ask"] = False,
-) -> Message:
+) -> TextResult:
     """Delete sessions for good."""
     store = open_log(context)
     found = {info.id: info for info in map(store.sessions.find, sessions)}
@@ -406,7 +406,7 @@ def prune_sessions(
     older_than: Annotated[str, Arg("such as 90d, 12w, 1y or 36h", metavar="AGE")],
     dry_run: Annotated[bool, "only show what would be deleted"] = False,
     yes: Annotated[bool, "don't ask"] = False,
-) -> Message:
+) -> TextResult:
     """Delete sessions that were not used for long."""
     cutoff = context.app.clock.now() - age(older_than)
     if not context.app.has_log:
@@ -429,7 +429,7 @@ def prune_sessions(
 
 
 @command("sessions check")
-def check_log(context: CommandContext) -> LogCheck | Message:
+def check_log(context: CommandContext) -> LogCheck | TextResult:
     """Check every page, row and sequence of the session log."""
     if not context.app.has_log:
         return message(*_NONE_YET)
@@ -500,7 +500,7 @@ def _delete(
     is_wanted: Callable[[SessionInfo], bool],
     *,
     yes: bool,
-) -> Message:
+) -> TextResult:
     """Asks, then deletes; one session that can't be deleted does not keep the others."""
     context.surface.tell(*_deletions(sessions, context.app.clock.now()))
     if not yes:
