@@ -95,7 +95,7 @@ class BrowserTools:
     @tool("browser_open", effect="network")
     async def browser_open(self, url: str) -> ToolResult:
         """Opens a public page in a browser that runs scripts. Returns its elements with refs."""
-        from hermes.tools.web.key_leaks import require_no_secret
+        from hermes.tools.web.address_check import require_no_secret
         from hermes.tools.web.urls import read_url
 
         place = read_url(url)
@@ -200,7 +200,7 @@ class BrowserTools:
 
     async def _seen(self, page: "Page", limit: int) -> ToolResult:
         """What the model gets to see of a page after a step: the newest one, if the step opened another."""
-        from hermes.tools.web.invisible import one_line, visible
+        from hermes.tools.escapes import one_line, visible
 
         sight = self._shown = await self._session.look(page)
         shown = tree = visible(sight.tree)
@@ -230,7 +230,7 @@ class BrowserTools:
 
 def _named(tree: str, ref: str) -> str:
     """The role and name of an element in a tree; empty when it is not there."""
-    from hermes.tools.web.invisible import one_line
+    from hermes.tools.escapes import one_line
 
     found = re.search(_ELEMENT.replace("{ref}", re.escape(ref)), tree, re.MULTILINE)
     return one_line(f"{found['role']}{found['name'] or ''}")[:300] if found else ""

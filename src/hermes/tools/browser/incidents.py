@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.tools.web.invisible import one_line
+from hermes.tools.escapes import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Download, Page

@@ -21,8 +21,8 @@ from hermes.tools.browser.executable import (
 )
 from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
+from hermes.tools.escapes import one_line
 from hermes.tools.web.address_check import AddressCheck
-from hermes.tools.web.invisible import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Error, Locator, Page, Playwright

@@ -4,9 +4,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.tools.escapes import one_line, visible
 from hermes.tools.web.charset import decode
 from hermes.tools.web.feeds import read_feed
-from hermes.tools.web.invisible import one_line, visible
 from hermes.tools.web.markdown import to_markdown
 from hermes.tools.web.readable_page import read_page
 from hermes.tools.web.web_client import WebResponse

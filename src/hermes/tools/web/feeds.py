@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from hermes.tools.web.invisible import one_line
+from hermes.tools.escapes import one_line
 from hermes.tools.web.markdown import render
 from hermes.tools.web.readable_page import read_page
 
