@@ -30,7 +30,7 @@ _LOCAL_NAMES = (
     "private",
     "home.arpa",
 )
-_LONGEST_LOOKUP = 10.0
+_LOOKUP_TIMEOUT_S = 10.0
 _ALLOW = (
     "If the user wants this, they can add the host to web.allow_hosts in the settings."
 )
@@ -127,12 +127,12 @@ class AddressCheck:
 
     async def _resolve(self, place: WebAddress) -> tuple[Address, ...]:
         try:
-            async with asyncio.timeout(_LONGEST_LOOKUP):
+            async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
                 found = await self._resolver(place.host, place.port)
             addresses = tuple(ipaddress.ip_address(text) for text in found)
         except TimeoutError as error:
             raise Unresolved(
-                f"The name {place.host} was not resolved within {_LONGEST_LOOKUP:g} s."
+                f"The name {place.host} was not resolved within {_LOOKUP_TIMEOUT_S:g} s."
             ) from error
         except (OSError, UnicodeError) as error:
             raise Unresolved(
