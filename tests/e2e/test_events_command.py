@@ -129,6 +129,8 @@ async def test_a_process_that_was_stopped_is_named_and_holds_up_nobody(
 ) -> None:
     async with ModelServer("hello", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
+        # Whoever makes the database holds it alone, and a process that stops then holds up everybody.
+        await hermes.run("-z", "hi")
         stopped = await hermes.start("cron", "daemon")
         assert stopped.stdout is not None
         await asyncio.wait_for(stopped.stdout.readline(), 30)

@@ -18,11 +18,14 @@ from hermes.app.live_reply import LiveReply
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events.wire import WireEncoder
 from hermes.primitives.recent import RecentDict
+from hermes.schema.catalogue import CATALOGUE
 from hermes.store.log_row import Row
 
 BATCH_INTERVAL_S = 0.01
 PAGE_ROWS = 200
 _MAX_SESSIONS = 1024  # whose live reply is kept
+DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
+"""Topics of events that are rows of the log."""
 _QUESTION_TOPICS = ("agent.approval.", "agent.question.")
 _REPLY_TOPICS = (
     "agent.message.",
@@ -59,6 +62,7 @@ class Feed:
         self._asking: dict[str, set[str]] = {}
         self._encoded: tuple[object, bytes] = (None, b"")
         self._is_relaying = False
+        self._is_trusted = True
         self._readers = 0
         self._dropped = 0
         self._loop = asyncio.get_running_loop()
@@ -158,13 +162,17 @@ class Feed:
                 self.watched.clear()
 
     @contextmanager
-    def relaying(self) -> Iterator[None]:
-        """Inside, events come from another process. Their cursors are not trusted; the log is read instead."""
-        self._is_relaying = True
+    def relaying(self, *, trusted: bool) -> Iterator[None]:
+        """Inside, events come from another process. Their cursors are not trusted; the log is read instead.
+
+        Of a process that is not trusted itself, only rows of the log reach the readers of a session: a reply or a
+        tool's output that it makes up does not.
+        """
+        self._is_relaying, self._is_trusted = True, trusted
         try:
             yield
         finally:
-            self._is_relaying = False
+            self._is_relaying, self._is_trusted = False, True
 
     def live(self, session: str) -> LiveReply:
         """The part of a session that is not in the log yet."""
@@ -209,7 +217,8 @@ class Feed:
         if not isinstance(session, str):
             return
         if get_ident() == self._thread:
-            self._take(session, event, self._is_relaying)
+            if self._is_trusted or event.get("type") in DURABLE:
+                self._take(session, event, self._is_relaying)
         else:
             self._loop.call_soon_threadsafe(self._take, session, event, False)
 

@@ -42,6 +42,7 @@ class LogFollower:
                 if self._files.changed() or not was_watched:
                     await self._read(publish=was_watched)
             except (StoreError, OSError) as error:
+                self._files.forget()
                 await asyncio.sleep(errors.note(_READING, error))
             else:
                 errors.succeeded(_READING)
@@ -90,6 +91,10 @@ class DatabaseFiles:
         changed = stamp != self._stamp or time.time() - newest < _FRESH_S
         self._stamp = stamp
         return changed
+
+    def forget(self) -> None:
+        """Makes the next look find a change: what changed was not read."""
+        self._stamp = ()
 
 
 def _stamp(state: Path) -> tuple[tuple[int, ...], float]:

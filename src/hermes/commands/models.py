@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hermes.app.engine import ModelInfo
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
@@ -15,9 +16,9 @@ from hermes.commands.views import (
     Block,
     Column,
     Look,
-    Message,
     Record,
     TableRow,
+    TextResult,
     line,
     message,
     table,
@@ -236,18 +237,12 @@ async def choose_chat_model(
     name: Annotated[str, Arg("MODEL or PROVIDER:MODEL", metavar="NAME")] = "",
     *,
     force: Annotated[bool, "also a name that the service does not list"] = False,
-) -> Message:
+) -> TextResult:
     """Show which model answers in this chat, or change it."""
     chat = context.chat
-    found = ""
     if name:
-        await chat.require_idle()
-        found = await chat.use_model(name, force=force)
-    model = chat.agent.describe(session)
-    own = "with its own model" if model.engine == "codex" else "with its first model"
-    answers = f"{model.provider} {model.name or found or own} answers."
-    if name:
-        return message(answers)
+        return message(await chat.use_model(name, force=force))
+    answers = model_in_words(chat.agent.describe(session))
     names = await chat.model_names()
     others = [f"- {one}" for one in names[:_MAX_LISTED_MODELS]]
     return message(answers, *others, "Change it: /model NAME, or /model PROVIDER:NAME")
@@ -281,7 +276,7 @@ def show_usage(
 
 
 @command(slash="usage", role="user", group="Model")
-def show_session_usage(context: CommandContext, session: SessionId) -> Message:
+def show_session_usage(context: CommandContext, session: SessionId) -> TextResult:
     """Show tokens and cost of this session."""
     rows = context.app.store.sessions.usage(session=session)
     calls = count(sum(row.calls for row in rows), "model call")
@@ -291,6 +286,12 @@ def show_session_usage(context: CommandContext, session: SessionId) -> Message:
     cost = dollars(spent) if spent or not unpriced else "cost unknown"
     note = f" (no price for {', '.join(unpriced)})" if unpriced else ""
     return message(f"This session: {calls}, {tokens}, {cost}{note}")
+
+
+def model_in_words(model: ModelInfo, found: str = "") -> str:
+    """Says which model answers; `found` is its name if only its service knows it."""
+    own = "with its own model" if model.engine == "codex" else "with its first model"
+    return f"{model.provider} {model.name or found or own} answers."
 
 
 def providers(settings: Settings, secrets: Secrets) -> list[ListedModel]:

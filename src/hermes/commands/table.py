@@ -75,6 +75,8 @@ _CHAT_TOPICS = (
 )  # fmt: skip
 CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)
 """Modules with commands of chats, in the order of the help."""
+CHAT_APP_MODULES = (*CHAT_MODULES[:5], "hermes.commands.policy")
+"""Those with commands that a role may use in chat apps."""
 
 
 def find_topic(name: str) -> Topic | None:
@@ -113,7 +115,7 @@ def every_command() -> Iterator["Command"]:
             yield from commands_in(import_module(name))
 
 
-def chat_commands() -> Iterator["Command"]:
+def chat_commands(modules: tuple[str, ...] = CHAT_MODULES) -> Iterator["Command"]:
     """The commands of chats, in the order of their help."""
-    for name in CHAT_MODULES:
+    for name in modules:
         yield from (one for one in commands_in(import_module(name)) if one.slash)

@@ -301,7 +301,7 @@ async def test_what_fills_the_window_is_shown(page: Page, dashboard: Board) -> N
     panel = page.get_by_role("dialog", name="Context use")
     for name in ("instructions", "tools", "your words", "replies", "free"):
         await expect(panel.locator("td", has_text=name).first).to_be_visible()
-    await expect(panel).to_contain_text("there is nothing to compress yet")
+    await expect(panel).to_contain_text("There is nothing to compress yet")
     await expect(panel.get_by_role("button", name="Compress now")).to_be_disabled()
     await page.keyboard.press("Escape")
     await say(page, "/context")

@@ -72,7 +72,7 @@ async def test_a_job_with_a_past_is_looked_at_and_changed(
         await go(page, "/schedules")
         row = page.locator(f'[data-job="{job}"]')
         await expect(row.locator(".job-facts")).to_contain_text("failed")
-        await expect(row.locator(".job-facts")).to_contain_text("$0.50 a run")
+        await expect(row.locator(".job-facts")).to_contain_text("$0.50 per run")
         await expect(page.locator(".unwatched")).to_have_count(0)
         await page.keyboard.press("j")
         await page.keyboard.press("Enter")

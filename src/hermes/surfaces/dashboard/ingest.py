@@ -10,18 +10,16 @@ import msgspec
 from msgspec import Meta
 
 from hermes.app import App
-from hermes.app.feed import Feed
+from hermes.app.feed import DURABLE, Feed
 from hermes.app.feed_inbox import FeedItem, Inbox, cursor_of
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events.origin import relay
-from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 
 log = logging.getLogger("hermes.dashboard")
 
 _LARGEST = 2**53  # of an epoch or a number
-_DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
 _GAP_POLICIES = ("drop_oldest", "spool_full")  # with which a bridge loses events
 _OWN = ("feed.", "pub.")  # what a feed says of itself; no event has such a name
 
@@ -101,10 +99,13 @@ class Ingest:
             if not self._channels[channel]:
                 del self._channels[channel]
 
-    def take(self, channel: str, text: str | bytes) -> list[Ack]:
+    def take(
+        self, channel: str, text: str | bytes, *, trusted: bool = False
+    ) -> list[Ack]:
         """Publishes what a frame holds, and passes the frame on. Nothing that is sent can make it raise.
 
-        Gives what a publisher that numbers its frames is to be told.
+        Gives what a publisher that numbers its frames is to be told. A `trusted` publisher is a process of this home,
+        whose replies and outputs are shown in the feeds of sessions before they are rows of the log.
         """
         for inbox in self._channels.get(channel, ()):
             inbox.put(
@@ -112,7 +113,7 @@ class Ingest:
                 if isinstance(text, str)
                 else FeedItem(text, binary=True)
             )
-        with self._feed.relaying():
+        with self._feed.relaying(trusted=trusted):
             return self._take_all(self._read(text))
 
     def _take_all(self, frames: list[_Frame]) -> list[Ack]:
@@ -199,7 +200,7 @@ class Ingest:
             self._refuse("a gap, but not one of a bridge")
             return False
         session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
-        if (topic in _DURABLE or kind in _DURABLE) and self._is_of_this_home(payload):
+        if (topic in DURABLE or kind in DURABLE) and self._is_of_this_home(payload):
             if topic == kind and isinstance(session, str):
                 self._publish_row(topic, session, epoch, seq)
             else:

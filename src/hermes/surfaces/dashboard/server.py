@@ -17,6 +17,7 @@ from hermes.app import App
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
 from hermes.plugins import PluginRegistry
+from hermes.primitives.tasks import BackgroundTasks, running
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -27,6 +28,7 @@ from hermes.surfaces.dashboard.gate.keys import Keyring
 from hermes.surfaces.dashboard.openapi import describe
 from hermes.surfaces.dashboard.plugins import Plugins
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
+from hermes.surfaces.dashboard.routes.commands import CommandRoutes
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
@@ -176,13 +178,11 @@ async def _run(
     board: Dashboard,
     stop: asyncio.Event,
 ) -> None:
-    loop = asyncio.get_running_loop()
-    serving = loop.create_task(server.serve(sockets=[listener]))
-    stopping = loop.create_task(stop.wait())
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
-        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        async with running(stop.wait()) as stopping:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        stopping.cancel()
         board.feed.stop()  # feeds have no end of their own
         server.should_exit = True
         await serving
@@ -200,6 +200,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *LearningRoutes(board).endpoints(),
         *ScheduleRoutes(board).endpoints(),
         *PluginRoutes(plugins).endpoints(),
+        *CommandRoutes(board).endpoints(),
         *Assets().endpoints(),
     ]
     document: dict[str, Any] = {}
@@ -218,20 +219,15 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
 def _lifespan(board: Dashboard, plugins: Plugins) -> Callable[[Starlette], Any]:
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-        tasks = (
-            board.follower.run(),
-            board.dead_turns.run(),
-            board.doors.visits.keep_looking(),
-        )
-        jobs = [loop.create_task(task) for task in tasks]
+        jobs = BackgroundTasks("a part of the dashboard")
+        jobs.start(board.follower.run())
+        jobs.start(board.dead_turns.run())
+        jobs.start(board.doors.visits.keep_looking())
         await plugins.refresh()
         try:
             yield
         finally:
-            for job in jobs:
-                job.cancel()
-            await asyncio.gather(*jobs, return_exceptions=True)
+            await jobs.close()
             await plugins.close()
             await board.close()
 

@@ -173,18 +173,6 @@ async def send_bytes(socket: WebSocket, data: bytes) -> None:
     await socket.send({"type": "websocket.send", "bytes": data})
 
 
-async def talk(*jobs: "asyncio.Task[None]") -> None:
-    """Runs the jobs of a WebSocket until the first one ends, then ends the others. Raises what that one raised."""
-    try:
-        done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
-    for job in done:
-        job.result()
-
-
 async def ignore_messages(socket: WebSocket) -> None:
     """Reads until the peer is gone; what it says means nothing."""
     while (await socket.receive())["type"] != "websocket.disconnect":

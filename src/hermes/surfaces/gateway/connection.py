@@ -1,30 +1,15 @@
-"""A connection that a library keeps up: several things at once until the first ends, signs that it is cut off, and what
-it logs as one line without secrets."""
+"""A connection that a library keeps up: signs that it is cut off, and what it logs as one line without secrets."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import Inlet, Unreachable, override
-from hermes.surfaces.gateway.supervisor import end
 
 log = logging.getLogger("hermes.gateway")
 
 _LOOK = 0.5  # seconds
-
-
-async def together(*work: Coroutine[Any, Any, object]) -> None:
-    """Runs all until the first has ended, and raises what it raised."""
-    loop = asyncio.get_running_loop()
-    tasks: set[asyncio.Task[Any]] = {loop.create_task(one) for one in work}
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        await end(tasks)
 
 
 async def watch(

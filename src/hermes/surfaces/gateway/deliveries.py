@@ -12,6 +12,8 @@ import msgspec
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.feed import Feed, SessionCursor
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import cancel_and_wait
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -46,7 +48,7 @@ class Office:
         self._agent = agent
         self._access = access
         self._loop = asyncio.get_running_loop()
-        self._keys: dict[str, str] = {}
+        self._keys: RecentDict[str, str] = RecentDict(_REMEMBERED)
         self._active: dict[str, Delivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._expected: dict[str, int] = {}
@@ -91,10 +93,7 @@ class Office:
     async def close(self) -> None:
         """Ends all deliveries where they are; what is left is delivered after the next start."""
         self._listening.close()
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*self._tasks.values())
 
     def post(self, platform: str) -> Post:
         """The way out to a platform. Raises when it does not run."""
@@ -112,10 +111,7 @@ class Office:
             for key in {*self._tasks, *self._handled}
             if key.partition("/")[0] == platform
         ]
-        tasks = [self._tasks[key] for key in keys if key in self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*(self._tasks[key] for key in keys if key in self._tasks))
         noted = [
             self.ledger.handled(platform, name)
             for key in keys
@@ -287,14 +283,12 @@ class Office:
 
     def _key(self, session: str) -> str:
         """The chat of a session; empty when it has none."""
-        key = self._keys.pop(session, None)
-        if key is None:
+
+        def find() -> str:
             binding = self.ledger.of_session(session)
-            key = binding.key if binding else ""
-        self._keys[session] = key
-        if len(self._keys) > _REMEMBERED:
-            del self._keys[next(iter(self._keys))]
-        return key
+            return binding.key if binding else ""
+
+        return self._keys.get_or_make(session, find)
 
     def _begin(self, key: str) -> "asyncio.Task[None] | None":
         """Sees to it that a chat is looked after; None when its platform does not run."""

@@ -16,6 +16,7 @@ from hermes.app.engine import EngineChoice
 from hermes.app.log_follower import LogFollower
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
+from hermes.primitives.tasks import BackgroundTasks, cancel_until_ended
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
 from hermes.surfaces.gateway.access import Access
@@ -32,7 +33,7 @@ from hermes.surfaces.gateway.status import (
     PartStatus,
     write_status,
 )
-from hermes.surfaces.gateway.supervisor import Supervisor, end
+from hermes.surfaces.gateway.supervisor import Supervisor
 
 log = logging.getLogger("hermes.gateway")
 
@@ -61,7 +62,7 @@ class Gateway:
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._aside: list[asyncio.Task[None]] = []
+        self._aside = BackgroundTasks("a part of the gateway")
         self._stopping = asyncio.Event()
         self.status = GatewayStatus(
             this_process(), app.clock.now(), app.clock.now(), __version__
@@ -69,21 +70,18 @@ class Gateway:
 
     async def start(self) -> None:
         """Settles, then connects. Returns when everything has begun; connecting goes on by itself."""
-        loop = asyncio.get_running_loop()
         self._app.go_live(self._secrets, "gateway")
         self._app.store.share()
         await self._build()
         self._office.start()
         jobs = ScheduleLoop(self._app, self._secrets, self._office.take)
-        self._aside = [
-            loop.create_task(LogFollower(self._app).run()),
-            loop.create_task(
-                DeadTurns(self._office.working, lambda: self.agent.service).run()
-            ),
-            loop.create_task(self._beat()),
-        ]
+        self._aside.start(LogFollower(self._app).run())
+        self._aside.start(
+            DeadTurns(self._office.working, lambda: self.agent.service).run()
+        )
+        self._aside.start(self._beat())
         if self._app.settings.schedules.enabled:
-            self._aside.append(loop.create_task(jobs.run(self._stopping)))
+            self._aside.start(jobs.run(self._stopping))
         await self._settle()
         self._reception.replay()
         self._connect()
@@ -127,9 +125,7 @@ class Gateway:
             )
         await self.agent.close()
         await self._office.close()
-        for task in self._aside:
-            task.cancel()
-        await asyncio.gather(*self._aside, return_exceptions=True)
+        await self._aside.close()
         await self._close_parts()
         await self._listener.close()
 
@@ -212,7 +208,7 @@ class Gateway:
 
     async def _disconnect(self) -> None:
         """Receives nothing new; what was received is on disk."""
-        await end(set(self._running.values()))
+        await cancel_until_ended(*self._running.values())
         self._running.clear()
         if self.status.state != "draining":
             await self._close_parts()

@@ -6,7 +6,7 @@ Messages of one chat are dealt with one after the other, those of different chat
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +14,7 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import GatewaySettings
@@ -21,7 +22,7 @@ from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Access, Role
 from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Receipt
 from hermes.surfaces.gateway.chat_sessions import Rooms
-from hermes.surfaces.gateway.commands import Asking, Commands
+from hermes.surfaces.gateway.commands import ChatCommands, CommandRequest
 from hermes.surfaces.gateway.deliveries import Office
 from hermes.surfaces.gateway.file_transfer import keep_file
 from hermes.surfaces.gateway.questions import read_press, verdict_of
@@ -47,8 +48,8 @@ class Reception:
         self._office = office
         self._rooms = rooms
         self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self.commands = Commands(app, agent, office, rooms)
+        self._tasks = BackgroundTasks("dealing with a message")
+        self.commands = ChatCommands(app, agent, office, rooms)
         self.voice: Voice | None = None
 
     @property
@@ -66,9 +67,7 @@ class Reception:
         if not inbound.addressed and self._settings.groups == "addressed":
             return "refused"
         # To its end, also while the platform is disconnected: what is on disk and in no lane is not dealt with.
-        taking = asyncio.get_running_loop().create_task(self._take_in(inbound))
-        self._tasks.add(taking)
-        taking.add_done_callback(self._tasks.discard)
+        taking = self._tasks.start(self._take_in(inbound), awaited=True)
         return await asyncio.shield(taking)
 
     async def _take_in(self, inbound: Inbound) -> Receipt:
@@ -113,8 +112,7 @@ class Reception:
 
     async def drained(self) -> None:
         """Waits until everything that came in was dealt with."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.join()
 
     def _enqueue(self, key: str, inbound: Inbound, *, again: bool) -> None:
         self._office.expect(key)
@@ -123,9 +121,7 @@ class Reception:
             lane.append((inbound, again))
             return
         self._lanes[key] = deque([(inbound, again)])
-        task = asyncio.get_running_loop().create_task(self._work(key))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._work(key))
 
     async def _work(self, key: str) -> None:
         lane = self._lanes[key]
@@ -178,7 +174,7 @@ class Reception:
         ):
             await self._agent.service.resume(binding.session)
             return True
-        asking = Asking(key, inbound, role, binding)
+        asking = CommandRequest(key, inbound, role, binding)
         if (answer := await self.commands.run(asking)) is not None:
             if answer or await self._is_owed(asking):
                 await self._tell(inbound, answer or "Done.")
@@ -188,7 +184,7 @@ class Reception:
         await self._submit(binding, inbound, role)
         return True
 
-    async def _is_owed(self, asking: Asking) -> bool:
+    async def _is_owed(self, asking: CommandRequest) -> bool:
         """Whether a command without words of its own needs some: where each message gets a reply, and no turn will
         answer this one."""
         whole = self._office.post(asking.inbound.chat.platform).adapter.limits.whole
@@ -345,9 +341,7 @@ class Reception:
             f"Hello! I only talk to people my owner knows. If that is you, or they know you, have them run this within"
             f" the hour:\n\n```\nhermes gateway pair approve {code}\n```"
         )
-        task = asyncio.get_running_loop().create_task(self._tell(inbound, text))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._tell(inbound, text))
 
     async def _tell(self, inbound: Inbound, text: str) -> None:
         post = self._office.post(inbound.chat.platform)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from hermes.primitives.backoff import Backoff
 from hermes.store.chats import Chats, DeliveredMessage
 from hermes.surfaces.gateway.adapter import (
     AdapterError,
@@ -177,7 +178,7 @@ class Post:
 
     async def _insist(self, call: Callable[[], Awaitable[_T]]) -> _T:
         """Until it works or is refused for good."""
-        wait = _FIRST
+        backoff = Backoff(_FIRST, _LONGEST, jitter=0.0)
         while True:
             try:
                 return await call()
@@ -188,6 +189,7 @@ class Post:
                 await asyncio.sleep(min(error.seconds, _MOST_WAIT))
             except AdapterError as error:
                 self._count(error)
+                wait = backoff.next_s()
                 log.warning(
                     "%s: not delivered yet, tried again in %g s: %s",
                     self.adapter.name,
@@ -195,7 +197,6 @@ class Post:
                     error,
                 )
                 await asyncio.sleep(wait)
-                wait = min(wait * 2, _LONGEST)
 
     def _count(self, error: AdapterError) -> None:
         if isinstance(error, TooFast):

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-import random
 from collections.abc import Awaitable, Callable
 
 from hermes.core.ports import Clock
 from hermes.errors import HermesError, in_sentences
+from hermes.primitives.backoff import Backoff
+from hermes.primitives.tasks import cancel_until_ended, running
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import (
     GatewayPart,
@@ -21,18 +22,9 @@ log = logging.getLogger("hermes.gateway")
 
 _FIRST, _LONGEST = 1.0, 60.0  # seconds between attempts
 _HOPELESS = 300.0  # seconds between attempts with a token that was refused
-_AGAIN = 0.5  # seconds between two cancellations
 _CALM = (
     60.0  # seconds of being connected, after which the next failure counts as the first
 )
-
-
-async def end(tasks: "set[asyncio.Task[None]]") -> None:
-    """Cancels tasks until they have ended: a library may let a cancellation go by when data comes at that moment."""
-    while tasks:
-        for task in tasks:
-            task.cancel()
-        _, tasks = await asyncio.wait(tasks, timeout=_AGAIN)
 
 
 class Supervisor:
@@ -79,16 +71,18 @@ class Supervisor:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        wait, said = _FIRST, ""
+        backoff, said = Backoff(_FIRST, _LONGEST, jitter=0.25), ""
         while True:
             self._connected.clear()
             self._set("connecting")
             self.status.attempts += 1
             pause = await self._attempt()
             if self._calm_since and self._clock.now() - self._calm_since > _CALM:
-                wait, said, self.status.attempts = _FIRST, "", 0
+                backoff.reset()
+                said, self.status.attempts = "", 0
             self._calm_since = 0.0
-            pause = pause or wait * random.uniform(0.75, 1.25)  # noqa: S311 - only spreads attempts
+            usual = backoff.next_s()
+            pause = pause or usual
             level = (
                 logging.DEBUG if self.status.error == said else logging.WARNING
             )  # the status counts the attempts
@@ -101,7 +95,6 @@ class Supervisor:
             )
             said = self.status.error
             await asyncio.sleep(pause)
-            wait = min(wait * 2, _LONGEST)
 
     async def _attempt(self) -> float:
         """One run of the part; how long to wait at least before the next, 0 for as long as usual."""
@@ -126,13 +119,12 @@ class Supervisor:
             log.exception("%s failed", self.part.name)
             self._fail(f"{type(error).__name__}: {error}")
         finally:
-            await end({work})
+            await cancel_until_ended(work)
         self._set("retrying")
         return 0.0
 
     async def _until_connected(self, work: "asyncio.Task[None]") -> None:
-        waiting = asyncio.get_running_loop().create_task(self._connected.wait())
-        try:
+        async with running(self._connected.wait()) as waiting:
             done, _ = await asyncio.wait(
                 {work, waiting},
                 timeout=self._patience,
@@ -140,8 +132,6 @@ class Supervisor:
             )
             if not done:
                 raise TimeoutError
-        finally:
-            waiting.cancel()
 
     def _set(self, state: PartState) -> None:
         if self.status.state != state:

@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from hermes.primitives.recent import RecentDict
+
 T = TypeVar("T")
 
 _MOST = 1000  # that wait to be used
@@ -22,16 +24,14 @@ class OneTimeCodes(Generic[T]):
         self.seconds = seconds
         self._clock = clock
         self._era = era
-        self._waiting: dict[str, tuple[float, str, T]] = {}
+        self._waiting: RecentDict[str, tuple[float, str, T]] = RecentDict(_MOST)
 
     def issue(self, value: T) -> str:
         """A new code; the oldest give way when there are very many."""
         now = self._clock()
-        self._waiting = {
-            name: held for name, held in self._waiting.items() if held[0] > now
-        }
-        if len(self._waiting) >= _MOST:
-            del self._waiting[next(iter(self._waiting))]
+        expired = [name for name, held in self._waiting.items() if held[0] <= now]
+        for name in expired:
+            del self._waiting[name]
         code = secrets.token_urlsafe(24)
         self._waiting[_digest(code)] = (now + self.seconds, self._era(), value)
         return code

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from starlette.types import Message, Receive, Scope, Send
 
+from hermes.primitives.tasks import running
 from hermes.surfaces.dashboard.gate.keys import Keyring, Pass
 
 SIGNED_OUT = 4001  # close code: this credential is void
@@ -35,19 +36,14 @@ class Visit:
 
     async def _take(self) -> Message:
         """The next piece of a request; when the visit is over, its peer counts as gone."""
-        loop = asyncio.get_running_loop()
-        jobs = (
-            loop.create_task(_awaited(self._receive)),
-            loop.create_task(self._over.wait()),
-        )
-        try:
-            await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-            return (
-                {"type": "http.disconnect"} if self._over.is_set() else jobs[0].result()
-            )
-        finally:
-            for job in jobs:
-                job.cancel()
+        async with (
+            running(_awaited(self._receive)) as coming,
+            running(self._over.wait()) as over,
+        ):
+            await asyncio.wait({coming, over}, return_when=asyncio.FIRST_COMPLETED)
+            if self._over.is_set():
+                return {"type": "http.disconnect"}
+            return coming.result()
 
     async def _give(self, message: Message) -> None:
         self._is_open = message.get("more_body", False)

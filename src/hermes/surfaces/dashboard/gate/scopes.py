@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
-Scope: TypeAlias = Literal["observe", "chat", "approve", "terminal", "publish", "admin"]
+Scope: TypeAlias = Literal[
+    "observe", "chat", "approve", "terminal", "publish", "relay", "admin"
+]
 Need: TypeAlias = Literal["open"] | Scope
 """What a route asks for; `open` routes still pass the rest of the gate."""
 

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -16,10 +16,12 @@ from starlette.websockets import WebSocket
 from hermes.app.feed import BATCH_INTERVAL_S, SessionFeed
 from hermes.app.feed_inbox import FeedItem, Inbox
 from hermes.errors import SessionNotFound
+from hermes.primitives.tasks import run_until_first
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, offered
 from hermes.surfaces.dashboard.feed_frames import EncodedBatches
 from hermes.surfaces.dashboard.gate.gate import Identity
+from hermes.surfaces.dashboard.gate.scopes import covers
 from hermes.surfaces.dashboard.ingest import pass_on
 from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.dashboard.uvicorn_protocol import (
@@ -27,7 +29,6 @@ from hermes.surfaces.dashboard.uvicorn_protocol import (
     send_bytes,
     send_json,
     send_text,
-    talk,
 )
 
 log = logging.getLogger("hermes.dashboard")
@@ -115,7 +116,7 @@ class FeedRoutes:
             else:  # the dashboard ends: another will have the session
                 await socket.close(RESTARTS)
 
-        await _run(socket, show())
+        await run_until_first(show(), ignore_messages(socket))
 
     async def session_stream(self, call: EndpointCall) -> Response:
         """The feed of a session as server-sent events."""
@@ -142,7 +143,7 @@ class FeedRoutes:
                     await self._send(socket, batch)
             await socket.close(RESTARTS)
 
-        await _run(socket, show())
+        await run_until_first(show(), ignore_messages(socket))
 
     async def everything_stream(self, call: EndpointCall) -> Response:
         """The same as server-sent events."""
@@ -162,11 +163,12 @@ class FeedRoutes:
             await socket.close(NOT_YOURS, "this token is for another channel")
             return
         ingest = self._board.ingest
+        trusted = covers(identity.held.scopes, "relay")
         with ingest.publishing(query.channel):
             while (message := await socket.receive())["type"] != "websocket.disconnect":
                 text, data = message.get("text"), message.get("bytes")
                 frame: str | bytes = text if text is not None else data or b""
-                for ack in ingest.take(query.channel, frame):
+                for ack in ingest.take(query.channel, frame, trusted=trusted):
                     await send_text(socket, msgspec.json.encode(ack))
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:
@@ -179,7 +181,7 @@ class FeedRoutes:
                     inbox, partial(send_text, socket), partial(send_bytes, socket)
                 )
 
-        await _run(socket, show())
+        await run_until_first(show(), ignore_messages(socket))
 
     async def _send(self, socket: WebSocket, batch: list[FeedItem]) -> None:
         for frame in self._frames.of(batch):
@@ -207,11 +209,6 @@ async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[FeedItem]]:
             }
             items.append(FeedItem(msgspec.json.encode(gap)))
         yield items
-
-
-async def _run(socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
-    loop = asyncio.get_running_loop()
-    await talk(loop.create_task(show), loop.create_task(ignore_messages(socket)))
 
 
 class _EventStream(StreamingResponse):

@@ -14,6 +14,8 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.engine import EngineChoice
 from hermes.errors import HermesError, in_sentences
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import cancel_and_wait
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
 from hermes.surfaces.gateway.api_server.authentication import (
@@ -69,7 +71,7 @@ class OpenAIRoutes:
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
-        self._models: dict[str, str] = {}
+        self._models: RecentDict[str, str] = RecentDict(_REMEMBERED)
         # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.agent = Agent(
@@ -216,7 +218,9 @@ class OpenAIRoutes:
             raise ApiError(404, hint, code="model_not_found", param="model")
         images = await asyncio.to_thread(pictures_of, asked.now, self._app.home)
         place = await self._conversations.find(key, asked)
-        self._give(place.session, "" if asked.model == DEFAULT_MODEL else asked.model)
+        self._models[place.session] = (
+            "" if asked.model == DEFAULT_MODEL else asked.model
+        )
         service = self.agent.service
         engine = self.agent.describe(
             place.session
@@ -253,12 +257,6 @@ class OpenAIRoutes:
                 await service.interrupt(place.session, by=SURFACE)
         finally:
             gone.cancel()
-
-    def _give(self, session: str, model: str) -> None:
-        self._models.pop(session, None)
-        self._models[session] = model
-        if len(self._models) > _REMEMBERED:
-            del self._models[next(iter(self._models))]
 
 
 class _Left(Exception):
@@ -314,8 +312,7 @@ async def _until(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
             coming = asyncio.ensure_future(anext(pieces, None))
             await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                coming.cancel()
-                await asyncio.wait({coming})
+                await cancel_and_wait(coming)
                 raise _Left
             piece = coming.result()
             if piece is None:

@@ -7,6 +7,7 @@ import uvicorn
 
 from hermes.app import App
 from hermes.errors import SettingsError
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.adapter import GatewayPart, House, Inlet, override
 from hermes.surfaces.gateway.api_server.api_keys import SECRET, ApiKeys
@@ -30,7 +31,7 @@ class ApiServer:
         self._app = app
         self._secrets = secrets
 
-    async def run(self, ready: Callable[[str], None]) -> None:
+    async def run(self, ready: Callable[[str], object]) -> None:
         """Serves; `ready` is told the address once it listens."""
         settings = self._app.settings.api
         require_safe(self._app)
@@ -95,10 +96,8 @@ class ApiPart(GatewayPart):
     @override
     async def run(self, inlet: Inlet) -> None:
         """Until it is cancelled."""
-        telling: list[asyncio.Future[None]] = []
-        await self._server.run(
-            lambda url: telling.append(asyncio.ensure_future(inlet.connected(url)))
-        )
+        telling = BackgroundTasks("telling the gateway that the API server runs")
+        await self._server.run(lambda url: telling.start(inlet.connected(url)))
 
 
 def build(house: House) -> GatewayPart:

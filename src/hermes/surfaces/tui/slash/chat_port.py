@@ -13,7 +13,8 @@ from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, money
 from hermes.commands.model_names import checked_name
-from hermes.commands.views import Block, Message, Result
+from hermes.commands.models import model_in_words
+from hermes.commands.views import Block, Result, TextResult
 from hermes.errors import HermesError, SessionBusy
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.interrupts import is_elsewhere
@@ -132,6 +133,7 @@ class TerminalChat:
         return []
 
     async def use_model(self, name: str, *, force: bool) -> str:
+        await self.require_idle()
         chat = self.chat
         route = choose_model(chat.app, RunOptions(model=name), may_ask=False)
         found = ""
@@ -140,7 +142,7 @@ class TerminalChat:
             how = f"/model {name} force"
             found = await checked_name(route, chat.app.settings, secrets, force=how)
         await chat.reconfigure(model=name)
-        return found
+        return model_in_words(chat.agent.describe(self.session), found)
 
     async def use_approvals(self, mode: ApprovalMode) -> str:
         await self.chat.reconfigure(approvals=mode)
@@ -165,7 +167,7 @@ class TerminalChat:
 
     def show(self, result: Result) -> None:
         """Shows what a command found or did."""
-        if isinstance(result, Message):
+        if isinstance(result, TextResult):
             for text in result.lines:
                 self.chat.view.say(text)
         elif isinstance(result, ContextUse):

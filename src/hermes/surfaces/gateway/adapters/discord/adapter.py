@@ -13,6 +13,7 @@ import discord
 import httpx2
 from discord.http import Route
 
+from hermes.primitives.tasks import run_until_first
 from hermes.settings.gateway import DiscordSettings
 from hermes.surfaces.gateway.adapter import (
     Attachment,
@@ -33,7 +34,7 @@ from hermes.surfaces.gateway.adapter import (
 )
 from hermes.surfaces.gateway.adapters.discord.connection import DiscordConnection
 from hermes.surfaces.gateway.adapters.discord.text import discord_text
-from hermes.surfaces.gateway.connection import plain_log, together, watch
+from hermes.surfaces.gateway.connection import plain_log, watch
 from hermes.surfaces.gateway.file_download import download
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
@@ -99,10 +100,11 @@ class DiscordAdapter(ChatAdapter):
         try:
             with _our_words():
                 await line.prepare(self._token)
-                await together(
+                await run_until_first(
                     line.connect(),
                     line.failure(),
                     watch(line.is_up, inlet, self._patience),
+                    insist=True,
                 )
         finally:
             await line.hang_up()
@@ -178,7 +180,7 @@ class DiscordAdapter(ChatAdapter):
     def _connected(self) -> DiscordConnection:
         line = self._line
         if line is None or line.is_closed() or line.application_id is None:
-            raise Unreachable("DiscordAdapter is not connected yet")
+            raise Unreachable("Discord is not connected yet")
         return line
 
     def _place(self, chat: Chat) -> discord.PartialMessageable:
@@ -196,7 +198,7 @@ def _our_words() -> Iterator[None]:
         ) from None
     except discord.PrivilegedIntentsRequired:
         raise Unauthorized(
-            "DiscordAdapter does not let this bot read messages.", hint=_INTENT_HINT
+            "Discord does not let this bot read messages.", hint=_INTENT_HINT
         ) from None
     except discord.RateLimited as error:
         raise TooFast(error.retry_after) from None

@@ -26,7 +26,7 @@ from hermes.surfaces.gateway.adapter import (
     TooFast,
     override,
 )
-from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.commands import chat_app_commands
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
@@ -71,7 +71,10 @@ class DiscordConnection(discord.Client):
         if starts["remaining"] < 1:  # beyond this Discord takes the token away
             raise TooFast(starts["reset_after"] / 1000)
         DiscordWebSocket.DEFAULT_GATEWAY = URL(address)
-        wanted = [_command(one.name, one.value, one.summary) for one in COMMANDS]
+        wanted = [
+            _command(one.slash, one.slash_value, one.summary)
+            for one in chat_app_commands()
+        ]
         there = await self.http.get_global_commands(self.application_id or 0)
         if {(one["name"], one["description"]) for one in there} != {
             (one["name"], one["description"]) for one in wanted

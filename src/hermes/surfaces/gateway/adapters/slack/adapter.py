@@ -160,7 +160,7 @@ class SlackAdapter(ChatAdapter):
                 f"It has {attachment.size:,} bytes; {most:,} are possible."
             )
         if not self._is_of_slack(attachment.ref):
-            raise DeliveryRefused("It lies outside of SlackAdapter.")
+            raise DeliveryRefused("It lies outside of Slack.")
         data = await download(
             self._client,
             attachment.ref,

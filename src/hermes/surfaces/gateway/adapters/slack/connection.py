@@ -17,6 +17,8 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from hermes.errors import HermesError
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import run_until_first
 from hermes.settings.gateway import SlackSettings
 from hermes.surfaces.gateway.adapter import (
     Attachment,
@@ -28,8 +30,8 @@ from hermes.surfaces.gateway.adapter import (
     Person,
 )
 from hermes.surfaces.gateway.adapters.slack.text import plain
-from hermes.surfaces.gateway.commands import COMMANDS
-from hermes.surfaces.gateway.connection import plain_log, together, watch
+from hermes.surfaces.gateway.commands import chat_app_commands
+from hermes.surfaces.gateway.connection import plain_log, watch
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
@@ -62,7 +64,7 @@ class SlackConnection:
         self._open = asyncio.Event()
         self._over = False
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._names: dict[str, str] = {}
+        self._names: RecentDict[str, str] = RecentDict(_NAMES)
 
     async def run(self, app_token: str, patience: float) -> None:
         """Connects and receives."""
@@ -83,8 +85,10 @@ class SlackConnection:
         client.socket_mode_request_listeners.append(self._heard)
         try:
             await client.connect()
-            await together(
-                self._failure(), watch(client.is_connected, self._inlet, patience)
+            await run_until_first(
+                self._failure(),
+                watch(client.is_connected, self._inlet, patience),
+                insist=True,
             )
         finally:
             self._over = True
@@ -266,8 +270,6 @@ class SlackConnection:
             self._names[user] = str(
                 profile.get("display_name") or found["user"].get("real_name") or ""
             )
-            if len(self._names) > _NAMES:
-                del self._names[next(iter(self._names))]
         return self._names[user]
 
 
@@ -284,7 +286,7 @@ def _command(text: str) -> str:
         if text[:1] == "!" and text[1:].strip()
         else ""
     )
-    if any(one.name == name for one in COMMANDS):
+    if any(one.slash == name for one in chat_app_commands()):
         return f"/{text[1:]}"
     return text
 

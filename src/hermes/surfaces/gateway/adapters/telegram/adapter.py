@@ -26,7 +26,7 @@ from hermes.surfaces.gateway.adapter import (
 )
 from hermes.surfaces.gateway.adapters.telegram.bot_api import BotApi
 from hermes.surfaces.gateway.adapters.telegram.html import telegram_html
-from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.commands import chat_app_commands
 from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
@@ -73,7 +73,8 @@ class TelegramAdapter(ChatAdapter):
         """Receives until it is cancelled."""
         self._me = await self._api.call("getMe")
         commands = [
-            {"command": one.name, "description": one.summary} for one in COMMANDS
+            {"command": one.slash, "description": one.summary}
+            for one in chat_app_commands()
         ]
         await self._api.call("setMyCommands", {"commands": commands})
         if self._settings.webhook_url:
