@@ -17,7 +17,7 @@ from hermes.tools.files.replace_file import folder_of
 
 MAX_BYTES = 10_000_000
 UNCHANGED = "Nothing was changed."
-_LOOKED = 20_000  # names that are looked at for a file that was meant
+_MAX_COMPARED_NAMES = 20_000  # names that are looked at for a file that was meant
 _NOT_LOOKED_AT = frozenset(
     ("node_modules", "__pycache__", "site-packages", "target", "dist", "build")
 )
@@ -154,5 +154,5 @@ def _of_that_name(folder: Path, name: str) -> Iterator[str]:
         looked += len(folders) + len(files)
         if name in files and place != str(folder):
             yield str(Path(place, name))
-        if looked > _LOOKED:
+        if looked > _MAX_COMPARED_NAMES:
             return
