@@ -117,7 +117,7 @@ class _Run:
                 alarming=False,
             )
         elif self._code and self._session:
-            again = f"Go on with: hermes --resume {self._session}"
+            again = f"Resume with: hermes --resume {self._session}"
             say(
                 "Ended by a signal. What was written until then is kept.",
                 again,
@@ -229,7 +229,7 @@ class _Run:
 
 def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     """Says on stderr what went wrong, if anything did."""
-    again = f"Go on with: hermes --resume {session}"
+    again = f"Resume with: hermes --resume {session}"
     if isinstance(failure, LeaseLost):
         words = "Another process took over this session, so this one stopped. Everything up to then was saved."
         say(words, f"See what happened: hermes sessions show {session}")

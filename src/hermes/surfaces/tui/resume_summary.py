@@ -1,4 +1,4 @@
-"""Where a session was when somebody comes back to it: its last words, and the turn that still runs or was cut off."""
+"""Shows where a resumed session stopped: its last messages, and a turn that still runs or was cut off."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.session_view import ChatView, end_words
 from hermes.surfaces.tui.styled_text import painted
 
-_ROWS_PER_READ = 200  # that are read at once
-_SHOWN_MESSAGES = 2  # that are shown
-_LINES_PER_MESSAGE = 6  # of each of the last messages
+_ROWS_PER_READ = 200
+_SHOWN_MESSAGES = 2
+_LINES_PER_MESSAGE = 6
 
 
 async def follow_elsewhere(app: App, session: str, last: int) -> None:
-    """Publishes what the process that runs the session writes after a row, until it is done with it or gone."""
+    """Publishes the rows that another process writes to the session, until that process is done or gone."""
     while True:
         runs = is_elsewhere(app, session)
         for row in await asyncio.to_thread(app.store.log.events, session, after=last):
@@ -40,12 +40,14 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
 
 
 def cursor_at_end(app: App, session: str) -> SessionCursor:
-    """A cursor behind the last row of a session."""
+    """Returns a cursor behind the last row of a session."""
     return SessionCursor(app, session, seq=app.store.sessions.find(session).head)
 
 
 def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
-    """Shows it. Returns whether something is unfinished: a turn without an end, or words that were not answered."""
+    """Shows the summary. Returns whether something is unfinished: an open turn, or an unanswered
+    message.
+    """
     settled, open_rows = _divided(_last_rows(app, view.session))
     _show_last_words(settled, screen)
     used = [
@@ -59,13 +61,13 @@ def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
     for row in open_rows:
         if runs or not isinstance(
             row.event, ApprovalRequested | QuestionAsked
-        ):  # else it is asked again
+        ):  # it is asked again
             view.see(app.envelope(row))
     return bool(open_rows)
 
 
 def _last_rows(app: App, session: str) -> list[Row]:
-    """The last rows, without those of turns that were taken back: as many as the last words of both sides take."""
+    """Returns the last rows without undone turns: enough for the last messages of both sides."""
     end = app.store.sessions.find(session).head
     taken_back = UndoneRows()
     rows: list[Row] = []
@@ -82,7 +84,7 @@ def _last_rows(app: App, session: str) -> list[Row]:
 
 
 def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
-    """What the person and the model said; what Hermes tells the model is neither."""
+    """Returns the messages of the person and the model, without those Hermes sends to the model."""
     messages = [
         row.event
         for row in rows
@@ -96,7 +98,7 @@ def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
 
 
 def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
-    """What is settled, and what came after the last end of a turn if it wants an answer."""
+    """Splits rows into finished ones and those after the last turn's end that still need an answer."""
     ends = [index for index, row in enumerate(rows) if isinstance(row.event, TurnEnded)]
     start = ends[-1] + 1 if ends else 0
     wants = any(
@@ -129,7 +131,7 @@ def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
 
 
 def _drawn(text: str, screen: ChatScreen) -> list[str]:
-    """An answer as it looked when it was written."""
+    """Renders a reply as it looked when it was written."""
     from hermes.surfaces.tui.markdown.render import Markdown
 
     markdown = Markdown(

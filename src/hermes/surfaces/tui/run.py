@@ -1,4 +1,4 @@
-"""A chat from its first prompt to its goodbye: the screen, the agent, the signals, and what is done on the side."""
+"""Runs a chat from the first prompt to the goodbye: the screen, the agent, signals and background work."""
 
 import asyncio
 import signal
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def converse(app: App, session: str, question: RunOptions, *, is_live: bool) -> int:
-    """The whole conversation. Returns the exit code."""
+    """Runs the whole conversation. Returns the exit code."""
     return asyncio.run(_converse(app, session, question, is_live=is_live))
 
 
@@ -43,7 +43,7 @@ async def _converse(
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
         live.on_keys(stop=chat.stop, touched=chat.presses.forget, skills=chat.skills)
     async with screen:
-        if is_live:  # a key there; this is for a signal that somebody sends
+        if is_live:  # Ctrl-C is a key there; this handles a signal from outside
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
         listen_for_end(chat.end)
         chat.agent.learner.start()
@@ -56,7 +56,7 @@ async def _converse(
             if question.resume:
                 await chat.go_on()
             if live is not None and live.recover():
-                chat.view.say("What you typed last and did not send is back.")
+                chat.view.say("Your last message is back in the input.")
             screen.settle()
             warming = asyncio.ensure_future(_warm(chat))  # while the person types
             await chat.talk()
@@ -68,19 +68,20 @@ async def _converse(
 
 
 async def _warm(chat: ChatConversation) -> None:
-    """What can wait until the prompt is there."""
+    """Loads what can wait until the prompt is visible."""
     chat.refresh()
     sandbox = await asyncio.to_thread(_sandbox)
     chat.view.foot.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
     if sandbox.kind == "none":
         chat.view.say(
-            f"No sandbox: {sandbox.why} Every command is asked about.", alarming=True
+            f"No sandbox: {sandbox.why} Hermes asks before every command.",
+            alarming=True,
         )
     chat.view.tick()
     waiting = await asyncio.to_thread(chat.agent.learner.learning.proposals.pending)
     if waiting:
         chat.view.say(
-            f"{count(len(waiting), 'proposed change')} to decide on: /learn or Alt-L"
+            f"{count(len(waiting), 'proposed change')} to review: /learn or Alt-L"
         )
     await chat.agent.model.warm()
 

@@ -6,7 +6,7 @@ import pytest
 
 from hermes.settings.home import Home
 from hermes.surfaces.tui.input_box import InputBox
-from hermes.surfaces.tui.typed_input import TypedInput
+from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.testing.clock import FakeClock
 
 

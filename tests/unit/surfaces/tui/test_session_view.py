@@ -10,9 +10,9 @@ from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.approval import Given
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.tool_line import Marks
+from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.styled_text import Row, plain
-from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.testing.clock import FakeClock
 
 
@@ -195,7 +195,7 @@ async def test_a_call_that_waits_says_so() -> None:
     asked = event(
         "approval.requested", call_id="c", name="edit_file", arguments="{}", summary="x"
     )
-    assert viewed(STARTED, EDIT, asked).now == ["? edit_file a.py waits for you"]
+    assert viewed(STARTED, EDIT, asked).now == ["? edit_file a.py waiting for you"]
 
 
 def test_a_long_message_is_echoed_in_short() -> None:
@@ -260,7 +260,7 @@ def test_troubles_are_said() -> None:
         ),
         event("turn.ended", reason="failed", detail="gave up", ts=12.0),
     )
-    assert "Trying again in 2.0 s: 500 from the service" in screen.text
+    assert "Retrying in 2.0 s: 500 from the service" in screen.text
     assert "The reply could not be used: the model answered with nothing" in screen.text
     assert "\nGave up\n" in screen.text
 
@@ -408,7 +408,7 @@ def test_messages_that_are_held_stay_on_the_screen_and_say_how_they_go_on() -> N
         view.see(one)
     view.hold()
     view.see(event("turn.ended", reason="interrupted", ts=12.0))
-    assert "1 message not sent yet. Enter sends it." in screen.text
+    assert "1 message not sent yet. Press Enter to send it." in screen.text
     assert screen.now == ["  held › more"]
     view.see(event("turn.started", inputs=[5]))
     assert not view.held
