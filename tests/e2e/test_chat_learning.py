@@ -46,7 +46,7 @@ async def test_each_proposal_takes_one_key(tmp_path: Path) -> None:
         terminal.type(ALT_L)
         for number, key, said in (
             (1, "y", "Kept as change"),
-            (2, "n", "Not kept"),
+            (2, "n", "Rejected"),
             (3, "s", "Left for later."),
         ):
             await terminal.until(
@@ -81,7 +81,7 @@ async def test_other_words_leave_the_proposals_waiting_and_are_said(
         hermes = InstalledHermes(tmp_path, server.url)
         propose(learning_of(hermes), "likes tea")
         async with hermes.terminal() as terminal:
-            await terminal.sees("to decide on")
+            await terminal.sees("to review")
             terminal.type(ALT_L)
             await terminal.sees("Keep it?")
             terminal.type("hello there" + ENTER)
@@ -120,7 +120,7 @@ async def test_a_dumb_terminal_decides_with_lines(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path, "http://127.0.0.1:9/v1")
     propose(learning_of(hermes), "likes tea")
     async with hermes.terminal(TERM="dumb") as terminal:
-        await terminal.sees("to decide on")
+        await terminal.sees("to review")
         terminal.type("/learn\n")
         await terminal.sees("Keep it?")
         terminal.type("y\n")

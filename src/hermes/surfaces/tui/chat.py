@@ -13,7 +13,7 @@ from hermes.settings.load import environment
 from hermes.surfaces.terminal.open_agent import (
     begin,
     choose_model,
-    find_place,
+    find_target,
     open_app,
 )
 from hermes.surfaces.terminal.run_options import RunOptions
@@ -26,12 +26,12 @@ from hermes.surfaces.tui.banner import banner
 def chat(question: RunOptions) -> int:
     """Runs the chat until the person leaves. Returns the exit code."""
     with open_app(question) as app:
-        place = find_place(app, question)
+        target = find_target(app, question)
         with interruptible():
             model = choose_model(app, question)
-        session = begin(app, place, "cli")
+        session = begin(app, target, "cli")
         style, columns = stdout_style(), max(20, terminal_width())
-        facts = f"{tilde(place.cwd)} · approvals: {question.approvals}"
+        facts = f"{tilde(target.cwd)} · approvals: {question.approvals}"
         if is_on(app.settings.model):
             model = Route(
                 provider=CODEX, model=codex_model(app.settings.model, question.model)
@@ -41,7 +41,7 @@ def chat(question: RunOptions) -> int:
             session,
             style,
             columns,
-            resumed=place.before is not None,
+            resumed=target.before is not None,
             facts=facts,
         ):
             print(line)

@@ -20,6 +20,7 @@ from hermes.app.session_service import Delivery
 from hermes.errors import StoreError, in_sentences
 from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
@@ -27,10 +28,14 @@ from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
-from hermes.surfaces.tui.resume_summary import cursor_at_end, follow_elsewhere, recall
+from hermes.surfaces.tui.resume_summary import (
+    cursor_at_end,
+    follow_elsewhere,
+    show_summary,
+)
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash.table import reserved
-from hermes.surfaces.tui.status_line import StatusLine, foot_of
+from hermes.surfaces.tui.status_line import StatusLine, current_status
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 
 _REDRAW_INTERVAL_S = 0.1
@@ -87,11 +92,11 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
-        self._holding: asyncio.Task[None] | None = None
-        self.presses = DoublePress()
+        self._holding = BackgroundTasks("holding back what waits")
+        self.ctrl_c = DoublePress()
         self._router = InputRouter(self)
         self._left = False
-        self._gone = False
+        self._hung_up = False
         self._elsewhere = False
         self._attachments = ExitStack()
         self._attachments.enter_context(agent.questions.attached("cli"))
@@ -107,18 +112,18 @@ class ChatConversation:
         return folder_of(self.app, self.session)
 
     @property
-    def works(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a turn runs or is about to."""
         return self._following is not None
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Handles an event, after any rows before it that another process wrote."""
         for one in self._cursor.in_order(event):
-            self._interrupts.see(one)
-            self.view.see(one)
-            self._relay.see(one)
+            self._interrupts.on_event(one)
+            self.view.on_event(one)
+            self._relay.on_event(one)
 
-    async def talk(self) -> None:
+    async def run(self) -> None:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
         the turn first.
         """
@@ -135,9 +140,9 @@ class ChatConversation:
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
                     break
-                self.presses.forget()
+                self.ctrl_c.forget()
                 await self._router.take(typed)
-        if not self._left and (self._gone or not os.isatty(0)):
+        if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
         if not self._elsewhere:
             await self.agent.service.close()
@@ -165,12 +170,12 @@ class ChatConversation:
         if self._following is None:
             self._following = asyncio.ensure_future(self._follow(resumes=resumes))
 
-    async def go_on(self) -> None:
+    async def resume(self) -> None:
         """Shows where the session stopped. Closes an unfinished turn, or follows one that runs in
         another process.
         """
         self._cursor = cursor_at_end(self.app, self.session)
-        unfinished = recall(self.app, self.view, self.screen)
+        unfinished = show_summary(self.app, self.view, self.screen)
         if unfinished or await self.agent.service.pending(self.session):
             self.follow(resumes=True)
 
@@ -179,10 +184,10 @@ class ChatConversation:
         idle, quits.
         """
         elsewhere = self._following is not None and is_elsewhere(self.app, self.session)
-        if self._following is not None and not elsewhere and not self.view.rests:
+        if self._following is not None and not elsewhere and not self.view.is_idle:
             if not self.halt():
                 self.quit()
-        elif not self.presses.again():
+        elif not self.ctrl_c.again():
             self.view.say(_LEAVE_ELSEWHERE if elsewhere else _LEAVE)
         elif not elsewhere:
             self.quit()
@@ -198,14 +203,14 @@ class ChatConversation:
         """
         if self.view.queued:
             self.view.hold()
-            self._holding = asyncio.ensure_future(self.agent.service.hold(self.session))
+            self._holding.start(self.agent.service.hold(self.session))
         return self._interrupts.press() == 1
 
     def stop(self) -> None:
         """Handles Esc: stops the turn if this process runs one."""
         if self._following is not None and is_elsewhere(self.app, self.session):
             self.view.say(_LEAVE_ELSEWHERE)
-        elif self._following is not None and not self.view.rests:
+        elif self._following is not None and not self.view.is_idle:
             self.halt()
 
     def end(self, code: int) -> None:
@@ -216,7 +221,7 @@ class ChatConversation:
         """
         self.code = code
         if code == EXIT_HUNG_UP:
-            self._gone = True
+            self._hung_up = True
             self.screen.leave()
         else:
             self._leave_at_once(
@@ -238,10 +243,10 @@ class ChatConversation:
             self.view.say("Stopping ...")
         self.screen.leave()
 
-    def enter(self, session: str) -> None:
+    def switch_to(self, session: str) -> None:
         """Switches to another session."""
         self.view = ChatView(
-            self.screen, session, foot=StatusLine(sandbox=self.view.foot.sandbox)
+            self.screen, session, status=StatusLine(sandbox=self.view.status.sandbox)
         )
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = TuiEventRelay(self.app.bus.publish, session)
@@ -260,7 +265,7 @@ class ChatConversation:
 
     def refresh(self) -> None:
         """Updates the parts of the status line that no event reports."""
-        self.view.foot = foot_of(self, self.view.foot)
+        self.view.status = current_status(self, self.view.status)
         self.view.tick()
 
     async def is_busy(self) -> bool:
@@ -271,16 +276,16 @@ class ChatConversation:
                 self._settle()
         return self._following is not None
 
-    def forget_if_empty(self) -> bool:
+    def delete_if_empty(self) -> bool:
         """Deletes the session if it has no messages. Returns whether it did."""
         if self.app.store.sessions.find(self.session).messages:
             return False
         self.app.delete(self.session)
         return True
 
-    def say_goodbye(self) -> None:
+    def print_goodbye(self) -> None:
         """Prints the command that resumes the session."""
-        if not self.forget_if_empty():
+        if not self.delete_if_empty():
             print(f"Resume with: hermes --resume {self.session}")
 
     async def _follow(self, *, resumes: bool) -> None:
@@ -301,7 +306,7 @@ class ChatConversation:
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            self.view.cut_off()  # the service ended a turn that did not stop in time
+            self.view.show_forced_end()  # the service ended a turn that did not stop in time
         finally:
             if ticking is not None:
                 ticking.cancel()
@@ -337,7 +342,7 @@ class ChatConversation:
     def _not_saved(self, error: StoreError) -> None:
         self.code = 1
         self.view.say(in_sentences(error, not_saved(error)), alarming=True)
-        self.screen.settle()
+        self.screen.show_prompt()
 
     def _leave_at_once(self, *, elsewhere: bool) -> None:
         """Leaves without reading pending input. A turn of another process keeps running."""

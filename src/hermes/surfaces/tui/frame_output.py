@@ -17,7 +17,7 @@ class FrameOutput(Vt100_Output):
     def __init__(self, stdout: TextIO, gone: Callable[[], object]) -> None:
         # Do not query the terminal (for its cursor position): a late answer would be read as input.
         super().__init__(stdout, terminal_size, enable_cpr=False)
-        self._gone = gone
+        self._hung_up = gone
         self.held = False
         """Whether output is being collected for a frame."""
         self.columns = 0
@@ -44,7 +44,7 @@ class FrameOutput(Vt100_Output):
         try:
             super().flush()
         except OSError:
-            self._gone()
+            self._hung_up()
 
 
 def terminal_size() -> Size:

@@ -13,6 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from hermes.learning.learning_service import SkillCommand
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings.home import Home
 from hermes.surfaces.tui.completion import InputCompleter, Skills
 from hermes.surfaces.tui.drafts import Drafts
@@ -43,7 +44,7 @@ class InputBox:
         self.say: Callable[[str], object] = lambda _: None
         self.answering = False
         """Whether a question is being answered: any line is sent, and none goes into the history."""
-        self.hot = ""
+        self.instant_keys = ""
         """Keys that are sent as an answer without Enter."""
         self.skills: Skills = lambda: ()
         self._home = home
@@ -57,7 +58,7 @@ class InputBox:
         self._set_aside = Document()
         self._suggested = ""  # inserted into the input, not typed
         self._save_timer: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks("pasting an image")
         self.buffer = Buffer(
             multiline=True,
             history=InputHistory(home.root / "input_history.jsonl"),
@@ -69,16 +70,16 @@ class InputBox:
     def recover(self) -> bool:
         """Restores unsent input that an earlier chat in this folder left when it died."""
         text = self._drafts.recover()
-        self.offer(text)
+        self.suggest(text)
         return bool(text)
 
-    def offer(self, text: str) -> None:
+    def suggest(self, text: str) -> None:
         """Inserts a text if the input is empty."""
         if not self.buffer.text:
             self._suggested = self._pastes.fold(text)
             self.buffer.insert_text(self._suggested)
 
-    def put_aside(self) -> None:
+    def set_aside(self) -> None:
         """Clears the input for the answer to a question.
 
         A person who is typing may press Enter before noticing the question.
@@ -89,8 +90,8 @@ class InputBox:
         self._set_aside, self.answering = self.buffer.document, True
         self.buffer.set_document(Document())
 
-    def bring_back(self) -> None:
-        """Restores the input that `put_aside` cleared."""
+    def restore(self) -> None:
+        """Restores the input that `set_aside` cleared."""
         self.answering = False
         self.buffer.set_document(self._set_aside)
         self._set_aside = Document()
@@ -204,9 +205,7 @@ class InputBox:
             self.interrupt()
 
     def _clipboard(self, _: KeyPressEvent) -> None:
-        task = asyncio.ensure_future(self._paste_picture())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._paste_picture())
 
     async def _paste_picture(self) -> None:
         found = await clipboard_image(self._home.cache / "pictures")
@@ -238,7 +237,11 @@ class InputBox:
     def _changed(self) -> None:
         self._changed_at = self._clock()
         self.touched()
-        if self.answering and self.buffer.text and self.buffer.text in self.hot:
+        if (
+            self.answering
+            and self.buffer.text
+            and self.buffer.text in self.instant_keys
+        ):
             self._submit(steers=False)
         if self._save_timer is not None:
             self._save_timer.cancel()

@@ -13,11 +13,11 @@ from hermes.app.attachments import AttachmentFolder, attach
 from hermes.app.session_service import Delivery
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
-from hermes.surfaces.terminal.answers import hand_over
+from hermes.surfaces.terminal.answers import deliver_answer
 from hermes.surfaces.terminal.approval import (
     KEY_GRACE_S,
-    Given,
-    is_word,
+    PersonAnswer,
+    is_approval_answer,
     label_for,
     wants_all,
 )
@@ -61,7 +61,9 @@ class InputRouter:
         question = questions.current
         if question is None:
             return None
-        if questions.is_early(typed.at) and not is_word(question, typed.text):
+        if questions.is_early(typed.at) and not is_approval_answer(
+            question, typed.text
+        ):
             return None
         return question
 
@@ -101,8 +103,8 @@ class InputRouter:
             self._review = None
         if self._review is not None:
             asyncio.get_running_loop().call_later(KEY_GRACE_S, self._ask_decision)
-        elif not self._chat.works:
-            self._chat.screen.settle()
+        elif not self._chat.is_running:
+            self._chat.screen.show_prompt()
 
     def _ask_decision(self) -> None:
         """Asks for a decision on the proposal shown, unless a question of a turn is open."""
@@ -121,7 +123,7 @@ class InputRouter:
         attached = await asyncio.to_thread(attach, typed.text, folder)
         for remark in attached.left:
             chat.view.say(remark)
-        delivery: Delivery = "steer" if typed.steers and chat.works else "queue"
+        delivery: Delivery = "steer" if typed.steers and chat.is_running else "queue"
         skill_text = None
         if attached.text.startswith("/"):
             skill_text = await asyncio.to_thread(
@@ -163,13 +165,13 @@ class InputRouter:
 
         await run_slash(chat, slash, rest)
 
-    async def _deliver(self, given: Given) -> bool:
+    async def _deliver(self, given: PersonAnswer) -> bool:
         """Delivers an answer. Retries, because a resumed question is shown before its call waits for it."""
         chat = self._chat
         for _ in range(_MAX_ANSWER_ATTEMPTS):
-            if await hand_over(chat.agent.service, given, chat.session):
+            if await deliver_answer(chat.agent.service, given, chat.session):
                 return True
-            if not chat.works or chat.view.questions.current is None:
+            if not chat.is_running or chat.view.questions.current is None:
                 break
             await asyncio.sleep(_ANSWER_RETRY_S)
         return False

@@ -89,7 +89,7 @@ class LiveScreen:
         self._later: asyncio.Handle | None = None
         self._framed: list[Row] = []  # the tail's rows on the screen
         self._rows: Sequence[Row] = ()
-        self._foot = ""
+        self._status = ""
         self._label = ""
         self._typed: asyncio.Queue[TypedInput | None] = asyncio.Queue()
         self._output = FrameOutput(sys.stdout, self._gone)
@@ -145,7 +145,7 @@ class LiveScreen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.whole()
+        self.end_reply()
         self._entry.close()
         if self._app.is_running:
             self._app.exit()
@@ -172,7 +172,7 @@ class LiveScreen:
         ):  # together with other pieces of this moment
             self._later = asyncio.get_running_loop().call_soon(self._draw_piece)
 
-    def whole(self) -> None:
+    def end_reply(self) -> None:
         if self._markdown is None:
             return
         rows, self._markdown, self._tail = (
@@ -191,26 +191,26 @@ class LiveScreen:
             self._rows = rows
             self._app.invalidate()
 
-    def foot(self, text: str) -> None:
-        if text != self._foot:
-            self._foot = text
+    def status(self, text: str) -> None:
+        if text != self._status:
+            self._status = text
             self._app.invalidate()
 
-    def settle(self) -> None:
+    def show_prompt(self) -> None:
         """Does nothing: the prompt is always visible."""
 
     def ask(self, label: str, *, keys: str = "") -> None:
         """Shows a question's label. The input being typed is set aside and comes back afterwards."""
-        self._entry.hot = keys
+        self._entry.instant_keys = keys
         if label and not self._label:
-            self._entry.put_aside()
+            self._entry.set_aside()
         elif self._label and not label:
-            self._entry.bring_back()
+            self._entry.restore()
         self._label = label
         self._app.invalidate()
 
-    def offer(self, text: str) -> None:
-        self._entry.offer(text)
+    def suggest(self, text: str) -> None:
+        self._entry.suggest(text)
 
     async def read(self) -> TypedInput | None:
         return await self._typed.get()
@@ -341,9 +341,9 @@ class LiveScreen:
                     self._menu, lambda: self._entry.buffer.complete_state is not None
                 ),
                 _shown(
-                    self._foot_text,
+                    self._status_text,
                     lambda: (
-                        bool(self._foot) and self._entry.buffer.complete_state is None
+                        bool(self._status) and self._entry.buffer.complete_state is None
                     ),
                 ),
             ]
@@ -412,8 +412,8 @@ class LiveScreen:
             )
         return lines
 
-    def _foot_text(self) -> AnyFormattedText:
-        return self._fragments([((cut(self._foot, self.columns - 1), DIM),)])
+    def _status_text(self) -> AnyFormattedText:
+        return self._fragments([((cut(self._status, self.columns - 1), DIM),)])
 
     def _prompt(self) -> AnyFormattedText:
         if self._label:

@@ -46,7 +46,7 @@ class ChatScreen(Protocol):
         """Shows more of the reply at once. The text need not end with a newline."""
         ...
 
-    def whole(self) -> None:
+    def end_reply(self) -> None:
         """Marks the reply as complete."""
         ...
 
@@ -58,11 +58,11 @@ class ChatScreen(Protocol):
         """Replaces the content of the live area."""
         ...
 
-    def foot(self, text: str) -> None:
+    def status(self, text: str) -> None:
         """Shows the status line."""
         ...
 
-    def settle(self) -> None:
+    def show_prompt(self) -> None:
         """Shows the prompt: nothing runs, and it is the person's turn."""
         ...
 
@@ -73,7 +73,7 @@ class ChatScreen(Protocol):
         """
         ...
 
-    def offer(self, text: str) -> None:
+    def suggest(self, text: str) -> None:
         """Puts a text into an empty input, to be edited and sent again."""
         ...
 
@@ -127,7 +127,7 @@ class PlainScreen:
         sys.stdout.flush()
         self._at_start = text.endswith("\n")
 
-    def whole(self) -> None:
+    def end_reply(self) -> None:
         """Does nothing: printed text stays as it is."""
 
     def line(self, text: str = "") -> None:
@@ -140,10 +140,10 @@ class PlainScreen:
     def live(self, rows: Sequence[Row]) -> None:
         """Does nothing: printed rows could not be replaced."""
 
-    def foot(self, text: str) -> None:
+    def status(self, text: str) -> None:
         """Does nothing: `/status` shows the same."""
 
-    def settle(self) -> None:
+    def show_prompt(self) -> None:
         if not self._label:
             self._prompt()
 
@@ -152,7 +152,7 @@ class PlainScreen:
         if label:
             self._prompt()
 
-    def offer(self, text: str) -> None:
+    def suggest(self, text: str) -> None:
         """Does nothing: the terminal edits its own lines."""
 
     async def read(self) -> TypedInput | None:

@@ -19,7 +19,7 @@ from hermes.store.log_row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.session_view import ChatView, end_words
+from hermes.surfaces.tui.session_view import ChatView, end_sentence
 from hermes.surfaces.tui.styled_text import painted
 
 _ROWS_PER_READ = 200
@@ -44,11 +44,11 @@ def cursor_at_end(app: App, session: str) -> SessionCursor:
     return SessionCursor(app, session, seq=app.store.sessions.find(session).head)
 
 
-def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
+def show_summary(app: App, view: ChatView, screen: ChatScreen) -> bool:
     """Shows the summary. Returns whether something is unfinished: an open turn, or an unanswered
     message.
     """
-    settled, open_rows = _divided(_last_rows(app, view.session))
+    settled, open_rows = _split_at_last_end(_last_rows(app, view.session))
     _show_last_words(settled, screen)
     used = [
         row.event.usage
@@ -56,13 +56,13 @@ def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
         if isinstance(row.event, AssistantMessage) and row.event.usage
     ]
     if used:
-        view.foot.context = used[-1].input_tokens + used[-1].output_tokens
+        view.status.context = used[-1].input_tokens + used[-1].output_tokens
     runs = is_elsewhere(app, view.session)
     for row in open_rows:
         if runs or not isinstance(
             row.event, ApprovalRequested | QuestionAsked
         ):  # it is asked again
-            view.see(app.envelope(row))
+            view.on_event(app.envelope(row))
     return bool(open_rows)
 
 
@@ -71,7 +71,7 @@ def _last_rows(app: App, session: str) -> list[Row]:
     end = app.store.sessions.find(session).head
     taken_back = UndoneRows()
     rows: list[Row] = []
-    while end > 0 and len(_spoken(rows)) < _SHOWN_MESSAGES:
+    while end > 0 and len(_messages(rows)) < _SHOWN_MESSAGES:
         start = max(0, end - _ROWS_PER_READ)
         page = app.store.log.events(session, after=start, limit=end - start)
         rows = [
@@ -83,7 +83,7 @@ def _last_rows(app: App, session: str) -> list[Row]:
     return rows
 
 
-def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
+def _messages(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
     """Returns the messages of the person and the model, without those Hermes sends to the model."""
     messages = [
         row.event
@@ -97,7 +97,7 @@ def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
     ]
 
 
-def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
+def _split_at_last_end(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
     """Splits rows into finished ones and those after the last turn's end that still need an answer."""
     ends = [index for index, row in enumerate(rows) if isinstance(row.event, TurnEnded)]
     start = ends[-1] + 1 if ends else 0
@@ -108,7 +108,7 @@ def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
 
 
 def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
-    for message in _spoken(rows)[-_SHOWN_MESSAGES:]:
+    for message in _messages(rows)[-_SHOWN_MESSAGES:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
         is_drawn = isinstance(message, AssistantMessage) and screen.animates
         plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
@@ -124,7 +124,7 @@ def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
     ends = [row.event for row in rows if isinstance(row.event, TurnEnded)]
     if ends and ends[-1].reason != "done":
         for line in wrap(
-            clean(end_words(ends[-1].reason, ends[-1].detail)), screen.columns - 1
+            clean(end_sentence(ends[-1].reason, ends[-1].detail)), screen.columns - 1
         ):
             screen.line(screen.style.dim(line))
     screen.line()

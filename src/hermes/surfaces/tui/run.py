@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.primitives.tasks import running
 from hermes.settings.load import environment, load_secrets
-from hermes.surfaces.terminal.event_watcher import watched
+from hermes.surfaces.terminal.event_watcher import events_in_loop
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import listen_for_end
 from hermes.surfaces.terminal.text import count
@@ -41,7 +42,7 @@ async def _converse(
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
-        live.on_keys(stop=chat.stop, touched=chat.presses.forget, skills=chat.skills)
+        live.on_keys(stop=chat.stop, touched=chat.ctrl_c.forget, skills=chat.skills)
     async with screen:
         if is_live:  # Ctrl-C is a key there; this handles a signal from outside
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
@@ -52,18 +53,20 @@ async def _converse(
         def say(text: str) -> None:
             loop.call_soon_threadsafe(chat.view.say, text)
 
-        with watched(chat.see), watched(chat.see, "session.*"), NOTICES.shown_by(say):
+        with (
+            events_in_loop(chat.on_event),
+            events_in_loop(chat.on_event, "session.*"),
+            NOTICES.shown_by(say),
+        ):
             if question.resume:
-                await chat.go_on()
+                await chat.resume()
             if live is not None and live.recover():
                 chat.view.say("Your last message is back in the input.")
-            screen.settle()
-            warming = asyncio.ensure_future(_warm(chat))  # while the person types
-            await chat.talk()
-            warming.cancel()
-            await asyncio.wait({warming})
+            screen.show_prompt()
+            async with running(_warm(chat)):  # while the person types
+                await chat.run()
             await chat.agent.release()
-    chat.say_goodbye()
+    chat.print_goodbye()
     return chat.code
 
 
@@ -71,7 +74,7 @@ async def _warm(chat: ChatConversation) -> None:
     """Loads what can wait until the prompt is visible."""
     chat.refresh()
     sandbox = await asyncio.to_thread(_sandbox)
-    chat.view.foot.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
+    chat.view.status.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
     if sandbox.kind == "none":
         chat.view.say(
             f"No sandbox: {sandbox.why} Hermes asks before every command.",

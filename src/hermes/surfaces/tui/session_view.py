@@ -8,13 +8,13 @@ import msgspec
 from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.surfaces.terminal.approval import (
-    ASKED,
+    QUESTION_EVENTS,
     Questions,
     again,
     label_for,
-    lines_of,
+    question_lines,
 )
-from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
+from hermes.surfaces.terminal.notices import COMPACTION, compaction_notice
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.plain_screen import ChatScreen
@@ -51,7 +51,7 @@ _REMARKS = frozenset(
 )
 
 
-def end_words(reason: str, detail: str) -> str:
+def end_sentence(reason: str, detail: str) -> str:
     """Returns a sentence on how a turn ended, for any end but a normal one."""
     if reason in {"budget", "failed"} and detail:  # the detail is a whole sentence
         return detail[:1].upper() + detail[1:]
@@ -78,7 +78,7 @@ class ChatView:
         screen: ChatScreen,
         session: str,
         *,
-        foot: StatusLine | None = None,
+        status: StatusLine | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._screen = screen
@@ -100,10 +100,10 @@ class ChatView:
         )
         self.held = False
         """Whether queued messages wait until the person sends them."""
-        self.foot = foot or StatusLine()
+        self.status = status or StatusLine()
         self.session = session
         self.busy = False
-        self.questions = Questions(self._put, self._listen)
+        self.questions = Questions(self._show_question, self._ask_question)
 
     @property
     def queued(self) -> list[str]:
@@ -115,20 +115,23 @@ class ChatView:
         )
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether no turn runs and none is about to."""
         return not self.busy and not self._waiting
 
     @property
     def is_stuck(self) -> bool:
         """Whether nothing can continue until a person answers."""
-        return self.questions.current is not None and self._cards.all_wait
+        return self.questions.current is not None and self._cards.all_waiting
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Shows an event of the session."""
         if event.get("session_id") != self.session:
-            if event.get("root_session_id") == self.session and event["type"] in ASKED:
-                self.questions.see(event)  # asked by a child agent
+            if (
+                event.get("root_session_id") == self.session
+                and event["type"] in QUESTION_EVENTS
+            ):
+                self.questions.on_event(event)  # asked by a child agent
             return
         self._last_event_at = self._clock.now()
         if (
@@ -137,15 +140,15 @@ class ChatView:
             self._write(event["text"])
             return
         if event["type"] == "agent.tool.finished":
-            for row in self._cards.done(event, self._screen.columns - 1):
+            for row in self._cards.finish(event, self._screen.columns - 1):
                 self._row(row)
             self._below_call = True
         if self._early_text and event["type"] == "agent.message.assistant":
             self._write_early_text()
         self._is_final_reply = False
-        self._cards.see(event)
-        self.questions.see(event)
-        self.foot.see(event)
+        self._cards.on_event(event)
+        self.questions.on_event(event)
+        self.status.on_event(event)
         self._show(event)
         if self._early_text and not self._cards.running:
             self._write_early_text()
@@ -156,8 +159,8 @@ class ChatView:
         if self._early_text and self._clock.now() - self._last_event_at >= _STALL_S:
             self._write_early_text()
         self._screen.live(list(self._live()))
-        self._screen.foot(
-            self.foot.text(self._screen.columns - 1, self._screen.marks.bullet)
+        self._screen.status(
+            self.status.text(self._screen.columns - 1, self._screen.marks.bullet)
         )
 
     def say(self, text: str, *, alarming: bool = False) -> None:
@@ -170,9 +173,9 @@ class ChatView:
         """Holds queued messages until the person sends them."""
         self.held = True
 
-    def cut_off(self) -> None:
+    def show_forced_end(self) -> None:
         """Shows that the turn was ended by force; the next turn repairs its rows."""
-        self._cards.see({"type": "agent.turn.ended"})
+        self._cards.on_event({"type": "agent.turn.ended"})
         self._end({"reason": "interrupted", "ts": self._clock.now()})
         self.tick()
 
@@ -187,7 +190,7 @@ class ChatView:
         """Shows the question again in full."""
         request = self.questions.current
         if request is not None:
-            for line in lines_of(
+            for line in question_lines(
                 request, self._screen.style, self._screen.columns - 1, whole=True
             ):
                 self._screen.line(line)
@@ -205,7 +208,7 @@ class ChatView:
             case "agent.reasoning.delta":
                 self._thought = (self._thought + event["text"])[-400:]
             case "agent.tool.generating":
-                self._screen.whole()
+                self._screen.end_reply()
                 self._writes, self._doing = (
                     False,
                     f"preparing {one_line(event['name'])}",
@@ -243,7 +246,7 @@ class ChatView:
         if self.busy:
             self._finish_reply()
             self.say(
-                compaction_words(event),
+                compaction_notice(event),
                 alarming=event["type"] == "session.compaction_failed",
             )
 
@@ -315,7 +318,7 @@ class ChatView:
 
     def _finish_reply(self) -> None:
         self._streamed, self._writes, self._thought, self._doing = False, False, "", ""
-        self._screen.whole()
+        self._screen.end_reply()
 
     def _live(self) -> Iterator[Row]:
         """Yields the rows of the live area: running calls or the current activity, then queued messages."""
@@ -361,7 +364,7 @@ class ChatView:
         for seq in inputs:
             waited = self._waiting.pop(seq, None)
             if waited is not None and not self._screen.echoes:
-                self._screen.whole()
+                self._screen.end_reply()
                 lines = list(wrap(clean(waited.text), self._screen.columns - 3))
                 shown = (
                     lines
@@ -380,7 +383,7 @@ class ChatView:
         reason = event["reason"]
         if reason != "done":
             self.say(
-                end_words(reason, str(event.get("detail", ""))),
+                end_sentence(reason, str(event.get("detail", ""))),
                 alarming=reason != "interrupted",
             )
         usage = event.get("usage") or {}
@@ -398,19 +401,21 @@ class ChatView:
                 f"{count(number, 'message')} not sent yet. Press Enter to send {'it' if number == 1 else 'them'}."
             )
         self._screen.line()
-        self._screen.settle()
+        self._screen.show_prompt()
 
-    def _put(self, request: Mapping[str, Any] | None) -> None:
+    def _show_question(self, request: Mapping[str, Any] | None) -> None:
         """Shows a question, or removes one that has been answered."""
         if request is None:
             self._screen.ask("")
             self.tick()
             return
-        self._screen.whole()
-        for line in lines_of(request, self._screen.style, self._screen.columns - 1):
+        self._screen.end_reply()
+        for line in question_lines(
+            request, self._screen.style, self._screen.columns - 1
+        ):
             self._screen.line(line)
 
-    def _listen(self, request: Mapping[str, Any]) -> None:
+    def _ask_question(self, request: Mapping[str, Any]) -> None:
         self._screen.ask(label_for(request, self._screen.columns))
 
     def _row(self, row: Row) -> None:

@@ -23,7 +23,7 @@ class StatusLine(msgspec.Struct):
     mode: str = ""
     sandbox: str = ""
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Updates the line from an event."""
         if event["type"] == "agent.message.assistant":
             usage = event.get("usage") or {}
@@ -73,7 +73,7 @@ def short(number: int) -> str:
     )
 
 
-def foot_of(chat: "ChatConversation", before: StatusLine) -> StatusLine:
+def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
     """Returns the status line for the chat's current session and model."""
     from hermes.providers.catalogue import UNKNOWN, facts_of
 

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.surfaces.terminal.text import clean, count, cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
-    SHOWS,
+    COMMAND_TOOLS,
     Marks,
     duration,
     label_of,
@@ -40,8 +40,8 @@ class ToolCard(msgspec.Struct):
     label: str
     since: float | None
     """When it started; None if unknown."""
-    waits: bool = False
-    seen: bool = False
+    is_waiting: bool = False
+    diff_shown: bool = False
     """Whether its diff was shown with the question."""
     output: str = ""
 
@@ -59,11 +59,11 @@ class ToolCards:
         return next((card.label for card in reversed(self._open.values())), "")
 
     @property
-    def all_wait(self) -> bool:
+    def all_waiting(self) -> bool:
         """Whether every call waits for a person."""
-        return all(card.waits for card in self._open.values())
+        return all(card.is_waiting for card in self._open.values())
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Updates the cards from an event."""
         call_id = event.get("call_id", "")
         match event["type"]:
@@ -77,12 +77,12 @@ class ToolCards:
             case "agent.approval.requested" | "agent.question.asked" if (
                 call_id in self._open
             ):
-                self._open[call_id].waits = True
-                self._open[call_id].seen = "@@ " in event.get("summary", "")
+                self._open[call_id].is_waiting = True
+                self._open[call_id].diff_shown = "@@ " in event.get("summary", "")
             case "agent.approval.answered" | "agent.question.answered" if (
                 call_id in self._open
             ):
-                self._open[call_id].waits = False
+                self._open[call_id].is_waiting = False
                 self._open[call_id].since = event["ts"]
             case "agent.turn.ended":
                 self._open.clear()
@@ -95,19 +95,19 @@ class ToolCards:
             tail = _elapsed(card, now)
             head = cut(card.label, columns - 3 - width(tail))
             yield (
-                (f"{'?' if card.waits else spinner} ", CYAN),
+                (f"{'?' if card.is_waiting else spinner} ", CYAN),
                 (head, ""),
                 (f" {tail}" if tail else "", DIM),
             )
             yield from self._output(last_lines(card.output, _RUNNING_LINES), columns)
 
-    def done(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
+    def finish(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
         """Yields the rows of a finished call."""
         name, text, ok = event["name"], event.get("text", ""), event.get("ok", True)
         card = self._open.pop(event["call_id"], None)
         if card is None:
             card = ToolCard(one_line(name), None)
-        exit_status = outcome(text) if name in SHOWS else ""
+        exit_status = outcome(text) if name in COMMAND_TOOLS else ""
         took = "" if card.since is None else duration(event["ts"] - card.since)
         if ok:
             yield self._heading(GREEN, self._marks.done, card.label, took, columns)
@@ -155,13 +155,13 @@ class ToolCards:
     ) -> Iterator[Row]:
         """Yields the result of a call: a diff, a plan or the last lines of output."""
         diff = diff_in(text)
-        if diff and not card.seen:
+        if diff and not card.diff_shown:
             yield from diff_rows(diff, columns, self._marks, _MAX_DIFF_LINES)
             return
         if ok and name == "todo":
             yield from _plan(text, columns)
             return
-        has_output = bool(status) or (ok and name in SHOWS)
+        has_output = bool(status) or (ok and name in COMMAND_TOOLS)
         if has_output and not diff:
             output = card.output or (printed(text) if status else "")
             max_lines = _RESULT_LINES if ok else _FAILED_LINES
@@ -181,7 +181,7 @@ class ToolCards:
 
 
 def _elapsed(card: ToolCard, now: float) -> str:
-    if card.waits:
+    if card.is_waiting:
         return "waiting for you"
     seconds = 0.0 if card.since is None else now - card.since
     return duration(seconds) if seconds >= 1 else ""

@@ -20,7 +20,7 @@ class TuiEventRelay:
         self._streams = False
         self._calls: dict[str, tuple[str, str, float]] = {}
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Publishes the `tui.*` event for an event of the session."""
         if event.get("session_id") != self._session:
             return

@@ -68,7 +68,7 @@ class Blocks:
     def feed(self, text: str) -> list[Block]:
         """Adds text. Returns the blocks that it finished."""
         *whole, self._partial = (self._partial + text).split("\n")
-        done = [block for line in whole for block in self._long(line)]
+        done = [block for line in whole for block in self._split_long(line)]
         while len(self._partial) > _MAX_PARAGRAPH_CHARS:
             at = self._partial.rfind(" ", 1, _MAX_PARAGRAPH_CHARS)
             at = _MAX_PARAGRAPH_CHARS if at < 0 else at
@@ -81,37 +81,37 @@ class Blocks:
             self._open is not None
             and self._open.kind != "table"
             and not self._fence
-            and self._item(self._so_far())
+            and self._item(self._partial_line())
         ):
             done += self._finish()  # ended by the item that starts here
         return done
 
-    def begun(self) -> Block | None:
+    def open_block(self) -> Block | None:
         """Returns the open paragraph or item, if following text can only extend it."""
-        line = self._so_far()
+        line = self._partial_line()
         block = self._open
         if self._fence or (
             block is not None
-            and (block.kind not in {"text", "item"} or _heads_table(block.lines[0]))
+            and (block.kind not in {"text", "item"} or _may_head_table(block.lines[0]))
         ):
             return None
         if block is None:
             return self._item(line) or (
-                Block("text", (line.strip(),)) if _begins_text(line) else None
+                Block("text", (line.strip(),)) if _starts_text(line) else None
             )
         return (
             msgspec.structs.replace(block, lines=(*block.lines, line.strip()))
-            if _goes_on(line)
+            if _is_text(line)
             else block
         )
 
-    def _so_far(self) -> str:
+    def _partial_line(self) -> str:
         return clean(self._partial.removesuffix("\r").expandtabs(4))
 
     def _item(self, line: str) -> Block | None:
         """Returns the item that an unfinished line starts, if that is certain."""
         found = _ITEM.fullmatch(line)
-        sure = found is not None and _goes_on(found[3] or "")
+        sure = found is not None and _is_text(found[3] or "")
         return (
             Block("item", (found[3],), head=found[2], indent=len(found[1]))
             if found and sure
@@ -131,7 +131,7 @@ class Blocks:
             done.append(Block("close"))
         return [*done, *self._finish()]
 
-    def _long(self, line: str) -> list[Block]:
+    def _split_long(self, line: str) -> list[Block]:
         """Splits a line into parts within the limit, at the same points as a partial line."""
         done: list[Block] = []
         while len(line) > _MAX_PARAGRAPH_CHARS:
@@ -193,7 +193,7 @@ class Blocks:
         elif (
             kind == "text"
             and len(block.lines) == 1
-            and _heads_table(block.lines[0])
+            and _may_head_table(block.lines[0])
             and _DELIMITER.fullmatch(line)
         ):
             kind = "table"
@@ -221,20 +221,22 @@ class Blocks:
         return [] if block is None else [block]
 
 
-def _goes_on(line: str) -> bool:
+def _is_text(line: str) -> bool:
     """Returns whether an unfinished line can only be text."""
     return _TEXT.match(line) is not None
 
 
-def _begins_text(line: str) -> bool:
+def _starts_text(line: str) -> bool:
     """Returns whether the unfinished first line of a block can only be text, and no table header."""
     text = line.strip()
     return (
-        _goes_on(text) and len(text) > _MAX_TABLE_HEAD_CHARS and not _heads_table(text)
+        _is_text(text)
+        and len(text) > _MAX_TABLE_HEAD_CHARS
+        and not _may_head_table(text)
     )
 
 
-def _heads_table(line: str) -> bool:
+def _may_head_table(line: str) -> bool:
     """Returns whether a table may follow. The first bar must come early, so that long text need not
     wait.
     """

@@ -47,7 +47,7 @@ def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
     return [run for run in (*runs, (text[at:], look)) if run[0]]
 
 
-def settled(text: str) -> str:
+def stable_prefix(text: str) -> str:
     """Returns the start of `text` that looks the same whatever follows."""
     at = 0
     for found in _INLINE.finditer(text):

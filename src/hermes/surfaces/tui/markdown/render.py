@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.markdown.blocks import Block, Blocks
-from hermes.surfaces.tui.markdown.inline import parse, row_offsets, settled
+from hermes.surfaces.tui.markdown.inline import parse, row_offsets, stable_prefix
 from hermes.surfaces.tui.markdown.syntax import Highlighter
 from hermes.surfaces.tui.markdown.table import Table
 from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
@@ -38,12 +38,12 @@ class Markdown:
         self._code = Highlighter("")
         self._drawn = False
         self._gap = False  # the next block needs a blank row before it
-        self._looked = 0  # length of the open block at its last layout
+        self._laid_out_chars = 0  # length of the open block at its last layout
         self._most = 0  # limit of unfinished rows; 0 for all
         self._table: Table | None = None
-        self._tabled: tuple[str, ...] = ()
+        self._table_lines: tuple[str, ...] = ()
         """The open table without its last line, and the lines it was read from."""
-        self._given: list[tuple[int, int]] = []
+        self._final_rows: list[tuple[int, int]] = []
         """The number of final rows of the open block, and their width."""
         self._anchor: _Anchor | None = None
 
@@ -54,17 +54,17 @@ class Markdown:
             for block in self._blocks.feed(text)
             for row in self._draw(block, columns)
         ]
-        begun = self._blocks.begun()
+        begun = self._blocks.open_block()
         fixed = (
-            self._settled(begun, columns)
+            self._new_final_rows(begun, columns)
             if begun and self._has_grown(begun, columns)
             else []
         )
         if fixed:
-            rows += [()] * (self._gap and not self._given) + fixed
-            if not self._given or self._given[-1][0] != columns:
-                self._given.append((columns, 0))
-            self._given[-1] = (columns, self._given[-1][1] + len(fixed))
+            rows += [()] * (self._gap and not self._final_rows) + fixed
+            if not self._final_rows or self._final_rows[-1][0] != columns:
+                self._final_rows.append((columns, 0))
+            self._final_rows[-1] = (columns, self._final_rows[-1][1] + len(fixed))
             self._drawn = True
             self._anchor = self._next_anchor(begun, columns) if begun else None
         return rows
@@ -76,15 +76,22 @@ class Markdown:
             self._drawn,
             self._gap,
             self._code,
-            self._given,
-            self._looked,
+            self._final_rows,
+            self._laid_out_chars,
             self._anchor,
         )
         blocks = [block for block in self._blocks.rest() if block.kind != "close"]
-        rows = [row for block in blocks for row in self._plainly(block, columns)]
-        self._drawn, self._gap, self._code, self._given, self._looked, self._anchor = (
-            before
-        )
+        rows = [
+            row for block in blocks for row in self._draw_unfinished(block, columns)
+        ]
+        (
+            self._drawn,
+            self._gap,
+            self._code,
+            self._final_rows,
+            self._laid_out_chars,
+            self._anchor,
+        ) = before
         self._most = 0
         return rows
 
@@ -94,7 +101,7 @@ class Markdown:
             row for block in self._blocks.end() for row in self._draw(block, columns)
         ]
 
-    def _plainly(self, block: Block, columns: int) -> Iterator[Row]:
+    def _draw_unfinished(self, block: Block, columns: int) -> Iterator[Row]:
         """Returns an unfinished line of code without colours; it is coloured once it is whole."""
         if block.kind == "code":
             yield from (((part, ""),) for part in wrap(block.lines[0], columns))
@@ -106,21 +113,25 @@ class Markdown:
         if block.kind == "blank":
             self._gap = self._drawn
             return
-        if self._gap and not self._given:
+        if self._gap and not self._final_rows:
             yield ()
-        yield from self._left(block, columns)
+        yield from self._remaining_rows(block, columns)
         self._drawn, self._gap = True, False
-        self._given, self._looked, self._anchor = list[tuple[int, int]](), 0, None
+        self._final_rows, self._laid_out_chars, self._anchor = (
+            list[tuple[int, int]](),
+            0,
+            None,
+        )
 
     def _has_grown(self, block: Block, columns: int) -> bool:
         """Returns whether the block has grown enough to lay it out again."""
         length = sum(map(len, block.lines))
-        if length - self._looked < columns // 2:
+        if length - self._laid_out_chars < columns // 2:
             return False
-        self._looked = length
+        self._laid_out_chars = length
         return True
 
-    def _settled(self, block: Block, columns: int) -> list[Row]:
+    def _new_final_rows(self, block: Block, columns: int) -> list[Row]:
         """Returns new final rows of the open block: all but the last, up to an open mark."""
         *before, last = _parts(block)
         is_here = self._anchor is not None and len(self._anchor.parts) == len(before)
@@ -129,14 +140,23 @@ class Markdown:
             if self._anchor and is_here and self._is_anchored([*before, last], columns)
             else ""
         )
-        lines = (*(f"{part}  " for part in before), known + settled(last[len(known) :]))
-        return self._left(msgspec.structs.replace(block, lines=lines), columns)[:-1]
+        lines = (
+            *(f"{part}  " for part in before),
+            known + stable_prefix(last[len(known) :]),
+        )
+        return self._remaining_rows(
+            msgspec.structs.replace(block, lines=lines), columns
+        )[:-1]
 
     def _next_anchor(self, block: Block, columns: int) -> _Anchor | None:
         """Returns an anchor as far into the block as rows are final, at the start of an unstyled row."""
-        if len(self._given) != 1 or self._given[0][0] != columns or _is_box(block):
+        if (
+            len(self._final_rows) != 1
+            or self._final_rows[0][0] != columns
+            or _is_box(block)
+        ):
             return None
-        parts, given = tuple(_parts(block)), self._given[0][1]
+        parts, given = tuple(_parts(block)), self._final_rows[0][1]
         found = self._anchor if self._is_anchored(parts, columns) else None
         at, text, rows = (
             (len(found.parts), found.text, found.rows) if found else (0, "", 0)
@@ -180,12 +200,12 @@ class Markdown:
         pad, mark, _ = self._item_lead(block)
         return len(pad) + len(mark) + 1
 
-    def _left(self, block: Block, columns: int) -> list[Row]:
+    def _remaining_rows(self, block: Block, columns: int) -> list[Row]:
         """Returns the rows not yet returned, also after the window's width has changed."""
-        given = self._given or [(columns, 0)]
+        given = self._final_rows or [(columns, 0)]
         anchor = self._anchor
         if anchor is not None and self._is_anchored(tuple(_parts(block)), given[0][0]):
-            rows = list(self._anchored(block, anchor))[given[0][1] - anchor.rows :]
+            rows = list(self._rows_from(block, anchor))[given[0][1] - anchor.rows :]
         else:
             rows = list(self._rows(block, given[0][0]))[given[0][1] :]
         for width, count in [
@@ -196,7 +216,7 @@ class Markdown:
             rows = list(flow(runs, width))[count:] if runs else []
         return rows
 
-    def _anchored(self, block: Block, anchor: _Anchor) -> Iterator[Row]:
+    def _rows_from(self, block: Block, anchor: _Anchor) -> Iterator[Row]:
         """Renders the rows from the anchor on, which never include the block's first row."""
         pad = " " * self._lead_width(block)
         first, *more = list(_parts(block))[len(anchor.parts) :]
@@ -236,17 +256,17 @@ class Markdown:
             case "quote":
                 lines = block.lines[-self._most :] if self._most else block.lines
                 shown = msgspec.structs.replace(block, lines=lines)
-                yield from self._led(
+                yield from self._with_marker(
                     shown, [("| " if self._ascii else "▏ ", DIM)], [], columns
                 )
             case _:
-                yield from self._led(block, [], [], columns)
+                yield from self._with_marker(block, [], [], columns)
 
     def _read_table(self, lines: tuple[str, ...]) -> Table:
         """Returns the table of these lines. Reuses earlier lines: only the last one can still change."""
         if len(lines) == 2:
             return Table(lines, marked=self._marked, ascii_only=self._ascii)
-        table, known = self._table, self._tabled
+        table, known = self._table, self._table_lines
         if table is None or len(known) >= len(lines) or lines[: len(known)] != known:
             table, known = (
                 Table(lines[:2], marked=self._marked, ascii_only=self._ascii),
@@ -254,14 +274,14 @@ class Markdown:
             )
         for line in lines[len(known) : -1]:
             table.add(line)
-        self._table, self._tabled = table, lines[:-1]
+        self._table, self._table_lines = table, lines[:-1]
         return table.ahead(lines[-1])
 
     def _item(self, block: Block, columns: int) -> Iterator[Row]:
         pad, mark, text = self._item_lead(block)
         lines = (text, *block.lines[1:])
         first = [(pad, ""), (f"{mark} ", CYAN)]
-        yield from self._led(
+        yield from self._with_marker(
             Block("item", lines),
             first,
             [(" " * (len(pad) + len(mark) + 1), "")],
@@ -278,7 +298,7 @@ class Markdown:
             mark, text = box.strip(), text[4:]
         return " " * min(block.indent, _MAX_INDENT_CELLS), mark, text
 
-    def _led(
+    def _with_marker(
         self, block: Block, first: list[Run], later: list[Run], columns: int
     ) -> Iterator[Row]:
         """Renders rows behind a marker. A line that ends with two spaces ends its row."""
@@ -304,11 +324,11 @@ def _is_box(block: Block) -> bool:
 
 def _parts(block: Block) -> Iterator[str]:
     """Joins the lines of a block. Quotes keep their lines, and hard breaks stay."""
-    begun: list[str] = []
+    joined: list[str] = []
     for line in block.lines:
-        begun.append(line.rstrip())
+        joined.append(line.rstrip())
         if line.endswith("  ") or block.kind == "quote":
-            yield " ".join(begun)
-            begun = []
-    if begun:
-        yield " ".join(begun)
+            yield " ".join(joined)
+            joined = []
+    if joined:
+        yield " ".join(joined)
