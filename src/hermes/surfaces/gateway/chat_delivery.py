@@ -35,7 +35,7 @@ from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.file_transfer import outgoing_files
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.questions import asking, settled
-from hermes.surfaces.terminal.notices import compaction_words
+from hermes.surfaces.terminal.notices import compaction_notice
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.deliveries import Office
@@ -205,7 +205,7 @@ class Delivery:
             case SessionCompacted() | CompactionFailed() if (
                 self._working
             ):  # what a person asked for tells itself
-                words = compaction_words(
+                words = compaction_notice(
                     msgspec.to_builtins(event) | {"type": event.topic}
                 )
                 await self._remark(
