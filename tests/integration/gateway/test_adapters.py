@@ -18,7 +18,7 @@ from hermes.testing.model_server import ModelServer
 _ADAPTER = '''
 import asyncio
 from pathlib import Path
-from hermes.surfaces.gateway.adapter import Adapter, Chat, Inbound, Limits, Person
+from hermes.surfaces.gateway.port import Adapter, Chat, Inbound, Limits, Person
 
 
 class Files(Adapter):

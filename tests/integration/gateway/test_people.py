@@ -10,7 +10,7 @@ from tests.integration.gateway.house import opened, until
 
 from hermes.errors import HermesError, StoreFull, UsageError
 from hermes.store.people import KnownPerson
-from hermes.surfaces.gateway.access import Access
+from hermes.surfaces.gateway.access import PeopleAccess
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
@@ -49,7 +49,7 @@ async def test_a_code_lets_its_holder_in_and_the_first_one_is_the_owner(
             shown = await telegram.sees("pair approve", chat=STRANGER)
             found = re.search(r"approve ([A-Z0-9]{8})", shown.text)
             assert found
-            access = Access(
+            access = PeopleAccess(
                 house.app.settings.gateway, house.app.store.people, house.app.clock
             )
             known = access.approve(found[1].lower())
@@ -78,7 +78,7 @@ async def test_wrong_codes_lock_pairing_even_for_a_right_one(tmp_path: Path) -> 
         shown = await telegram.sees("pair approve", chat=STRANGER)
         found = re.search(r"approve ([A-Z0-9]{8})", shown.text)
         assert found
-        access = Access(
+        access = PeopleAccess(
             house.app.settings.gateway, house.app.store.people, house.app.clock
         )
         for _ in range(5):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeAlias
 
 from hermes.settings import Home
-from hermes.surfaces.dashboard.gate.keys import folder
+from hermes.surfaces.dashboard.credentials import dashboard_folder
 
 SLOTS = 1024  # publishers that are remembered
 _SLOT = struct.Struct("=16sQQQ")  # publisher, when it was last heard of, epoch, seq
@@ -25,8 +25,8 @@ class Arrivals:
     """The places of publishers. The one that was silent for longest gives way to a new one."""
 
     def __init__(self, home: Home) -> None:
-        home.ensure(folder(home))
-        path = folder(home) / "arrived"
+        home.ensure(dashboard_folder(home))
+        path = dashboard_folder(home) / "arrived"
         handle = os.open(
             path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )

@@ -6,7 +6,7 @@ from hermes.schema.events import ToolStarted
 from hermes.settings.gateway import GatewaySettings
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import AdapterError, Chat, Outbound
-from hermes.surfaces.gateway.sender import Post
+from hermes.surfaces.gateway.sender import Sender
 from hermes.surfaces.terminal.tool_line import label_of
 
 _LINES = 6  # tools that are shown at once
@@ -21,7 +21,7 @@ class ChatActivity:
 
     def __init__(
         self,
-        post: Post,
+        post: Sender,
         chat: Chat,
         settings: GatewaySettings,
         time: Callable[[], float],

@@ -1,8 +1,10 @@
-"""The port between the gateway and a chat platform: what an adapter hands in, what it is given to send, what it can do.
+"""The port between the gateway and a chat platform.
 
-An adapter is a subclass of `ChatAdapter` and a function `build(house: House) -> Adapter`. It connects in `run`, says so
-with `await inlet.connected(...)`, then hands in each message with `await inlet.receive(...)`: when that returns the
-message is on disk, and may be acknowledged to the platform. It knows nothing of sessions, people's rights or retries.
+An adapter is a subclass of `ChatAdapter` with a function `build(deps: AdapterDeps)` that
+makes it. It connects in `run`, reports that with `await inlet.connected(...)`, then passes
+on each message with `await inlet.receive(...)`. When that returns, the message is on disk
+and may be acknowledged to the platform. An adapter knows nothing of sessions, of people's
+roles or of retries.
 """
 
 from collections.abc import Callable
@@ -12,21 +14,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from hermes.errors import HermesError
+from hermes.surfaces.web import override  # noqa: F401 - adapters take it from here
 
 if TYPE_CHECKING:
-    from typing_extensions import override
-
     from hermes.app import App
     from hermes.app.agent_pool import Staff
     from hermes.settings import Secrets
     from hermes.surfaces.gateway.listener import HttpListener
-
-else:
-
-    def override(method):
-        """`typing.override` is newer than the Python we support; adapters say it all the same."""
-        return method
-
 
 ChatKind: TypeAlias = Literal["direct", "group", "channel"]
 Receipt: TypeAlias = Literal["taken", "repeated", "refused"]
@@ -216,7 +210,7 @@ class ChatAdapter(GatewayPart):
         """A turn has ended in this chat, and all of it was sent; `answers` are the ids of what it answered."""
 
 
-class House(NamedTuple):
+class AdapterDeps(NamedTuple):
     """What a part is built from."""
 
     app: "App"

@@ -37,7 +37,7 @@ from hermes.surfaces.gateway.questions import asking, settled
 from hermes.surfaces.terminal.notices import compaction_words
 
 if TYPE_CHECKING:
-    from hermes.surfaces.gateway.deliveries import Office
+    from hermes.surfaces.gateway.deliveries import Deliveries
 
 log = logging.getLogger("hermes.gateway")
 
@@ -86,10 +86,10 @@ def _is_same(
     return isinstance(one, QuestionAsked) and isinstance(other, QuestionAsked)
 
 
-class Delivery:
+class ChatDelivery:
     """Runs as a task. `hear` is called for each event of the session; everything durable is read from the log."""
 
-    def __init__(self, office: "Office", binding: Binding) -> None:
+    def __init__(self, office: "Deliveries", binding: Binding) -> None:
         self._office = office
         self._post = office.posts[binding.key.partition("/")[0]]
         self._limits = self._post.adapter.limits

@@ -13,14 +13,14 @@ from hermes.store.chats import Binding
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.adapter import Inbound
-from hermes.surfaces.gateway.deliveries import Office
+from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.session_rules import is_shared
 
 
-class Rooms:
+class ChatSessions:
     """Over one database."""
 
-    def __init__(self, app: App, office: Office) -> None:
+    def __init__(self, app: App, office: Deliveries) -> None:
         self._app = app
         self._office = office
 

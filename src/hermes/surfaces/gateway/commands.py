@@ -20,8 +20,8 @@ from hermes.surfaces.gateway.adapter import Inbound
 from hermes.surfaces.gateway.questions import Verdict, choice, number_of, verdict_of
 
 if TYPE_CHECKING:
-    from hermes.surfaces.gateway.chat_sessions import Rooms
-    from hermes.surfaces.gateway.deliveries import Office
+    from hermes.surfaces.gateway.chat_sessions import ChatSessions
+    from hermes.surfaces.gateway.deliveries import Deliveries
 
 _COMMAND = re.compile(
     r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:@\S+)?(?:\s+(?P<words>.*))?\s*", re.DOTALL
@@ -67,7 +67,7 @@ class Commands:
     """What follows a slash."""
 
     def __init__(
-        self, app: App, staff: Staff, office: "Office", rooms: "Rooms"
+        self, app: App, staff: Staff, office: "Deliveries", rooms: "ChatSessions"
     ) -> None:
         self._app = app
         self._staff = staff

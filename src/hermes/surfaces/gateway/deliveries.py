@@ -19,11 +19,11 @@ from hermes.schema.events import (
 from hermes.store.chats import Binding, Chats, DeliveredMessage
 from hermes.store.log_row import Row
 from hermes.store.session_log import SessionLog
-from hermes.surfaces.gateway.access import Access, Role
+from hermes.surfaces.gateway.access import PeopleAccess, Role
 from hermes.surfaces.gateway.adapter import AdapterError, Chat, Outbound, Person
-from hermes.surfaces.gateway.chat_delivery import Delivery, concerns
+from hermes.surfaces.gateway.chat_delivery import ChatDelivery, concerns
 from hermes.surfaces.gateway.message_split import split
-from hermes.surfaces.gateway.sender import Post
+from hermes.surfaces.gateway.sender import Sender
 
 log = logging.getLogger("hermes.gateway")
 
@@ -36,21 +36,21 @@ _ASKED = "An owner was asked."
 _NOBODY = "No owner has a chat with me yet. An owner can answer on the machine: `hermes --resume {session}`."
 
 
-class Office:
+class Deliveries:
     """To be made inside the event loop. `posts` holds the platforms that run, by name."""
 
-    def __init__(self, app: App, staff: Staff, access: Access) -> None:
+    def __init__(self, app: App, staff: Staff, access: PeopleAccess) -> None:
         self._app = app
         self._staff = staff
         self._access = access
         self._loop = asyncio.get_running_loop()
         self._keys: dict[str, str] = {}
-        self._active: dict[str, Delivery] = {}
+        self._active: dict[str, ChatDelivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._expected: dict[str, int] = {}
         self._handled: dict[str, list[str]] = {}
         self._handle: Any = None
-        self.posts: dict[str, Post] = {}
+        self.posts: dict[str, Sender] = {}
         self.settings = app.settings.gateway
         self.time = self._loop.time
         self.since = app.clock.now()
@@ -87,7 +87,7 @@ class Office:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def post(self, platform: str) -> Post:
+    def post(self, platform: str) -> Sender:
         """The way out to a platform. Raises when it does not run."""
         if platform not in self.posts:
             raise AdapterError(
@@ -305,13 +305,13 @@ class Office:
         binding = self.ledger.find(key)
         if binding is None or key.partition("/")[0] not in self.posts:
             return None
-        delivery = Delivery(self, binding)
+        delivery = ChatDelivery(self, binding)
         self._active[key] = delivery
         task = self._loop.create_task(self._run(key, delivery))
         self._tasks[key] = task
         return task
 
-    async def _run(self, key: str, delivery: Delivery) -> None:
+    async def _run(self, key: str, delivery: ChatDelivery) -> None:
         """The boundary of a delivery: what goes wrong in one chat is logged, and the others go on."""
         try:
             await delivery.run()

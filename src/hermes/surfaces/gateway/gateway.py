@@ -17,14 +17,14 @@ from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
-from hermes.surfaces.gateway.access import Access
-from hermes.surfaces.gateway.adapter import ChatAdapter, GatewayPart, House
-from hermes.surfaces.gateway.chat_sessions import Rooms
-from hermes.surfaces.gateway.deliveries import Office
-from hermes.surfaces.gateway.inbound import Reception
+from hermes.surfaces.gateway.access import PeopleAccess
+from hermes.surfaces.gateway.adapter import AdapterDeps, ChatAdapter, GatewayPart
+from hermes.surfaces.gateway.chat_sessions import ChatSessions
+from hermes.surfaces.gateway.deliveries import Deliveries
+from hermes.surfaces.gateway.inbound import InboundMessages
 from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.gateway.registry import build_part, wanted
-from hermes.surfaces.gateway.sender import Counters, Post
+from hermes.surfaces.gateway.sender import Counters, Sender
 from hermes.surfaces.gateway.status import (
     HEARTBEAT,
     GatewayStatus,
@@ -50,11 +50,11 @@ class Gateway:
         self._app = app
         self._secrets = secrets
         gateway = app.settings.gateway
-        self._access = Access(gateway, app.store.people, app.clock)
+        self._access = PeopleAccess(gateway, app.store.people, app.clock)
         self.staff = Staff(app, secrets, "gateway", self._place)
-        self._office = Office(app, self.staff, self._access)
-        self._reception = Reception(
-            app, self.staff, self._access, self._office, Rooms(app, self._office)
+        self._office = Deliveries(app, self.staff, self._access)
+        self._reception = InboundMessages(
+            app, self.staff, self._access, self._office, ChatSessions(app, self._office)
         )
         self._listener = HttpListener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
@@ -136,7 +136,7 @@ class Gateway:
         await self._listener.close()
 
     @property
-    def posts(self) -> Mapping[str, Post]:
+    def posts(self) -> Mapping[str, Sender]:
         """The ways out, by platform."""
         return self._office.posts
 
@@ -163,11 +163,11 @@ class Gateway:
     async def _build(self) -> None:
         """Makes the parts that are wanted; one that can't be made is shown, and does not stop the others."""
         settings = self._app.settings
-        house = House(self._app, self._secrets, self.staff, self._listener)
+        deps = AdapterDeps(self._app, self._secrets, self.staff, self._listener)
         self._broken = []
         for name in wanted(settings, self._secrets, self._app.home):
             try:
-                part = build_part(name, house)
+                part = build_part(name, deps)
             except HermesError as error:
                 log.error("%s does not run: %s", name, in_sentences(error))  # noqa: TRY400 - the words say it all
                 now = self._app.clock.now()
@@ -201,7 +201,7 @@ class Gateway:
         if isinstance(part, ChatAdapter):
             post = self._office.posts.get(part.name)
             if post is None:
-                post = self._office.posts[part.name] = Post(
+                post = self._office.posts[part.name] = Sender(
                     part, self._app.store.chats, Counters()
                 )
             post.adapter = part

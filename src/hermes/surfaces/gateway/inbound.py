@@ -18,11 +18,11 @@ from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import GatewaySettings
 from hermes.store.chats import Binding
-from hermes.surfaces.gateway.access import Access, Role
+from hermes.surfaces.gateway.access import PeopleAccess, Role
 from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Receipt
-from hermes.surfaces.gateway.chat_sessions import Rooms
+from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.commands import Asking, Commands
-from hermes.surfaces.gateway.deliveries import Office
+from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.file_transfer import keep_file
 from hermes.surfaces.gateway.questions import read_press, verdict_of
 from hermes.surfaces.gateway.session_rules import is_at, key_of
@@ -35,11 +35,16 @@ log = logging.getLogger("hermes.gateway")
 _NAME = 60  # characters of a person's name before their words in a group
 
 
-class Reception:
+class InboundMessages:
     """Takes messages from all platforms."""
 
     def __init__(
-        self, app: App, staff: Staff, access: Access, office: Office, rooms: Rooms
+        self,
+        app: App,
+        staff: Staff,
+        access: PeopleAccess,
+        office: Deliveries,
+        rooms: ChatSessions,
     ) -> None:
         self._app = app
         self._staff = staff

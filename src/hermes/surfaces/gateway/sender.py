@@ -49,7 +49,7 @@ class Counters(msgspec.Struct):
     refused: int = 0  # could not be delivered, for good
 
 
-class Post:
+class Sender:
     """The way out to one platform."""
 
     def __init__(self, adapter: ChatAdapter, ledger: Chats, counters: Counters) -> None:

@@ -14,12 +14,11 @@ from starlette.types import Send
 from starlette.websockets import WebSocket
 
 from hermes.errors import SessionNotFound
+from hermes.surfaces.dashboard.access_control import Identity, offered_subprotocol
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, offered
 from hermes.surfaces.dashboard.feeds.frames import EncodedBatches
 from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
 from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
-from hermes.surfaces.dashboard.gate.gate import Identity
 from hermes.surfaces.dashboard.ingest import pass_on
 from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.dashboard.uvicorn_protocol import (
@@ -29,6 +28,7 @@ from hermes.surfaces.dashboard.uvicorn_protocol import (
     send_text,
     talk,
 )
+from hermes.surfaces.web.endpoint import CALLER, Endpoint, EndpointCall
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -93,7 +93,7 @@ class FeedRoutes:
 
     async def session(self, socket: WebSocket, query: CursorQuery) -> None:
         """The feed of a session: every frame is an array of events."""
-        await socket.accept(offered(socket))
+        await socket.accept(offered_subprotocol(socket))
         feed = SessionFeed(self._board.app, self._hub, socket.path_params["id"])
 
         async def show() -> None:
@@ -127,7 +127,7 @@ class FeedRoutes:
 
     async def everything(self, socket: WebSocket, query: PatternQuery) -> None:
         """Whatever is published here under topics of a pattern, live."""
-        await socket.accept(offered(socket))
+        await socket.accept(offered_subprotocol(socket))
 
         async def show() -> None:
             with self._hub.overhearing(query.pattern) as inbox:
@@ -150,8 +150,8 @@ class FeedRoutes:
 
     async def publish(self, socket: WebSocket, query: ChannelQuery) -> None:
         """Takes events of other processes: relayed ones, a terminal's, or arrays of them."""
-        identity: Identity = socket.scope["hermes.identity"]
-        await socket.accept(offered(socket))
+        identity: Identity = socket.scope[CALLER]
+        await socket.accept(offered_subprotocol(socket))
         if identity.held.channel not in {"", query.channel}:
             await socket.close(NOT_YOURS, "this token is for another channel")
             return
@@ -165,7 +165,7 @@ class FeedRoutes:
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:
         """Every frame that is published on a channel, as it was sent."""
-        await socket.accept(offered(socket))
+        await socket.accept(offered_subprotocol(socket))
 
         async def show() -> None:
             with self._board.ingest.watching(query.channel) as inbox:

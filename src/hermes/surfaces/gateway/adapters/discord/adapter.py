@@ -1,4 +1,4 @@
-"""Discord, by discord.py: messages, changes, buttons, files and "typing". `discord_line` is the way in."""
+"""Discord, by discord.py: messages, changes, buttons, files and "typing". `connection` receives."""
 
 import asyncio
 import hashlib
@@ -15,11 +15,11 @@ from discord.http import Route
 
 from hermes.settings.gateway import DiscordSettings
 from hermes.surfaces.gateway.adapter import (
+    AdapterDeps,
     Attachment,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -48,12 +48,12 @@ _INTENT_HINT = (
 )
 
 
-def build(house: House) -> "DiscordAdapter":
+def build(deps: AdapterDeps) -> "DiscordAdapter":
     """From the settings."""
-    settings = house.app.settings.gateway
-    known = PlatformMemory(house.app, "discord")
+    settings = deps.app.settings.gateway
+    known = PlatformMemory(deps.app, "discord")
     return DiscordAdapter(
-        house.secrets.require("DISCORD_BOT_TOKEN"),
+        deps.secrets.require("DISCORD_BOT_TOKEN"),
         settings.discord,
         known,
         settings.connect_timeout,
@@ -178,7 +178,7 @@ class DiscordAdapter(ChatAdapter):
     def _connected(self) -> DiscordConnection:
         line = self._line
         if line is None or line.is_closed() or line.application_id is None:
-            raise Unreachable("DiscordAdapter is not connected yet")
+            raise Unreachable("Discord is not connected yet")
         return line
 
     def _place(self, chat: Chat) -> discord.PartialMessageable:
@@ -196,7 +196,7 @@ def _our_words() -> Iterator[None]:
         ) from None
     except discord.PrivilegedIntentsRequired:
         raise Unauthorized(
-            "DiscordAdapter does not let this bot read messages.", hint=_INTENT_HINT
+            "Discord does not let this bot read messages.", hint=_INTENT_HINT
         ) from None
     except discord.RateLimited as error:
         raise TooFast(error.retry_after) from None

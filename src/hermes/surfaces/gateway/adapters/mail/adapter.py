@@ -18,11 +18,11 @@ from typing import Any
 from hermes.errors import SettingsError
 from hermes.settings.gateway import Email as EmailSettings
 from hermes.surfaces.gateway.adapter import (
+    AdapterDeps,
     Attachment,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -47,9 +47,9 @@ _NEWS = re.compile(rb"\b(EXISTS|RECENT)\b")
 _LOCAL = frozenset(("127.0.0.1", "::1", "localhost"))
 
 
-def build(house: House) -> "Mail":
+def build(deps: AdapterDeps) -> "Mail":
     """From the settings."""
-    settings = house.app.settings.gateway.email
+    settings = deps.app.settings.gateway.email
     for name in ("address", "imap_host", "smtp_host", "trusted_authserv"):
         if not getattr(settings, name):
             raise SettingsError(
@@ -64,7 +64,7 @@ def build(house: House) -> "Mail":
             "gateway.email.security is `none` for a server elsewhere: the password could be read on the way.",
             hint="Set it to tls.",
         )
-    return Mail(settings, house.secrets.require("EMAIL_PASSWORD"))
+    return Mail(settings, deps.secrets.require("EMAIL_PASSWORD"))
 
 
 class Mail(ChatAdapter):

@@ -1,4 +1,4 @@
-"""Slack, by slack_sdk and Socket Mode: messages, changes, buttons and files. `slack_line` is the way in."""
+"""Slack, by slack_sdk and Socket Mode: messages, changes, buttons and files. `connection` receives."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable
@@ -12,11 +12,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from hermes.settings.gateway import SlackSettings
 from hermes.surfaces.gateway.adapter import (
+    AdapterDeps,
     Attachment,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -52,17 +52,17 @@ _PASSING = frozenset(
 _HINT = "Take both from api.slack.com/apps; then: hermes config set SLACK_BOT_TOKEN, hermes config set SLACK_APP_TOKEN"
 
 
-def build(house: House) -> "SlackAdapter":
+def build(deps: AdapterDeps) -> "SlackAdapter":
     """From the settings."""
-    settings = house.app.settings.gateway
+    settings = deps.app.settings.gateway
     tokens = (
-        house.secrets.require("SLACK_BOT_TOKEN"),
-        house.secrets.require("SLACK_APP_TOKEN"),
+        deps.secrets.require("SLACK_BOT_TOKEN"),
+        deps.secrets.require("SLACK_APP_TOKEN"),
     )
     return SlackAdapter(
         tokens,
         settings.slack,
-        PlatformMemory(house.app, "slack"),
+        PlatformMemory(deps.app, "slack"),
         settings.connect_timeout,
     )
 
@@ -160,7 +160,7 @@ class SlackAdapter(ChatAdapter):
                 f"It has {attachment.size:,} bytes; {most:,} are possible."
             )
         if not self._is_of_slack(attachment.ref):
-            raise DeliveryRefused("It lies outside of SlackAdapter.")
+            raise DeliveryRefused("It lies outside of Slack.")
         data = await download(
             self._client,
             attachment.ref,

@@ -9,12 +9,12 @@ from typing import Any
 from hermes.settings.gateway import TelegramSettings
 from hermes.settings.load import environment
 from hermes.surfaces.gateway.adapter import (
+    AdapterDeps,
     Attachment,
     Chat,
     ChatAdapter,
     DeliveryRefused,
     FileKind,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -27,7 +27,7 @@ from hermes.surfaces.gateway.adapter import (
 from hermes.surfaces.gateway.adapters.telegram.bot_api import BotApi
 from hermes.surfaces.gateway.adapters.telegram.html import telegram_html
 from hermes.surfaces.gateway.commands import COMMANDS
-from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 _POLL = 50  # seconds that Telegram holds a request for messages
@@ -41,14 +41,14 @@ _UPLOADS: dict[FileKind, tuple[str, str]] = {
     "file": ("sendDocument", "document"),
 }
 _PHOTO_BYTES = 10_000_000  # a larger picture goes as a file
-_BODY = 4_000_000  # bytes of a webhook's request
+_MAX_UPDATE_BYTES = 4_000_000
 _PATH = "/telegram"
 
 
-def build(house: House) -> "TelegramAdapter":
+def build(deps: AdapterDeps) -> "TelegramAdapter":
     """From the settings."""
-    token = house.secrets.require("TELEGRAM_BOT_TOKEN")
-    return TelegramAdapter(token, house.app.settings.gateway.telegram, house.listener)
+    token = deps.secrets.require("TELEGRAM_BOT_TOKEN")
+    return TelegramAdapter(token, deps.app.settings.gateway.telegram, deps.listener)
 
 
 class TelegramAdapter(ChatAdapter):
@@ -142,24 +142,24 @@ class TelegramAdapter(ChatAdapter):
         return await self._api.download(found["file_path"], most)
 
     async def _serve(self, inlet: Inlet) -> None:
-        """Has Telegram call us. Who calls is known by a secret that only Telegram was told."""
-        secret = hashlib.sha256(f"hermes-webhook/{self._token}".encode()).hexdigest()
-        gone = asyncio.Event()
+        """Has Telegram call us. It proves itself with a secret that only it was told."""
+        from starlette.responses import Response
 
-        async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-            headers = dict(scope["headers"])
-            given = headers.get(b"x-telegram-bot-api-secret-token", b"").decode(
-                "latin-1"
-            )
+        from hermes.surfaces.web.endpoint import Endpoint, EndpointCall, read_body
+        from hermes.surfaces.web.errors import Refusal
+
+        secret = hashlib.sha256(f"hermes-webhook/{self._token}".encode()).hexdigest()
+
+        async def receive(call: EndpointCall) -> Response:
+            given = call.request.headers.get("x-telegram-bot-api-secret-token", "")
             if not hmac.compare_digest(given.encode(), secret.encode()):
-                await answer(send, 403, b"")
-                return
-            body = await read_body(receive, _BODY)
+                raise Refusal(403, "")
+            body = await read_body(call.request, _MAX_UPDATE_BYTES)
             if body is not None and (found := self._inbound(_update(body))) is not None:
                 await inlet.receive(found)
-            await answer(send, 200, b"")
+            return Response(media_type="text/plain")
 
-        await self._listener.add(_PATH, application)
+        await self._listener.add(Endpoint("POST", _PATH, "open", receive, answer=None))
         try:
             url = self._settings.webhook_url
             await self._api.call(
@@ -167,7 +167,7 @@ class TelegramAdapter(ChatAdapter):
                 {"url": url, "secret_token": secret, "allowed_updates": _KINDS},
             )
             await inlet.connected(f"@{self._me.get('username', '?')}")
-            await gone.wait()
+            await asyncio.Event().wait()
         finally:
             self._listener.remove(_PATH)
 
