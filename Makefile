@@ -33,10 +33,12 @@ check: $(VENV)/dev.stamp ## format, lint, types, layers, generated docs
 	@$(BIN)/pyrefly check
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/generate_docs.py --check
+	@$(BIN)/python scripts/check_web.py
 
 format: $(VENV)/dev.stamp ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@$(BIN)/python scripts/check_web.py --fix
 
 docs: $(VENV)/dev.stamp ## write the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py

@@ -39,7 +39,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import UserMessage
-from hermes.settings.sections import Codex
+from hermes.settings.sections import CodexSettings
 from hermes.testing.fetched import NotFetched
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
@@ -90,7 +90,7 @@ async def latency(folder: Path, turns: int) -> float:
     taken: list[float] = []
     approvals: Approver = Nobody()
     async with CodexPeer(folder) as codex:
-        settings = Codex(binary=str(codex.program))
+        settings = CodexSettings(binary=str(codex.program))
         engine = CodexEngine(
             EngineSettings(
                 codex=settings,
@@ -213,7 +213,7 @@ async def interrupt(program: Path, folder: Path) -> float:
     async with ModelServer(ScriptedResponse(calls=(call,)), repeat=True) as server:
         config = config_for(server.url)
         (folder / "home" / "config.toml").write_text(config)
-        settings = Codex(binary=str(program), home=str(folder / "home"))
+        settings = CodexSettings(binary=str(program), home=str(folder / "home"))
         engine = CodexEngine(
             EngineSettings(codex=settings, environ=dict(os.environ), run_folder=folder)
         )
@@ -268,11 +268,11 @@ def _cpu(pid: int) -> float:
 _HERMES = """
 import asyncio, os, sys
 from pathlib import Path
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.client import Client, CodexLaunch, CodexListener
 async def nothing(_): return None
 async def main():
-    launch = Launch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
-    client = await Client.start(launch, Listener(nothing, nothing))
+    launch = CodexLaunch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
+    client = await Client.start(launch, CodexListener(nothing, nothing))
     print(client.pid, flush=True)
     await asyncio.Event().wait()
 asyncio.run(main())

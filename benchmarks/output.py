@@ -18,10 +18,10 @@ RUN = """
     from pathlib import Path
     from hermes.core.ports import ToolContext
     from hermes.tools.process.long_output import OutputFolder
-    from hermes.tools.process.terminal_tool import Terminal
+    from hermes.tools.process.terminal_tool import TerminalTool
 
     async def main(folder, command):
-        terminal = Terminal(OutputFolder(folder / "outputs"), os.environ)
+        terminal = TerminalTool(OutputFolder(folder / "outputs"), os.environ)
         context = ToolContext("c", "s", folder, lambda text: None)
         began = time.perf_counter()
         result = await terminal.terminal.run({"command": command, "timeout": 120}, context)

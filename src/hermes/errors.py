@@ -17,7 +17,9 @@ HermesError                    something a person should read: what happened, wh
 │   └── ImportRejected         a file that can't be imported; nothing was imported
 ├── ModelError                 a model call failed, after whatever retries were allowed
 ├── ToolFailed                 a tool could not do what was asked, in words the model can use
-└── UsageError                 the command line asked for something that does not exist (exit code 2)
+├── NotFound                   nothing goes by the name that was given (exit code 1)
+├── Refused                    a person said no, or could not be asked (exit code 3)
+└── UsageError                 a command was given wrongly (exit code 2)
 """
 
 
@@ -43,7 +45,15 @@ class SettingsError(HermesError):
 
 
 class UsageError(HermesError):
-    """The command line asked for something that does not exist."""
+    """A command was given wrongly."""
+
+
+class NotFound(HermesError):
+    """Nothing goes by the name that was given."""
+
+
+class Refused(HermesError):
+    """A person said no, or could not be asked. Nothing was done."""
 
 
 class ModelError(HermesError):

@@ -215,7 +215,7 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
     "module",
     [
         "hermes.errors",
-        "hermes.surfaces.cli.frame",
+        "hermes.surfaces.cli.dispatch",
         "hermes.surfaces.cli.ask",
         "asyncio",
     ],

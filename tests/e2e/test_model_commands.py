@@ -211,7 +211,7 @@ async def test_usage_counts_tokens_and_names_unknown_prices(tmp_path: Path) -> N
         assert total["cost_usd"] > 0
         shown = (await hermes.run("usage", "--days", "1")).out
         assert "total" in shown
-        assert "mystery-1" in shown.rpartition("is not known")[2]
+        assert "mystery-1" in shown.rpartition("is unknown")[2]
         assert (
             json.loads((await hermes.run("usage", "--session", "last", "--json")).out)[
                 "total"

@@ -69,14 +69,14 @@ def test_a_turn_is_shown_taken_back_and_brought_again(
     undone = sessions(home, "undo", "last")
     assert undone.stdout.splitlines() == [
         'Undone: 1 turn, from "change the notes" on.',
-        "2 files brought back:",
+        "2 files restored:",
         "  made.txt",
         "  notes.txt",
     ]
     assert (work / "notes.txt").read_text() == "before\n"
     assert not (work / "made.txt").exists()
     assert sessions(home, "redo", "last").stdout.startswith(
-        "Redone: 1 turn.\n2 files brought back:\n"
+        "Redone: 1 turn.\n2 files restored:\n"
     )
     assert (work / "made.txt").read_text() == "new\n"
 

@@ -28,13 +28,13 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import (
     AuxiliarySettings,
     BudgetSettings,
-    Codex,
+    CodexSettings,
     CustomModel,
     CustomProvider,
     ModelSettings,
 )
 from hermes.store import open_store
-from hermes.store.budget_claims import Claims
+from hermes.store.budget_claims import BudgetClaims
 from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
@@ -396,7 +396,9 @@ def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone
     with open_store(tmp_path / "state.db", clock=clock) as store:
         mine, theirs = (
             store.claims,
-            Claims(store._db, clock, owner=f"{socket.gethostname()}:1:never-born"),
+            BudgetClaims(
+                store._db, clock, owner=f"{socket.gethostname()}:1:never-born"
+            ),
         )
         mine.make(
             "s", "2026-01-01", Usage(input_tokens=100, output_tokens=50, cost_usd=0.5)
@@ -425,7 +427,7 @@ async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_s
         program.chmod(0o755)
         settings = Settings(
             model=ModelSettings(openai_runtime="codex_app_server"),
-            codex=Codex(binary=str(program)),
+            codex=CodexSettings(binary=str(program)),
             auxiliary=AuxiliarySettings(title="off"),
         )
         opened = codex.answers.pop("thread/start")

@@ -33,11 +33,11 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import (
     AuxiliarySettings,
     BudgetSettings,
-    Compression,
+    CompressionSettings,
     CustomModel,
     CustomProvider,
     ModelSettings,
-    Web,
+    WebSettings,
 )
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
@@ -99,7 +99,7 @@ WORDS = (
     "Bitte bau mir ein Boot, das schwimmt und nicht zu teuer ist.",
     "Und der Kiel ist mit dem Holz auf der Seite.",
 )
-SHORT = Settings(compression=Compression(protect_first_n=0, protect_last_n=1))
+SHORT = Settings(compression=CompressionSettings(protect_first_n=0, protect_last_n=1))
 
 
 async def test_a_summary_is_written_by_the_cheapest_model_and_goes_to_no_other_when_it_is_good(
@@ -411,7 +411,7 @@ async def fetched(
     ) as web:
         settings = Settings(
             auxiliary=AuxiliarySettings(search="cheap"),
-            web=Web(allow_hosts=(f"127.0.0.1:{web.port}",)),
+            web=WebSettings(allow_hosts=(f"127.0.0.1:{web.port}",)),
         )
         async with at_work(server, root, settings, dear=DEAR, cheap=CHEAP) as (
             agent,

@@ -17,7 +17,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.load import environment
-from hermes.settings.sections import Browser, Web
+from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.browser import BrowserTools
 from hermes.tools.process.long_output import OutputFolder
 
@@ -34,8 +34,10 @@ pytestmark = pytest.mark.usefixtures("chromium")
 class Driving:
     """The tools, called as a session would."""
 
-    def __init__(self, folder: Path, allowed: Sequence[str], settings: Browser) -> None:
-        web = Web(allow_hosts=tuple(allowed))
+    def __init__(
+        self, folder: Path, allowed: Sequence[str], settings: BrowserSettings
+    ) -> None:
+        web = WebSettings(allow_hosts=tuple(allowed))
         self.owner = BrowserTools(
             settings, web, OutputFolder(folder / "outputs"), environment()
         )
@@ -50,10 +52,12 @@ class Driving:
 
 @asynccontextmanager
 async def driven(
-    handler: Handler, folder: Path, settings: Browser | None = None
+    handler: Handler, folder: Path, settings: BrowserSettings | None = None
 ) -> AsyncIterator[tuple[WebServer, Driving]]:
     async with web_server(handler) as server:
-        drive = Driving(folder, (f"127.0.0.1:{server.port}",), settings or Browser())
+        drive = Driving(
+            folder, (f"127.0.0.1:{server.port}",), settings or BrowserSettings()
+        )
         try:
             yield server, drive
         finally:
@@ -198,7 +202,7 @@ async def test_what_the_gate_refuses_no_part_of_a_page_reaches(tmp_path: Path) -
 async def test_private_places_and_other_schemes_are_refused_before_a_browser_starts(
     tmp_path: Path, url: str
 ) -> None:
-    drive = Driving(tmp_path, (), Browser(executable="/bin/false"))
+    drive = Driving(tmp_path, (), BrowserSettings(executable="/bin/false"))
     with pytest.raises(ToolFailed, match=r"was not contacted|can't be fetched"):
         await drive("open", {"url": url})
 
@@ -223,9 +227,9 @@ async def test_names_are_resolved_by_the_gate_alone(tmp_path: Path) -> None:
     async with web_server(
         lambda request: Page(f"<p>for {request.headers['host']}")
     ) as server:
-        web = Web(allow_hosts=(f"app.example:{server.port}",))
+        web = WebSettings(allow_hosts=(f"app.example:{server.port}",))
         owner = BrowserTools(
-            Browser(), web, OutputFolder(tmp_path), environment(), resolver
+            BrowserSettings(), web, OutputFolder(tmp_path), environment(), resolver
         )
         try:
             context = ToolContext("c", "s", tmp_path, lambda text: None)
@@ -260,7 +264,7 @@ async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> Non
 async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(
     tmp_path: Path,
 ) -> None:
-    async with driven(form, tmp_path, Browser(timeout=6)) as (server, drive):
+    async with driven(form, tmp_path, BrowserSettings(timeout=6)) as (server, drive):
         with pytest.raises(ToolFailed, match="No page is open") as problem:
             await drive("snapshot")
         assert "browser_open" in problem.value.hint
@@ -276,7 +280,7 @@ async def test_a_page_that_never_answers_is_given_up(tmp_path: Path) -> None:
     async def silent(writer: asyncio.StreamWriter) -> None:
         await asyncio.Event().wait()
 
-    async with driven(lambda asked: silent, tmp_path, Browser(timeout=6)) as (
+    async with driven(lambda asked: silent, tmp_path, BrowserSettings(timeout=6)) as (
         server,
         drive,
     ):
@@ -288,7 +292,7 @@ async def test_a_page_that_loops_for_ever_ends_with_the_browser(tmp_path: Path) 
     page = Page(
         "<title>Loop</title><script>setTimeout(() => { while (true) {} }, 0)</script>"
     )
-    async with driven(lambda asked: page, tmp_path, Browser(timeout=2)) as (
+    async with driven(lambda asked: page, tmp_path, BrowserSettings(timeout=2)) as (
         server,
         drive,
     ):
@@ -298,7 +302,10 @@ async def test_a_page_that_loops_for_ever_ends_with_the_browser(tmp_path: Path) 
 
 async def test_a_browser_that_was_killed_is_started_again(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
-    async with driven(form, tmp_path, Browser(profile=str(profile))) as (server, drive):
+    async with driven(form, tmp_path, BrowserSettings(profile=str(profile))) as (
+        server,
+        drive,
+    ):
         await drive("open", {"url": server.url})
         for process in users_of(profile):
             with contextlib.suppress(ProcessLookupError):
@@ -341,7 +348,7 @@ async def test_a_key_in_an_address_is_not_sent(tmp_path: Path) -> None:
 
 async def test_no_browser_is_one_clear_line(tmp_path: Path) -> None:
     drive = Driving(
-        tmp_path, ("127.0.0.1",), Browser(executable=str(tmp_path / "none"))
+        tmp_path, ("127.0.0.1",), BrowserSettings(executable=str(tmp_path / "none"))
     )
     with pytest.raises(ToolFailed, match="which can't be run") as problem:
         await drive("open", {"url": "http://127.0.0.1/"})
@@ -351,7 +358,7 @@ async def test_no_browser_is_one_clear_line(tmp_path: Path) -> None:
 async def test_it_is_closed_when_it_is_not_used(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     async with driven(
-        form, tmp_path, Browser(profile=str(profile), idle_timeout=0.2)
+        form, tmp_path, BrowserSettings(profile=str(profile), idle_timeout=0.2)
     ) as (server, drive):
         await drive("open", {"url": server.url})
         await gone(profile)
@@ -362,7 +369,10 @@ async def test_it_is_closed_when_it_is_not_used(tmp_path: Path) -> None:
 
 async def test_closing_leaves_no_process(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
-    async with driven(form, tmp_path, Browser(profile=str(profile))) as (server, drive):
+    async with driven(form, tmp_path, BrowserSettings(profile=str(profile))) as (
+        server,
+        drive,
+    ):
         await drive("open", {"url": server.url})
         assert users_of(profile)
         await drive("close")
@@ -375,14 +385,14 @@ async def test_nothing_is_left_when_hermes_is_killed(tmp_path: Path) -> None:
 import asyncio, os
 from pathlib import Path
 from hermes.core.ports import ToolContext
-from hermes.settings.sections import Browser, Web
+from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.browser import BrowserTools
 from hermes.tools.process.long_output import OutputFolder
 from tests.fakes.web_server import Page, web_server
 async def main():
     async with web_server(lambda asked: Page("<p>hello")) as server:
-        web = Web(allow_hosts=("127.0.0.1",))
-        tools = BrowserTools(Browser(profile={str(profile)!r}), web, OutputFolder(Path({str(tmp_path)!r})), os.environ)
+        web = WebSettings(allow_hosts=("127.0.0.1",))
+        tools = BrowserTools(BrowserSettings(profile={str(profile)!r}), web, OutputFolder(Path({str(tmp_path)!r})), os.environ)
         await tools.browser_open.run({{"url": server.url}}, ToolContext("c", "s", Path("/"), print))
         print("open", flush=True)
         await asyncio.Event().wait()

@@ -31,7 +31,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.settings import Home, Settings
-from hermes.testing import FakeClock, ScriptedModel, ScriptedReply
+from hermes.testing import FakeClock, Reply, ScriptedModel
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.session_search import SessionSearchTool
 
@@ -82,7 +82,7 @@ class Answering:
         self._person.was_early = False
         if isinstance(last, ToolFinished):
             self.found = last.text
-            reply = ScriptedReply(
+            reply = Reply(
                 text="She is called Xantippe."
                 if "Xantippe" in last.text
                 else "I don't know.",
@@ -90,7 +90,7 @@ class Answering:
             )
         elif last.text == LAST:
             assert "Xantippe" not in str(request.messages)
-            reply = ScriptedReply(
+            reply = Reply(
                 calls=(
                     (
                         "session_search",
@@ -100,7 +100,7 @@ class Answering:
                 usage=usage,
             )
         else:
-            reply = ScriptedReply(text=f"answer to {last.text[:14]}", usage=usage)
+            reply = Reply(text=f"answer to {last.text[:14]}", usage=usage)
         async for event in ScriptedModel(reply).stream(request):
             yield event
 
@@ -119,7 +119,7 @@ class Notes:
         self._person.was_early = True
         await self._person.go_on()
         model = ScriptedModel(
-            ScriptedReply(
+            Reply(
                 text=f"## Goal\nBoats, with wood and sails; these are notes number {self.written}."
             )
         )

@@ -55,7 +55,7 @@ from hermes.schema.model import ModelEvent, ModelRequest, TextDelta
 from hermes.schema.tools import ToolResult, ToolSpec
 from hermes.settings import Home, Settings
 from hermes.store.leases import Lease, Leases
-from hermes.testing import ScriptedModel, ScriptedReply
+from hermes.testing import Reply, ScriptedModel
 
 
 class Wait:
@@ -169,7 +169,7 @@ async def desktop(
         desk.app.close()
 
 
-WAIT = ScriptedReply(calls=(("wait", "{}"),))
+WAIT = Reply(calls=(("wait", "{}"),))
 
 
 async def test_when_submit_returns_the_words_are_on_disk(tmp_path: Path) -> None:
@@ -824,7 +824,7 @@ async def test_an_interrupt_at_any_moment_leaves_each_call_with_exactly_one_resu
     tmp_path: Path,
 ) -> None:
     chance = random.Random(5)
-    replies = [ScriptedReply(calls=(("wait", "{}"),) * 2) for _ in range(4000)]
+    replies = [Reply(calls=(("wait", "{}"),) * 2) for _ in range(4000)]
     async with desktop(tmp_path, ScriptedModel(*replies)) as desk:
         desk.tool.go.set()
         for _ in range(60):

@@ -16,7 +16,7 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
-from hermes.store.leases import RETRY_THREAD, TTL, Leases, this_process
+from hermes.store.leases import LEASE_TTL_S, RETRY_THREAD, Leases, this_process
 
 WRITER = Path(__file__).with_name("store_writer.py")
 
@@ -71,9 +71,9 @@ def test_a_lease_of_another_machine_ends_when_it_is_not_renewed(
     store: Store, elsewhere: Leases, clock: FakeClock
 ) -> None:
     lease = elsewhere.acquire("s")
-    clock.time += TTL - 1
+    clock.time += LEASE_TTL_S - 1
     lease = elsewhere.renew(lease)
-    clock.time += TTL - 1
+    clock.time += LEASE_TTL_S - 1
     with pytest.raises(SessionBusy, match="process 1 on elsewhere"):
         store.leases.acquire("s")
     clock.time += 2
@@ -123,7 +123,7 @@ def test_a_process_of_another_container_may_live(
     started, boot, _ = birth.split(".")
     Leases(store._db, clock, owner=f"{host}:999999999:{started}.{boot}.1").acquire("s")
     assert store.leases.holder("s") is not None
-    clock.time += TTL + 1
+    clock.time += LEASE_TTL_S + 1
     assert store.leases.holder("s") is None
 
 
@@ -178,7 +178,7 @@ def test_an_old_holder_writes_nothing(
 ) -> None:
     old = elsewhere.acquire("s")
     store.log.append("s", UserMessage(text="mine"), lease=old)
-    clock.time += TTL + 1
+    clock.time += LEASE_TTL_S + 1
     new = store.leases.acquire("s")
     with pytest.raises(LeaseLost, match="is now run by"):
         store.log.append(

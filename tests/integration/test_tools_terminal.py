@@ -296,10 +296,10 @@ import asyncio, os, sys, time
 from pathlib import Path
 from hermes.core.ports import ToolContext
 from hermes.tools.process.long_output import OutputFolder
-from hermes.tools.process.terminal_tool import Terminal
+from hermes.tools.process.terminal_tool import TerminalTool
 
 async def main(folder):
-    terminal = Terminal(OutputFolder(folder / "outputs"), os.environ)
+    terminal = TerminalTool(OutputFolder(folder / "outputs"), os.environ)
     context = ToolContext("c", "s", folder, lambda text: None)
     late = 0.0
     async def tick():

@@ -16,7 +16,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
+from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
 from hermes.tools.web.address_check import AddressCheck, Resolver
@@ -36,7 +36,9 @@ class Fetching:
         seconds: float = 20.0,
         max_bytes: int = 10_000_000,
     ) -> None:
-        settings = Web(allow_hosts=allowed, timeout=seconds, max_bytes=max_bytes)
+        settings = WebSettings(
+            allow_hosts=allowed, timeout=seconds, max_bytes=max_bytes
+        )
         tools = WebTools(
             settings, Secrets({}, {}), OutputFolder(folder / "outputs"), {}, resolver
         )
@@ -466,7 +468,9 @@ async def test_a_proxy_is_used_only_when_it_is_configured(tmp_path: Path) -> Non
             ("environment", "through the proxy"),
             (proxy.url, "through the proxy"),
         ):
-            settings = Web(allow_hosts=(f"127.0.0.1:{server.port}",), proxy=setting)
+            settings = WebSettings(
+                allow_hosts=(f"127.0.0.1:{server.port}",), proxy=setting
+            )
             tools = WebTools(
                 settings, Secrets({}, {}), OutputFolder(tmp_path), environment
             )

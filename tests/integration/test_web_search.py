@@ -12,7 +12,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
+from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
 from hermes.tools.web.address_check import AddressCheck
@@ -268,7 +268,7 @@ async def test_the_next_service_is_asked_and_the_failure_told() -> None:
             await searched(both[:1])
 
 
-def chosen(settings: Web, *keys: str) -> list[str]:
+def chosen(settings: WebSettings, *keys: str) -> list[str]:
     client = WebClient(AddressCheck())
     return [
         backend.name
@@ -279,13 +279,13 @@ def chosen(settings: Web, *keys: str) -> list[str]:
 
 
 def test_what_has_a_key_is_asked_first_and_the_keyless_one_last() -> None:
-    assert chosen(Web()) == ["DuckDuckGo"]
-    assert chosen(Web(), "SERPER_API_KEY", "BRAVE_API_KEY") == [
+    assert chosen(WebSettings()) == ["DuckDuckGo"]
+    assert chosen(WebSettings(), "SERPER_API_KEY", "BRAVE_API_KEY") == [
         "Brave",
         "Serper",
         "DuckDuckGo",
     ]
-    assert chosen(Web(searxng_url="http://s.lan"), "EXA_API_KEY") == [
+    assert chosen(WebSettings(searxng_url="http://s.lan"), "EXA_API_KEY") == [
         "SearXNG",
         "Exa",
         "DuckDuckGo",
@@ -293,9 +293,9 @@ def test_what_has_a_key_is_asked_first_and_the_keyless_one_last() -> None:
 
 
 def test_a_chosen_service_is_the_only_one_asked() -> None:
-    assert chosen(Web(search_backend="tavily"), "BRAVE_API_KEY", "TAVILY_API_KEY") == [
-        "Tavily"
-    ]
+    assert chosen(
+        WebSettings(search_backend="tavily"), "BRAVE_API_KEY", "TAVILY_API_KEY"
+    ) == ["Tavily"]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_chosen_service_is_the_only_one_asked() -> None:
 async def test_a_chosen_service_that_is_not_set_up_says_what_is_missing(
     backend: str, words: str
 ) -> None:
-    settings = msgspec.convert({"search_backend": backend}, Web)
+    settings = msgspec.convert({"search_backend": backend}, WebSettings)
     tools = WebTools(settings, Secrets({}, {}), OutputFolder(Path("/nowhere")), {})
     with pytest.raises(ToolFailed, match=words):
         await tools.web_search.run(
@@ -318,7 +318,10 @@ async def test_the_users_own_searxng_may_be_private_but_opens_nothing_else(
 ) -> None:
     async with web_server(lambda asked: Page(SEARXNG, headers=JSON)) as server:
         tools = WebTools(
-            Web(searxng_url=server.url), Secrets({}, {}), OutputFolder(tmp_path), {}
+            WebSettings(searxng_url=server.url),
+            Secrets({}, {}),
+            OutputFolder(tmp_path),
+            {},
         )
         context = ToolContext("c", "s", tmp_path, lambda text: None)
         result = await tools.web_search.run({"query": "x"}, context)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import WeakValueDictionary
 
 from hermes.app.ordered_publisher import Feed
@@ -18,7 +18,8 @@ from hermes.app.published_rows import PublishedRows
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.app")
 
 _REMEMBERED = 1_024  # sessions
-_T = TypeVar("_T")
 
 
 class EventPublisher(Protocol):
@@ -82,9 +82,9 @@ class App:
         self._feeds: WeakValueDictionary[str, Feed] = (
             WeakValueDictionary()
         )  # also those forgotten but still writing
-        self._recent: dict[str, Feed] = {}
-        self._roots: dict[str, str] = {}
-        self._persons: dict[str, str] = {}
+        self._recent: RecentDict[str, Feed] = RecentDict(_REMEMBERED)
+        self._roots: RecentDict[str, str] = RecentDict(_REMEMBERED)
+        self._persons: RecentDict[str, str] = RecentDict(_REMEMBERED)
         self._outside: list[
             Outside
         ] = []  # one at most, and the same one under other settings
@@ -202,7 +202,7 @@ class App:
             created = first[0].event if first else None
             known = created.person if isinstance(created, SessionCreated) else ""
         with self._remembering:
-            _remember(self._persons, session, known)
+            self._persons[session] = known
         return known
 
     def snapshot(self, session: str) -> None:
@@ -277,7 +277,7 @@ class App:
         with self._remembering:
             feed = self._feeds.get(session) or Feed()
             self._feeds[session] = feed
-            _remember(self._recent, session, feed)
+            self._recent[session] = feed
         return feed
 
     def _root(self, session: str) -> str:
@@ -287,7 +287,7 @@ class App:
             info = self.store.sessions.origin(session)
             root = info.root if info.kind == "child" else ""
         with self._remembering:
-            _remember(self._roots, session, root)
+            self._roots[session] = root
         return root
 
 
@@ -302,14 +302,6 @@ def build(
     """Puts the parts together. Touches no file; the log is opened on first use."""
     clock = clock or SystemClock()
     return App(settings, home, bus=bus, clock=clock, ids=ids or SystemIds(clock))
-
-
-def _remember(known: dict[str, _T], session: str, value: _T) -> None:
-    """Keeps the value as the newest, and forgets the oldest when there are many: a process may serve for months."""
-    known.pop(session, None)
-    known[session] = value
-    if len(known) > _REMEMBERED:
-        del known[next(iter(known))]
 
 
 def _is_file_name(session: str) -> bool:

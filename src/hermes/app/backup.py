@@ -20,7 +20,7 @@ from hermes.errors import HermesError
 from hermes.settings import Home
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
-from hermes.store.lock import FileLock
+from hermes.store.lock import DatabaseLock
 from hermes.store.redacted_copy import redact_copy
 from hermes.tools.sandbox.git_settings import is_harmless
 from hermes.tools.sensitive import is_secret
@@ -385,7 +385,7 @@ def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
     if not root.exists():
         draft.rename(root)
         return None
-    lock = FileLock(root / f"{_DATABASE}.lock")
+    lock = DatabaseLock(root / _DATABASE)
     try:
         lock.own(timeout=0)  # nobody may go on writing to a home that is moved away
         aside = _unused(aside)

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from hermes.errors import HomeError
+from hermes.primitives.files import open_private
 from hermes.settings import Home
 
 log = logging.getLogger("hermes.app")
@@ -76,17 +77,10 @@ class PartialText:
 
     def _open(self) -> None:
         self._later = None
-        flags = (
-            os.O_WRONLY
-            | os.O_CREAT
-            | os.O_TRUNC
-            | os.O_APPEND
-            | os.O_NOFOLLOW
-            | os.O_CLOEXEC
-        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         try:
             self._home.ensure(self._path.parent.parent, self._path.parent)
-            self._file = os.open(self._path, flags, 0o600)
+            self._file = open_private(self._path, flags)
         except (OSError, HomeError) as error:
             self._fail(error)
             return

@@ -3,6 +3,8 @@
 import threading
 from bisect import bisect_right
 
+from hermes.primitives.recent import RecentDict
+
 _REMEMBERED = 4096  # sessions
 
 
@@ -11,16 +13,14 @@ class PublishedRows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[tuple[str, int], list[list[int]]] = {}
+        self._sessions: RecentDict[tuple[str, int], list[list[int]]] = RecentDict(
+            _REMEMBERED
+        )
 
     def claim(self, session: str, epoch: int, seq: int) -> bool:
         """True the first time; whoever is told so publishes the row."""
         with self._lock:
-            stretches = self._sessions.pop((session, epoch), [])
-            self._sessions[session, epoch] = stretches  # as the newest
-            if len(self._sessions) > _REMEMBERED:
-                del self._sessions[next(iter(self._sessions))]
-            return _add(stretches, seq)
+            return _add(self._sessions.get_or_make((session, epoch), list), seq)
 
     def has(self, session: str, epoch: int, seq: int) -> bool:
         """Whether it was claimed."""

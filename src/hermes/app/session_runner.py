@@ -21,7 +21,8 @@ from hermes.core.ports import Approver, Ids
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -34,7 +35,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import ToolCall
 from hermes.store import Store
-from hermes.store.leases import TTL, Lease
+from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
 from hermes.tools.process.process_marks import end_leftovers
 
@@ -136,10 +137,9 @@ class Runner:
 
     async def _work(self, lease: Lease) -> None:
         self._journal = journal = self._read(lease)
-        helpers = [
-            asyncio.ensure_future(self._keep(lease)),
-            asyncio.ensure_future(self._listen(journal)),
-        ]
+        helpers = BackgroundTasks("looking after a session")
+        helpers.start(self._keep(lease))
+        helpers.start(self._listen(journal))
         try:
             carried = await self._settle(journal)
             self.settled.set()
@@ -148,8 +148,7 @@ class Runner:
                 carried = ()
         finally:
             self._journal = None  # without a pause after the last look at what waits: nothing slips in between
-            for helper in helpers:
-                helper.cancel()
+            helpers.cancel()
             journal.close()
 
     async def _is_wanted(self, journal: SessionJournal) -> bool:
@@ -318,7 +317,7 @@ class Runner:
     async def _keep(self, lease: Lease) -> None:
         """The heartbeat."""
         while True:
-            await asyncio.sleep(TTL / 3)
+            await asyncio.sleep(LEASE_TTL_S / 3)
             try:
                 await asyncio.to_thread(self._shop.store.leases.renew, lease)
             except LeaseLost as lost:

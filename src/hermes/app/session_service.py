@@ -15,6 +15,7 @@ from hermes.app.session_log import read_history
 from hermes.app.session_runner import Runner, Workshop
 from hermes.core.calls import writable
 from hermes.errors import AnsweredAlready, HermesError, LeaseLost
+from hermes.primitives.tasks import cancel_and_wait, running
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -149,16 +150,13 @@ class SessionService:
         None if the question is not asked again: it has expired, or codex, which would have run the call, is gone too.
         """
         self._start(session)
-        opened = asyncio.ensure_future(self._shop.desk.opened(session, call_id))
-        try:
+        async with running(self._shop.desk.opened(session, call_id)) as opened:
             await asyncio.wait(
                 {opened, self._tasks[session]},
                 timeout=_ASKED_AGAIN_S,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             return opened.result() if opened.done() else None
-        finally:
-            opened.cancel()
 
     async def resume(self, session: str) -> None:
         """Settles what a crash left, and answers what still waits."""
@@ -263,10 +261,7 @@ class SessionService:
             for session, task in self._tasks.items()
             if self._shop.desk.waits(session)
         }
-        for task in waiting.values():
-            task.cancel()
-        if waiting:
-            await asyncio.wait(waiting.values(), timeout=_PATIENCE)
+        await cancel_and_wait(*waiting.values(), timeout_s=_PATIENCE)
         return set(waiting)
 
     async def close(self) -> None:
@@ -276,11 +271,7 @@ class SessionService:
             self._runners[session].stop()
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=_PATIENCE)
-        left = list(self._tasks.values())
-        for task in left:
-            task.cancel()
-        if left:
-            await asyncio.wait(left)
+        await cancel_and_wait(*self._tasks.values())
 
     async def _record(
         self, session: str, event: UserMessage | InterruptRequested
@@ -344,11 +335,8 @@ class SessionService:
 
 async def _first(event: asyncio.Event, task: "asyncio.Task[None]") -> None:
     """Waits for an event, or for the end of the task that would set it."""
-    waiting = asyncio.ensure_future(event.wait())
-    try:
+    async with running(event.wait()) as waiting:
         await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        waiting.cancel()
 
 
 async def _rows(app: App, session: str, after: int) -> AsyncIterator[Any]:

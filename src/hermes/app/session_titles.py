@@ -3,11 +3,10 @@
 Nobody waits for it, and what it cost is in the log.
 """
 
-import asyncio
-
 from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest
@@ -27,24 +26,17 @@ class Titles:
 
     def __init__(self, auxiliary: AuxiliaryModels) -> None:
         self._auxiliary = auxiliary
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks("looking for a title")
 
     def begin(self, session: str, history: ConversationHistory) -> None:
         """Starts the search for a better title, if the user wants one."""
         if self._auxiliary.wanted("title") == "off" or len(history.messages) < 2:
             return
-        task = asyncio.get_running_loop().create_task(
-            self._find(session, asked(history))
-        )
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._find(session, asked(history)))
 
     async def close(self) -> None:
         """Ends what is being looked for; the first words stay."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.close()
 
     async def _find(self, session: str, request: ModelRequest) -> None:
         try:

@@ -10,6 +10,8 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.past_sessions import StoreRecall
 from hermes.core.ports import Tool
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.tools import Needs, close_tools, session_tools
@@ -43,9 +45,11 @@ class SessionTools:
         self._secrets = secrets
         self._more = more
         self._digest = digest
-        self._tools: dict[str, Mapping[str, Tool]] = {}
+        self._tools: RecentDict[str, Mapping[str, Tool]] = RecentDict(
+            _KEPT, self._clear_up
+        )
         self._seen: dict[str, FileStamps] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks("ending the tools of a session")
 
     @cached_property
     def servers(self) -> "McpServers | None":
@@ -64,13 +68,7 @@ class SessionTools:
 
     def of(self, session: str) -> Mapping[str, Tool]:
         """What the model can do in a session."""
-        tools = self._tools.pop(session, None) or self._make(session)
-        self._tools[session] = tools
-        if len(self._tools) > _KEPT:
-            oldest = next(iter(self._tools))
-            self._seen.pop(oldest, None)
-            self._clear_up(self._tools.pop(oldest))
-        return tools
+        return self._tools.get_or_make(session, lambda: self._make(session))
 
     def forget_files(self, session: str) -> None:
         """Files of the session were brought back to how they were: what its tools know of them no longer counts."""
@@ -81,7 +79,8 @@ class SessionTools:
         """Ends what tools left running, and the servers."""
         tools = list(self._tools.values())
         self._tools.clear()
-        await asyncio.gather(*(close_tools(one) for one in tools), *self._closing)
+        await asyncio.gather(*(close_tools(one) for one in tools))
+        await self._closing.join()
         if self.servers is not None:
             await self.servers.close()
 
@@ -121,10 +120,9 @@ class SessionTools:
 
         return schedule_tools(self._app, surface)
 
-    def _clear_up(self, tools: Mapping[str, Tool]) -> None:
-        task = asyncio.get_running_loop().create_task(close_tools(tools))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+    def _clear_up(self, session: str, tools: Mapping[str, Tool]) -> None:
+        self._seen.pop(session, None)
+        self._closing.start(close_tools(tools))
 
 
 def offers_schedules(app: App, surface: str) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.core.budget import Cap, Price, TurnBudget, add, parse_amount
+from hermes.primitives.recent import RecentDict
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
 from hermes.store.sessions import UsageRow
@@ -27,7 +28,7 @@ class Spending:
             scope: text for scope, text in app.settings.budget.caps().items() if text
         }
         self._budgets: WeakValueDictionary[str, TurnBudget] = WeakValueDictionary()
-        self._guessed: dict[str, Usage] = {}
+        self._guessed: RecentDict[str, Usage] = RecentDict(_GUESSES_KEPT)
         self._claimed: set[str] = set()
 
     def budget(self, session: str) -> TurnBudget:
@@ -105,9 +106,7 @@ class Spending:
         )
         budget.guess(usage)
         for key in (session, self.today()):
-            self._guessed[key] = add(self._guessed.pop(key, Usage(cost_usd=0.0)), usage)
-        while len(self._guessed) > _GUESSES_KEPT:
-            del self._guessed[next(iter(self._guessed))]
+            self._guessed[key] = add(self._guessed.get(key, Usage(cost_usd=0.0)), usage)
 
     def today(self) -> str:
         """The day that caps per day are counted by (UTC)."""

@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.bridge.backoff import Backoff, RetryDelays
 from hermes.bridge.orphan_spools import Heirs
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.ports import EventSource
 from hermes.bridge.wakeup import Bell
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
+from hermes.primitives.backoff import Backoff
 
 log = logging.getLogger("hermes.bridge")
 
@@ -76,11 +76,11 @@ class Bridge:
         outbox: Outbox,
         *,
         channel: str = "gateway",
-        pace: RetryDelays | None = None,
+        backoff: Backoff | None = None,
     ) -> None:
         self._bus = bus
         self._find = find
-        self._pace = pace or RetryDelays()
+        self._backoff = backoff or Backoff()
         self.outbox = outbox
         self._stopping = threading.Event()
         self._deadline = 0.0
@@ -161,7 +161,6 @@ class Bridge:
             self._bell.ring()
 
     def _run(self) -> None:
-        backoff = Backoff(self._pace)
         while not self._stopping.is_set():
             connects, wait = self._connects, 0.0
             try:
@@ -180,8 +179,8 @@ class Bridge:
                 log.exception("the bridge failed, and tries again")
                 self.state = "waiting"
             if self._connects > connects:
-                backoff.reset()
-            self._hurried.wait(max(wait, backoff.next()))
+                self._backoff.reset()
+            self._hurried.wait(max(wait, self._backoff.next_s()))
             self._hurried.clear()
 
     def _say_refused(self, refused: WireRefused) -> None:

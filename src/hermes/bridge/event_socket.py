@@ -20,7 +20,7 @@ import msgspec
 from hermes.bridge.ports import EventSource
 from hermes.events.origin import is_foreign
 from hermes.events.wire import WireEncoder
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 
 log = logging.getLogger("hermes.bridge")
 

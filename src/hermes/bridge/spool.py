@@ -5,7 +5,6 @@ is in the kernel's hands when `add` returns: it survives the process, not the ma
 """
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -17,6 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hermes.errors import HermesError
+from hermes.primitives.file_lock import FileLock
+from hermes.primitives.files import make_private_folder, open_private
 
 log = logging.getLogger("hermes.bridge")
 
@@ -26,7 +27,6 @@ SEGMENT = 4 * 1024 * 1024
 _TIDY = 64 * 1024  # bytes of acknowledged records that may stay in the last segment
 _HEAD = struct.Struct("<IIQ")  # length, checksum, number
 _MARK = struct.Struct("<QI")  # what was acknowledged, checksum
-_OWN_ONLY = 0o600
 _LOCK = "lock"
 _LEFT = 200  # spools that processes may leave behind in one place
 
@@ -66,7 +66,7 @@ class Spool:
         self.torn = 0
         """Records that were found damaged."""
         self._failing = False
-        self._guard = _take_lock(folder)
+        self._file_lock = _take_lock(folder)
         self._recover()
 
     def add(self, data: bytes) -> None:
@@ -129,7 +129,7 @@ class Spool:
             with contextlib.suppress(
                 OSError
             ):  # a full disk: it is sent again, and room is made all the same
-                os.pwrite(self._guard, _mark(self.acked), 0)
+                os.pwrite(self._file_lock.fd, _mark(self.acked), 0)
             for segment in sorted(self._sizes)[:-1]:
                 following = self._after(segment)
                 if following is None or following > self.acked + 1:
@@ -150,16 +150,16 @@ class Spool:
     def close(self) -> None:
         """Lets go of the spool. Without a record that waits nothing is left of it. Idempotent."""
         with self._lock:
-            if self._guard < 0:
+            if self._file_lock.fd < 0:
                 return
             if not self.waiting:
                 shutil.rmtree(self.folder, ignore_errors=True)
-            for handle in (self._handle, self._guard):
-                os.close(handle)
-            self._handle = self._guard = -1
+            os.close(self._handle)
+            self._handle = -1
+            self._file_lock.close()
 
     def _accept(self, data: bytes) -> None:
-        if self._guard < 0 or not self._has_room(len(data)):
+        if self._file_lock.fd < 0 or not self._has_room(len(data)):
             self.dropped += 1
             self._missing += 1
             return
@@ -200,11 +200,7 @@ class Spool:
         return True
 
     def _begin(self, number: int) -> None:
-        handle = os.open(
-            self._path(number),
-            os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
-            _OWN_ONLY,
-        )
+        handle = open_private(self._path(number), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         if self._handle >= 0:
             os.close(self._handle)
         self._handle, self._segment = handle, number
@@ -212,7 +208,7 @@ class Spool:
 
     def _recover(self) -> None:
         """Takes in what is in the folder, up to the first damage of each segment."""
-        self.acked = _marked(os.pread(self._guard, _MARK.size, 0))
+        self.acked = _marked(os.pread(self._file_lock.fd, _MARK.size, 0))
         expected = self.acked + 1 if self.acked else 0
         damaged = 0
         for path in sorted(
@@ -310,16 +306,12 @@ class SpoolTaken(HermesError):
     """Another process has the spool."""
 
 
-def _take_lock(folder: Path) -> int:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(
-        folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _OWN_ONLY
-    )
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if (folder / _LOCK).exists():  # otherwise its last owner has just removed it
-            return handle
-    os.close(handle)
+def _take_lock(folder: Path) -> FileLock:
+    lock = FileLock(make_private_folder(folder) / _LOCK)
+    # The file is gone when the last owner has just removed it.
+    if lock.try_acquire() and lock.path.exists():
+        return lock
+    lock.close()
     raise SpoolTaken(f"another process has {folder}")
 
 

@@ -18,8 +18,9 @@ import msgspec
 from hermes.bridge.ports import EventSource
 from hermes.events.origin import is_foreign
 from hermes.installation import install_hint
+from hermes.primitives.recent import RecentDict
 from hermes.settings.redaction import mask
-from hermes.settings.sections import Traces
+from hermes.settings.sections import TraceSettings
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -69,7 +70,7 @@ class TraceExport:
     def __init__(
         self,
         bus: EventSource,
-        settings: Traces,
+        settings: TraceSettings,
         secret: Callable[[str], str | None],
         version: str,
     ) -> None:
@@ -190,7 +191,9 @@ class _Spans:
         self._api = trace
         self._tracer = tracer
         self._contents = contents
-        self._turns: dict[str, _Turn] = {}
+        self._turns: RecentDict[str, _Turn] = RecentDict(
+            _TURNS, lambda _, turn: turn.span.end()
+        )
         self._parents: dict[str, str] = {}
         self._said: dict[str, str] = {}
         self.count = 0
@@ -253,8 +256,6 @@ class _Spans:
             "invoke_agent hermes", event["ts"], attributes, self._parent_of(session)
         )
         self._turns[session] = _Turn(span, event["ts"])
-        if len(self._turns) > _TURNS:
-            self._turns.pop(next(iter(self._turns))).span.end()
 
     def _parent_of(self, session: str) -> "Span | None":
         """The call that a child works for."""

@@ -20,19 +20,19 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.bridge.backoff import Backoff, RetryDelays
 from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.ports import EventSource
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.events.origin import is_foreign
 from hermes.events.wire import WireEncoder
+from hermes.primitives.backoff import Backoff
 from hermes.schema.catalogue import CATALOGUE
 from hermes.settings.redaction import mask
 from hermes.settings.sections import WebhookSettings
 
 log = logging.getLogger("hermes.webhooks")
 
-_PACE = RetryDelays(1.0, 60.0)
+_FIRST_DELAY_S, _MAX_DELAY_S = 1.0, 60.0
 _LONGEST = 300.0  # seconds that an address may ask us to wait
 _REFUSALS = 5  # how often an address may refuse an event before the next one is tried
 _READ = 64 * 1024
@@ -79,9 +79,9 @@ class WebhookSender:
         key: bytes,
         place: Path,
         *,
-        pace: RetryDelays = _PACE,
+        backoff: Backoff | None = None,
     ) -> None:
-        self._pace = pace
+        self._backoff = backoff or Backoff(_FIRST_DELAY_S, _MAX_DELAY_S)
         self._bus = bus
         self._name = name
         self._webhook = webhook
@@ -202,7 +202,8 @@ class WebhookSender:
 
     def _settle(self, record: bytes) -> bool:
         """Sends a record until it is taken or refused for good; False when it has to be kept."""
-        backoff, refusals = Backoff(self._pace), 0
+        self._backoff.reset()
+        refusals = 0
         while not self._is_over():
             self._state = "sending"
             answer = self._post(record)
@@ -227,7 +228,7 @@ class WebhookSender:
                 )
                 self._refused += 1
                 return True
-            self._stopping.wait(max(answer.wait, backoff.next()))
+            self._stopping.wait(max(answer.wait, self._backoff.next_s()))
             if self._stopping.is_set():
                 return False
         return False

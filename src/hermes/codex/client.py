@@ -28,6 +28,7 @@ from hermes.codex.failures import (
     CodexSilent,
     gone,
 )
+from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.codex")
 
@@ -83,10 +84,9 @@ class Client:
         self._complaints: deque[str] = deque(maxlen=_COMPLAINTS)
         self._errors = errors
         self._end: CodexGone | None = None
-        self._tasks = [
-            asyncio.ensure_future(self._drain()),
-            asyncio.ensure_future(self._read()),
-        ]
+        self._tasks = BackgroundTasks("the conversation with codex")
+        self._draining = self._tasks.start(self._drain())
+        self._tasks.start(self._read())
 
     @classmethod
     async def start(cls, launch: CodexLaunch, listener: CodexListener) -> "Client":
@@ -167,11 +167,7 @@ class Client:
         for task in self._answering.values():
             task.cancel()
         await self._child.stop(grace=_GRACE)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(
-            *self._tasks, *self._answering.values(), return_exceptions=True
-        )
+        await self._tasks.close()
         self._ended(CodexGone("Codex was closed."))
 
     async def _shake_hands(self, seconds: float) -> None:
@@ -212,9 +208,8 @@ class Client:
             end = error
         if not end.message:
             code = await self._child.exit_code(0.5)
-            await asyncio.wait(
-                self._tasks[:1], timeout=_LAST_WORDS_S
-            )  # what it complained about may come later
+            # What it complained about may come later.
+            await asyncio.wait({self._draining}, timeout=_LAST_WORDS_S)
             how = f" (exit code {code})" if code else ""
             end = gone(how, "\n".join(self._complaints), self._last())
         self._ended(end)
@@ -227,7 +222,7 @@ class Client:
                     self._resolved(message)
                 await self._listener.hear(message)
             case wire.CodexRequest():
-                task = asyncio.ensure_future(self._answer(message))
+                task = self._tasks.start(self._answer(message))
                 self._answering[message.id] = task
                 task.add_done_callback(lambda _: self._answering.pop(message.id, None))
             case wire.CodexResponse():

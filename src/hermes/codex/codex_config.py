@@ -17,6 +17,7 @@ import msgspec
 
 from hermes.codex import config_block
 from hermes.codex.elicitation import OWN_SERVER
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
@@ -97,7 +98,7 @@ def write(planned: ConfigPlan) -> bool:
     is_new = planned.after != (planned.before or "")
     if not is_new and not (planned.private and _mode(planned.path) & _OTHERS):
         return False
-    planned.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(planned.path.parent)
     with atomic.locked(planned.path) as target:
         if read_text(target) != planned.before:
             return False

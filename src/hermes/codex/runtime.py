@@ -39,7 +39,7 @@ from hermes.schema.event import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.settings.sections import Codex
+from hermes.settings.sections import CodexSettings
 
 ARGUMENTS = (
     "app-server",
@@ -70,7 +70,7 @@ _RESTRICTED: Mapping[str, Any] = {
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine is made of."""
 
-    codex: Codex = Codex()
+    codex: CodexSettings = CodexSettings()
     environ: Mapping[str, str]
     secret: Callable[[str], str | None] = lambda _: None
     """Looks up a secret that codex's own settings refer to by name. No other is handed on."""

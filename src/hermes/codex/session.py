@@ -7,7 +7,7 @@ surfaces or settings.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -35,6 +35,7 @@ from hermes.codex.turn import (
     Heard,
     TurnResult,
 )
+from hermes.primitives.tasks import BackgroundTasks, cancel_and_wait, running
 from hermes.schema.messages import Message
 
 log = logging.getLogger("hermes.codex")
@@ -143,7 +144,7 @@ class CodexSession:
         self._turn: CodexTurn | None = None
         self._queue: Heard = asyncio.Queue()
         self._idle: asyncio.TimerHandle | None = None
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving = BackgroundTasks("ending an idle codex")
         self._warned = False
         self._listening = False
         self._lent = asyncio.Event()
@@ -190,8 +191,7 @@ class CodexSession:
         """Ends everything."""
         self._keep()
         await self.retire()
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        await self._leaving.join()
 
     def _keep(self) -> None:
         if self._idle is not None:
@@ -207,26 +207,21 @@ class CodexSession:
         )
 
     def _leave(self) -> None:
-        task = asyncio.ensure_future(self.retire())
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self._leaving.start(self.retire())
 
     async def _until_interrupted(
-        self, step: Awaitable[T], stage: CodexTurnDeps
+        self, step: Coroutine[Any, Any, T], stage: CodexTurnDeps
     ) -> T | None:
         """Waits for a step that an interrupt can stop."""
-        task = asyncio.ensure_future(step)
-        stop = asyncio.ensure_future(stage.interrupted.wait())
-        try:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-        finally:
-            stop.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
-                await self.retire()  # nobody knows how far it came
+        async with running(step) as task, running(stage.interrupted.wait()) as stop:
+            try:
+                await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+                if task.done():
+                    return task.result()
+            finally:
+                if not task.done():
+                    await cancel_and_wait(task)
+                    await self.retire()  # nobody knows how far it came
         return None
 
     async def _ready(self, opening: TurnOpening, stage: CodexTurnDeps) -> Client:

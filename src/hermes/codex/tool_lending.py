@@ -22,10 +22,12 @@ from typing import Any
 
 import msgspec
 
-from hermes.acceptor import Acceptor, accept_streams
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.core.calls import CallRunner, CallScope
 from hermes.core.ports import Approver, Journal, Keeper, Policy, Tool
+from hermes.primitives.acceptor import Acceptor, accept_streams
+from hermes.primitives.files import make_private_folder
+from hermes.primitives.tasks import BackgroundTasks, running
 from hermes.schema.event import Event
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult, ToolSpec
@@ -134,7 +136,7 @@ class Lender:
         self._now: tuple[CallScope, Lending] | None = None
         self._offered: Mapping[str, Tool] = {}
         self._numbers = itertools.count(1)
-        self._calls: set[asyncio.Task[None]] = set()
+        self._calls = BackgroundTasks("serving a tool to codex")
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -166,13 +168,13 @@ class Lender:
             yield
         finally:
             self._now = None
-            await self._cancel()
+            await self._calls.close()
 
     async def close(self) -> None:
         """Stops listening and takes the socket away."""
         if self._server is not None:
             self._server.close()
-        await self._cancel()
+        await self._calls.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
         if self._own_folder:
@@ -192,7 +194,7 @@ class Lender:
         if self._server is not None:
             return
         path = self._place()
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         bound = _bound(path)
         try:
             bound.listen()
@@ -201,18 +203,10 @@ class Lender:
             bound.close()
             raise
 
-    async def _cancel(self) -> None:
-        for task in list(self._calls):
-            task.cancel()
-        if self._calls:
-            await asyncio.wait(self._calls)
-
     def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+        self._calls.start(self._serve(reader, writer))
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -220,19 +214,16 @@ class Lender:
         """One question per connection. Whoever hangs up does not want the answer any more."""
         try:
             ask = msgspec.json.decode(await reader.readuntil(b"\n"), type=Ask)
-            answer = asyncio.ensure_future(self._answer(ask))
-            hung_up = asyncio.ensure_future(reader.read(1))
-            try:
+            async with (
+                running(self._answer(ask)) as answer,
+                running(reader.read(1)) as hung_up,
+            ):
                 await asyncio.wait(
                     {answer, hung_up}, return_when=asyncio.FIRST_COMPLETED
                 )
                 if answer.done():
                     writer.write(msgspec.json.encode(answer.result()) + b"\n")
                     await writer.drain()
-            finally:
-                for task in (answer, hung_up):
-                    task.cancel()
-                await asyncio.wait({answer, hung_up})
         except (
             msgspec.DecodeError,
             asyncio.IncompleteReadError,

@@ -26,6 +26,7 @@ from hermes.codex.failures import (
 from hermes.codex.items import CommandItem
 from hermes.codex.projector import NO_OUTPUT, STOPPED, CodexInput, Ending, Projector
 from hermes.codex.thread_file import Output, find_output
+from hermes.primitives.tasks import running
 from hermes.schema.event import Event
 from hermes.schema.messages import Usage
 
@@ -137,33 +138,33 @@ class CodexTurn:
 
     async def run(self) -> TurnResult:
         """Follows the turn until it ends, is interrupted, or takes too long; and closes what is open."""
-        follow = asyncio.ensure_future(self._follow())
-        watch = asyncio.ensure_future(self._watch())
-        stop = asyncio.ensure_future(self._stage.interrupted.wait())
         error, retire = "", False
         try:
-            await asyncio.wait(
-                {follow, watch, stop}, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not follow.done():
-                error = watch.result() if watch.done() else ""
-                retire = bool(error)
-                retire |= not await self._interrupt(follow)
-            elif (fault := follow.exception()) is not None:
-                await self._interrupt(follow)
-                if not isinstance(fault, CodexGone):
-                    raise fault
-                error, retire = f"{fault.message} {fault.hint}".strip(), True
-            elif (
-                self._projector.ending is not None and self._projector.ending.is_marker
+            async with (
+                running(self._follow()) as follow,
+                running(self._watch()) as watch,
+                running(self._stage.interrupted.wait()) as stop,
             ):
-                retire = not await self._interrupt(
-                    follow
-                )  # else the next words would go into that turn
+                await asyncio.wait(
+                    {follow, watch, stop}, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not follow.done():
+                    error = watch.result() if watch.done() else ""
+                    retire = bool(error)
+                    retire |= not await self._interrupt(follow)
+                elif (fault := follow.exception()) is not None:
+                    await self._interrupt(follow)
+                    if not isinstance(fault, CodexGone):
+                        raise fault
+                    error, retire = f"{fault.message} {fault.hint}".strip(), True
+                elif (
+                    self._projector.ending is not None
+                    and self._projector.ending.is_marker
+                ):
+                    retire = not await self._interrupt(
+                        follow
+                    )  # else the next words would go into that turn
         finally:
-            for task in (watch, stop, follow):
-                task.cancel()
-            await asyncio.wait({watch, stop, follow})
             if retire:
                 await self._retire()
             await self._close(error)

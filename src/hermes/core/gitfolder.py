@@ -4,20 +4,18 @@ Its lock is handed to every git process: when Hermes is killed, the next one wai
 is still locked after that is a leftover.
 """
 
-import fcntl
-import os
 import subprocess
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from hermes.children.helper_programs import find_program
+from hermes.primitives.file_lock import FileLock
+from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
 
 ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
 """Files are kept byte for byte, whatever a project's own attributes say."""
-_LOOK = 0.005  # seconds between two looks at the lock
 
 
 class Busy(Exception):
@@ -33,21 +31,13 @@ def find_git(environment: Mapping[str, str]) -> str:
     return find_program("git", environment) or ""
 
 
-def take_lock(folder: Path, patience: float) -> int:
-    """Makes the folder if needed, and locks it for this caller alone; closing what is returned lets go. Raises Busy."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(lock)
-                raise Busy from None
-            time.sleep(_LOOK)
-        else:
-            return lock
+def take_lock(folder: Path, patience: float) -> FileLock:
+    """Creates the folder if needed and locks it for this caller alone, until the lock is closed. Raises Busy."""
+    lock = FileLock(make_private_folder(folder) / "lock")
+    if not lock.acquire(patience):
+        lock.close()
+        raise Busy
+    return lock
 
 
 def make(
@@ -58,12 +48,9 @@ def make(
         return
     for name in folders:
         (folder / name).mkdir(mode=0o700, exist_ok=True)
-    for name, text in {**files, "config.new": config}.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o600)
-    (folder / "config.new").rename(
-        folder / "config"
-    )  # last: whoever sees it sees a whole repository
+    # The configuration is written last: whoever sees it sees a whole repository.
+    for name, text in {**files, "config": config}.items():
+        replace_file(folder / name, text.encode(), mode=PRIVATE_FILE, durable=False)
 
 
 def _reads(path: Path, text: str) -> bool:
@@ -78,7 +65,7 @@ class GitRunner(msgspec.Struct, frozen=True):
 
     git: str
     folder: Path
-    lock: int
+    lock: FileLock
     slow: float
     """Seconds after which it is given up on."""
 
@@ -107,7 +94,7 @@ class GitRunner(msgspec.Struct, frozen=True):
                 capture_output=True,
                 env={**apart, **environment},
                 cwd=cwd,
-                pass_fds=(self.lock,),
+                pass_fds=(self.lock.fd,),
                 start_new_session=True,  # Ctrl-C is for Hermes, which lets this finish
                 timeout=self.slow,
                 check=False,

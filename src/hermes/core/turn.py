@@ -19,6 +19,7 @@ from hermes.core.history import ConversationHistory, change_pictures
 from hermes.core.ports import ContextEngine, ImageReader, Journal, Model
 from hermes.core.reply_check import ReplyJudge, ReplyVerdict
 from hermes.errors import ModelError, in_sentences
+from hermes.primitives.tasks import cancel_and_wait, running
 from hermes.schema.event import Event
 from hermes.schema.events import (
     CompactionFailed,
@@ -122,18 +123,16 @@ class NativeRuntime:
     async def run(self, turn: Turn) -> TurnEnded:
         """The whole turn. Returns how it ended; the caller records that."""
         work = asyncio.ensure_future(self._work(turn))
-        stop = asyncio.ensure_future(turn.interrupted.wait())
         try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            async with running(turn.interrupted.wait()) as stop:
+                await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            work.cancel()
-            await asyncio.wait({work}, timeout=_GRACE)
+            await cancel_and_wait(work, timeout_s=_GRACE)
             await self._keep_partial(turn)
             return _ended(turn, "interrupted")
         finally:
             turn.budget.release()
-            stop.cancel()
             work.cancel()
 
     async def _work(self, turn: Turn) -> TurnEnded:

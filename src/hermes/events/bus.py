@@ -43,9 +43,9 @@ from hermes.events.trie import Trie
 log = logging.getLogger("hermes.events")
 
 RECURSION_STOPPED = "bus.recursion_stopped"
-MAX_DEPTH = 64
-MAX_ROUTES = 4096
-MAX_CACHED_TOPIC = 512  # characters; a longer topic is looked up every time
+MAX_PUBLISH_DEPTH = 64
+MAX_CACHED_ROUTES = 4096
+MAX_CACHED_TOPIC_CHARS = 512  # characters; a longer topic is looked up every time
 
 _owner: ContextVar[str | None] = ContextVar("hermes_events_owner", default=None)
 _fill_in = dict.setdefault  # an envelope refuses its own
@@ -100,7 +100,7 @@ class Bus:
     def __init__(
         self,
         *,
-        max_depth: int = MAX_DEPTH,
+        max_depth: int = MAX_PUBLISH_DEPTH,
         clock: Callable[[], float] = time.time,
         steady_clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -369,9 +369,9 @@ class Bus:
         routes, same = self._routes, self._same
         found = tuple(sorted(self._trie.match(topic), key=_by_number))
         route = _Route(topic, same.setdefault(found, found))
-        if len(routes) >= MAX_ROUTES:
+        if len(routes) >= MAX_CACHED_ROUTES:
             self._forget_routes()
-        elif len(topic) <= MAX_CACHED_TOPIC:
+        elif len(topic) <= MAX_CACHED_TOPIC_CHARS:
             routes[topic] = route
         return route
 

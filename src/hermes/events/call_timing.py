@@ -6,7 +6,7 @@ from hermes.events.subscription import Subscription
 
 # A clock that is being adjusted runs this much too fast or slow at most; more is a jump.
 MAX_SLEW = 0.0005
-TOLERANCE = 0.001  # seconds
+TOLERANCE_S = 0.001  # seconds
 
 
 class Stopwatch:
@@ -30,7 +30,7 @@ class Stopwatch:
         offset = self._clock() - now
         jump = offset - self._offset
         # A jump that is longer than the call can't have happened during the call.
-        if TOLERANCE + MAX_SLEW * (now - self._since) < jump <= seconds:
+        if TOLERANCE_S + MAX_SLEW * (now - self._since) < jump <= seconds:
             seconds -= jump
         self._since, self._offset = now, offset
         subscription.slowest = max(subscription.slowest, seconds)

@@ -13,7 +13,7 @@ from hermes.events.counters import Counter
 MAX_REPORTED = 1000
 
 # Frames that whoever is told of a stopped recursion may need; at most a quarter of what Python allows.
-ROOM = 200
+SPARE_FRAMES = 200
 
 
 class Stop(NamedTuple):
@@ -69,7 +69,7 @@ class RecursionGuard:
         """
         frames, height = _stack(self._publish)
         if len(frames) <= 1 or sys.getrecursionlimit() - height >= min(
-            ROOM, sys.getrecursionlimit() // 4
+            SPARE_FRAMES, sys.getrecursionlimit() // 4
         ):
             return False
         self._trip()

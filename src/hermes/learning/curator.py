@@ -2,9 +2,9 @@
 
 from hermes.learning.change import SkillChange
 from hermes.learning.learning_service import LearningService
-from hermes.learning.skill_records import Use
+from hermes.learning.skill_records import SkillUse
 
-_DAY = 86_400.0
+_DAY_S = 86_400.0
 
 
 def unused(learning: LearningService, now: float, days: int) -> list[SkillChange]:
@@ -16,7 +16,7 @@ def unused(learning: LearningService, now: float, days: int) -> list[SkillChange
     for skill in learning.skills.all():
         if skill.origin != "agent" or learning.skills.is_users(skill.name):
             continue
-        last = max(uses.get(skill.name, Use()).last, records[skill.name].created)
-        if now - last > days * _DAY:
+        last = max(uses.get(skill.name, SkillUse()).last, records[skill.name].created)
+        if now - last > days * _DAY_S:
             found.append(SkillChange(skill.name, retire=True))
     return found

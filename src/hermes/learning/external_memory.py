@@ -17,10 +17,10 @@ from hermes.settings.load import load_secrets
 from hermes.settings.sections import LearningSettings
 
 KEY = "MEMORY_API_KEY"
-_PATIENCE = 5.0  # seconds for a request, and for its answer to arrive
-_MOST_BYTES = 1_000_000
-_LONGEST = 2_000  # characters of one note
-_LOOKED_AT = 20  # notes among which the one is that goes
+_REQUEST_TIMEOUT_S = 5.0  # seconds for a request, and for its answer to arrive
+_MAX_RESPONSE_BYTES = 1_000_000
+_MAX_NOTE_CHARS = 2_000  # characters of one note
+_MAX_CANDIDATE_NOTES = 20  # notes among which the one is that goes
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
@@ -59,7 +59,7 @@ def carry_over(
         if edit.action != "add":
             found = [
                 note
-                for note in provider.search(edit.old, _LOOKED_AT)
+                for note in provider.search(edit.old, _MAX_CANDIDATE_NOTES)
                 if edit.old in note.text
             ]
             if len(found) == 1 and found[0].id.strip(
@@ -74,7 +74,7 @@ class HttpMemory:
     """The adapter. One short-lived connection per request: a session needs few."""
 
     def __init__(
-        self, url: str, user: str, key: str = "", patience: float = _PATIENCE
+        self, url: str, user: str, key: str = "", patience: float = _REQUEST_TIMEOUT_S
     ) -> None:
         self._patience = patience
         self._url = url.rstrip("/")
@@ -179,7 +179,7 @@ def _answer(status: int, pieces: Iterable[bytes]) -> Any:
     data = b""
     for piece in pieces:
         data += piece
-        if len(data) > _MOST_BYTES:
+        if len(data) > _MAX_RESPONSE_BYTES:
             raise LearningError("The external memory said more than can be read.")
     if not 200 <= status < 300:
         raise LearningError(
@@ -206,5 +206,7 @@ def _notes(answer: object) -> list[Recalled]:
             else None
         )
         if isinstance(text, str) and text.strip():
-            found.append(Recalled(str(entry.get("id", "")), text.strip()[:_LONGEST]))
+            found.append(
+                Recalled(str(entry.get("id", "")), text.strip()[:_MAX_NOTE_CHARS])
+            )
     return found

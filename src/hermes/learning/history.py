@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.change import By, LearningError, Provenance
-from hermes.learning.folders import make_private
 from hermes.learning.history_repository import KEPT, HistoryGit, HistoryRepository
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 log = logging.getLogger("hermes.learning")
 
 _BY: tuple[By, ...] = ("user", "model", "review", "hermes", "import")
-_LONGEST_DIFF = 200_000
+_MAX_DIFF_CHARS = 200_000
 _TRAILERS = "%x1f".join(
     f"%(trailers:key={key},valueonly,separator=%x2c)"
     for key in ("By", "Session", "Turn")
@@ -33,7 +33,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     origin: Provenance
 
 
-class Reverted(msgspec.Struct, frozen=True):
+class RevertReport(msgspec.Struct, frozen=True):
     """What taking back came to: its own name in the history, and the files that changed."""
 
     hash: str
@@ -98,9 +98,9 @@ class LearningHistory:
             out = git.text(
                 "diff-tree", "-p", "--root", "--no-commit-id", "-r", commit, *paths
             )
-        return out[:_LONGEST_DIFF]
+        return out[:_MAX_DIFF_CHARS]
 
-    def revert(self, change: str, under: str, origin: Provenance) -> Reverted:
+    def revert(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Takes one change back, leaving what came later. Raises when later changes touched the same lines."""
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
@@ -116,9 +116,9 @@ class LearningHistory:
                 )
             self._write(files)
             name = _commit(git, f"take back {commit[:10]}", origin, self._present())
-        return Reverted(name, tuple(path for path, _ in files))
+        return RevertReport(name, tuple(path for path, _ in files))
 
-    def restore(self, change: str, under: str, origin: Provenance) -> Reverted:
+    def restore(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Brings everything below `under` back to how it was after a change."""
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
@@ -140,7 +140,7 @@ class LearningHistory:
             files = [(path, data) for path, data in planned if data != self._read(path)]
             self._write(files)
             name = _commit(git, f"go back to {commit[:10]}", origin, self._present())
-        return Reverted(name, tuple(path for path, _ in files))
+        return RevertReport(name, tuple(path for path, _ in files))
 
     def merge(self, current: str, base: str, other: str) -> str | None:
         """What `other` changed in `base`, done to `current`; None when that can't be done."""
@@ -187,8 +187,8 @@ class LearningHistory:
                 target.unlink(missing_ok=True)
                 _remove_empty(target.parent, stop=self._root)
             else:
-                make_private(target.parent)
-                put(target, data)
+                make_private_folder(target.parent)
+                atomic.replace(target, data)
 
     def _present(self) -> list[str]:
         """Folders with something in them; git does not know empty ones, nor what a link leads to."""
@@ -223,17 +223,6 @@ def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
         kept = [] if kind != "delete" else wanted
         lines[places[0] : places[0] + len(wanted)] = [*kept, *was[i1:i2]]
     return b"".join(lines)
-
-
-def put(target: Path, data: bytes) -> None:
-    """Writes a file in one step."""
-    try:
-        atomic.replace(target, data.decode())
-    except UnicodeDecodeError:  # a picture of a skill
-        draft = target.with_name(f".{target.name}.new")
-        draft.write_bytes(data)
-        draft.chmod(0o600)
-        draft.replace(target)
 
 
 def _commit(git: HistoryGit, title: str, origin: Provenance, present: list[str]) -> str:

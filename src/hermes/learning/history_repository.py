@@ -4,7 +4,6 @@ Its work tree is the home, of which it sees `memories/` and `skills/` alone. One
 """
 
 import contextlib
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,11 +11,11 @@ from pathlib import Path
 
 from hermes.core import gitfolder
 from hermes.learning.change import LearningError
-from hermes.learning.folders import make_private
+from hermes.primitives.file_lock import FileLock
 
 KEPT = ("memories", "skills")
-_PATIENCE = 20.0  # seconds for another process to let go
-_SLOW = 60.0  # seconds after which git is given up on
+_LOCK_TIMEOUT_S = 20.0  # seconds for another process to let go
+_GIT_TIMEOUT_S = 60.0  # seconds after which git is given up on
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -81,10 +80,11 @@ class HistoryRepository:
         try:
             self._prepare()
             yield HistoryGit(
-                self._root, gitfolder.GitRunner(self._git, self._folder, lock, _SLOW)
+                self._root,
+                gitfolder.GitRunner(self._git, self._folder, lock, _GIT_TIMEOUT_S),
             )
         finally:
-            os.close(lock)
+            lock.close()
 
     def _prepare(self) -> None:
         try:
@@ -93,10 +93,9 @@ class HistoryRepository:
         except OSError as error:
             raise _unusable(self._folder, error) from error
 
-    def _lock(self) -> int:
-        make_private(self._folder)
+    def _lock(self) -> FileLock:
         try:
-            return gitfolder.take_lock(self._folder, _PATIENCE)
+            return gitfolder.take_lock(self._folder, _LOCK_TIMEOUT_S)
         except gitfolder.Busy as error:
             raise LearningError(
                 "Another process kept the history of memory and skills busy for too long.",

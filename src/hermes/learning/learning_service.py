@@ -18,12 +18,12 @@ from hermes.learning.change import (
     SkillChange,
 )
 from hermes.learning.external_memory import MemoryProvider, external_memory
-from hermes.learning.history import LearningHistory, Reverted
+from hermes.learning.history import LearningHistory, RevertReport
 from hermes.learning.history_repository import HistoryRepository
 from hermes.learning.memory import MemoryFiles, MemoryLimits
 from hermes.learning.proposals import Proposal, Proposals
-from hermes.learning.skill_library import BUNDLED, Library
-from hermes.learning.skill_records import Records
+from hermes.learning.skill_library import BUNDLED, SkillLibrary
+from hermes.learning.skill_records import SkillRecords
 from hermes.settings import Home
 from hermes.settings.sections import LearningSettings
 
@@ -46,7 +46,7 @@ class LearningService:
         clock: Clock,
         history: LearningHistory,
         memory: MemoryFiles,
-        skills: Library,
+        skills: SkillLibrary,
         proposals: Path,
     ) -> None:
         self.home = home
@@ -134,7 +134,7 @@ class LearningService:
         """Puts a proposed change aside for good."""
         return self.proposals.decide(self._waiting(name), "rejected")
 
-    def revert(self, change: str, under: str, *, whole: bool = False) -> Reverted:
+    def revert(self, change: str, under: str, *, whole: bool = False) -> RevertReport:
         """Takes one change back, or with `whole` goes back to how everything below `under` was after it."""
         undo = self.history.restore if whole else self.history.revert
         with (
@@ -195,7 +195,7 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
             provider=provider or external_memory(home, settings, environment),
         )
         proposals = folder / "proposals"
-    skills = Library(home.skills, Records(folder), history, clock, bundled)
+    skills = SkillLibrary(home.skills, SkillRecords(folder), history, clock, bundled)
     return LearningService(home, clock, history, memory, skills, proposals)
 
 

@@ -22,18 +22,18 @@ from hermes.learning.change import (
     text_diff,
 )
 from hermes.learning.external_memory import MemoryProvider, carry_over
-from hermes.learning.folders import make_private
 from hermes.learning.history import LearningHistory
 from hermes.learning.memory_entries import SEPARATOR, Note, Notes
 from hermes.learning.scan import scan
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 log = logging.getLogger("hermes.learning")
 
 FILES: Mapping[MemoryName, str] = {"memory": "MEMORY.md", "user": "USER.md"}
-_MOST_BYTES = 1_000_000
+_MAX_FILE_BYTES = 1_000_000
 _PENDING = ".pending.json"
-_RECALLED = 50  # notes of a memory elsewhere in a prompt
+_MAX_RECALLED_NOTES = 50  # notes of a memory elsewhere in a prompt
 
 
 class MemoryLimits(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class MemoryLimits(msgspec.Struct, frozen=True):
         return self.memory if name == "memory" else self.user
 
 
-class Flagged(msgspec.Struct, frozen=True):
+class FlaggedNote(msgspec.Struct, frozen=True):
     """A note that is kept out of the prompt, and why."""
 
     file: str
@@ -79,7 +79,7 @@ class MemoryFiles:
         """A file as it is now; empty when there is none."""
         try:
             with self.path(name).open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
+                data = file.read(_MAX_FILE_BYTES + 1)
         except FileNotFoundError:
             return ""
         except OSError as error:
@@ -87,7 +87,7 @@ class MemoryFiles:
                 f"{FILES[name]} can't be read ({error.strerror}).",
                 hint=str(self.path(name)),
             ) from error
-        if len(data) > _MOST_BYTES:
+        if len(data) > _MAX_FILE_BYTES:
             raise LearningError(
                 f"{FILES[name]} is larger than 1 MB.",
                 hint="Shorten it: hermes memory edit",
@@ -138,10 +138,10 @@ class MemoryFiles:
         )
         return f"{head}\n{text}"
 
-    def flagged(self) -> list[Flagged]:
+    def flagged(self) -> list[FlaggedNote]:
         """Notes that are kept out of the prompt."""
         return [
-            Flagged(FILES[name], note.text, why)
+            FlaggedNote(FILES[name], note.text, why)
             for name in FILES
             for note in Notes(self.read(name)).notes
             if (why := scan(note.text))
@@ -264,7 +264,7 @@ class MemoryFiles:
     def _recalled(self, provider: MemoryProvider) -> str:
         """What the memory elsewhere says beyond the files, without what looks injected."""
         try:
-            found = provider.recent(_RECALLED)
+            found = provider.recent(_MAX_RECALLED_NOTES)
         except LearningError as error:
             log.warning("%s", error)
             return "[The external memory did not answer.]"
@@ -292,7 +292,7 @@ class MemoryFiles:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """The folder, for this caller alone."""
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "memories"):
                 yield
@@ -311,7 +311,7 @@ class MemoryFiles:
     def _put(self, name: MemoryName, text: str) -> None:
         """Writes a file in one step: the one that a link leads to, with the line ends it has."""
         target = self.path(name).resolve()
-        windows = target.exists() and b"\r\n" in target.read_bytes()[:_MOST_BYTES]
+        windows = target.exists() and b"\r\n" in target.read_bytes()[:_MAX_FILE_BYTES]
         atomic.replace(target, text.replace("\n", "\r\n") if windows else text)
 
     def _finish(self) -> None:

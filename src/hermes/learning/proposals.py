@@ -10,12 +10,12 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import SettingsError
 from hermes.learning.change import Change, LearningError, Provenance
-from hermes.learning.folders import make_private
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 Status: TypeAlias = Literal["pending", "approved", "rejected"]
-_KEPT = 300  # proposals that were decided
-_MOST = 100  # that may wait
+_MAX_DECIDED_PROPOSALS = 300  # proposals that were decided
+_MAX_OPEN_PROPOSALS = 100  # that may wait
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,9 +68,12 @@ class Proposals:
             for proposal in known:
                 if proposal.change == change and proposal.status != "approved":
                     return proposal
-            if sum(proposal.status == "pending" for proposal in known) >= _MOST:
+            if (
+                sum(proposal.status == "pending" for proposal in known)
+                >= _MAX_OPEN_PROPOSALS
+            ):
                 raise LearningError(
-                    f"{_MOST} proposals wait already.",
+                    f"{_MAX_OPEN_PROPOSALS} proposals wait already.",
                     hint="See: hermes skills proposals",
                 )
             number = max((_number(proposal.id) for proposal in known), default=0) + 1
@@ -95,12 +98,12 @@ class Proposals:
 
     def _forget(self, known: list[Proposal]) -> None:
         decided = [proposal for proposal in known if proposal.status != "pending"]
-        for proposal in decided[: max(0, len(decided) - _KEPT)]:
+        for proposal in decided[: max(0, len(decided) - _MAX_DECIDED_PROPOSALS)]:
             (self._folder / f"{proposal.id}.json").unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "proposals"):
                 yield

@@ -4,8 +4,6 @@ Nothing is written while a review runs. What it collected lands at its end, each
 """
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +18,10 @@ from hermes.learning.change import (
     SkillChange,
     SkillFileChange,
 )
-from hermes.learning.folders import make_private
 from hermes.learning.learning_service import LearningService
 from hermes.learning.proposals import Proposal
+from hermes.primitives.file_lock import FileLock
+from hermes.primitives.files import make_private_folder
 from hermes.schema.event import Event
 from hermes.schema.events import ToolStarted, TurnEnded
 from hermes.schema.learning import LearningReviewed
@@ -207,19 +206,8 @@ def _land(
 @contextlib.contextmanager
 def lease(folder: Path) -> Iterator[bool]:
     """Whether this is the only review of the home now. It ends with its process, however that ends."""
-    make_private(folder)
-    handle = os.open(
-        folder / "review.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-    )
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
+    with FileLock(make_private_folder(folder) / "review.lock") as lock:
+        yield lock.try_acquire()
 
 
 def _reason(learning: LearningService, change: Change, *, auto: bool) -> str:

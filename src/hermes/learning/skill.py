@@ -12,11 +12,11 @@ from hermes.learning.change import LearningError, text_diff
 from hermes.settings.yaml_read import parse_yaml
 
 MAIN = "SKILL.md"
-LONGEST_BODY = 40_000
-LONGEST_DESCRIPTION = 1_024
+MAX_BODY_CHARS = 40_000
+MAX_DESCRIPTION_CHARS = 1_024
 _NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_. +@-]{0,99}"
-_DEEPEST = 5
+_MAX_FOLDER_DEPTH = 5
 
 Origin: TypeAlias = Literal["user", "agent", "installed", "bundled"]
 
@@ -93,15 +93,15 @@ def problems(text: str, folder_name: str = "") -> list[str]:
         found.append(f"the name {name!r} is not that of its folder, {folder_name!r}")
     if not description:
         found.append("there is no description: say what it does and when to use it")
-    elif len(description) > LONGEST_DESCRIPTION:
+    elif len(description) > MAX_DESCRIPTION_CHARS:
         found.append(
-            f"the description has {len(description):,} characters; at most {LONGEST_DESCRIPTION:,}"
+            f"the description has {len(description):,} characters; at most {MAX_DESCRIPTION_CHARS:,}"
         )
     if not head.body.strip():
         found.append("there is no text below the front matter")
-    if len(head.body) > LONGEST_BODY:
+    if len(head.body) > MAX_BODY_CHARS:
         found.append(
-            f"the text has {len(head.body):,} characters; at most {LONGEST_BODY:,}. Move details into files"
+            f"the text has {len(head.body):,} characters; at most {MAX_BODY_CHARS:,}. Move details into files"
         )
     return found
 
@@ -122,7 +122,10 @@ def require_name(name: str) -> str:
 def safe_path(path: str) -> str:
     """A path inside a skill, plain and relative. Raises LearningError for anything that could lead elsewhere."""
     parts = PurePosixPath(path).parts
-    plain = "/".join(parts) == path.removeprefix("./") and 0 < len(parts) <= _DEEPEST
+    plain = (
+        "/".join(parts) == path.removeprefix("./")
+        and 0 < len(parts) <= _MAX_FOLDER_DEPTH
+    )
     if not plain or not all(
         re.fullmatch(_PART, part) and part != ".." for part in parts
     ):

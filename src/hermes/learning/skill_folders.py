@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.folders import make_private
 from hermes.learning.scan import scan
 from hermes.learning.skill import MAIN, Origin, Skill, parse, require_name
 from hermes.learning.skill_records import SkillRecord
+from hermes.primitives.files import make_private_folder
 
 ARCHIVE = ".archive"
 _HEAD_BYTES = 16_384
@@ -84,7 +84,7 @@ def read_head(
 
 def archive(root: Path, name: str) -> None:
     """Moves a skill aside. It is not deleted, and `restore` or the history can bring it back."""
-    make_private(root / ARCHIVE)
+    make_private_folder(root / ARCHIVE)
     place, number = root / ARCHIVE / name, 1
     while place.exists():
         number += 1

@@ -14,8 +14,8 @@ from hermes.learning.skill import (
     require_name,
     tree_hash,
 )
-from hermes.learning.skill_library import Library
-from hermes.learning.skill_source import Parcel
+from hermes.learning.skill_library import SkillLibrary
+from hermes.learning.skill_source import SkillSource
 
 
 class InstallPlan(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class InstallPlan(msgspec.Struct, frozen=True):
 
 
 def plan(
-    library: Library, parcel: Parcel, *, skill: str = "", expected: str = ""
+    library: SkillLibrary, parcel: SkillSource, *, skill: str = "", expected: str = ""
 ) -> InstallPlan:
     """Looks at a parcel. `skill` names one of several in it; `expected` is the hash that it must have."""
     name, files = _choose(parcel, skill)
@@ -65,7 +65,7 @@ def plan(
 
 
 def install(
-    library: Library, chosen: InstallPlan, *, despite_dangers: bool = False
+    library: SkillLibrary, chosen: InstallPlan, *, despite_dangers: bool = False
 ) -> AppliedChange:
     """Puts the skill in place, pinned by its hash."""
     if chosen.dangers and not despite_dangers:
@@ -76,7 +76,7 @@ def install(
     return library.install(chosen.name, chosen.files, chosen.source)
 
 
-def altered(library: Library, name: str) -> bool:
+def altered(library: SkillLibrary, name: str) -> bool:
     """Whether an installed skill is no longer what was installed."""
     record = library.records.get(name)
     return (
@@ -85,7 +85,7 @@ def altered(library: Library, name: str) -> bool:
     )
 
 
-def _choose(parcel: Parcel, wanted: str) -> tuple[str, dict[str, bytes]]:
+def _choose(parcel: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
     found = parcel.skills()
     if not found:
         raise LearningError(
@@ -113,7 +113,7 @@ def _choose(parcel: Parcel, wanted: str) -> tuple[str, dict[str, bytes]]:
     return next(iter(found.items()))
 
 
-def _installed(library: Library, name: str) -> dict[str, bytes]:
+def _installed(library: SkillLibrary, name: str) -> dict[str, bytes]:
     known = {skill.name: skill for skill in library.all()}
     skill = known.get(name)
     return read_files(skill.folder) if skill and skill.origin != "bundled" else {}

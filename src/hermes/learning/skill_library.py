@@ -20,8 +20,7 @@ from hermes.learning.change import (
     SkillChange,
     SkillFileChange,
 )
-from hermes.learning.folders import make_private
-from hermes.learning.history import LearningHistory, put
+from hermes.learning.history import LearningHistory
 from hermes.learning.scan import scan, scan_files
 from hermes.learning.skill import (
     MAIN,
@@ -40,24 +39,25 @@ from hermes.learning.skill_folders import (
     own_folder,
     read_head,
 )
-from hermes.learning.skill_records import Records, SkillRecord
+from hermes.learning.skill_records import SkillRecord, SkillRecords
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 BUNDLED = Path(__file__).parent / "bundled"
 STAGING = ".staging"
-_LONGEST_FILE = 200_000
-_MOST_FILES = 50
-_INDEXED = 80
-_IN_INDEX = 75  # characters of a description
+_MAX_FILE_BYTES = 200_000
+_MAX_LISTED_FILES = 50
+_MAX_INDEXED_SKILLS = 80
+_INDEX_DESCRIPTION_CHARS = 75  # characters of a description
 
 
-class Library:
+class SkillLibrary:
     """Finds skills, reads them for the model, and changes them."""
 
     def __init__(
         self,
         folder: Path,
-        records: Records,
+        records: SkillRecords,
         history: LearningHistory,
         clock: Clock,
         bundled: Path = BUNDLED,
@@ -111,9 +111,9 @@ class Library:
             return ""
         lines = [
             f"- {skill.name}: {_short(skill.description)}"
-            for skill in offered[:_INDEXED]
+            for skill in offered[:_MAX_INDEXED_SKILLS]
         ]
-        more = len(offered) - _INDEXED
+        more = len(offered) - _MAX_INDEXED_SKILLS
         lines += [f"({more} more: see skills_list)"] if more > 0 else []
         head = f"{SKILLS_HEAD} Before such a task, read its skill with skill_view and follow it."
         return "\n".join([head, *lines])
@@ -141,7 +141,7 @@ class Library:
             raise LearningError(
                 f"The skill {name} has no file {path!r}.", hint=f"It has: {known}"
             )
-        text = files[path][:_LONGEST_FILE].decode("utf-8", "replace")
+        text = files[path][:_MAX_FILE_BYTES].decode("utf-8", "replace")
         if skill.origin != "bundled" and (why := scan(text)):
             raise LearningError(
                 f"{path} of the skill {name} is not shown: it looks like it carries injected instructions ({why}).",
@@ -371,7 +371,7 @@ class Library:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """The folder, for this caller alone."""
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "skills"):
                 yield
@@ -382,8 +382,8 @@ class Library:
 def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for path in sorted(files, key=lambda path: path == MAIN):
         target = folder / path
-        make_private(target.parent)
-        put(target, files[path])
+        make_private_folder(target.parent)
+        atomic.replace(target, files[path])
 
 
 def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
@@ -396,11 +396,11 @@ def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
         raise LearningError(
             f"SKILL.md is not right: {'; '.join(wrong)}.", hint="Nothing was changed."
         )
-    if len(files) > _MOST_FILES or any(
-        len(data) > _LONGEST_FILE for data in files.values()
+    if len(files) > _MAX_LISTED_FILES or any(
+        len(data) > _MAX_FILE_BYTES for data in files.values()
     ):
         raise LearningError(
-            f"The skill is too large: at most {_MOST_FILES} files of {_LONGEST_FILE // 1000} kB.",
+            f"The skill is too large: at most {_MAX_LISTED_FILES} files of {_MAX_FILE_BYTES // 1000} kB.",
             hint="Nothing was changed.",
         )
     dangers = [finding for finding in scan_files(files) if finding.level == "danger"]
@@ -411,4 +411,8 @@ def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _IN_INDEX else f"{text[:_IN_INDEX].rsplit(' ', 1)[0]} …"
+    return (
+        text
+        if len(text) <= _INDEX_DESCRIPTION_CHARS
+        else f"{text[:_INDEX_DESCRIPTION_CHARS].rsplit(' ', 1)[0]} …"
+    )

@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.errors import SettingsError
 from hermes.learning.change import LearningError
-from hermes.learning.folders import make_private
+from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 _T = TypeVar("_T")
@@ -27,7 +27,7 @@ class SkillRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     pinned: bool = False
 
 
-class Use(msgspec.Struct, frozen=True, omit_defaults=True):
+class SkillUse(msgspec.Struct, frozen=True, omit_defaults=True):
     """How often a skill was read by the model and called by the user, and when it last was."""
 
     views: int = 0
@@ -35,7 +35,7 @@ class Use(msgspec.Struct, frozen=True, omit_defaults=True):
     last: float = 0.0
 
 
-class Records:
+class SkillRecords:
     """Two small files in the home's `learning` folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -62,21 +62,23 @@ class Records:
             SkillRecord(),
         )
 
-    def uses(self) -> dict[str, Use]:
+    def uses(self) -> dict[str, SkillUse]:
         """How each skill was used."""
-        return _read(self._folder / "usage.json", dict[str, Use])
+        return _read(self._folder / "usage.json", dict[str, SkillUse])
 
     def used(self, name: str, kind: Literal["view", "command"], now: float) -> None:
         """Counts one use."""
 
-        def count(use: Use) -> Use:
-            return Use(
+        def count(use: SkillUse) -> SkillUse:
+            return SkillUse(
                 use.views + (kind == "view"),
                 use.commands + (kind == "command"),
                 max(now, use.last),
             )
 
-        self._update(self._folder / "usage.json", dict[str, Use], name, count, Use())
+        self._update(
+            self._folder / "usage.json", dict[str, SkillUse], name, count, SkillUse()
+        )
 
     def _update(
         self,
@@ -86,7 +88,7 @@ class Records:
         change: Callable[[_T], _T | None],
         default: _T,
     ) -> None:
-        make_private(self._folder)
+        make_private_folder(self._folder)
         try:
             with self._lock, atomic.locked(path) as target:
                 entries = _read(target, kind)

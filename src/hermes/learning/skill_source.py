@@ -17,17 +17,17 @@ from hermes.children.helper_programs import trusted_path
 from hermes.learning.change import LearningError
 from hermes.learning.skill import MAIN, parse, read_files, safe_path
 
-MOST_BYTES = 20_000_000
-MOST_FILES = 500
-MOST_UNPACKED = 2 * MOST_BYTES  # with the headers around the files
-MOST_ENTRIES = 5_000
-MOST_FETCHED = 200_000_000
+MAX_SKILL_BYTES = 20_000_000
+MAX_SKILL_FILES = 500
+MAX_UNPACKED_BYTES = 2 * MAX_SKILL_BYTES  # with the headers around the files
+MAX_ARCHIVE_ENTRIES = 5_000
+MAX_CLONE_BYTES = 200_000_000
 _PROTOCOLS = "https:ssh:git:file"
-_SLOW = 120.0
+_CLONE_TIMEOUT_S = 120.0
 _REFUSED = "Nothing was installed."
 
 
-class Parcel(msgspec.Struct, frozen=True):
+class SkillSource(msgspec.Struct, frozen=True):
     """Files as they came, by path, and where from."""
 
     files: dict[str, bytes]
@@ -56,17 +56,17 @@ class Parcel(msgspec.Struct, frozen=True):
 
 def open_parcel(
     source: str, *, git: str = "", environment: Mapping[str, str] | None = None
-) -> Parcel:
+) -> SkillSource:
     """The files at `source`: a folder, a .zip or .tar.* file, or an address that git understands."""
     path = Path(source).expanduser()
     if path.is_dir():
-        return Parcel(read_files(path), str(path.resolve()))
+        return SkillSource(read_files(path), str(path.resolve()))
     if path.is_file():
-        return Parcel(_stripped(read_archive(path)), str(path.resolve()))
+        return SkillSource(_stripped(read_archive(path)), str(path.resolve()))
     if "://" in source or source.startswith("git@"):
         address, _, below = source.partition("#")
         files = _clone(address, git, environment or {})
-        return Parcel(
+        return SkillSource(
             _below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source)
         )  # a token is nobody's business
     raise LearningError(
@@ -76,7 +76,7 @@ def open_parcel(
 
 def read_archive(path: Path) -> dict[str, bytes]:
     """The ordinary files of an archive."""
-    data = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
+    data = path.read_bytes() if path.stat().st_size <= MAX_SKILL_BYTES else b""
     if not data:
         raise LearningError(
             f"{path.name} is empty or larger than 20 MB.", hint=_REFUSED
@@ -92,7 +92,11 @@ def unpacked(data: bytes) -> dict[str, bytes]:
         for name, content in _zip(data) if data[:2] == b"PK" else _tar(data):
             plain = _plain(name)
             size, number = size + len(content), number + 1  # also of what is left out
-            if size > MOST_BYTES or number > MOST_ENTRIES or len(files) > MOST_FILES:
+            if (
+                size > MAX_SKILL_BYTES
+                or number > MAX_ARCHIVE_ENTRIES
+                or len(files) > MAX_SKILL_FILES
+            ):
                 raise LearningError(
                     "The archive unpacks to more than a skill may have.", hint=_REFUSED
                 )
@@ -125,7 +129,7 @@ def _zip(data: bytes) -> Iterator[tuple[str, bytes]]:
                     _plain(entry.filename.rstrip("/"))
                     continue
                 with archive.open(entry) as file:
-                    yield entry.filename, _bounded(file.read(MOST_BYTES + 1))
+                    yield entry.filename, _bounded(file.read(MAX_SKILL_BYTES + 1))
     except (zipfile.BadZipFile, zlib.error) as error:
         raise LearningError(
             f"The archive is damaged ({error}).", hint=_REFUSED
@@ -147,7 +151,10 @@ def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
                 if not entry.isreg():
                     raise _special(entry.name)
                 file = archive.extractfile(entry)
-                yield entry.name, _bounded(file.read(MOST_BYTES + 1)) if file else b""
+                yield (
+                    entry.name,
+                    _bounded(file.read(MAX_SKILL_BYTES + 1)) if file else b"",
+                )
     except (tarfile.TarError, zlib.error, lzma.LZMAError) as error:
         raise LearningError(
             f"The archive is damaged or of an unknown kind ({error}).", hint=_REFUSED
@@ -167,8 +174,8 @@ def _uncompressed(data: bytes) -> bytes:
     if opener is None:
         return data
     with opener(io.BytesIO(data)) as file:
-        plain = file.read(MOST_UNPACKED + 1)
-    if len(plain) > MOST_UNPACKED:
+        plain = file.read(MAX_UNPACKED_BYTES + 1)
+    if len(plain) > MAX_UNPACKED_BYTES:
         raise LearningError(
             "The archive unpacks to more than a skill may have.", hint=_REFUSED
         )
@@ -176,7 +183,7 @@ def _uncompressed(data: bytes) -> bytes:
 
 
 def _bounded(data: bytes) -> bytes:
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_SKILL_BYTES:
         raise LearningError(
             "The archive unpacks to more than a skill may have.", hint=_REFUSED
         )
@@ -281,7 +288,7 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
             ],
             around,
         )
-        if tree.stat().st_size > MOST_UNPACKED:
+        if tree.stat().st_size > MAX_UNPACKED_BYTES:
             raise LearningError(
                 "The repository holds more than a skill may have.", hint=_REFUSED
             )
@@ -294,7 +301,7 @@ def _git(command: list[str], environment: Mapping[str, str]) -> bytes:
     limited = [
         "/bin/sh",
         "-c",
-        f'ulimit -f {MOST_FETCHED // 512} && exec "$@"',
+        f'ulimit -f {MAX_CLONE_BYTES // 512} && exec "$@"',
         "sh",
         *command,
     ]
@@ -304,12 +311,12 @@ def _git(command: list[str], environment: Mapping[str, str]) -> bytes:
             env=environment,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=_SLOW,
+            timeout=_CLONE_TIMEOUT_S,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise LearningError(
-            f"git took longer than {_SLOW:.0f} seconds.", hint=_REFUSED
+            f"git took longer than {_CLONE_TIMEOUT_S:.0f} seconds.", hint=_REFUSED
         ) from error
     if done.returncode:
         said = done.stderr.decode(errors="backslashreplace").strip().splitlines()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from hermes.core.calls import FENCE
 from hermes.learning.scan import scan
+from hermes.primitives.recent import RecentDict
 from hermes.schema.event import Event
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import ToolFinished
@@ -14,15 +15,15 @@ from hermes.schema.messages import ToolFinished
 _OWN = frozenset(
     ("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user")
 )
-_LOOKED_AT = 40_000  # characters of one result
-_REMEMBERED = 4_096  # results
+_MAX_SCANNED_CHARS = 40_000  # characters of one result
+_MAX_CACHED_RESULTS = 4_096  # results
 
 
-class Taint:
+class UntrustedText:
     """Looks through conversations, at each result once."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, str] = {}
+        self._seen: RecentDict[int, str] = RecentDict(_MAX_CACHED_RESULTS)
 
     def of(self, events: Iterable[Event | None], *, whole: bool = False) -> str:
         """Why what is learned now should be looked at by the user; empty when nothing speaks against it.
@@ -44,12 +45,7 @@ class Taint:
         return outside or injected
 
     def _scanned(self, text: str) -> str:
-        key = hash(text)
-        if key not in self._seen:
-            while len(self._seen) >= _REMEMBERED:
-                del self._seen[next(iter(self._seen))]
-            self._seen[key] = scan(_ends(_inside(text)))
-        return self._seen[key]
+        return self._seen.get_or_make(hash(text), lambda: scan(_ends(_inside(text))))
 
 
 def _inside(text: str) -> str:
@@ -62,6 +58,6 @@ def _inside(text: str) -> str:
 def _ends(text: str) -> str:
     return (
         text
-        if len(text) <= _LOOKED_AT
-        else f"{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}"
+        if len(text) <= _MAX_SCANNED_CHARS
+        else f"{text[: _MAX_SCANNED_CHARS // 2]}\n{text[-_MAX_SCANNED_CHARS // 2 :]}"
     )

@@ -19,7 +19,7 @@ from hermes.mcp.rate_limit import NotificationFilter
 from hermes.mcp.safe_text import one_line
 from hermes.mcp.server_address import Address
 from hermes.mcp.stdio_server import ServerChild
-from hermes.settings.sections import McpTools
+from hermes.settings.sections import McpToolSettings
 
 if TYPE_CHECKING:
     from hermes.mcp.http_server import LimitedTransport
@@ -44,7 +44,11 @@ class McpConnection:
     """A server that can be called. `failure` says why it can't any more."""
 
     def __init__(
-        self, address: Address, chosen: McpTools, elicit: "Elicit", on_end: "OnEnd"
+        self,
+        address: Address,
+        chosen: McpToolSettings,
+        elicit: "Elicit",
+        on_end: "OnEnd",
     ) -> None:
         self.failure: ServerFailed | None = None
         self.pid = 0

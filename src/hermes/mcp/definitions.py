@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.mcp.safe_text import one_line, plain
 from hermes.schema.tools import ToolSpec
-from hermes.settings.sections import McpTools
+from hermes.settings.sections import McpToolSettings
 
 PREFIX = "mcp"
 MAX_TOOLS = 128
@@ -80,7 +80,7 @@ def is_server_name(name: str) -> bool:
     return _SERVER.fullmatch(name) is not None
 
 
-def listing(raw: Iterable[RawTool], chosen: McpTools) -> Listing:
+def listing(raw: Iterable[RawTool], chosen: McpToolSettings) -> Listing:
     """What of a server's tools can be offered, in the order of their names."""
     tools: dict[str, Definition] = {}
     left_out: list[str] = []
@@ -168,7 +168,7 @@ def _harmless(value: Any) -> Any:
     return inner
 
 
-def _is_chosen(name: str, chosen: McpTools) -> bool:
+def _is_chosen(name: str, chosen: McpToolSettings) -> bool:
     included = not chosen.include or any(
         fnmatch.fnmatchcase(name, pattern) for pattern in chosen.include
     )

@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.mcp.safe_text import one_line, plain
+from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 
@@ -36,15 +37,10 @@ class ResultFiles:
 
     def keep(self, content: bytes, server: str, ending: str) -> Path:
         """A new file with this content. OSError if it can't be kept."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         self._make_place()
         path = self._folder / f"mcp-{server}-{os.urandom(6).hex()}{ending}"
-        handle = os.open(
-            path,
-            os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW,
-            0o600,
-        )
-        with os.fdopen(handle, "wb") as file:
+        with create_private(path) as file:
             file.write(content)
         return path
 

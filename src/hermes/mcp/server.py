@@ -19,6 +19,8 @@ from hermes.mcp.safe_text import Redaction, one_line
 from hermes.mcp.server_address import address_of, bad_name
 from hermes.mcp.server_context import ServerContext, ServerStatus, State
 from hermes.mcp.tool_pins import Agreement
+from hermes.primitives.backoff import delay_s
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.tools import ToolResult
 from hermes.settings.sections import McpServerSettings
 
@@ -63,7 +65,7 @@ class McpServer:
         self._calls: list[_Call] = []
         self._redact = Redaction()
         self._idle: asyncio.TimerHandle | None = None
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving = BackgroundTasks("leaving an MCP server")
         if not is_server_name(name):
             self._failure = bad_name()
 
@@ -316,10 +318,10 @@ class McpServer:
         """The first failure may be followed by another attempt at once; then the waits double."""
         self._failure = failure
         self._failures += 1
-        wait = (
-            0.0 if self._failures == 1 else min(_MAX_WAIT, 2.0 ** (self._failures - 2))
-        )
-        self._retry_at = self._place.now() + wait
+        wait_s = 0.0
+        if self._failures > 1:
+            wait_s = delay_s(self._failures - 1, first_s=1.0, max_s=_MAX_WAIT)
+        self._retry_at = self._place.now() + wait_s
 
     def _tell(self) -> None:
         self._place.on_change(self.status())
@@ -340,9 +342,7 @@ class McpServer:
 
     def _leave(self) -> None:
         if self._connection is not None and not self._calls:
-            task = asyncio.get_running_loop().create_task(self._connection.close())
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
+            self._leaving.start(self._connection.close())
 
     async def close(self) -> None:
         """Ends everything of this server."""
@@ -355,5 +355,4 @@ class McpServer:
         await asyncio.gather(
             *(connection.close() for connection in tuple(self._connections))
         )
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        await self._leaving.join()

@@ -7,7 +7,6 @@ pinned; a server that says something else now is not heard before the user agree
 import contextlib
 import hashlib
 import logging
-import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 
 from hermes.errors import SettingsError
 from hermes.mcp.definitions import Definition, Listing
+from hermes.primitives.files import make_private_folder, replace_file
 from hermes.settings import Home, atomic
 from hermes.settings.sections import McpServerSettings
 
@@ -69,11 +69,9 @@ class Listings:
     def save(self, name: str, settings: McpServerSettings, listing: Listing) -> None:
         """Keeps a listing for the next start. Without a place for it, the next start connects again."""
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(
-                self._path(name),
-                msgspec.json.encode(Cached(settings_hash(settings), listing)),
-            )
+            make_private_folder(self._folder)
+            cached = msgspec.json.encode(Cached(settings_hash(settings), listing))
+            replace_file(self._path(name), cached, durable=False, alone=False)
         except OSError as error:
             log.warning("the listing of %s could not be kept: %s", name, error)
 
@@ -85,7 +83,7 @@ class Listings:
     def mark_late(self, name: str) -> None:
         """Remembers that a session has waited for a server in vain."""
         with contextlib.suppress(OSError):  # then the next session waits too
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             self._late(name).touch(mode=0o600)
 
     def is_late(self, name: str) -> bool:
@@ -177,15 +175,3 @@ def _read(path: Path) -> bytes:
     if len(content) > _MAX_FILE:
         raise OSError("it is too large")
     return content
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-    handle = os.open(
-        temporary,
-        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW,
-        0o600,
-    )
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    temporary.replace(path)

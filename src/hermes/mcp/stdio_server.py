@@ -12,6 +12,7 @@ from hermes.children.helper_programs import find_program, skipped_program
 from hermes.children.piped_child import CHUNK, PipedChild
 from hermes.mcp.failures import ServerFailed
 from hermes.mcp.safe_text import plain
+from hermes.primitives.files import make_private_folder, open_private
 
 MAX_MESSAGE = 8 * 1024 * 1024
 """Bytes of one message."""
@@ -65,11 +66,10 @@ class BoundedLog(asyncio.Protocol):
 
     def _next_file(self) -> None:
         self.close()
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.path.parent)
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._file = os.open(self.path, flags, 0o600)
+        self._file = open_private(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         self._size = 0
 
 

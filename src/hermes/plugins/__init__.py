@@ -1,6 +1,6 @@
 """Plugins on disk: which there are, what they say of themselves, and which the user has enabled. Runs none of them."""
 
 from hermes.plugins.manifest import Manifest
-from hermes.plugins.plugin_registry import Catalogue, Plugin
+from hermes.plugins.plugin_registry import Plugin, PluginRegistry
 
-__all__ = ["Catalogue", "Manifest", "Plugin"]
+__all__ = ["Manifest", "Plugin", "PluginRegistry"]

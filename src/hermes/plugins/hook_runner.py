@@ -23,8 +23,8 @@ from hermes.plugins.hooks import HANDLER, Hook
 
 log = logging.getLogger("hermes.hooks")
 
-_WAITING = 1000  # events that wait for a hook
-_HANGING = 3  # calls that never came back, after which a hook is left alone
+_MAX_QUEUED_EVENTS = 1000  # events that wait for a hook
+_MAX_HUNG_CALLS = 3  # calls that never came back, after which a hook is left alone
 _PREFIX = "hermes_hook_"
 
 Handler = Callable[[str, dict[str, Any]], Any]
@@ -75,7 +75,7 @@ class _Worker:
         self._hanging = 0
 
     def put(self, event_type: str, context: dict[str, Any]) -> None:
-        if self._ended or self._queue.qsize() >= _WAITING:
+        if self._ended or self._queue.qsize() >= _MAX_QUEUED_EVENTS:
             self.stats.dropped += 1
             log.warning(
                 "the hook %s is behind or off: it was not told of %s",
@@ -117,8 +117,10 @@ class _Worker:
                     self._give_up(error)
                     return
             self._call(handler, *item)
-            if self._hanging >= _HANGING:
-                self._give_up(HermesError(f"{_HANGING} of its calls never came back"))
+            if self._hanging >= _MAX_HUNG_CALLS:
+                self._give_up(
+                    HermesError(f"{_MAX_HUNG_CALLS} of its calls never came back")
+                )
                 return
 
     def _give_up(self, error: BaseException) -> None:

@@ -23,7 +23,7 @@ EVENTS = (
     "agent:start", "agent:step", "agent:end", "command:*",
 )  # fmt: skip
 """What a hook can be told of. `command:*` stands for every command, `command:new` for one."""
-_MOST = 64 * 1024  # bytes of a manifest
+_MAX_MANIFEST_BYTES = 64 * 1024  # bytes of a manifest
 
 State: TypeAlias = Literal["off", "trusted", "changed", "broken"]
 
@@ -124,8 +124,8 @@ def _look(folder: Path, pins: dict[str, Pin]) -> Hook:
 def _read(folder: Path) -> HookManifest:
     if not re.fullmatch(NAME, folder.name):
         raise ManifestError("its name has more than small letters, digits, - and _")
-    content = (folder / MANIFEST).read_bytes()[: _MOST + 1]
-    if len(content) > _MOST:
+    content = (folder / MANIFEST).read_bytes()[: _MAX_MANIFEST_BYTES + 1]
+    if len(content) > _MAX_MANIFEST_BYTES:
         raise ManifestError(f"its {MANIFEST} is larger than 64 KiB")
     try:
         manifest = msgspec.convert(parse_yaml(content.decode()), HookManifest)

@@ -10,7 +10,7 @@ from msgspec import Meta
 from hermes.errors import HermesError
 
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
-_MOST = 64 * 1024  # bytes
+_MAX_MANIFEST_BYTES = 64 * 1024  # bytes
 
 
 class ManifestError(HermesError):
@@ -48,12 +48,12 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / "dashboard" / "manifest.json"
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST + 1)
+            content = file.read(_MAX_MANIFEST_BYTES + 1)
     except OSError as error:
         raise ManifestError(
             f"its manifest can't be read ({(error.strerror or str(error)).lower()})"
         ) from error
-    if len(content) > _MOST:
+    if len(content) > _MAX_MANIFEST_BYTES:
         raise ManifestError("its manifest is larger than 64 KiB")
     try:
         manifest = msgspec.json.decode(content, type=Manifest)

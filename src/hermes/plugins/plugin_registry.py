@@ -16,8 +16,8 @@ from hermes.settings import Home
 State: TypeAlias = Literal["off", "enabled", "changed", "broken"]
 
 BUNDLED = Path(__file__).parent / "bundled"
-_MOST_FILES = 5000
-_MOST_BYTES = 64 * 1024 * 1024
+_MAX_PLUGIN_FILES = 5000
+_MAX_PLUGIN_BYTES = 64 * 1024 * 1024
 _UNCHANGED = "Nothing was changed."
 
 
@@ -33,7 +33,7 @@ class Plugin(msgspec.Struct, frozen=True):
     bundled: bool = False
 
 
-class Catalogue:
+class PluginRegistry:
     """Finds plugins in the home, those that came with Hermes, and those that packages bring (entry point
     `hermes.plugins`). What the user put into the home goes first. What came with Hermes is trusted as Hermes is: once
     enabled, it stays so when an update changes it."""
@@ -143,7 +143,7 @@ def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
             raise ManifestError(f"{path.relative_to(folder)} is not a plain file")
         content = path.read_bytes()
         files, size = files + 1, size + len(content)
-        if files > _MOST_FILES or size > _MOST_BYTES:
+        if files > _MAX_PLUGIN_FILES or size > _MAX_PLUGIN_BYTES:
             raise ManifestError("it is too large: more than 64 MiB or 5,000 files")
         name = path.relative_to(folder).as_posix().encode(errors="surrogateescape")
         whole.update(b"%d %d\n" % (len(name), len(content)) + name + content)

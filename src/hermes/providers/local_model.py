@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.errors import SettingsError
+from hermes.primitives.tasks import running
 from hermes.schema.model import ModelEvent, ModelRequest, ReplyPreparing
 from hermes.settings.load import environment
 
@@ -34,15 +35,13 @@ class LocalModel:
         """Ends with `Finished` or raises ModelError; closing it stops the model."""
         news: asyncio.Queue[ModelEvent | None] = asyncio.Queue()
         self._news.add(news)
-        answering = asyncio.ensure_future(self._answer(request, news))
         try:
-            while (event := await news.get()) is not None:
-                yield event
-            await answering
+            async with running(self._answer(request, news)) as answering:
+                while (event := await news.get()) is not None:
+                    yield event
+                await answering
         finally:
             self._news.discard(news)
-            answering.cancel()
-            await asyncio.wait({answering})
 
     async def _answer(
         self, request: ModelRequest, news: "asyncio.Queue[ModelEvent | None]"

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from hermes.primitives.recent import RecentDict
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.request_images import Pictures
 from hermes.schema.messages import AssistantMessage, Message
@@ -58,7 +59,7 @@ class Prefixes:
     """What is settled of the last few conversations."""
 
     def __init__(self) -> None:
-        self._settled: dict[str, Settled] = {}
+        self._settled: RecentDict[str, Settled] = RecentDict(_KEPT)
 
     def find(self, endpoint: ModelEndpoint, request: ModelRequest) -> Settled:
         """The settled beginning of `request`; nothing if it does not begin as it did."""
@@ -71,10 +72,7 @@ class Prefixes:
 
     def keep(self, request: ModelRequest, settled: Settled) -> None:
         """Remember it for the next request of this conversation."""
-        self._settled.pop(request.cache_key, None)
         self._settled[request.cache_key] = settled
-        if len(self._settled) > _KEPT:
-            del self._settled[next(iter(self._settled))]
 
 
 def build_body(

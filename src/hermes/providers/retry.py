@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from hermes.errors import HermesError, ModelError
+from hermes.primitives.backoff import delay_s
 from hermes.providers.adapter import ModelAdapter
 from hermes.providers.api_keys import KeyRing
 from hermes.providers.catalogue import ModelFacts, Prices
@@ -244,9 +245,8 @@ class Resilient:
             return None
         delay = failure.retry_after
         if delay is None:
-            delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (course.tries - 1)) * (
-                0.5 + self._chance() / 2
-            )
+            longest = delay_s(course.tries, first_s=_FIRST_DELAY, max_s=_LONGEST_DELAY)
+            delay = longest * (0.5 + self._chance() / 2)
         left = course.left(self._clock()) - delay
         if delay > course.patience.waiting - course.waited or left < _LEAST_PATIENCE:
             return None

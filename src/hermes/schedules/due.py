@@ -11,12 +11,14 @@ from hermes.schedules.recurrence import instants, next_after
 from hermes.schedules.time_zones import zone
 from hermes.schema.schedules import Days, Every, Instant, Job, Rule
 
-GRACE = 90.0
+GRACE_S = 90.0
 """Seconds that an instant may be late and still counts as on time."""
 
-_DAY = 86_400.0
-_COUNTED = 100_000  # instants in a row that are counted one by one
-_LISTED = 100  # missed instants that get a row each; more become one row with a count
+_DAY_S = 86_400.0
+_MAX_COUNTED_INSTANTS = 100_000  # instants in a row that are counted one by one
+_MAX_MISSED_ROWS = (
+    100  # missed instants that get a row each; more become one row with a count
+)
 
 _NOTHING_RAN = "nothing ran the schedules at that time"
 
@@ -54,7 +56,7 @@ def restarted_interval(
         while any((at - since) % rule.seconds == 0 for at in ran):
             since += step
         return Every(rule.seconds, since)
-    if isinstance(rule, Days) and due - now > (rule.days + 1) * _DAY:
+    if isinstance(rule, Days) and due - now > (rule.days + 1) * _DAY_S:
         today = datetime.fromtimestamp(now, zone(job.zone)).date().isoformat()
         return replace(rule, since=today) if today < rule.since else None
     return None
@@ -71,7 +73,7 @@ def backlog(job: Job, due: float, now: float) -> Backlog:
     late = [due]
     for at in takewhile(lambda at: at <= now, instants(job.rule, job.zone, due)):
         late.append(at)
-        if len(late) == _COUNTED:
+        if len(late) == _MAX_COUNTED_INSTANTS:
             break
     most = {"skip": 0, "once": 1, "all": job.catch_up_most}[job.catch_up]
     split = max(0, len(late) - most)
@@ -88,11 +90,9 @@ def _missed(
         "later ones are caught up on" if replaced else "catch-up is off for this job"
     )
     reason = f"{_NOTHING_RAN}; {policy}"
-    if len(late) <= _LISTED:
+    if len(late) <= _MAX_MISSED_ROWS:
         return tuple(_ended(job, at, now, reason, 1) for at in late)
-    count = (
-        f"{'at least ' if len(late) == _COUNTED else ''}{len(late):,} instants in a row"
-    )
+    count = f"{'at least ' if len(late) == _MAX_COUNTED_INSTANTS else ''}{len(late):,} instants in a row"
     return (_ended(job, late[0], now, f"{reason} ({count})", len(late)),)
 
 

@@ -4,14 +4,14 @@ from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 
-from hermes.schedules.recurrence import SHORTEST, cron, on_the_wall
+from hermes.schedules.recurrence import MIN_INTERVAL_S, cron, on_the_wall
 from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schedules.tokens import UNITS, ScheduleTokens
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
 
 _EVERY_DAY = tuple(range(7))
 _WEEKDAYS, _WEEKEND = (0, 1, 2, 3, 4), (5, 6)
-_LONGEST = 10 * 366 * 86_400.0
+_MAX_INTERVAL_S = 10 * 366 * 86_400.0
 
 
 def length_of(words: ScheduleTokens) -> float | None:
@@ -95,7 +95,7 @@ class Grammar:
 
     def _interval(self, number: int, unit: str) -> Rule:
         words = self._words
-        if not 0 < number * UNITS[unit] <= _LONGEST:
+        if not 0 < number * UNITS[unit] <= _MAX_INTERVAL_S:
             raise ScheduleError(
                 f"“{words.text}” is no interval that can be kept.",
                 hint="A minute to ten years can.",
@@ -107,7 +107,7 @@ class Grammar:
         between = self._between()
         days = self._maybe_days() if words.take("on") else None
         if between is None and days is None:
-            return Every(max(SHORTEST, number * UNITS[unit]), self._now)
+            return Every(max(MIN_INTERVAL_S, number * UNITS[unit]), self._now)
         return self._within(number, unit, between or (0, 23), days or _EVERY_DAY)
 
     def _each_days(self, number: int, since: date) -> Rule:
@@ -323,7 +323,7 @@ class Grammar:
         return self._after(length)
 
     def _after(self, length: float) -> Rule:
-        if length > _LONGEST:
+        if length > _MAX_INTERVAL_S:
             self._words.fail("at most ten years")
         if length % 86_400 == 0 and self._words.next == "at":
             return self._once_on(self._today + timedelta(days=length // 86_400))

@@ -18,7 +18,7 @@ from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schedules.tokens import ScheduleTokens
 from hermes.schema.schedules import Rule
 
-_LONGEST = 300  # characters
+_MAX_SCHEDULE_CHARS = 300  # characters
 _CRON = re.compile(
     r"[\d*@][^\s:]*(\s+[\d*A-Za-z][^\s:]*){4,}|@(?!every\b)\S+|[*\d][\d*,/-]*(\s+[*\d][\d*,/-]*)+"
 )
@@ -27,17 +27,17 @@ _ZONE = re.compile(
 )
 
 
-class Understood(NamedTuple):
+class ParsedSchedule(NamedTuple):
     """What a schedule means."""
 
     rule: Rule
     zone: str
 
 
-def understand(text: str, now: float, zone_name: str) -> Understood:
+def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
     """The rule of a schedule as a person writes it. Raises ScheduleError, which says how far it was understood."""
     text = " ".join(text.split())
-    if not text or len(text) > _LONGEST:
+    if not text or len(text) > _MAX_SCHEDULE_CHARS:
         what = "is too long" if text else "is empty"
         raise ScheduleError(
             f"The schedule {what}.", hint="Such as: every weekday at 9:00"
@@ -55,7 +55,7 @@ def understand(text: str, now: float, zone_name: str) -> Understood:
         raise ScheduleError(
             f"“{text}” is over already.", hint="Name a time that is still to come."
         )
-    return Understood(rule, zone_name)
+    return ParsedSchedule(rule, zone_name)
 
 
 def seconds(text: str) -> float:

@@ -13,7 +13,7 @@ from cronsim import CronSim, CronSimError
 from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
 
-SHORTEST = 60.0
+MIN_INTERVAL_S = 60.0
 """Seconds between two runs of a job, at least."""
 
 _ALIASES = {

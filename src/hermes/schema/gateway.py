@@ -11,7 +11,7 @@ from msgspec import Meta
 from hermes.schema.event import Event
 
 
-class _Told(Event, frozen=True, kw_only=True):
+class _GatewayEvent(Event, frozen=True, kw_only=True):
     """Fields that all of them have."""
 
     durable: ClassVar[bool] = False
@@ -25,13 +25,13 @@ class _Told(Event, frozen=True, kw_only=True):
     user: Annotated[str, Meta(description="Who it is with, where that is known.")] = ""
 
 
-class GatewayStartup(_Told, frozen=True, kw_only=True):
+class GatewayStartup(_GatewayEvent, frozen=True, kw_only=True):
     """The gateway is ready: it has settled what was running, and takes messages."""
 
     topic: ClassVar[str] = "gateway.startup"
 
 
-class GatewaySessionStart(_Told, frozen=True, kw_only=True):
+class GatewaySessionStart(_GatewayEvent, frozen=True, kw_only=True):
     """A process began to work in a session, a new one or one of before."""
 
     topic: ClassVar[str] = "gateway.session.start"
@@ -39,13 +39,13 @@ class GatewaySessionStart(_Told, frozen=True, kw_only=True):
     resumed: Annotated[bool, Meta(description="It is a session of before.")] = False
 
 
-class GatewaySessionEnd(_Told, frozen=True, kw_only=True):
+class GatewaySessionEnd(_GatewayEvent, frozen=True, kw_only=True):
     """A process is done with a session; it can be resumed."""
 
     topic: ClassVar[str] = "gateway.session.end"
 
 
-class GatewaySessionReset(_Told, frozen=True, kw_only=True):
+class GatewaySessionReset(_GatewayEvent, frozen=True, kw_only=True):
     """A chat goes on in a new session."""
 
     topic: ClassVar[str] = "gateway.session.reset"
@@ -53,7 +53,7 @@ class GatewaySessionReset(_Told, frozen=True, kw_only=True):
     new_session_id: Annotated[str, Meta(description="The new session.")] = ""
 
 
-class GatewayAgentStart(_Told, frozen=True, kw_only=True):
+class GatewayAgentStart(_GatewayEvent, frozen=True, kw_only=True):
     """A turn began."""
 
     topic: ClassVar[str] = "gateway.agent.start"
@@ -62,7 +62,7 @@ class GatewayAgentStart(_Told, frozen=True, kw_only=True):
     message: Annotated[str, Meta(description="What the user said.")] = ""
 
 
-class GatewayAgentStep(_Told, frozen=True, kw_only=True):
+class GatewayAgentStep(_GatewayEvent, frozen=True, kw_only=True):
     """The model replied; its tool calls are run next."""
 
     topic: ClassVar[str] = "gateway.agent.step"
@@ -73,7 +73,7 @@ class GatewayAgentStep(_Told, frozen=True, kw_only=True):
     tool_names: Annotated[tuple[str, ...], Meta(description="The tools it calls.")] = ()
 
 
-class GatewayAgentEnd(_Told, frozen=True, kw_only=True):
+class GatewayAgentEnd(_GatewayEvent, frozen=True, kw_only=True):
     """A turn ended."""
 
     topic: ClassVar[str] = "gateway.agent.end"
@@ -86,7 +86,7 @@ class GatewayAgentEnd(_Told, frozen=True, kw_only=True):
     response: Annotated[str, Meta(description="The last reply.")] = ""
 
 
-class GatewayCommand(_Told, frozen=True, kw_only=True):
+class GatewayCommand(_GatewayEvent, frozen=True, kw_only=True):
     """Somebody used a command in a chat; its name is the last part of the topic."""
 
     topic: ClassVar[str] = "gateway.command.*"

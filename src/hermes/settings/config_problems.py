@@ -28,7 +28,7 @@ from hermes.settings.setting_keys import (
 )
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml
 
-SHOWN = 20  # problems of one file
+MAX_SHOWN_PROBLEMS = 20  # problems of one file
 
 _STANDARD_TAGS = {
     "str",
@@ -80,13 +80,13 @@ def diagnose(text: str) -> list[SettingProblem]:
 
 def _first(problems: list[SettingProblem], more: int = 0) -> list[SettingProblem]:
     """As many as a person reads at once, and how many more there are."""
-    more += max(0, len(problems) - SHOWN)
+    more += max(0, len(problems) - MAX_SHOWN_PROBLEMS)
     rest = (
         [SettingProblem(0, "", f"and {more:,} more", "correct these first")]
         if more
         else []
     )
-    return problems[:SHOWN] + rest
+    return problems[:MAX_SHOWN_PROBLEMS] + rest
 
 
 def _tabs(text: str) -> list[SettingProblem]:
@@ -191,7 +191,9 @@ class _Walk:
             self._add(
                 node, path, "merge keys are not supported", "write the values out"
             )
-        elif len(self.problems) >= SHOWN:  # looking for the nearest name takes long
+        elif (
+            len(self.problems) >= MAX_SHOWN_PROBLEMS
+        ):  # looking for the nearest name takes long
             self.more += 1
         else:
             near = nearest(".".join(path))
@@ -238,7 +240,7 @@ class _Walk:
     def _add(
         self, node: Node, path: tuple[str, ...], text: str, hint: str = ""
     ) -> None:
-        if len(self.problems) >= SHOWN:
+        if len(self.problems) >= MAX_SHOWN_PROBLEMS:
             self.more += 1
             return
         key = ".".join(path)

@@ -8,7 +8,7 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.settings import atomic
 from hermes.settings.home import probe
-from hermes.settings.load import MAX_BYTES, read_text, unusable
+from hermes.settings.load import MAX_CONFIG_BYTES, read_text, unusable
 from hermes.settings.parse import drop_empty, overlay, parse_config
 from hermes.settings.secrets import parse_env, with_secret, without_secret
 from hermes.settings.sections import Settings
@@ -88,7 +88,7 @@ def install(path: Path, text: str, *, expected: str | None) -> bool:
 
 def _require_small(path: Path, text: str) -> None:
     """A file that is larger than Hermes reads would lock its user out."""
-    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+    if len(text.encode(errors="surrogatepass")) > MAX_CONFIG_BYTES:
         raise SettingsError(
             f"{path.name} would be larger than 1 MiB.",
             hint=f"{_UNCHANGED} Give a shorter value.",

@@ -58,7 +58,7 @@ class SlackSettings(Section, frozen=True):
     ] = ()
 
 
-class Email(Section, frozen=True):
+class EmailSettings(Section, frozen=True):
     """E-mail. The password is the secret EMAIL_PASSWORD."""
 
     address: Annotated[
@@ -97,7 +97,7 @@ class Email(Section, frozen=True):
     ] = ""
 
 
-class GatewayWebhook(Section, frozen=True):
+class GatewayWebhookSettings(Section, frozen=True):
     """Signed requests from your own programs. The key is the secret GATEWAY_WEBHOOK_SECRET."""
 
     tolerance: Annotated[
@@ -211,8 +211,8 @@ class GatewaySettings(Section, frozen=True):
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
     slack: SlackSettings = SlackSettings()
-    email: Email = Email()
-    webhook: GatewayWebhook = GatewayWebhook()
+    email: EmailSettings = EmailSettings()
+    webhook: GatewayWebhookSettings = GatewayWebhookSettings()
 
 
 class ScheduleSettings(Section, frozen=True):

@@ -1,6 +1,5 @@
 """`Home`: the folder that holds everything of one user, and where each part of it is. It reads nothing."""
 
-import contextlib
 import os
 import stat
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.errors import HomeError
+from hermes.primitives.files import make_private_folder
 
 
 class Home(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Home(Struct, frozen=True):
         try:
             self.root.parent.mkdir(parents=True, exist_ok=True)
             for folder in (self.root, *folders):
-                _make_private(folder)
+                make_private_folder(folder)
         except OSError as error:
             raise self._unusable(error) from error
         if not os.access(self.root, os.W_OK | os.X_OK):
@@ -122,16 +122,3 @@ def closed_folder(path: Path) -> Path | None:
         if stat.S_ISDIR(info.st_mode) and not os.access(folder, os.X_OK):
             return folder
     return None
-
-
-def _make_private(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=stat.S_IRWXU)
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-        return
-    with contextlib.suppress(
-        FileNotFoundError
-    ):  # removed again by somebody else: the next use will say so
-        folder.chmod(stat.S_IRWXU)  # mkdir's mode is cut by the umask

@@ -15,7 +15,7 @@ from hermes.settings.parse import SettingProblem, overlay, parse_config
 from hermes.settings.secrets import Secrets, parse_env
 from hermes.settings.sections import Settings
 
-MAX_BYTES = 1024 * 1024
+MAX_CONFIG_BYTES = 1024 * 1024
 
 
 def environment() -> Mapping[str, str]:
@@ -172,7 +172,7 @@ def read_text(path: Path) -> str | None:
     try:
         _require_small_file(path, os.fstat(handle))
         with os.fdopen(handle, "rb", closefd=False) as file:
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(MAX_CONFIG_BYTES + 1)
     except OSError as error:
         raise _unreadable(path, error) from error
     finally:
@@ -203,9 +203,9 @@ def _require_small_file(path: Path, info: os.stat_result) -> None:
             f"{path.name} is not a regular file: {path}",
             hint="Put a plain text file there.",
         )
-    if info.st_size > MAX_BYTES:
+    if info.st_size > MAX_CONFIG_BYTES:
         raise SettingsError(
-            f"{path.name} is too large: {info.st_size / MAX_BYTES:,.1f} MiB (at most 1 MiB): {path}",
+            f"{path.name} is too large: {info.st_size / MAX_CONFIG_BYTES:,.1f} MiB (at most 1 MiB): {path}",
             hint="Move it away and start again from the keys you need. It was not read.",
         )
 

@@ -39,7 +39,7 @@ class StoreSettings(Section, frozen=True):
     ] = 30.0
 
 
-class Display(Section, frozen=True):
+class DisplaySettings(Section, frozen=True):
     """What the terminal shows."""
 
     color: Annotated[
@@ -50,7 +50,7 @@ class Display(Section, frozen=True):
     ] = "auto"
 
 
-class Logging(Section, frozen=True):
+class LoggingSettings(Section, frozen=True):
     """The log files in `logs/`."""
 
     level: Annotated[
@@ -258,7 +258,7 @@ class AuxiliarySettings(Section, frozen=True):
     ] = "off"
 
 
-class Compression(Section, frozen=True):
+class CompressionSettings(Section, frozen=True):
     """When a long conversation is compressed, and what then stays word for word."""
 
     threshold: Annotated[
@@ -290,7 +290,7 @@ class ApprovalSettings(Section, frozen=True):
     ] = 3_600.0
 
 
-class McpTools(Section, frozen=True):
+class McpToolSettings(Section, frozen=True):
     """Which tools of a server are offered: exact names, or patterns such as `read_*`."""
 
     include: Annotated[
@@ -339,10 +339,10 @@ class McpServerSettings(Section, frozen=True):
             description="Believe what it says of its tools: those that only read run without asking."
         ),
     ] = False
-    tools: McpTools = McpTools()
+    tools: McpToolSettings = McpToolSettings()
 
 
-class Codex(Section, frozen=True):
+class CodexSettings(Section, frozen=True):
     """The codex program as an engine; used when `model.openai_runtime` is `codex_app_server`. Times are in seconds."""
 
     binary: Annotated[
@@ -392,7 +392,7 @@ class Codex(Section, frozen=True):
     ] = 900.0
 
 
-class Web(Section, frozen=True):
+class WebSettings(Section, frozen=True):
     """Fetching and searching the web. Only public addresses are reached, whatever a page says."""
 
     search_backend: Annotated[
@@ -430,7 +430,7 @@ class Web(Section, frozen=True):
     ] = 10_000_000
 
 
-class Browser(Section, frozen=True):
+class BrowserSettings(Section, frozen=True):
     """A browser for pages that need scripts, when `tools.enabled` names it. It reaches only what `web` may reach."""
 
     executable: Annotated[
@@ -539,7 +539,7 @@ class DashboardSettings(Section, frozen=True):
     ] = ""
 
 
-class Tools(Section, frozen=True):
+class ToolSettings(Section, frozen=True):
     """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
     enabled: Annotated[
@@ -585,7 +585,7 @@ class WebhookSettings(Section, frozen=True):
     ] = 10.0
 
 
-class Traces(Section, frozen=True):
+class TraceSettings(Section, frozen=True):
     """OpenTelemetry traces: a trace for each turn, with model calls and tools. Needs the extra `otel`."""
 
     endpoint: Annotated[
@@ -626,13 +626,13 @@ class Settings(Section, frozen=True):
         ),
     ] = {}
     auxiliary: AuxiliarySettings = AuxiliarySettings()
-    compression: Compression = Compression()
+    compression: CompressionSettings = CompressionSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     budget: BudgetSettings = BudgetSettings()
-    codex: Codex = Codex()
-    web: Web = Web()
-    browser: Browser = Browser()
-    tools: Tools = Tools()
+    codex: CodexSettings = CodexSettings()
+    web: WebSettings = WebSettings()
+    browser: BrowserSettings = BrowserSettings()
+    tools: ToolSettings = ToolSettings()
     schedules: ScheduleSettings = ScheduleSettings()
     api: ApiSettings = ApiSettings()
     sandbox: SandboxSettings = SandboxSettings()
@@ -645,8 +645,8 @@ class Settings(Section, frozen=True):
             description="Addresses that are told of events, by a name of your choice: url, secret, events."
         ),
     ] = {}
-    traces: Traces = Traces()
+    traces: TraceSettings = TraceSettings()
     sessions: SessionSettings = SessionSettings()
     store: StoreSettings = StoreSettings()
-    display: Display = Display()
-    logging: Logging = Logging()
+    display: DisplaySettings = DisplaySettings()
+    logging: LoggingSettings = LoggingSettings()

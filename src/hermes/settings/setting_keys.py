@@ -14,7 +14,7 @@ from hermes.settings.redaction import has_credentials
 from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
-from hermes.settings.yaml_read import TOO_DEEP, TooDeep, parse_yaml
+from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
 
 # Variables of Hermes that are not settings.
 OTHER_VARIABLES = (
@@ -29,7 +29,7 @@ OTHER_VARIABLES = (
 )
 OTHER_PREFIXES = ("HERMES_DASHBOARD_EVENT_", "HERMES_PLUGIN_")
 
-_QUOTED = 40  # the longest value that a message repeats
+_MAX_QUOTED_CHARS = 40  # the longest value that a message repeats
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 
 
@@ -192,7 +192,7 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
         return msgspec.convert(
             plain, type=typing.cast("type[object]", key.annotation), strict=False
         )
-    except TooDeep as error:
+    except YamlTooDeep as error:
         raise SettingsError(
             f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels."
         ) from error
@@ -204,7 +204,7 @@ def _mistyped(key: SettingKey, text: str) -> SettingsError:
     """What was expected, what came (if that is short and no secret), and an example."""
     got = (
         f", got {text!r}"
-        if 0 < len(text) <= _QUOTED and not is_secret_value(text)
+        if 0 < len(text) <= _MAX_QUOTED_CHARS and not is_secret_value(text)
         else ""
     )
     example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))

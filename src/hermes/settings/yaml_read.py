@@ -7,13 +7,13 @@ import re
 
 import yaml12
 
-MAX_DEPTH = 100
+MAX_YAML_DEPTH = 100
 TOO_DEEP = "nested too deeply"
 
 _RUN = r"[ \t]*(?:[-?:][ \t]+)*"
 
 
-class TooDeep(ValueError):
+class YamlTooDeep(ValueError):
     """The text holds more blocks in blocks than Hermes reads."""
 
     def __init__(self, line: int) -> None:
@@ -25,13 +25,13 @@ def parse_yaml(text: str) -> object:
     """The data in `text`. ValueError if it is no YAML, TooDeep if reading it is not safe."""
     line = too_deep(text)
     if line:
-        raise TooDeep(line)
+        raise YamlTooDeep(line)
     return yaml12.parse_yaml(text)
 
 
 def too_deep(text: str) -> int:
     """The first line that is nested too deeply, 0 if none is. One pass, whatever the text."""
-    if len(text) <= MAX_DEPTH:
+    if len(text) <= MAX_YAML_DEPTH:
         return 0
     columns: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -45,6 +45,6 @@ def too_deep(text: str) -> int:
         while columns and starts and columns[-1] >= starts[0]:
             columns.pop()
         columns += starts
-        if len(columns) > MAX_DEPTH:
+        if len(columns) > MAX_YAML_DEPTH:
             return number
     return 0

@@ -12,10 +12,10 @@ from hermes.store.database import Database
 from hermes.store.leases import is_gone, this_process
 from hermes.store.sessions import FAMILY
 
-LONGEST = 3_600.0  # seconds; no call takes longer
+MAX_CALL_S = 3_600.0  # seconds; no call takes longer
 
 
-class Claims:
+class BudgetClaims:
     """The claims on the caps of one database."""
 
     def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
@@ -33,7 +33,7 @@ class Claims:
                 usage.input_tokens + usage.output_tokens,
                 usage.cost_usd or 0.0,
             ),
-            self._clock.now() + LONGEST,
+            self._clock.now() + MAX_CALL_S,
         )
         self._db.write(
             lambda connection: _exhaust(

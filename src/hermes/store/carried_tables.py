@@ -12,7 +12,7 @@ from hermes.store.connection import log
 from hermes.store.database_file import companions
 from hermes.store.schema import KEPT
 
-_LARGEST = 1 << 30  # bytes of a database that is copied
+_MAX_COPIED_BYTES = 1 << 30  # bytes of a database that is copied
 
 
 def take_over(
@@ -59,7 +59,7 @@ def _copied(old: apsw.Connection, new: apsw.Connection, table: str) -> bool:
 def _copy(damaged: Path) -> Iterator[Path]:
     """The database with its write-ahead log under another name, while inside."""
     target = damaged.with_name(f"{damaged.name}.reading")
-    if damaged.stat().st_size > _LARGEST:
+    if damaged.stat().st_size > _MAX_COPIED_BYTES:
         raise OSError("it is too large to be copied")
     try:
         for source, copy in zip(

@@ -8,8 +8,10 @@ import apsw
 
 from hermes.store.connection import connect, log
 
-_OFTEN = 1_000  # pages of the log after which it is moved
-_LARGE = 16_000  # and after which a writer does it itself: the thread can't keep up
+_CHECKPOINT_PAGES = 1_000  # pages of the log after which it is moved
+_WRITER_CHECKPOINT_PAGES = (
+    16_000  # and after which a writer does it itself: the thread can't keep up
+)
 
 
 class Checkpoints:
@@ -36,9 +38,9 @@ class Checkpoints:
         self._thread.join()
 
     def _noted(self, writer: apsw.Connection, name: str, pages: int) -> int:
-        if pages >= _LARGE:
+        if pages >= _WRITER_CHECKPOINT_PAGES:
             writer.wal_checkpoint(name)
-        elif pages >= _OFTEN:
+        elif pages >= _CHECKPOINT_PAGES:
             self._due.set()
         return apsw.SQLITE_OK
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import apsw
 
 from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from hermes.primitives.files import open_private
 from hermes.store.lock_holders import TELL_AFTER_S, log_wait
-from hermes.store.private import open_private
 
 log = logging.getLogger("hermes.store")
 

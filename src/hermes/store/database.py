@@ -36,12 +36,14 @@ T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
 _Outcome = tuple[Future[object], object, BaseException | None]
 
-_BATCH = 256  # jobs that may share a transaction
-_IDLE = 1.0  # seconds without a write before projections that may lag are brought up to date
-_SLOW = 0.02  # seconds after which a write is too slow for an event loop
-_UNHURRIED = 50  # writes that the thread gets after such a one
-_BREATH = 0.05  # seconds between two steps of that
-_AT_LEAST_EVERY = 5.0  # seconds between two such steps where somebody always writes
+_MAX_JOBS_PER_COMMIT = 256  # jobs that may share a transaction
+_IDLE_S = 1.0  # seconds without a write before projections that may lag are brought up to date
+_SLOW_WRITE_S = 0.02  # seconds after which a write is too slow for an event loop
+_WRITES_ON_THREAD = 50  # writes that the thread gets after such a one
+_CATCH_UP_PAUSE_S = 0.05  # seconds between two steps of that
+_MAX_CATCH_UP_INTERVAL_S = (
+    5.0  # seconds between two such steps where somebody always writes
+)
 
 
 class Database:
@@ -240,8 +242,8 @@ class Database:
                 self._writer.set_busy_handler(self._patience)
             self._writing.release()
             self._wake()
-        if time.perf_counter() - began > _SLOW:
-            self._unhurried = _UNHURRIED
+        if time.perf_counter() - began > _SLOW_WRITE_S:
+            self._unhurried = _WRITES_ON_THREAD
         return future
 
     def _write_alone(self, job: Callable[[apsw.Connection], T]) -> T:
@@ -263,7 +265,7 @@ class Database:
             self._bell.put(True)
 
     def _run(self) -> None:
-        pause: float | None = _IDLE
+        pause: float | None = _IDLE_S
         ringing = True
         while ringing:
             try:
@@ -273,20 +275,26 @@ class Database:
                 continue
             while self._commit_waiting():
                 pass
-            if ringing and time.monotonic() - self._caught_up > _AT_LEAST_EVERY:
+            if (
+                ringing
+                and time.monotonic() - self._caught_up > _MAX_CATCH_UP_INTERVAL_S
+            ):
                 self._catch_up()
-            pause = _IDLE
+            pause = _IDLE_S
 
     def _idle(self) -> float | None:
         """A step of what can wait; returns how long to pause after it."""
         now = time.monotonic()
-        if now - self._written < _IDLE and now - self._caught_up < _AT_LEAST_EVERY:
-            return _IDLE
+        if (
+            now - self._written < _IDLE_S
+            and now - self._caught_up < _MAX_CATCH_UP_INTERVAL_S
+        ):
+            return _IDLE_S
         self._asleep = True  # before the last look, so that a write just after it rings
         if not self._catch_up():
             return None
         self._asleep = False
-        return _BREATH
+        return _CATCH_UP_PAUSE_S
 
     def _commit_waiting(self) -> bool:
         """Commits a batch and tells those who wait for it; False when nobody does.
@@ -295,7 +303,7 @@ class Database:
         """
         with self._writing:
             batch: list[_Task] = []
-            while self._tasks and len(batch) < _BATCH:
+            while self._tasks and len(batch) < _MAX_JOBS_PER_COMMIT:
                 task = self._tasks.popleft()
                 if task[1].set_running_or_notify_cancel():
                     batch.append(task)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import apsw
 
 from hermes.errors import StoreDamaged, StoreError, StoreTooNew
+from hermes.primitives.files import open_private, sync_folder
 from hermes.store.connection import connect, glance, has_wal, in_our_words, suspicion
 from hermes.store.integrity_check import check, check_pages
 from hermes.store.lock import last_row_noted
-from hermes.store.private import open_private
 from hermes.store.schema import APPLICATION_ID, LAST_ROW
 from hermes.store.write_ahead_log import commits_after, content
 
@@ -28,7 +28,9 @@ CHECK_PAGES_BYTES = 16 * 1024 * 1024
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
 _HEADER, _MAGIC = 100, b"SQLite format 3\0"
-_WAL_ROUND = 32  # bytes of a write-ahead log's header, which change when it begins anew
+_WAL_HEADER_BYTES = (
+    32  # bytes of a write-ahead log's header, which change when it begins anew
+)
 
 
 class DatabaseState(Enum):
@@ -200,12 +202,15 @@ def _check_wal(connection: apsw.Connection, path: Path) -> None:
     log = content(path.with_name(path.name + "-wal"))
     if not log:
         return
-    before = log[:_WAL_ROUND]
+    before = log[:_WAL_HEADER_BYTES]
     _, frames, _ = connection.execute("PRAGMA wal_checkpoint(NOOP)").get
     lost = commits_after(
         log, max(frames, 0), int(connection.execute("PRAGMA page_size").get)
     )
-    if lost > 1 and content(path.with_name(path.name + "-wal"))[:_WAL_ROUND] == before:
+    if (
+        lost > 1
+        and content(path.with_name(path.name + "-wal"))[:_WAL_HEADER_BYTES] == before
+    ):
         raise apsw.CorruptError(
             f"the write-ahead log is damaged before its last {lost} transactions"
         )
@@ -275,12 +280,3 @@ def _run_steps(
             connection.execute(step).fetchall()
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}").fetchall()
         connection.execute(f"PRAGMA user_version={len(migrations)}").fetchall()
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes renames in a folder survive a power cut."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -17,7 +17,7 @@ _COLUMNS = ", ".join(
 _ROWS = f"SELECT {_COLUMNS}, crc, CAST({shared_text.TEXT} AS BLOB) FROM events"  # noqa: S608 - our own names
 
 
-class Report(msgspec.Struct, frozen=True):
+class IntegrityReport(msgspec.Struct, frozen=True):
     """What was looked at, and what is wrong; no problems means all is well."""
 
     sessions: int
@@ -25,15 +25,15 @@ class Report(msgspec.Struct, frozen=True):
     problems: list[str]
 
 
-def check(connection: apsw.Connection) -> Report:
+def check(connection: apsw.Connection) -> IntegrityReport:
     """Looks at everything; changes nothing."""
     try:
         check_pages(connection, indexes=True)
     except apsw.CorruptError as error:
-        return Report(0, 0, [f"damaged page: {error}"])
+        return IntegrityReport(0, 0, [f"damaged page: {error}"])
     sessions = connection.execute("SELECT count(*) FROM sessions").get
     rows = connection.execute("SELECT count(*) FROM events").get
-    return Report(
+    return IntegrityReport(
         int(sessions), int(rows), [*_bad_rows(connection), *_bad_sequences(connection)]
     )
 

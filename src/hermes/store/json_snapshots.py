@@ -1,12 +1,15 @@
 """Optional JSON copies of sessions, for people and scripts that read files. The database stays the truth."""
 
-import os
 from pathlib import Path
 
 import msgspec
 
 from hermes.errors import StoreError
-from hermes.store.private import open_private
+from hermes.primitives.files import (
+    PRIVATE_FILE,
+    make_private_folder,
+    replace_file,
+)
 from hermes.store.store import Store
 
 
@@ -20,13 +23,8 @@ def write_snapshot(store: Store, session: str, folder: Path) -> Path:
     info = store.sessions.find(session)
     events = [row.envelope() for row in store.log.every_event(session)]
     content = msgspec.json.encode({"session": info, "events": events})
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = folder / f"session_{session}.json"
-    draft = folder / f".session_{session}.json.{os.getpid()}"
-    fd = open_private(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
-    with os.fdopen(fd, "wb") as file:
-        file.write(msgspec.json.format(content, indent=2))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(target)
+    target = make_private_folder(folder) / f"session_{session}.json"
+    replace_file(
+        target, msgspec.json.format(content, indent=2), mode=PRIVATE_FILE, alone=False
+    )
     return target

@@ -22,12 +22,12 @@ from hermes.core.ports import Clock
 from hermes.errors import LeaseLost, SessionBusy, StoreDamaged, StoreError
 from hermes.store.database import Database
 
-TTL = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
+LEASE_TTL_S = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
 RETRY_THREAD = "hermes-lease-release"
 _RETRY_S = 2.0  # after a release that could not be written
 _UNKNOWN = "unknown"  # when a process was born, where the kernel does not say
-_LONGEST_LEAD = (
-    10 * TTL
+_MAX_CLOCK_LEAD_S = (
+    10 * LEASE_TTL_S
 )  # seconds; one that ends even later was given by a clock that was ahead
 
 
@@ -51,13 +51,13 @@ class Leases:
         )  # session and token, until that is on disk
         self.owner = owner or this_process()
 
-    def acquire(self, session: str, *, ttl: float = TTL) -> Lease:
+    def acquire(self, session: str, *, ttl: float = LEASE_TTL_S) -> Lease:
         """Takes the session, or says who has it."""
         return self._db.write(self._acquiring(session, ttl))
 
     def take(self, session: str) -> "Future[Lease]":
         """As `acquire`, without waiting."""
-        return self._db.submit(self._acquiring(session, TTL))
+        return self._db.submit(self._acquiring(session, LEASE_TTL_S))
 
     def _acquiring(
         self, session: str, ttl: float
@@ -87,7 +87,7 @@ class Leases:
             mine and (lease.session, lease.token) in self._given_back
         )
 
-    def renew(self, lease: Lease, *, ttl: float = TTL) -> Lease:
+    def renew(self, lease: Lease, *, ttl: float = LEASE_TTL_S) -> Lease:
         """The heartbeat: the same lease with a later end."""
         expires = self._clock.now() + ttl
 
@@ -169,7 +169,7 @@ def is_live(lease: Lease, now: float) -> bool:
 def holds(owner: str, expires: float, now: float) -> bool:
     """Whether an owner still holds a lease that expires then. One that is certainly alive does, however late it is."""
     lives = _lives(owner)
-    return 0 < expires - now < _LONGEST_LEAD if lives is None else lives
+    return 0 < expires - now < _MAX_CLOCK_LEAD_S if lives is None else lives
 
 
 def is_gone(owner: str) -> bool:

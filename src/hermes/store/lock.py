@@ -6,15 +6,13 @@ it. A database with fewer rows that was not changed since has lost some, for exa
 somebody put in its place has another inode or time.
 """
 
-import fcntl
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from hermes.errors import StoreBusy
+from hermes.primitives.file_lock import FileLock
 from hermes.store.lock_holders import TELL_AFTER_S, log_wait
-from hermes.store.private import open_private
 
 _NOTE_BYTES = 64
 
@@ -40,63 +38,38 @@ def _identity(database: Path) -> str:
     return f"{found.st_ino} {found.st_mtime_ns}"
 
 
-class FileLock:
-    """An advisory lock that ends with its process, however that ends.
-
-    Going from one kind to the other lets go in between: look again at what the lock protects.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._fd = open_private(path, os.O_RDWR | os.O_CREAT)
-
-    def share(self, *, timeout: float) -> None:
-        """Holds it together with others."""
-        self._take(fcntl.LOCK_SH, timeout)
-
-    def own(self, *, timeout: float) -> None:
-        """Holds it alone."""
-        self._take(fcntl.LOCK_EX, timeout)
-
-    def close(self) -> None:
-        """Lets go."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def _take(self, kind: int, timeout: float) -> None:
-        began = time.monotonic()
-        told = False
-        while True:
-            try:
-                fcntl.flock(self._fd, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                waited = time.monotonic() - began
-                if waited > TELL_AFTER_S and not told:
-                    told = True
-                    log_wait(self.path, timeout)
-                if waited > timeout:
-                    hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
-                    raise StoreBusy(
-                        f"another Hermes process is using {self.path.parent}", hint=hint
-                    ) from None
-                time.sleep(0.01)
-            else:
-                return
-
-
 class DatabaseLock(FileLock):
     """The lock of a database, which also notes how far its log has come."""
 
     def __init__(self, database: Path) -> None:
-        super().__init__(lock_path(database))
+        super().__init__(lock_path(database), follow_links=True)
         self._database = database
+
+    def share(self, *, timeout: float) -> None:
+        """Holds it together with others."""
+        self._take(timeout, shared=True)
+
+    def own(self, *, timeout: float) -> None:
+        """Holds it alone."""
+        self._take(timeout, shared=False)
+
+    def _take(self, timeout: float, *, shared: bool) -> None:
+        if self.acquire(min(timeout, TELL_AFTER_S), shared=shared):
+            return
+        if timeout > TELL_AFTER_S:
+            log_wait(self.path, timeout)
+            if self.acquire(timeout - TELL_AFTER_S, shared=shared):
+                return
+        hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
+        raise StoreBusy(
+            f"another Hermes process is using {self.path.parent}", hint=hint
+        )
 
     def note_last_row(self, number: int) -> None:
         """Notes the last row on disk. The caller holds the lock. Not worth an fsync: an older number does no harm."""
         with suppress(OSError):  # the row is saved, whatever becomes of this
             os.pwrite(
-                self._fd,
+                self.fd,
                 f"{number} {_identity(self._database)}".ljust(_NOTE_BYTES).encode(),
                 0,
             )
@@ -104,4 +77,4 @@ class DatabaseLock(FileLock):
     def forget_last_row(self) -> None:
         """Call before another file replaces the database. The caller holds the lock alone."""
         with suppress(OSError):
-            os.ftruncate(self._fd, 0)
+            os.ftruncate(self.fd, 0)

@@ -15,7 +15,7 @@ from hermes.store import shared_text
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 
-_SINCE_FRAMES = (
+_FRAMES_SINCE_VERSION = (
     1 << 32
 )  # is set in checksums of today, which are quicker to compute than those before
 _PLACE = struct.Struct("<qqd").pack
@@ -91,13 +91,13 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
         data = inner if frame is None else shared_text.full_text(frame, inner)
         row = make(Row, (number, session, seq, epoch, ts, kind, role, turn, data))
         try:  # as `is_whole`, step by step: this is done for every row that is read
-            if crc < _SINCE_FRAMES:
+            if crc < _FRAMES_SINCE_VERSION:
                 whole = is_whole(row, crc)
             else:
                 head = heads.get((session, kind, role, turn))
                 if head is None:
                     head = heads[session, kind, role, turn] = _head_sum(row)
-                whole = crc == _SINCE_FRAMES | crc32(
+                whole = crc == _FRAMES_SINCE_VERSION | crc32(
                     data.encode(), crc32(_PLACE(seq, epoch, ts), head)
                 )
         except (
@@ -137,7 +137,7 @@ def draft(event: Event) -> EncodedEvent:
 def checksum(row: Row) -> int:
     """Tells a row that was read from a row that was written, whatever happened to the pages in between."""
     place = zlib.crc32(_PLACE(row.seq, row.epoch, row.ts), _head_sum(row))
-    return _SINCE_FRAMES | zlib.crc32(row.data.encode(), place)
+    return _FRAMES_SINCE_VERSION | zlib.crc32(row.data.encode(), place)
 
 
 def earlier_checksum(row: Row) -> int:
@@ -149,7 +149,9 @@ def earlier_checksum(row: Row) -> int:
 def is_whole(row: Row, crc: int) -> bool:
     """Whether a row matches the checksum that was written with it."""
     try:
-        return crc == (checksum(row) if crc >= _SINCE_FRAMES else earlier_checksum(row))
+        return crc == (
+            checksum(row) if crc >= _FRAMES_SINCE_VERSION else earlier_checksum(row)
+        )
     except (TypeError, ValueError, struct.error):  # not even the types are right
         return False
 

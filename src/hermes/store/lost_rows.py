@@ -10,8 +10,8 @@ from hermes.store.connection import glance, has_wal
 from hermes.store.write_ahead_log import content, overlay
 
 _MAGIC = b"SQLite format 3\0"
-_HEADER = 100
-_LARGEST_PAGE = 65536
+_HEADER_BYTES = 100
+_MAX_PAGE_BYTES = 65536
 
 
 class SessionHead(NamedTuple):
@@ -29,8 +29,13 @@ def what_is_gone(path: Path) -> str:
     if not main:
         return "the file is empty"
     size = int.from_bytes(main[16:18], "big")
-    size = _LARGEST_PAGE if size == 1 else size
-    if len(main) < _HEADER or main[:16] != _MAGIC or size < 512 or size & (size - 1):
+    size = _MAX_PAGE_BYTES if size == 1 else size
+    if (
+        len(main) < _HEADER_BYTES
+        or main[:16] != _MAGIC
+        or size < 512
+        or size & (size - 1)
+    ):
         return "the file has lost its header"
     stated, last = int.from_bytes(main[28:32], "big"), len(main) // size
     if not stated or main[24:28] != main[92:96]:

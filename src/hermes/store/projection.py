@@ -19,7 +19,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
 
-_MOST_TOKENS = 10**12  # of one call
+_MAX_CALL_TOKENS = 10**12  # of one call
 
 _ADVANCE = """
 UPDATE sessions SET head = ?, updated = ?, messages = messages + ?, turns = turns + ? WHERE id = ?
@@ -126,4 +126,4 @@ def _amounts(usage: Usage) -> tuple[int | float, ...]:
 
 def _countable(tokens: int) -> int:
     """A number no sum of which overflows, whatever a provider or an imported file says."""
-    return max(0, min(tokens, _MOST_TOKENS))
+    return max(0, min(tokens, _MAX_CALL_TOKENS))

@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from hermes.primitives.files import make_private, sync_folder
 from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.store.carried_tables import take_over
 from hermes.store.connection import connect, in_our_words, suspicion
@@ -18,12 +19,10 @@ from hermes.store.database_file import (
     companions,
     create,
     settle,
-    sync_folder,
 )
 from hermes.store.log_row import COLUMNS, Row
 from hermes.store.log_row import draft as draft_of
 from hermes.store.lost_rows import SessionHead, known_heads, what_is_gone
-from hermes.store.private import make_private
 from hermes.store.salvage import salvage
 from hermes.store.session_log import new_epoch, write_row
 
@@ -155,7 +154,7 @@ def finish(path: Path) -> bool:
         for source, target in zip(companions(path), companions(aside), strict=True):
             if source.exists():
                 source.rename(target)
-        make_private(companions(aside))
+        make_private(*companions(aside))
         rebuilt.rename(path)
         suspicion(path).unlink(missing_ok=True)
         sync_folder(path.parent)

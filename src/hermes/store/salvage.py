@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hermes.store.log_row import MAX_EVENT_BYTES, Row, is_whole
 from hermes.store.shared_text import frame_id, full_text
 from hermes.store.write_ahead_log import (
-    PAGES_AT_ONCE,
+    MAX_PAGES_IN_MEMORY,
     Content,
     content,
     overlay,
@@ -22,7 +22,7 @@ from hermes.store.write_ahead_log import (
     release_memory,
 )
 
-PAGE_SIZE = 4096  # of every file we make
+PAGE_BYTES = 4096  # of every file we make
 
 _TABLE_LEAF = 0x0D
 _PAGE_SIZES = frozenset(1 << n for n in range(9, 17))
@@ -31,7 +31,7 @@ _COLUMNS = (
     11,
 )  # of `events`, the row's id included: before and since it has frames
 _FRAME_COLUMNS = 2
-_LONGEST = 2 * MAX_EVENT_BYTES  # bytes of a record; more is a broken length
+_MAX_RECORD_BYTES = 2 * MAX_EVENT_BYTES  # bytes of a record; more is a broken length
 
 _Value = int | float | str | bytes | None
 
@@ -40,7 +40,7 @@ def salvage(path: Path) -> Iterator[Row]:
     """Every readable row of the log, in no particular order; the same one may come twice."""
     main, wal = content(path), content(path.with_name(path.name + "-wal"))
     stated = (page_size(wal), int.from_bytes(main[16:18], "big"))
-    for size in dict.fromkeys((PAGE_SIZE, *stated)):
+    for size in dict.fromkeys((PAGE_BYTES, *stated)):
         found = False
         for row in _rows_with(main, wal, size) if size in _PAGE_SIZES else ():
             found = True
@@ -107,7 +107,7 @@ class Pages:
             range(1, last + 1),
             (number for number in sorted(self._newer) if number > last),
         ):
-            if number % PAGES_AT_ONCE == 0:
+            if number % MAX_PAGES_IN_MEMORY == 0:
                 release_memory(self._main)
                 release_memory(self._wal)
             yield number
@@ -166,7 +166,7 @@ def _cell(pages: Pages, page: bytes, at: int) -> _Carved | _Frame | None:
 
 def _payload(pages: Pages, page: bytes, at: int, length: int) -> bytes:
     """A record's bytes, followed through its overflow pages."""
-    if length > _LONGEST:
+    if length > _MAX_RECORD_BYTES:
         raise ValueError
     if length <= pages.size - 35:
         return page[at : at + length]

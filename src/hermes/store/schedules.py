@@ -12,7 +12,7 @@ from hermes.errors import UsageError
 from hermes.schema.schedules import Instant, Job, State
 from hermes.store.connection import log
 from hermes.store.database import Database
-from hermes.store.leases import TTL, holds, this_process
+from hermes.store.leases import LEASE_TTL_S, holds, this_process
 
 Planned = TypeVar("Planned", bound=Instant | None)
 
@@ -144,7 +144,7 @@ class ScheduleStore:
             instant,
             state="running",
             owner=self._owner,
-            expires=now + TTL,
+            expires=now + LEASE_TTL_S,
             began=now,
             session="",
         )
@@ -187,7 +187,8 @@ class ScheduleStore:
         """The heartbeat of a run; False when it is no longer ours."""
         query = "UPDATE instants SET expires = ? WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"
         return self._change(
-            query, (self._clock.now() + TTL, instant.job, instant.due, self._owner)
+            query,
+            (self._clock.now() + LEASE_TTL_S, instant.job, instant.due, self._owner),
         )
 
     def belongs_to(self, instant: Instant, session: str) -> None:

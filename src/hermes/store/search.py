@@ -18,14 +18,14 @@ from hermes.store.unindexed_search import find_unindexed
 
 T = TypeVar("T")
 
-_STEP = 500  # messages indexed in one transaction
-_STEP_CHARACTERS = (
+_INDEX_BATCH_MESSAGES = 500  # messages indexed in one transaction
+_INDEX_BATCH_CHARS = (
     512 * 1024
 )  # or that much text, so that nobody waits long for that transaction
 CATCH_UP_S = 1.0
 """Seconds that a search spends on an index that is behind, before it looks at the rest without one."""
-_LONGEST_QUERY = 1000  # characters
-_SNIPPET = 160  # characters
+_MAX_QUERY_CHARS = 1000  # characters
+_SNIPPET_CHARS = 160  # characters
 
 _BACKLOG = """
 SELECT id, CAST(data AS BLOB) FROM events
@@ -66,8 +66,8 @@ class MessageSearch:
         self, query: str, *, session: str = "", limit: int = 20
     ) -> list[MessageHit]:
         """Messages that hold all the words; those that only hold words beginning so fill up the rest."""
-        if len(query) > _LONGEST_QUERY:
-            hint = f"Up to {_LONGEST_QUERY} characters are possible."
+        if len(query) > _MAX_QUERY_CHARS:
+            hint = f"Up to {_MAX_QUERY_CHARS} characters are possible."
             raise StoreError("the search text is too long", hint=hint)
         exact, loose = (
             match_expression(query, prefix=False),
@@ -148,18 +148,18 @@ def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:
 def index_step(connection: apsw.Connection) -> bool:
     """Indexes the next messages, in the caller's transaction; True while there are more."""
     last = messages = characters = 0
-    for row_id, data in connection.execute(_BACKLOG, (_STEP,)):
+    for row_id, data in connection.execute(_BACKLOG, (_INDEX_BATCH_MESSAGES,)):
         words, names = split(searchable(data))
         values = (row_id, " ".join(words), " ".join(names))
         connection.execute(
             "INSERT INTO search (rowid, words, names) VALUES (?, ?, ?)", values
         )
         last, messages, characters = row_id, messages + 1, characters + len(data)
-        if characters > _STEP_CHARACTERS:
+        if characters > _INDEX_BATCH_CHARS:
             break
     if last:
         connection.execute("UPDATE search_progress SET indexed = ?", (last,))
-    return messages == _STEP or characters > _STEP_CHARACTERS
+    return messages == _INDEX_BATCH_MESSAGES or characters > _INDEX_BATCH_CHARS
 
 
 def forget(connection: apsw.Connection, session: str) -> None:
@@ -172,10 +172,10 @@ def snippet(text: str, query: str) -> str:
     """A line of the text around the first word that was asked for."""
     words = [re.escape(word) for word in re.findall(r"\w+", query)]
     found = re.search("|".join(words), text, re.IGNORECASE) if words else None
-    start = max(0, (found.start() if found else 0) - _SNIPPET // 3)
-    cut = text[start : start + _SNIPPET]
+    start = max(0, (found.start() if found else 0) - _SNIPPET_CHARS // 3)
+    cut = text[start : start + _SNIPPET_CHARS]
     line = " ".join(cut.split())
-    return f"{'…' if start else ''}{line}{'…' if start + _SNIPPET < len(text) else ''}"
+    return f"{'…' if start else ''}{line}{'…' if start + _SNIPPET_CHARS < len(text) else ''}"
 
 
 def _reset_if_damaged(database: Database, error: StoreError) -> None:

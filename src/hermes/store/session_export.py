@@ -17,15 +17,15 @@ from hermes.store.log_row import MAX_EVENT_BYTES, Row, draft
 from hermes.store.session_log import SessionLog, new_epoch, require_free, write_row
 
 FORMAT = "hermes-session"
-VERSION = 1
+EXPORT_VERSION = 1
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_LONGEST_SOURCE = 200  # characters that are kept of the id in the file
+_MAX_SOURCE_ID_CHARS = 200  # characters that are kept of the id in the file
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Header(msgspec.Struct, tag_field="format", tag=FORMAT):
+class ExportHeader(msgspec.Struct, tag_field="format", tag=FORMAT):
     """First line of an exported session."""
 
     version: int
@@ -49,7 +49,7 @@ class Imported(msgspec.Struct, frozen=True):
     source: str = ""  # the id in the file, which is another where that was taken or can't be one here
 
 
-class Transfer:
+class SessionTransfer:
     """Takes sessions out of and into one database."""
 
     def __init__(self, database: Database, log: SessionLog, clock: Clock) -> None:
@@ -60,7 +60,9 @@ class Transfer:
     def export(self, session: str) -> Iterator[str]:
         """The session as lines of JSON, without line ends."""
         first = self._log.events(session, limit=1)
-        yield _encode(Header(version=VERSION, session_id=first[0].session)).decode()
+        yield _encode(
+            ExportHeader(version=EXPORT_VERSION, session_id=first[0].session)
+        ).decode()
         for row in self._log.every_event(session):
             yield _encode(row.as_written()).decode()
 
@@ -70,7 +72,7 @@ class Transfer:
             (number, line) for number, line in enumerate(lines, 1) if line.strip()
         )
         header = _header(next(numbered, (1, "")))
-        source = header.session_id[:_LONGEST_SOURCE]
+        source = header.session_id[:_MAX_SOURCE_ID_CHARS]
         rows = list(_rows(numbered))
         if not rows:
             raise ImportRejected(
@@ -107,18 +109,18 @@ class Transfer:
         return self._db.write(job)
 
 
-def _header(first: tuple[int, str]) -> Header:
+def _header(first: tuple[int, str]) -> ExportHeader:
     number, line = first
     try:
-        header = msgspec.json.decode(line, type=Header)
+        header = msgspec.json.decode(line, type=ExportHeader)
     except msgspec.MsgspecError as error:
         raise _rejected(
             number, "this is not the beginning of an exported session"
         ) from error
-    if header.version > VERSION:
+    if header.version > EXPORT_VERSION:
         raise _rejected(
             number,
-            f"the file has version {header.version}; this Hermes reads up to {VERSION}",
+            f"the file has version {header.version}; this Hermes reads up to {EXPORT_VERSION}",
         )
     return header
 

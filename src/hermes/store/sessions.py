@@ -20,7 +20,7 @@ from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
-_REMEMBERED = 2_048  # sessions whose beginning is known
+_MAX_CACHED_SESSIONS = 2_048  # sessions whose beginning is known
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
@@ -69,7 +69,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SessionOrigin(msgspec.Struct, frozen=True):
     """How a session began, which never changes."""
 
     kind: str
@@ -101,7 +101,7 @@ class SessionTable:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._db = database
         self._clock = clock
-        self._origins: dict[str, Origin] = {}
+        self._origins: dict[str, SessionOrigin] = {}
 
     def recent(
         self, *, limit: int = 50, updated_before: float | None = None
@@ -138,7 +138,7 @@ class SessionTable:
             f"{name!r} may be any of: {names}", hint="Give more of the id."
         )
 
-    def origin(self, session: str) -> Origin:
+    def origin(self, session: str) -> SessionOrigin:
         """How the session with that id began; quick to ask again."""
         known = self._origins.get(session)
         if known is None:
@@ -148,8 +148,8 @@ class SessionTable:
             )
             if row is None:
                 raise _unknown(session)
-            known = Origin(*row)
-            if len(self._origins) >= _REMEMBERED:
+            known = SessionOrigin(*row)
+            if len(self._origins) >= _MAX_CACHED_SESSIONS:
                 self._origins.clear()
             self._origins[session] = known
         return known

@@ -19,7 +19,7 @@ TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"
 FORGET = "DELETE FROM frames WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.frame = frames.id)"
 """Deletes frames that no row uses any more."""
 
-_WORTH_BYTES = 512  # a shorter one is not worth a lookup
+_MIN_SHARED_BYTES = 512  # a shorter one is not worth a lookup
 _PLACE = "\0"  # never in JSON
 _encode = msgspec.json.Encoder().encode
 
@@ -66,6 +66,6 @@ def _divided(event: Event | None, data: str) -> tuple[str, str] | None:
     fits = (
         shared.startswith(before) and data.startswith(before) and data.endswith(after)
     )
-    if not fits or len(data) < len(shared) or len(shared) < _WORTH_BYTES:
+    if not fits or len(data) < len(shared) or len(shared) < _MIN_SHARED_BYTES:
         return None
     return f"{before}{_PLACE}{after}", data[len(before) : len(data) - len(after)]

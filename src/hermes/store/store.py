@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
-from hermes.store.budget_claims import Claims
+from hermes.primitives.files import make_private
+from hermes.store.budget_claims import BudgetClaims
 from hermes.store.connection import log, suspect, suspicion
 from hermes.store.database import Database
 from hermes.store.database_file import (
@@ -21,15 +22,14 @@ from hermes.store.database_file import (
     inspect,
     migrate,
 )
-from hermes.store.integrity_check import Report, check
+from hermes.store.integrity_check import IntegrityReport, check
 from hermes.store.leases import Leases
-from hermes.store.lock import DatabaseLock, FileLock
-from hermes.store.private import make_private
+from hermes.store.lock import DatabaseLock
 from hermes.store.readonly import ReadableCopy, needs_copy
 from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
 from hermes.store.schema import MIGRATIONS
 from hermes.store.search import MessageSearch, index_step
-from hermes.store.session_export import Transfer
+from hermes.store.session_export import SessionTransfer
 from hermes.store.session_log import SessionLog
 from hermes.store.sessions import SessionTable
 
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from hermes.store.people import People
     from hermes.store.schedules import ScheduleStore
 
-_ALONE = 10.0  # seconds to wait for other processes to close the database
-_ATTEMPTS = 5
+_EXCLUSIVE_LOCK_TIMEOUT_S = (
+    10.0  # seconds to wait for other processes to close the database
+)
+_MAX_OPEN_ATTEMPTS = 5
 
 
 class Store:
@@ -48,7 +50,7 @@ class Store:
     def __init__(
         self,
         database: Database,
-        held: FileLock | ReadableCopy | None,
+        held: DatabaseLock | ReadableCopy | None,
         clock: Clock,
         recovery: Recovery | None = None,
         incomplete: Incomplete | None = None,
@@ -59,10 +61,10 @@ class Store:
         self.incomplete = incomplete
         self.log = SessionLog(database, clock)
         self.leases = Leases(database, clock)
-        self.claims = Claims(database, clock)
+        self.claims = BudgetClaims(database, clock)
         self.sessions = SessionTable(database, clock)
         self.search = MessageSearch(database)
-        self.transfer = Transfer(database, self.log, clock)
+        self.transfer = SessionTransfer(database, self.log, clock)
         self._clock = clock
 
     @cached_property
@@ -100,7 +102,7 @@ class Store:
         """For a process with many sessions: their writes are committed together, and none holds up an event loop."""
         self._db.share()
 
-    def check(self) -> Report:
+    def check(self) -> IntegrityReport:
         """Looks at every page and row. After a problem the next opening rebuilds the database."""
         report = self._db.read(check)
         if report.problems:
@@ -228,15 +230,15 @@ class _Opening:
         Everything is checked again once the lock is shared: other processes may have come in between.
         """
         recovery = None
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_OPEN_ATTEMPTS):
             self._lock.share(timeout=self._busy_timeout)
             if not unfinished(self._path) and (database := self._opened()):
                 suspicion(self._path).unlink(missing_ok=True)
-                make_private(companions(self._path))
+                make_private(*companions(self._path))
                 if recovery is not None:
                     log.warning("%s", recovery)
                 return Store(database, self._lock, self._clock, recovery)
-            self._lock.own(timeout=min(self._busy_timeout, _ALONE))
+            self._lock.own(timeout=min(self._busy_timeout, _EXCLUSIVE_LOCK_TIMEOUT_S))
             recovery = self._repaired() or recovery
         raise StoreBusy(
             f"{self._path} is being changed by other processes",

@@ -29,10 +29,10 @@ _ASCII_MIXED = re.compile(
 )
 _TERM = r'(-?)"([^"]*)"?|(\S+)'
 
-MAX_CHARACTERS = 64 * 1024
+MAX_SEARCHABLE_CHARS = 64 * 1024
 """How much of one message is searchable."""
 
-_SHORTEST_BEGINNING = 2  # letters; the index is made for it
+_MIN_PREFIX_CHARS = 2  # letters; the index is made for it
 
 
 class TokenizedText(NamedTuple):
@@ -44,7 +44,7 @@ class TokenizedText(NamedTuple):
 
 def split(text: str, *, asked: bool = False) -> TokenizedText:
     """The words of a text. For what is asked, a run of spaceless script at the end may go on in what is stored."""
-    text = text[:MAX_CHARACTERS]
+    text = text[:MAX_SEARCHABLE_CHARS]
     found = TokenizedText([], [])
     if text.isascii():
         for position, part in enumerate(_ASCII_MIXED.split(text)):
@@ -119,7 +119,7 @@ def _phrase(term: str, *, prefix: bool) -> str:
     if not words:
         return ""
     lone = re.fullmatch(_LONE, words[-1])
-    star = " *" if lone or (prefix and len(words[-1]) >= _SHORTEST_BEGINNING) else ""
+    star = " *" if lone or (prefix and len(words[-1]) >= _MIN_PREFIX_CHARS) else ""
     inner = f'words : "{" ".join(words)}"{star}'
     if names and "".join(words) != names[0]:
         return f"({inner})"  # more than one identifier

@@ -16,8 +16,8 @@ from hermes.store.schema import SEARCH_OPTIONS
 from hermes.store.searchable import searchable
 from hermes.store.tokenizer import FOLDED, required_part, split
 
-TIMEOUT_S = 10.0
-_CHUNK = 200  # messages between two looks whether enough was found
+UNINDEXED_TIMEOUT_S = 10.0
+_MESSAGES_PER_CHUNK = 200  # messages between two looks whether enough was found
 _CANDIDATES = f"""
 SELECT {STORED} FROM events
 WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) AND (:session = '' OR session = :session)
@@ -41,11 +41,13 @@ def find_unindexed(
         "folded": f"*[{FOLDED}]*",
     }
     found: list[list[Row]] = [[] for _ in expressions]
-    deadline = time.monotonic() + TIMEOUT_S
+    deadline = time.monotonic() + UNINDEXED_TIMEOUT_S
     with closing(apsw.Connection(":memory:")) as memory:
         memory.execute(f"CREATE VIRTUAL TABLE found USING fts5 ({SEARCH_OPTIONS})")
         candidates = connection.execute(_CANDIDATES, values)
-        while len(found[0]) < limit and (rows := checked(islice(candidates, _CHUNK))):
+        while len(found[0]) < limit and (
+            rows := checked(islice(candidates, _MESSAGES_PER_CHUNK))
+        ):
             _index(memory, rows)
             for matching, expression in zip(found, expressions, strict=True):
                 numbers = {

@@ -15,12 +15,14 @@ from typing import NamedTuple, TypeAlias
 Content: TypeAlias = bytes | mmap.mmap
 _Sum: TypeAlias = tuple[int, int]
 
-PAGES_AT_ONCE = 1_024  # that are kept in memory while a file is read from end to end
+MAX_PAGES_IN_MEMORY = (
+    1_024  # that are kept in memory while a file is read from end to end
+)
 _HEADER, _FRAME = 32, 24
 _MAGIC = 0x377F0682
 
 
-class Overlay(NamedTuple):
+class WalOverlay(NamedTuple):
     """Where in the log the newest image of a page stands: as SQLite reads it, and with what follows a bad frame."""
 
     regular: dict[int, int]
@@ -58,7 +60,7 @@ def commits_after(wal: Content, frames: int, size: int) -> int:
     )
 
 
-def overlay(wal: Content, size: int) -> Overlay:
+def overlay(wal: Content, size: int) -> WalOverlay:
     """Finds the page images of every whole transaction."""
     regular: dict[int, int] = {}
     whole: dict[int, int] = {}
@@ -74,7 +76,7 @@ def overlay(wal: Content, size: int) -> Overlay:
             if unbroken:
                 regular |= waiting
             waiting = {}
-    return Overlay(regular, whole)
+    return WalOverlay(regular, whole)
 
 
 def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
@@ -86,7 +88,7 @@ def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
     for number, at in enumerate(
         range(_HEADER, len(wal) - _FRAME - size + 1, _FRAME + size), 1
     ):
-        if number % PAGES_AT_ONCE == 0:
+        if number % MAX_PAGES_IN_MEMORY == 0:
             release_memory(wal)
         summed = wal[at : at + 8] + wal[at + _FRAME : at + _FRAME + size]
         sums = [_sum(order, summed, start) for start in dict.fromkeys(before)]

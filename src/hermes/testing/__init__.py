@@ -3,6 +3,6 @@
 from hermes.testing.clock import FakeClock
 from hermes.testing.home import temporary_home
 from hermes.testing.ids import FakeIds
-from hermes.testing.scripted_model import ScriptedModel, ScriptedReply
+from hermes.testing.scripted_model import Reply, ScriptedModel
 
-__all__ = ["FakeClock", "FakeIds", "ScriptedModel", "ScriptedReply", "temporary_home"]
+__all__ = ["FakeClock", "FakeIds", "Reply", "ScriptedModel", "temporary_home"]

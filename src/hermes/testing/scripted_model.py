@@ -18,7 +18,7 @@ from hermes.schema.model import (
 _CHUNK = 8  # characters of a delta
 
 
-class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True):
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """One scripted answer: text, thinking, tool calls (name, JSON arguments), or an error instead."""
 
     text: str = ""
@@ -33,7 +33,7 @@ class ScriptedModel:
 
     def __init__(
         self,
-        *replies: ScriptedReply | str,
+        *replies: Reply | str,
         provider: str = "scripted",
         name: str = "scripted-1",
     ) -> None:
@@ -41,8 +41,7 @@ class ScriptedModel:
         self.name = name
         self.requests: list[ModelRequest] = []
         self._replies = [
-            ScriptedReply(text=reply) if isinstance(reply, str) else reply
-            for reply in replies
+            Reply(text=reply) if isinstance(reply, str) else reply for reply in replies
         ]
         self._call_ids = (f"call-{n}" for n in itertools.count(1))
 
@@ -65,13 +64,13 @@ class ScriptedModel:
             raise reply.error
         yield ReplyFinished(self._message(reply))
 
-    def _deltas(self, reply: ScriptedReply) -> Iterable[ModelEvent]:
+    def _deltas(self, reply: Reply) -> Iterable[ModelEvent]:
         for start in range(0, len(reply.reasoning), _CHUNK):
             yield ReasoningPiece(reply.reasoning[start : start + _CHUNK])
         for start in range(0, len(reply.text), _CHUNK):
             yield TextDelta(reply.text[start : start + _CHUNK])
 
-    def _message(self, reply: ScriptedReply) -> AssistantMessage:
+    def _message(self, reply: Reply) -> AssistantMessage:
         calls = tuple(
             ToolCall(id=next(self._call_ids), name=name, arguments=text)
             for name, text in reply.calls

@@ -151,7 +151,7 @@ async def test_a_question_of_the_model_is_answered(
         ScriptedResponse(calls=(ServedCall("ask_user", arguments),)), "Blue it is."
     )
     await say(page, "paint it")
-    form = page.get_by_role("form", name="A question to you")
+    form = page.get_by_role("form", name="A question for you")
     await expect(form).to_contain_text("Which colour?")
     await form.get_by_role("button", name="blue").click()
     await rests(page, 1)
@@ -167,7 +167,7 @@ async def test_what_is_written_while_a_question_waits_answers_it(
     )
     dashboard.says(ScriptedResponse(calls=(ask,)), "Green it is.")
     await say(page, "paint it all")
-    await expect(page.get_by_role("form", name="A question to you")).to_contain_text(
+    await expect(page.get_by_role("form", name="A question for you")).to_contain_text(
         "write your answer below"
     )
     await expect(page.get_by_role("radio", name="Answer")).to_be_checked()
@@ -240,7 +240,7 @@ async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) 
     await box(page).press("Alt+u")
     question = page.get_by_role("dialog", name="Undo the last turn?")
     await expect(question).to_contain_text(
-        "This deletes 1 file that Hermes made: made.txt."
+        "This deletes 1 file that Hermes created: made.txt."
     )
     await expect(question.get_by_role("button", name="Cancel")).to_be_focused()
     await page.keyboard.press("Enter")

@@ -232,9 +232,7 @@ async def test_while_hermes_works_words_wait_steer_or_stop_it(
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
     await expect(page.get_by_role("radio", name="After this turn")).to_be_checked()
     await say(page, "after that, this")
-    await expect(page.locator(".message.user").last).to_contain_text(
-        "waits for its turn"
-    )
+    await expect(page.locator(".message.user").last).to_contain_text("queued")
     await box(page).press("Escape")
     await rests(page, 2)
     await expect(page.locator(".note.info").first).to_contain_text("Stopped.")
@@ -263,7 +261,7 @@ async def test_a_turn_can_be_taken_back_brought_again_and_branched(
     await rests(page, 2)
     await say(page, "/undo")
     await expect(page.locator("details.taken summary")).to_contain_text(
-        "2 messages taken back"
+        "2 messages undone"
     )
     await say(page, "/redo")
     await expect(page.locator("details.taken")).to_have_count(0)

@@ -164,9 +164,9 @@ async def test_what_happens_meanwhile_and_what_was_before_come_together(
     await say(page, "a new question")
     await expect(page.get_by_text("A new answer.")).to_be_in_viewport()
     await say(page, f"/undo {BACK}")
-    await expect(page.get_by_text(f"{BACK} turns taken back.").first).to_be_visible()
+    await expect(page.get_by_text(f"Undid {BACK} turns.").first).to_be_visible()
     await page.get_by_role("button", name="More").click()
-    await page.get_by_role("button", name="To the beginning").click()
+    await page.get_by_role("button", name="Go to the beginning").click()
     await expect(page.get_by_text("other question 0.")).to_be_in_viewport()
     found, whole = await transcript(page), await replayed(page)
     assert found["first"] == 1
@@ -223,7 +223,7 @@ async def test_a_late_answer_of_one_session_does_not_appear_in_another(
 
     await page.route(rows, hold)
     await _open(page, ids["talk"])
-    await expect(page.get_by_text("Reading the session")).to_be_visible()
+    await expect(page.get_by_text("Loading the session")).to_be_visible()
     await _open(page, ids["busy"])
     await expect(page.get_by_text("All done.")).to_be_in_viewport()
     async with page.expect_response(rows):

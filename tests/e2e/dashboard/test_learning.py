@@ -28,9 +28,7 @@ async def test_proposals_are_decided_with_keys_and_taken_back(
     second = page.locator('[data-proposal="p2"]')
     await expect(second).to_have_attribute("aria-current", "true")
     await page.keyboard.press("Alt+r")
-    await expect(
-        page.get_by_role("heading", name="Nothing waits for you")
-    ).to_be_visible()
+    await expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
     assert "announce@" not in (home / "memories" / "MEMORY.md").read_text()
     assert [one.status for one in learning_of(home).proposals.all()] == [
         "approved",
@@ -43,7 +41,7 @@ async def test_proposals_are_decided_with_keys_and_taken_back(
         "breaking changes first"
     )
     await page.keyboard.press("Alt+u")
-    await page.get_by_role("button", name="Take it back").click()
+    await page.get_by_role("button", name="Undo change").click()
     await expect(page.locator(".change")).to_have_count(3)
     assert "breaking" not in skill.read_text()
 
@@ -52,9 +50,7 @@ async def test_a_new_proposal_appears_by_itself(page: Page, dashboard: Board) ->
     home = dashboard.hermes.home
     ids = write_past(home, time.time())
     await go(page, "/learning")
-    await expect(
-        page.get_by_role("heading", name="Nothing waits for you")
-    ).to_be_visible()
+    await expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
     teach(home)
     with past_of(home, time.time()) as past:
         proposed = LearningProposed(
@@ -87,7 +83,7 @@ async def test_notes_are_added_changed_and_forgotten(
         "MEMORY.md says that already."
     )
     complaints.expect("400")
-    await file.get_by_role("button", name="Change the note 1").click()
+    await file.get_by_role("button", name="Edit note 1").click()
     await page.get_by_role("textbox", name="Note", exact=True).fill(
         "The user prefers spaces."
     )
@@ -95,8 +91,8 @@ async def test_notes_are_added_changed_and_forgotten(
     await expect(file.locator(".notes li").first).to_contain_text(
         "The user prefers spaces."
     )
-    await file.get_by_role("button", name="Forget the note 2").click()
-    await page.get_by_role("button", name="Forget it").click()
+    await file.get_by_role("button", name="Forget note 2").click()
+    await page.get_by_role("button", name="Forget this note").click()
     await expect(file.locator(".notes li")).to_have_count(2)
     assert (
         memory.read_text()

@@ -50,11 +50,11 @@ async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(
         await side.get_by_role("link", name=ids["old"]).focus()
         await page.locator("h1").click()
         await page.keyboard.press("Space")
-        await expect(page.get_by_role("button", name="Go on")).to_be_visible()
+        await expect(page.get_by_role("button", name="Resume")).to_be_visible()
         past.turn(ids["old"], "again", *call("c10", "read_file", "text", path="b.txt"))
         await expect(summary).to_contain_text("paused, 2 more since")
         await expect(topics).to_have_count(2)
-        await page.get_by_role("button", name="Go on").click()
+        await page.get_by_role("button", name="Resume").click()
         await expect(topics).to_have_count(4)
         await page.get_by_role("searchbox", name="Containing").fill("b.txt")
         await expect(topics).to_have_text(["agent.tool.started"])
@@ -70,7 +70,9 @@ async def test_a_pattern_narrows_the_stream_and_pause_keeps_counting(
         "spellcheck", value=False
     )
     await page.get_by_label("Pattern", exact=True).fill("agent.to*")
-    await expect(page.get_by_role("alert")).to_contain_text("agent.to* is no pattern")
+    await expect(page.get_by_role("alert")).to_contain_text(
+        "agent.to* is not a pattern"
+    )
     await page.get_by_role("button", name="Clear the stream").click()
     await expect(rows).to_have_count(0)
 

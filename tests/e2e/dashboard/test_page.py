@@ -35,7 +35,7 @@ async def test_keys_go_to_views_and_open_help_and_palette(page: Page) -> None:
     await expect(page.get_by_role("combobox", name="Message")).to_be_focused()
     keys = page.get_by_role("dialog", name="Keys")
     await page.keyboard.press("Control+/")
-    await expect(keys).to_contain_text("Open the palette")
+    await expect(keys).to_contain_text("Open the command palette")
     await expect(keys).not_to_contain_text(
         "Go to Sessions"
     )  # in the chat those letters are words

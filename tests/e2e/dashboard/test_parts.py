@@ -145,9 +145,9 @@ async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:
             feed.close();
             const row = (epoch, seq, session_id = "s") => ({ type: "x", session_id, epoch, seq });
             const got = [
-                ...feed.sift([row(1, 1), row(1, 2), row(1, 2), row(1, 1), row(9, 1, "child")]),
-                ...feed.sift([row(1, 2), row(1, 3), { type: "agent.message.delta", session_id: "s" }]),
-                ...feed.sift([{ type: "feed.epoch_changed", epoch: 2, was: 1 }, row(2, 1)]),
+                ...feed.keepNew([row(1, 1), row(1, 2), row(1, 2), row(1, 1), row(9, 1, "child")]),
+                ...feed.keepNew([row(1, 2), row(1, 3), { type: "agent.message.delta", session_id: "s" }]),
+                ...feed.keepNew([{ type: "feed.epoch_changed", epoch: 2, was: 1 }, row(2, 1)]),
             ];
             return [got.map((event) => `${event.epoch ?? "-"}.${event.seq ?? "-"}`), feed.cursor];
         }""",

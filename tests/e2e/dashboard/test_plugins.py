@@ -49,7 +49,7 @@ def write_tally(board: Board) -> Path:
 
 async def _enable(page: Page, name: str) -> None:
     row = page.locator(f'[data-plugin-row="{name}"]')
-    await row.get_by_role("button", name=re.compile("^Look at it")).click()
+    await row.get_by_role("button", name=re.compile("^Review")).click()
     await page.get_by_role("button", name="Enable exactly this").click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
 
@@ -65,7 +65,7 @@ async def test_the_plugin_of_the_guide_from_enabling_to_its_end(
     row = page.locator('[data-plugin-row="tally"]')
     await expect(row).to_have_attribute("data-state", "off")
     assert (await page.request.get(route)).status == 404
-    await row.get_by_role("button", name="Look at it and enable").click()
+    await row.get_by_role("button", name="Review and enable").click()
     dialog = page.get_by_role("dialog", name="Enable tally?")
     await expect(dialog).to_contain_text("calls.update([event")
     await expect(dialog).to_contain_text("3 files")
@@ -99,7 +99,7 @@ async def test_the_plugin_of_the_guide_from_enabling_to_its_end(
     folder.joinpath("plugin_api.py").unlink()
     for name, text in _FILES.findall(_GUIDE.read_text()):
         (folder / name).write_text(text + ("\n" if name.endswith(".js") else ""))
-    await page.get_by_role("button", name="Look again").click()
+    await page.get_by_role("button", name="Refresh").click()
     await _enable(page, "tally")
     await expect(row).to_have_attribute("data-state", "enabled")
     await row.get_by_role("button", name="Disable").click()
@@ -127,7 +127,7 @@ async def test_a_list_that_comes_late_does_not_hide_what_was_enabled_meanwhile(
         await route.fulfill(response=answer)
 
     await page.route("**/api/plugins", late)
-    await page.get_by_role("button", name="Look again").click()
+    await page.get_by_role("button", name="Refresh").click()
     await asyncio.wait_for(held.wait(), PATIENCE)
     await _enable(page, "listener")
     await expect(row).to_have_attribute("data-state", "enabled")
@@ -201,8 +201,10 @@ async def test_one_that_fails_is_shown_and_harms_nothing(
     await go(page, "/plugins/throws")
     await expect(page.get_by_role("alert")).to_contain_text("Error: no coffee")
     await go(page, "/plugins/nomod")
-    await expect(page.get_by_role("heading", name="Nomod does not run")).to_be_visible()
-    await page.get_by_role("link", name="To the plugins").click()
+    await expect(
+        page.get_by_role("heading", name="Nomod is not running")
+    ).to_be_visible()
+    await page.get_by_role("link", name="Go to plugins").click()
     await expect(page.locator(".widget", has_text="Listener")).to_contain_text(
         "widget:"
     )

@@ -115,7 +115,7 @@ async def test_skills_are_commands_and_give_way_to_those_of_the_page(
     await page.get_by_role("button", name="Dismiss").click()
     await say(page, "/undo")
     await expect(page.locator("details.taken > summary")).to_contain_text(
-        "2 messages taken back"
+        "2 messages undone"
     )
 
 
@@ -160,11 +160,9 @@ async def test_full_is_warned_about_and_other_sessions_go_on_asking(
     warning = page.get_by_role("dialog", name="Let Hermes work without asking?")
     await expect(warning).to_contain_text("will not wait for you")
     await page.keyboard.press("Enter")  # one that came too soon changes nothing
-    await expect(
-        page.get_by_role("dialog", name="What Hermes asks about")
-    ).to_be_visible()
+    await expect(page.get_by_role("dialog", name="Approval mode")).to_be_visible()
     await page.get_by_role("button", name="Full").click()
-    await warning.get_by_role("button", name="Do not ask me").click()
+    await warning.get_by_role("button", name="Don't ask me").click()
     await say(page, "paint it")
     await rests(page, 1)
     assert (dashboard.hermes.work / "free.py").read_text() == "colour = 'blue'\n"
@@ -205,7 +203,7 @@ async def test_words_are_said_into_the_turn_that_runs(
     await box(page).fill("in green, please")
     await box(page).press("Control+Enter")
     await expect(page.locator(".message.user").last).to_contain_text(
-        "goes into this turn"
+        "will be read during this turn"
     )
     await rests(page, 1)
     assert "in green, please" in said(dashboard)[-1]
@@ -213,7 +211,7 @@ async def test_words_are_said_into_the_turn_that_runs(
     assert len([item for item in state["items"] if item["kind"] == "end"]) == 1
     assert replies(state) == ["on and on " * 20, "In green then."]
     await expect(page.locator(".message.user").last).to_contain_text(
-        "said into the turn"
+        "sent during the turn"
     )
 
 
@@ -300,11 +298,11 @@ async def test_what_fills_the_window_is_shown(page: Page, dashboard: Board) -> N
     await say(page, "hello")
     await rests(page, 1)
     await page.locator(".chat-head .fill").click()
-    panel = page.get_by_role("dialog", name="What fills the window")
+    panel = page.get_by_role("dialog", name="Context use")
     for name in ("instructions", "tools", "your words", "replies", "free"):
         await expect(panel.locator("td", has_text=name).first).to_be_visible()
-    await expect(panel).to_contain_text("there is nothing to take out yet")
-    await expect(panel.get_by_role("button", name="Make room now")).to_be_disabled()
+    await expect(panel).to_contain_text("there is nothing to compress yet")
+    await expect(panel.get_by_role("button", name="Compress now")).to_be_disabled()
     await page.keyboard.press("Escape")
     await say(page, "/context")
     await expect(panel).to_be_visible()

@@ -37,15 +37,13 @@ async def test_a_job_is_made_paused_run_and_deleted(
         page.get_by_role("heading", name="Check the disk.", level=1)
     ).to_be_visible()
     await expect(page.locator(".coming li")).to_have_count(5)
-    await expect(page.locator(".unwatched")).to_contain_text(
-        "Nothing runs the schedules now."
-    )
+    await expect(page.locator(".unwatched")).to_contain_text("No scheduler is running.")
     await page.keyboard.press("Alt+p")
     await expect(page.locator(".page-head .tag")).to_have_text("paused")
     await expect(page.locator(".past tbody tr")).to_contain_text("the job was paused")
     await page.keyboard.press("Alt+r")
     done = page.locator(".past tr[data-state=done]")
-    await expect(done).to_contain_text("by hand")
+    await expect(done).to_contain_text("started by hand")
     await expect(page.locator(".page-head .tag")).to_have_text("paused")
     await done.get_by_role("link").click()
     await expect(page.locator("main")).to_contain_text("The disk is fine.")
@@ -58,7 +56,7 @@ async def test_a_job_is_made_paused_run_and_deleted(
     await page.get_by_role("button", name="Cancel").click()
     await expect(row).to_have_count(1)
     await row.get_by_role("button", name="Delete: Check the disk.").click()
-    await page.get_by_role("button", name="Delete it").click()
+    await page.get_by_role("button", name="Delete job").click()
     await expect(row).to_have_count(0)
     assert "There are no jobs yet" in (await dashboard.hermes.run("cron", "list")).out
 
@@ -88,12 +86,12 @@ async def test_a_job_with_a_past_is_looked_at_and_changed(
             "Summarize the inbox."
         )
         await page.get_by_label("When", exact=True).fill("every 3 days at 8")
-        await page.get_by_label("The most one run may use").fill("lots")
+        await page.get_by_label("Limit per run").fill("lots")
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_role("alert")).to_contain_text("lots")
         complaints.expect("400")
-        await page.get_by_label("The most one run may use").fill("")
-        await page.get_by_label("Kind of place").select_option("file")
+        await page.get_by_label("Limit per run").fill("")
+        await page.get_by_label("Destination type").select_option("file")
         await page.get_by_label("Place", exact=True).fill("/var/inbox.md")
         await page.get_by_role("button", name="Save").click()
         await expect(page.locator(".job-when")).to_have_text("every 3 days at 8")

@@ -51,12 +51,12 @@ async def test_filters_narrow_the_list_and_stay_in_the_address(
     await visit.get_by_label("Cost").select_option("over $0.01")
     await expect(titles).to_have_text(["Release 2.4"])
     await visit.get_by_role("button", name="Clear filters").click()
-    await visit.get_by_label("Where it began").select_option("telegram")
+    await visit.get_by_label("Started in").select_option("telegram")
     await expect(titles).to_have_text(["Nightly report"])
     await visit.reload()
     await expect(titles).to_have_text(["Nightly report"])
     await visit.get_by_label("Last used").select_option("Last 24 hours")
-    await expect(visit.get_by_role("heading", name="Nothing fits")).to_be_visible()
+    await expect(visit.get_by_role("heading", name="No matches")).to_be_visible()
     complaints.expect(
         "preloaded using link preload"
     )  # the chat's style, on a page that began elsewhere
@@ -73,7 +73,7 @@ async def test_a_session_at_work_is_seen_and_found(
         past.turn(ids["old"], "And a fourth one?", reply("There is no fourth."))
         row = page.locator(f'[data-session="{ids["old"]}"]')
         await expect(row.get_by_text("at work")).to_be_visible()
-        await page.get_by_label("State").select_option("At work")
+        await page.get_by_label("State").select_option("Running")
         await expect(page.locator(".session-row")).to_have_count(1)
         past.app.store.leases.release(lease)
 
@@ -97,7 +97,7 @@ async def test_a_timeline_is_scrubbed_stepped_and_played(
     visit: Page, ids: dict[str, str]
 ) -> None:
     await go(visit, f"/sessions/{ids['main']}")
-    slider = visit.get_by_role("slider", name="Place in the session")
+    slider = visit.get_by_role("slider", name="Position in the session")
     details = visit.get_by_role("region", name="Details")
     spent = visit.locator(".spent")
     head = visit.locator(".timeline-head")
@@ -111,12 +111,12 @@ async def test_a_timeline_is_scrubbed_stepped_and_played(
     ).to_be_visible()
     await visit.keyboard.press("Home")
     await expect(slider).to_have_attribute(
-        "aria-valuetext", re.compile("^1 of 23, The session began")
+        "aria-valuetext", re.compile("^1 of 23, Session started")
     )
     await expect(spent).to_have_text("$0 · 0 tokens so far")
     await slider.fill("9")
     await expect(slider).to_have_attribute(
-        "aria-valuetext", re.compile("^10 of 23, May it?")
+        "aria-valuetext", re.compile("^10 of 23, Approval requested")
     )
     await expect(details).to_contain_text("git push --tags")
     await expect(details).to_contain_text("it needs the network")
@@ -126,7 +126,7 @@ async def test_a_timeline_is_scrubbed_stepped_and_played(
     await expect(details.get_by_role("heading", name="Allowed once")).to_be_visible()
     await expect(visit).to_have_url(re.compile(r"at=11"))
     await visit.keyboard.press("Shift+ArrowRight")
-    await expect(details.get_by_role("heading", name="A turn began")).to_be_visible()
+    await expect(details.get_by_role("heading", name="Turn started")).to_be_visible()
     await visit.get_by_role("button", name=re.compile("^Note")).click()  # hides them
     await expect(slider).to_have_attribute("max", "17")
     await visit.keyboard.press("Home")
@@ -141,16 +141,16 @@ async def test_a_timeline_is_scrubbed_stepped_and_played(
 async def test_a_timeline_grows_with_its_session(page: Page, dashboard: Board) -> None:
     ids = write_past(dashboard.hermes.home, time.time())
     await go(page, f"/sessions/{ids['old']}")
-    slider = page.get_by_role("slider", name="Place in the session")
+    slider = page.get_by_role("slider", name="Position in the session")
     await expect(slider).to_have_attribute(
-        "aria-valuetext", re.compile("^6 of 6, The turn is done")
+        "aria-valuetext", re.compile("^6 of 6, The turn ended")
     )
     with past_of(dashboard.hermes.home, time.time()) as past:
         past.turn(
             ids["old"], "And a fourth one?", reply("There is no fourth.", cost=0.5)
         )
     await expect(slider).to_have_attribute(
-        "aria-valuetext", re.compile("^10 of 10, The turn is done")
+        "aria-valuetext", re.compile("^10 of 10, The turn ended")
     )
     await expect(page.locator(".timeline-sum")).to_contain_text("$0.502")
 
@@ -174,7 +174,7 @@ async def test_a_session_is_renamed_exported_and_deleted(
         await row.get_by_role("link", name="Export").click()
     exported = await (await download.value).path()
     assert "git push --tags" in exported.read_text()
-    await row.get_by_role("button", name="Delete").click()
+    await row.get_by_role("button", name="Delete session").click()
     dialog = page.get_by_role("dialog", name="Delete “The great release”?")
     await expect(dialog).to_contain_text("9 messages in 2 turns go for good")
     await expect(dialog).to_contain_text("$0.110")
@@ -182,7 +182,7 @@ async def test_a_session_is_renamed_exported_and_deleted(
     assert (await page.request.get(f"{address}/{ids['main']}")).status == 200
     await row.locator(".session-main").focus()
     await page.keyboard.press("Delete")
-    await dialog.get_by_role("button", name="Delete it").click()
+    await dialog.get_by_role("button", name="Delete session").click()
     await expect(row).to_have_count(0)
     assert (await page.request.get(f"{address}/{ids['main']}")).status == 404
     assert (await page.request.get(f"{address}/{ids['old']}")).status == 200

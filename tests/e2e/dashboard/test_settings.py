@@ -71,7 +71,7 @@ async def test_usage_is_drawn_and_told_in_a_table(visit: Page, shared: Board) ->
     write_past(shared.hermes.home, time.time())
     await go(visit, "/settings/usage")
     await expect(visit.locator(".tiles")).to_contain_text("$0.116")
-    chart = visit.get_by_role("img", name=re.compile("^Cost by day, \\$0.116 in all"))
+    chart = visit.get_by_role("img", name=re.compile("^Cost by day, \\$0.116 in total"))
     await expect(chart.locator("rect.s0")).to_have_count(2)  # two days of one model
     await expect(chart.locator("rect.s1")).to_have_count(1)
     table = visit.get_by_role("table", name="Usage by model")
@@ -82,7 +82,7 @@ async def test_usage_is_drawn_and_told_in_a_table(visit: Page, shared: Board) ->
     ).to_be_visible()
     await visit.get_by_role("button", name="Tokens", exact=True).click()
     await expect(
-        visit.get_by_role("img", name=re.compile("^Tokens by day, 16k in all"))
+        visit.get_by_role("img", name=re.compile("^Tokens by day, 16k in total"))
     ).to_be_visible()
 
 
@@ -108,7 +108,7 @@ async def test_a_command_is_judged_and_a_remembered_answer_is_forgotten(
         await expect(verdict).to_have_attribute("data-verdict", said)
     await expect(visit.get_by_text("docker push", exact=True)).to_be_visible()
     await visit.get_by_role("button", name="Forget program npm ci").click()
-    await visit.get_by_role("button", name="Forget it").click()
+    await visit.get_by_role("button", name="Forget this answer").click()
     await expect(visit.get_by_text("program npm ci")).to_have_count(0)
     assert "npm" not in rules.read_text()
     assert "docker" in rules.read_text()

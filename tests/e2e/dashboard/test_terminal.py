@@ -291,12 +291,12 @@ async def test_several_terminals_in_tabs_and_their_end(
     await shell.keyboard.press("Enter")
     await _press(shell, "Control+c")
     await _run(shell, "exit 3")
-    await shell.get_by_text("The program has ended with code 3.").wait_for()
+    await shell.get_by_text("The program has ended with exit code 3.").wait_for()
     await shell.get_by_role("button", name="Close").click()
     await _shows(shell, "/help for commands")
     assert await tabs.count() == 1
     await shell.get_by_role("button", name="End this terminal").click()
-    await shell.get_by_role("button", name="End it").click()
+    await shell.get_by_role("button", name="End terminal").click()
     await shell.get_by_text("No terminal is open").wait_for()
 
 
@@ -316,7 +316,7 @@ async def test_a_phone_has_the_keys_it_lacks(
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360
         assert await found_by_axe(page) == []
         await page.get_by_role("button", name="End this terminal").tap()
-        await page.get_by_role("button", name="End it").tap()
+        await page.get_by_role("button", name="End terminal").tap()
         await page.get_by_text("No terminal is open").wait_for()
 
 
@@ -367,6 +367,8 @@ async def test_who_may_not_use_terminals_is_told_why(
         browser, dashboard.url, complaints, extra_http_headers=headers
     ) as page:
         await page.goto(f"{dashboard.url}/#/terminal")
-        await page.get_by_text("This browser may not use terminals").wait_for()
+        await page.get_by_text(
+            "This browser is not allowed to use terminals"
+        ).wait_for()
         assert await page.get_by_role("link", name="Terminal").count() == 0
         complaints.expect("403")

@@ -66,7 +66,7 @@ async def test_every_view_fits_and_can_be_read_by_everybody(
         for path, seen in {**_VIEWS, **more}.items():
             await _fits(page, path, seen, wide)
         await go(page, "/plugins")
-        await page.get_by_role("button", name="Look at it and enable").first.click()
+        await page.get_by_role("button", name="Review and enable").first.click()
         await expect(page.get_by_role("dialog")).to_contain_text("3 files")
         assert await found_by_axe(page) == []
 

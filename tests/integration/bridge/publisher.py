@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.bridge.backoff import RetryDelays
 from hermes.bridge.bridge import Bridge
 from hermes.bridge.dashboard_target import finder
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.spool import MAX_RECORDS
 from hermes.events import default_bus
+from hermes.primitives.backoff import Backoff
 from hermes.settings import Home
 from hermes.settings.load import event_target
 
@@ -28,7 +28,7 @@ def main(root: Path) -> None:
         finder(home, event_target()),
         kept,
         channel="test",
-        pace=RetryDelays(0.05, 0.2),
+        backoff=Backoff(0.05, 0.2),
     )
     count = {"durable": 0, "transient": 0}
     for line in sys.stdin:

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.settings import Home
 from hermes.surfaces.dashboard.credentials import Keyring
 
@@ -58,7 +58,7 @@ class Witness:
             '{"name": "witness", "api": "plugin_api.py"}'
         )
         (plugin / "plugin_api.py").write_text(_PLUGIN.format(out=str(self.notes)))
-        Catalogue(self.home).enable("witness")
+        PluginRegistry(self.home).enable("witness")
         self.other_port = free_port()
         """It may also be reached by this one, through something in between."""
         self.home.config.write_text(

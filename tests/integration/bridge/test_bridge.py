@@ -16,13 +16,13 @@ import pytest
 from tests.integration.bridge.receiver import wait_until
 
 from hermes.app import build
-from hermes.bridge.backoff import RetryDelays
 from hermes.bridge.bridge import Bridge
 from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.websocket import Target
 from hermes.events import Bus
 from hermes.events.origin import relay
+from hermes.primitives.backoff import Backoff
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.load import event_target
 
@@ -196,7 +196,7 @@ def test_it_tries_at_once_when_a_dashboard_has_begun(tmp_path: Path) -> None:
     def find() -> None:
         asked.release()
 
-    bridge = Bridge(Bus(), find, Outbox(tmp_path), pace=RetryDelays(600.0, 600.0))
+    bridge = Bridge(Bus(), find, Outbox(tmp_path), backoff=Backoff(600.0, 600.0))
     assert asked.acquire(timeout=20)
     wait_until(lambda: bridge.state == "waiting")
     bridge.hurry()
@@ -208,7 +208,7 @@ def test_what_was_damaged_on_disk_is_counted_and_told_as_a_gap(tmp_path: Path) -
     left = Outbox(tmp_path)
     for number in range(3):
         left.put({"type": "agent.tool.started", "n": number})
-    os.close(left.spool._guard)  # it was killed
+    os.close(left.spool._file_lock.fd)  # it was killed
     (path,) = left.spool.folder.glob("*.log")
     os.truncate(path, path.stat().st_size - 1)
     with _Fake() as fake:

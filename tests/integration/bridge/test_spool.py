@@ -24,9 +24,9 @@ def _fresh(folder: Path) -> Spool:
 
 def _kill(spool: Spool) -> None:
     """Lets go of the lock without tidying up."""
-    os.close(spool._guard)
+    os.close(spool._file_lock.fd)
     os.close(spool._handle)
-    spool._guard = spool._handle = -1
+    spool._file_lock.fd = spool._handle = -1
 
 
 def test_records_come_back_in_order_until_they_are_acknowledged(tmp_path: Path) -> None:
@@ -212,10 +212,10 @@ def test_room_is_made_also_when_a_full_disk_takes_no_mark(tmp_path: Path) -> Non
     spool = Spool(tmp_path / "a")
     for _ in range(7):
         spool.add(b"x" * (SEGMENT // 2))
-    good, spool._guard = spool._guard, os.open("/dev/full", os.O_RDWR)
+    good, spool._file_lock.fd = spool._file_lock.fd, os.open("/dev/full", os.O_RDWR)
     spool.ack(6)
-    os.close(spool._guard)
-    spool._guard = good
+    os.close(spool._file_lock.fd)
+    spool._file_lock.fd = good
     assert len(list((tmp_path / "a").glob("*.log"))) == 1
     assert spool.waiting == 1
 

@@ -22,7 +22,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Traces
+from hermes.settings.sections import TraceSettings
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def _spans(receiver: Receiver) -> list[Span]:
 
 
 def _work(receiver: Receiver, tmp_path: Path, *, contents: bool) -> list[Span]:
-    traces = Traces(
+    traces = TraceSettings(
         endpoint=receiver.url, headers={"x-key": "is ${OTEL_KEY}"}, contents=contents
     )
     call = ToolCall(id="c1", name="delegate", arguments='{"task": "private task"}')

@@ -11,10 +11,10 @@ import pytest
 from tests.integration.bridge.receiver import Receiver, Request, receiving, wait_until
 
 from hermes.app import build
-from hermes.bridge.backoff import RetryDelays
 from hermes.bridge.webhooks import WebhookSender, key_of
 from hermes.events import Bus
 from hermes.events.origin import relay
+from hermes.primitives.backoff import Backoff
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import WebhookSettings
 
@@ -36,7 +36,7 @@ def _sender(
         events=events or ("agent.turn.*",),
         contents=contents,  # noqa: RUF100, S106
     )
-    return WebhookSender(bus, "ops", webhook, _KEY, place, pace=RetryDelays(0.01, 0.05))
+    return WebhookSender(bus, "ops", webhook, _KEY, place, backoff=Backoff(0.01, 0.05))
 
 
 def _numbers(receiver: Receiver) -> list[int]:

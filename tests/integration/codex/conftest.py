@@ -29,7 +29,7 @@ from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.settings import Home, Settings
-from hermes.settings.sections import Codex
+from hermes.settings.sections import CodexSettings
 from hermes.testing.fetched import NotFetched
 
 
@@ -142,7 +142,7 @@ class Real:
         self.is_newest = f"codex-{NEWEST}" in program.parts
         self.home = folder / "codex-home"
         self.cwd = folder / "work"
-        self.codex = Codex(binary=str(program), home=str(self.home))
+        self.codex = CodexSettings(binary=str(program), home=str(self.home))
         self.lend_command: tuple[str, ...] = ()
         self.secrets: dict[str, str] = {}
         self.environ = {
@@ -190,13 +190,13 @@ class Played:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.codex = Codex()
+        self.codex = CodexSettings()
 
     @asynccontextmanager
     async def bench(self, **peer: Any) -> AsyncIterator[tuple[Bench, CodexPeer]]:
         async with CodexPeer(self.folder, **peer) as codex:
             settings = EngineSettings(
-                codex=Codex(
+                codex=CodexSettings(
                     binary=str(codex.program),
                     **{f: getattr(self.codex, f) for f in _TIMES},
                 ),

@@ -20,7 +20,7 @@ from hermes.codex.failures import CodexGone
 from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.load import load
-from hermes.settings.sections import Codex, McpServerSettings
+from hermes.settings.sections import CodexSettings, McpServerSettings
 
 MINE = """\
 # my settings
@@ -50,7 +50,7 @@ SERVERS = {
 
 
 def place(real: Any, **more: Any) -> SwitchContext:
-    codex = Codex(binary=str(real.program), home=str(real.home))
+    codex = CodexSettings(binary=str(real.program), home=str(real.home))
     return SwitchContext(
         home=Home(real.folder / "hermes").ensure(),
         settings=Settings(codex=codex, mcp_servers=SERVERS, **more),
@@ -70,7 +70,7 @@ async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_agai
     assert "+[mcp_servers.files]" in shown.diff
     done = await enable(here)
     written = config.read_text()
-    assert done.lines[0].startswith("Codex runs your turns from now on")
+    assert done.lines[0].startswith("CodexSettings runs your turns from now on")
     assert await preflight(real.program, here.environment()) == ""
     assert (
         load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime
@@ -95,7 +95,7 @@ async def test_on_is_refused_without_the_program(real: Any) -> None:
     here = place(real)
     missing = SwitchContext(
         home=here.home,
-        settings=Settings(codex=Codex(home=str(real.home))),
+        settings=Settings(codex=CodexSettings(home=str(real.home))),
         environ={**real.environ, "PATH": str(real.folder)},
     )
     with pytest.raises(CodexGone) as refused:
@@ -155,9 +155,9 @@ async def test_status_says_how_it_stands(real: Any) -> None:
 _CRASH = """
 import os, sys
 from pathlib import Path
-from hermes.codex import migrate
+from hermes.codex import codex_config
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
-planned = migrate.plan(path, migrate.Wanted(tool_server=("/opt/hermes",)))
+planned = codex_config.plan(path, codex_config.Wanted(tool_server=("/opt/hermes",)))
 left = limit
 def hook(name, args):
     global left
@@ -166,7 +166,7 @@ def hook(name, args):
         if left == 0:
             os._exit(9)
 sys.addaudithook(hook)
-migrate.write(planned)
+codex_config.write(planned)
 os._exit(0)
 """
 

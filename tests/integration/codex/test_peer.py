@@ -43,7 +43,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import AuxiliarySettings, Codex, ModelSettings
+from hermes.settings.sections import AuxiliarySettings, CodexSettings, ModelSettings
 
 COMMAND = {
     "type": "commandExecution",
@@ -152,7 +152,7 @@ async def test_another_version_is_warned_about_once_and_used(
 async def test_each_deadline_interrupts_reports_and_retires(
     played: Any, field: str, before: list[dict[str, Any]], words: str
 ) -> None:
-    played.codex = msgspec.convert({field: 0.3}, Codex)
+    played.codex = msgspec.convert({field: 0.3}, CodexSettings)
     async with played.bench() as (bench, codex):
         session = bench.begin()
         await bench.service.submit(session, "hi")
@@ -183,7 +183,7 @@ async def test_each_deadline_interrupts_reports_and_retires(
 async def test_a_command_may_be_silent_and_a_person_may_take_their_time(
     played: Any,
 ) -> None:
-    played.codex = Codex(
+    played.codex = CodexSettings(
         progress_timeout=0.3, tool_silence_timeout=0.3, turn_timeout=0.6
     )
     async with played.bench() as (bench, codex):
@@ -721,7 +721,7 @@ async def test_codex_is_interrupted_once_however_often_it_is_asked(played: Any) 
 async def test_an_idle_process_is_ended_after_a_while_and_comes_back(
     played: Any,
 ) -> None:
-    played.codex = Codex(idle_timeout=0.2)
+    played.codex = CodexSettings(idle_timeout=0.2)
     async with played.bench() as (bench, codex):
         session = bench.begin()
         for turn in ("turn-1", "turn-2"):
@@ -963,7 +963,7 @@ async def test_another_mode_settles_what_codex_asks_and_would_not_be_asked_any_m
         model = ModelSettings(openai_runtime="codex_app_server")
         settings = Settings(
             model=model,
-            codex=Codex(binary=str(program)),
+            codex=CodexSettings(binary=str(program)),
             auxiliary=AuxiliarySettings(title="off"),
         )
         with build(settings, Home(tmp_path / "home"), bus=bus) as app:

@@ -225,13 +225,13 @@ def _running(pid: int) -> bool:
 _KILLED = """
 import asyncio, os, sys
 from pathlib import Path
-from hermes.codex.client import Client, Launch, Listener
+from hermes.codex.client import Client, CodexLaunch, CodexListener
 
 async def nothing(_): return None
 
 async def main():
-    launch = Launch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
-    client = await Client.start(launch, Listener(nothing, nothing))
+    launch = CodexLaunch(Path(sys.argv[1]), ("app-server",), dict(os.environ), Path.cwd())
+    client = await Client.start(launch, CodexListener(nothing, nothing))
     print(client.pid, flush=True)
     await asyncio.Event().wait()
 

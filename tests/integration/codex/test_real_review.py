@@ -11,7 +11,7 @@ from hermes.events import Bus
 from hermes.schema.events import AuxiliaryCalled, SessionCreated
 from hermes.schema.learning import LearningReviewed
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import Codex, LearningSettings, ModelSettings
+from hermes.settings.sections import CodexSettings, LearningSettings, ModelSettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
@@ -40,7 +40,7 @@ async def test_a_review_runs_on_the_codex_login_and_can_only_learn(
 ) -> None:
     settings = Settings(
         model=ModelSettings(openai_runtime="codex_app_server"),
-        codex=Codex(binary=str(real.program), home=str(real.home)),
+        codex=CodexSettings(binary=str(real.program), home=str(real.home)),
         learning=LearningSettings(mode="auto"),
     )
     async with ModelServer(

@@ -12,7 +12,7 @@ from tests.integration.dashboard.house import PATIENCE, House, opened
 from websockets.exceptions import ConnectionClosed
 
 from hermes.events import default_bus
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.settings import Home
 
 _GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "plugins.md"
@@ -254,7 +254,7 @@ async def test_a_plugin_that_fails_to_import_is_shown_and_harms_nothing(
         "good",
         "from fastapi import APIRouter\nrouter = APIRouter()\nrouter.get('/x')(lambda: {'ok': 1})\n",
     )
-    catalogue = Catalogue(home)
+    catalogue = PluginRegistry(home)
     for name in ("bad", "good"):
         catalogue.enable(name)
     async with opened(tmp_path) as house:

@@ -7,7 +7,8 @@ from hermes.surfaces import dashboard
 
 _STATIC = Path(dashboard.__file__).with_name("static")
 _IMPORT = re.compile(
-    r'^(?:import|export)\b[^;"]*?from "(\.[^"]+)";|^import "(\.[^"]+)";', re.MULTILINE
+    r'^(?:import|export)\b[^;"]*?from "([./][^"]+)";|^import "([./][^"]+)";',
+    re.MULTILINE,
 )
 _PRELOAD = re.compile(r'rel="modulepreload" href="/static/([^"]+)"')
 
@@ -21,10 +22,16 @@ def needed(*entries: str) -> set[str]:
         if module not in found:
             found.add(module)
             waiting += [
-                module.parent / (one or other)
+                _resolve(module, one or other)
                 for one, other in _IMPORT.findall(module.read_text())
             ]
     return {str(module.relative_to(_STATIC.resolve())) for module in found}
+
+
+def _resolve(module: Path, address: str) -> Path:
+    if address.startswith("/static/"):
+        return _STATIC / address.removeprefix("/static/")
+    return module.parent / address
 
 
 def test_the_page_names_every_module_of_the_chat() -> None:

@@ -8,7 +8,7 @@ from tests.integration.gateway.house import KEY, OWNER, PATIENCE, opened, until
 
 from hermes.app import build
 from hermes.events.bus import Bus
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings
 from hermes.surfaces.gateway.gateway import Gateway
@@ -68,7 +68,7 @@ async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(
             gateway=GatewaySettings(owners=("files:me",), folder=str(tmp_path / "work"))
         )
         assert wanted(settings, secrets, home) == []
-        Catalogue(home).enable("files-chat")
+        PluginRegistry(home).enable("files-chat")
         assert wanted(settings, secrets, home) == ["files"]
         answers = tmp_path / "answers.txt"
         with build(settings, home, bus=Bus()) as app:
@@ -97,7 +97,7 @@ def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(
     write = f"from pathlib import Path; Path({str(second)!r}).write_text({swapped!r})"
     plugin(tmp_path, "a", f"{write}; ADAPTERS = {{'first': None}}")
     for name in ("a", "b"):
-        Catalogue(home).enable(name)
+        PluginRegistry(home).enable(name)
     assert wanted(Settings(), Secrets({}, {}), home) == ["first"]
     assert not ran.exists()
 

@@ -14,7 +14,7 @@ from tests.integration.gateway.house import KEY, PATIENCE, until
 from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import Email, GatewaySettings
+from hermes.settings.gateway import EmailSettings, GatewaySettings
 from hermes.surfaces.gateway.adapters.mail import text
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
@@ -26,7 +26,7 @@ ANNA = "anna@example.test"
 async def opened(
     folder: Path, model: ModelServer, mail: MailServer, **more: object
 ) -> AsyncIterator[Gateway]:
-    box = Email(
+    box = EmailSettings(
         address="hermes@loopback.test",
         imap_host="127.0.0.1",
         imap_port=mail.imap_port,

@@ -13,7 +13,7 @@ from tests.integration.gateway.house import KEY, PATIENCE, until
 from hermes.app import build
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import GatewaySettings, GatewayWebhook
+from hermes.settings.gateway import GatewaySettings, GatewayWebhookSettings
 from hermes.surfaces.gateway.adapters.webhook import sign
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer, Recorded
@@ -57,7 +57,7 @@ async def opened(
         allow=("webhook:webhook",),
         folder=str(folder / "work"),
         port=0,
-        webhook=msgspec.convert(webhook, GatewayWebhook),
+        webhook=msgspec.convert(webhook, GatewayWebhookSettings),
     )
     secrets = Secrets(
         {

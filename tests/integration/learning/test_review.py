@@ -17,7 +17,7 @@ from hermes.schema.learning import LearningChanged
 from hermes.schema.messages import ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.settings.sections import LearningSettings
-from hermes.testing.scripted_model import ScriptedModel, ScriptedReply
+from hermes.testing.scripted_model import Reply, ScriptedModel
 
 AUTO = LearningSettings(mode="auto", turns=2)
 
@@ -247,7 +247,7 @@ class Waiting:
 
     provider, name = "scripted", "scripted-1"
 
-    def __init__(self, *replies: ScriptedReply | str) -> None:
+    def __init__(self, *replies: Reply | str) -> None:
         self._inner = ScriptedModel(*replies)
         self.reached = asyncio.Event()
         self.go_on = asyncio.Event()
@@ -344,7 +344,7 @@ async def test_a_budget_that_is_spent_ends_it_with_a_word(
 async def test_a_model_that_fails_changes_nothing_and_is_not_asked_again_at_once(
     tmp_path: Path,
 ) -> None:
-    broken = ScriptedReply(error=ModelError("the service is down", reason="overloaded"))
+    broken = Reply(error=ModelError("the service is down", reason="overloaded"))
     model = ScriptedModel(remember("likes tea"), broken)
     async with world(tmp_path, model, AUTO) as place:
         place.say("one")

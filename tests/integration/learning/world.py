@@ -26,25 +26,23 @@ from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, Use
 from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Settings
 from hermes.settings.sections import LearningSettings
-from hermes.testing.scripted_model import ScriptedReply
+from hermes.testing.scripted_model import Reply
 from hermes.tools.tool import tool
 
 
-def remember(text: str, file: str = "memory") -> ScriptedReply:
+def remember(text: str, file: str = "memory") -> Reply:
     return call("memory", {"edits": [{"action": "add", "text": text, "file": file}]})
 
 
-def write_skill(
-    name: str, body: str = "1. Do it.", file: str = "SKILL.md"
-) -> ScriptedReply:
+def write_skill(name: str, body: str = "1. Do it.", file: str = "SKILL.md") -> Reply:
     text = f"---\nname: {name}\ndescription: Does {name}. Use it for {name}.\n---\n{body}\n"
     return call(
         "skill_manage", {"action": "write", "name": name, "file": file, "text": text}
     )
 
 
-def call(name: str, arguments: object) -> ScriptedReply:
-    return ScriptedReply(calls=((name, msgspec.json.encode(arguments).decode()),))
+def call(name: str, arguments: object) -> Reply:
+    return Reply(calls=((name, msgspec.json.encode(arguments).decode()),))
 
 
 class Danger:

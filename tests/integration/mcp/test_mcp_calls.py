@@ -12,7 +12,7 @@ import pytest
 
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
-from hermes.settings.sections import McpTools
+from hermes.settings.sections import McpToolSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
@@ -47,10 +47,10 @@ async def test_with_a_cached_listing_nothing_is_loaded_and_nothing_started(
 ) -> None:
     await bench.prepared()
     code = (
-        "import sys, asyncio; from pathlib import Path; from hermes.mcp import Servers; from hermes.settings import *\n"
-        "from hermes.settings.sections import McpServer; import msgspec\n"
-        "settings = {'fake': msgspec.json.decode(sys.argv[2], type=McpServer)}\n"
-        "servers = Servers(settings, Home(Path(sys.argv[1])), Secrets({}, {}), {})\n"
+        "import sys, asyncio; from pathlib import Path; from hermes.mcp import McpServers; from hermes.settings import *\n"
+        "from hermes.settings.sections import McpServerSettings; import msgspec\n"
+        "settings = {'fake': msgspec.json.decode(sys.argv[2], type=McpServerSettings)}\n"
+        "servers = McpServers(settings, Home(Path(sys.argv[1])), Secrets({}, {}), {})\n"
         "asyncio.run(servers.prepare())\n"
         "assert 'mcp.fake.echo' in servers.tools() and servers.status()[0].state == 'idle'\n"
         "loaded = {'mcp', 'pydantic', 'httpx2', 'anyio', 'hermes.mcp.protocol'} & set(sys.modules)\n"
@@ -202,7 +202,7 @@ async def test_a_secret_that_is_not_set_is_named(bench: "Bench") -> None:
 
 async def test_only_chosen_tools_are_offered(bench: "Bench") -> None:
     servers = await bench.prepared(
-        tools=McpTools(include=("e*", "look"), exclude=("env",))
+        tools=McpToolSettings(include=("e*", "look"), exclude=("env",))
     )
     assert sorted(servers.tools()) == [
         "mcp.fake.echo",
@@ -358,7 +358,7 @@ async def test_an_unknown_tool_of_a_server_is_not_called(bench: "Bench") -> None
     servers = await bench.prepared()
     old = servers.tools()["mcp.fake.echo"]
     await servers.close()
-    servers = await bench.prepared(tools=McpTools(exclude=("echo",)))
+    servers = await bench.prepared(tools=McpToolSettings(exclude=("echo",)))
     assert "mcp.fake.echo" not in servers.tools()
     with pytest.raises(ToolFailed, match="no longer offers"):
         await servers._servers["fake"].call("echo", {}, bench.context())

@@ -237,13 +237,13 @@ HERMES = """
 import asyncio, sys, msgspec
 from pathlib import Path
 from hermes.core.ports import ToolContext
-from hermes.mcp import Servers
+from hermes.mcp import McpServers
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
 async def main():
-    settings = msgspec.json.decode(sys.argv[2], type=McpServer)
-    servers = Servers({"fake": settings}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
+    settings = msgspec.json.decode(sys.argv[2], type=McpServerSettings)
+    servers = McpServers({"fake": settings}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
     await servers.prepare(30)
     context = ToolContext("1", "s", Path("/"), lambda _: None)
     daemon = await servers.tools()["mcp.fake.daemon"].run({}, context)
@@ -312,11 +312,11 @@ WITHOUT = """
 import asyncio, sys
 from pathlib import Path
 sys.modules["mcp"] = None  # as if it were not installed
-from hermes.mcp import Servers
+from hermes.mcp import McpServers
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServer
+from hermes.settings.sections import McpServerSettings
 
-servers = Servers({"fake": McpServer(command="true")}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
+servers = McpServers({"fake": McpServerSettings(command="true")}, Home(Path(sys.argv[1])), Secrets({}, {}), {"HOME": "/"})
 asyncio.run(servers.prepare(30))
 print(servers.status()[0].detail, servers.status()[0].hint)
 """

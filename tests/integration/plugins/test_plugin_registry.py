@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import HermesError, UsageError
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.plugins.plugin_registry import files_of, hash_of
 from hermes.settings import Home
 
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Home:
 def test_a_plugin_is_off_until_it_is_enabled_and_again_when_it_changes(
     home: Home,
 ) -> None:
-    folder, catalogue = _make(home, "one"), Catalogue(home)
+    folder, catalogue = _make(home, "one"), PluginRegistry(home)
     assert catalogue.find("one").state == "off"
     assert catalogue.enable("one").state == "enabled"
     (folder / "extra.txt").write_text("x")
@@ -40,7 +40,7 @@ def test_a_plugin_is_off_until_it_is_enabled_and_again_when_it_changes(
 
 
 def test_what_was_shown_is_what_is_enabled(home: Home) -> None:
-    folder, catalogue = _make(home, "one"), Catalogue(home)
+    folder, catalogue = _make(home, "one"), PluginRegistry(home)
     shown = catalogue.find("one").hash
     (folder / "late.py").write_text("evil")
     with pytest.raises(HermesError, match="changed in the meantime"):
@@ -63,7 +63,7 @@ def test_what_is_wrong_with_one_is_said_and_it_can_t_be_enabled(
     home: Home, manifest: str, problem: str
 ) -> None:
     _make(home, "one", manifest)
-    catalogue = Catalogue(home)
+    catalogue = PluginRegistry(home)
     assert problem in catalogue.find("one").problem
     with pytest.raises(HermesError, match="can't be used"):
         catalogue.enable("one")
@@ -75,10 +75,10 @@ def test_links_are_refused_because_what_they_lead_to_changes_unseen(
     folder = _make(home, "one")
     (tmp_path / "elsewhere.py").write_text("x")
     (folder / "link.py").symlink_to(tmp_path / "elsewhere.py")
-    assert "not a plain file" in Catalogue(home).find("one").problem
+    assert "not a plain file" in PluginRegistry(home).find("one").problem
     (folder / "link.py").unlink()
     (folder / "inside").symlink_to(tmp_path)
-    assert "not a plain file" in Catalogue(home).find("one").problem
+    assert "not a plain file" in PluginRegistry(home).find("one").problem
 
 
 def test_a_hash_tells_names_from_contents(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_user_s_own_goes_before_a_bundled_one(home: Home, tmp_path: Path) ->
     mine = _make(home, "one")
     found = {
         plugin.name: plugin.folder
-        for plugin in Catalogue(home, bundled.plugins).every()
+        for plugin in PluginRegistry(home, bundled.plugins).every()
     }
     assert found == {"one": mine, "two": bundled.plugins / "two"}
 
@@ -116,7 +116,7 @@ def test_one_that_came_with_hermes_is_off_until_enabled_and_stays_so_when_it_cha
     home: Home, tmp_path: Path
 ) -> None:
     bundled = Home(tmp_path / "bundled")
-    folder, catalogue = _make(bundled, "one"), Catalogue(home, bundled.plugins)
+    folder, catalogue = _make(bundled, "one"), PluginRegistry(home, bundled.plugins)
     assert (catalogue.find("one").state, catalogue.find("one").bundled) == ("off", True)
     assert catalogue.enable("one").state == "enabled"
     (folder / "new.py").write_text("of a newer Hermes")
@@ -129,7 +129,7 @@ def test_one_that_came_with_hermes_is_off_until_enabled_and_stays_so_when_it_cha
 
 
 def test_what_python_makes_of_the_orb_is_no_change_of_it(home: Home) -> None:
-    orb = Catalogue(home).find("orb")
+    orb = PluginRegistry(home).find("orb")
     assert orb.bundled
     assert not orb.problem
     assert not [
@@ -141,7 +141,7 @@ def test_what_python_makes_of_the_orb_is_no_change_of_it(home: Home) -> None:
 
 def test_one_that_is_not_there_is_said_so(home: Home) -> None:
     with pytest.raises(UsageError, match="no plugin 'x'"):
-        Catalogue(home).enable("x")
+        PluginRegistry(home).enable("x")
 
 
 def test_a_package_may_bring_one_and_is_not_imported(
@@ -159,4 +159,4 @@ def test_a_package_may_bring_one_and_is_not_imported(
         "[hermes.plugins]\nbrought = brought\n"
     )
     monkeypatch.syspath_prepend(str(site))
-    assert Catalogue(home).find("brought").state == "off"
+    assert PluginRegistry(home).find("brought").state == "off"

@@ -249,7 +249,7 @@ async def test_a_file_that_is_no_model_is_a_clear_error(tmp_path: Path) -> None:
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from hermes.providers.embedded import wire
+from hermes.providers.embedded import engine_wire as wire
 from hermes.providers.embedded.engine import Engine
 async def main():
     engine = Engine(wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))

@@ -254,12 +254,12 @@ VICTIM = """
     from pathlib import Path
     from tests.integration.sandbox.machine import Machine, make_sandbox
     from hermes.core.ports import ToolContext
-    from hermes.tools.process.resource_limits import Limits
+    from hermes.tools.process.resource_limits import ResourceLimits
     from hermes.tools.sandbox import NoSandbox
 
     async def main(place, kind, program):
         sandbox = NoSandbox("a test") if kind == "none" else make_sandbox(kind, Path(program))
-        machine = Machine(place, sandbox, Limits())
+        machine = Machine(place, sandbox, ResourceLimits())
         context = ToolContext("c1", f"victim of {place}", machine.workspace, lambda text: print("up", flush=True))
         hidden = "(setsid env -i sleep 611 </dev/null >/dev/null 2>&1 &)"
         await machine.terminal.terminal.run({"command": f"{hidden}; trap '' HUP TERM; echo up; sleep 612"}, context)

@@ -22,7 +22,7 @@ from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import Instant, Job
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import ScheduleSettings as Section
-from hermes.store.leases import TTL
+from hermes.store.leases import LEASE_TTL_S
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import ScheduleStore as Table
 from hermes.testing import FakeClock
@@ -67,8 +67,7 @@ class Bench:
             while True:
                 await self.loop.step()
                 if not self.loop.running:
-                    if self.loop._deliveries._task:
-                        await self.loop._deliveries._task
+                    await self.loop._deliveries._tasks.join()
                     return
                 while self.loop.running:
                     await asyncio.wait({*self.loop._runs.values()})
@@ -238,7 +237,7 @@ async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(
         assert [one[0] for one in b.history()] == [
             "running"
         ]  # its heartbeat may still come
-        b.clock.advance(TTL + 1)
+        b.clock.advance(LEASE_TTL_S + 1)
         await b.until_idle()
         assert [(one.state, one.reason) for one in b.book.store.history()] == [
             ("failed", CUT_OFF)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 _SERVER = """
 import asyncio, json, logging, resource, sys
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.web.server import WebServer, listen
 
 async def answer(scope, receive, send):

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from hermes.app import build
 from hermes.events.bus import Bus
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import ApiSettings
 from hermes.surfaces.gateway.api_server.server import ApiServer

@@ -6,7 +6,7 @@ import logging
 import pytest
 from starlette.responses import Response
 
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.dashboard.uvicorn_protocol import Requests
 from hermes.surfaces.gateway.api_server.server import ApiServer
 from hermes.surfaces.gateway.listener import HttpListener

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hermes.codex import config_block
 from hermes.codex.codex_config import Wanted, _Writer
 from hermes.errors import SettingsError
-from hermes.settings.sections import McpServerSettings, McpTools
+from hermes.settings.sections import McpServerSettings, McpToolSettings
 
 names = st.text("abcdefgh_-", min_size=1, max_size=6)
 texts = st.text(
@@ -161,7 +161,7 @@ def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
         timeout=90,
         connect_timeout=2.5,
         idle_timeout=5,
-        tools=McpTools(include=("read",), exclude=("write_*",)),
+        tools=McpToolSettings(include=("read",), exclude=("write_*",)),
     )
     remote = McpServerSettings(
         url="https://example.org/mcp",

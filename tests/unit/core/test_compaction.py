@@ -32,7 +32,7 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.testing import ScriptedModel, ScriptedReply
+from hermes.testing import Reply, ScriptedModel
 
 SUMMARY = (
     "## Goal\nBuild a boat that floats, as the user asked.\n## Done\nThe keel is laid."
@@ -106,9 +106,7 @@ def test_one_long_turn_is_compressed_too_and_keeps_what_the_user_asked_for(
     for number in range(100):
         messages += exchange(number, 1)[1:-1]
     cut = choose_cut(messages, first=3, last=20)
-    row = asyncio.run(
-        compact(ScriptedModel(ScriptedReply(text=SUMMARY)), messages, cut)
-    )
+    row = asyncio.run(compact(ScriptedModel(Reply(text=SUMMARY)), messages, cut))
     assert row.after < row.before
     history = ConversationHistory()
     history.messages = messages
@@ -140,7 +138,7 @@ def test_a_short_conversation_is_left_alone() -> None:
 def test_the_summary_is_made_of_the_middle_and_brings_older_notes_up_to_date() -> None:
     old = UserMessage(text=f"{MARK}## Goal\nA raft.", origin="hermes")
     messages = [*exchange(1, 0), old, *exchange(2, 1), *exchange(3, 0)]
-    model = ScriptedModel(ScriptedReply(text=SUMMARY))
+    model = ScriptedModel(Reply(text=SUMMARY))
     row = asyncio.run(compact(model, messages, CompactionCut(2, 2)))
     asked = model.requests[0].messages[0].text
     assert "<notes from before>\n## Goal\nA raft." in asked
@@ -157,9 +155,7 @@ def test_a_summary_that_is_none_removes_nothing(said: str) -> None:
     messages = [message for number in range(4) for message in exchange(number, 0)]
     with pytest.raises(NotCompacted) as caught:
         asyncio.run(
-            compact(
-                ScriptedModel(ScriptedReply(text=said)), messages, CompactionCut(2, 2)
-            )
+            compact(ScriptedModel(Reply(text=said)), messages, CompactionCut(2, 2))
         )
     assert "Nothing was removed" in caught.value.hint
 
@@ -215,7 +211,7 @@ def test_what_does_not_fit_the_summarising_model_is_read_in_pieces_that_bring_th
         UserMessage(text=f"wish {number}: " + "a boat " * 100) for number in range(30)
     ]
     model = ScriptedModel(
-        *(ScriptedReply(text=f"{SUMMARY} Part {number}.") for number in range(3))
+        *(Reply(text=f"{SUMMARY} Part {number}.") for number in range(3))
     )
     row = asyncio.run(compact(model, messages, CompactionCut(0, 2), window=9_000))
     asked = [request.messages[0].text for request in model.requests]
@@ -243,7 +239,7 @@ def test_keys_are_in_neither_the_question_nor_the_summary() -> None:
         *exchange(1, 0),
         UserMessage(text=f"{key} again"),
     ]
-    model = ScriptedModel(ScriptedReply(text=f"{SUMMARY}\nThe key is {key}."))
+    model = ScriptedModel(Reply(text=f"{SUMMARY}\nThe key is {key}."))
     row = asyncio.run(compact(model, messages, CompactionCut(0, 1)))
     assert key not in str(model.requests)
     assert key not in row.summary

@@ -28,7 +28,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import ModelRequest
-from hermes.testing import FakeClock, ScriptedModel, ScriptedReply
+from hermes.testing import FakeClock, Reply, ScriptedModel
 
 SUMMARY = "## Goal\nEverything that matters, kept in a few words for later."
 
@@ -88,7 +88,7 @@ async def test_when_that_is_not_enough_the_middle_is_summarised() -> None:
     request = talk(
         called("a", "short"), called("b", "short too"), called("c", "and this")
     )
-    (row,) = await room(ScriptedReply(text=SUMMARY)).make("s", request)
+    (row,) = await room(Reply(text=SUMMARY)).make("s", request)
     assert isinstance(row, SessionCompacted)
     assert (row.head, row.tail) == (1, 2)
 
@@ -97,7 +97,7 @@ async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_o
     None
 ):
     clock = FakeClock()
-    maker = room(ScriptedReply(text=""), ScriptedReply(text=SUMMARY), clock=clock)
+    maker = room(Reply(text=""), Reply(text=SUMMARY), clock=clock)
     request = talk(called("a", "short"), called("b", "short too"))
     (row,) = await maker.make("s", request)
     assert isinstance(row, CompactionFailed)
@@ -110,7 +110,7 @@ async def test_a_failed_summary_removes_nothing_is_said_and_not_tried_again_at_o
 
 
 async def test_a_provider_that_says_too_long_is_believed() -> None:
-    (row,) = await room(ScriptedReply(text=SUMMARY)).make(
+    (row,) = await room(Reply(text=SUMMARY)).make(
         "s", talk(called("a", "x"), called("b", "y"), tokens=10), forced=True
     )
     assert isinstance(row, SessionCompacted)
@@ -159,9 +159,7 @@ async def test_a_turn_asks_again_once_room_was_made(made: bool) -> None:
             )
 
     too_long = ModelError("too long", reason="too_long", compress=True)
-    bench = Bench(
-        ScriptedModel(ScriptedReply(error=too_long), "then this"), context=Engine()
-    )
+    bench = Bench(ScriptedModel(Reply(error=too_long), "then this"), context=Engine())
     ended = await bench.run()
     assert ended.reason == ("done" if made else "failed")
 

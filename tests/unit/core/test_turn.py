@@ -44,7 +44,7 @@ from hermes.schema.model import (
     TextDelta,
 )
 from hermes.schema.tools import ToolResult, ToolSpec
-from hermes.testing import ScriptedModel, ScriptedReply
+from hermes.testing import Reply, ScriptedModel
 
 _SCHEMA = {
     "type": "object",
@@ -189,8 +189,8 @@ class Bench:
         return [row.text for row in self.journal.of(ToolFinished)]
 
 
-def _say(text: str) -> ScriptedReply:
-    return ScriptedReply(calls=(("say", f'{{"text": "{text}"}}'),))
+def _say(text: str) -> Reply:
+    return Reply(calls=(("say", f'{{"text": "{text}"}}'),))
 
 
 async def test_an_answer_ends_the_turn_and_was_streamed() -> None:
@@ -220,7 +220,7 @@ async def test_a_call_is_on_disk_before_it_runs_and_its_result_goes_back_to_the_
 
 async def test_results_come_in_the_order_of_the_calls() -> None:
     calls = tuple(("say", f'{{"text": "{n}"}}') for n in range(60))
-    bench = Bench(ScriptedModel(ScriptedReply(calls=calls), "done"))
+    bench = Bench(ScriptedModel(Reply(calls=calls), "done"))
     await bench.run()
     assert bench.results == [str(n) for n in range(60)]
 
@@ -246,7 +246,7 @@ async def test_a_failing_tool_tells_the_model_why() -> None:
 async def test_a_call_with_broken_arguments_is_never_run(
     arguments: str, message: str
 ) -> None:
-    bench = Bench(ScriptedModel(ScriptedReply(calls=(("say", arguments),)), "sorry"))
+    bench = Bench(ScriptedModel(Reply(calls=(("say", arguments),)), "sorry"))
     assert (await bench.run()).reason == "done"
     assert bench.tool.ran == []
     assert message in bench.results[0]
@@ -254,14 +254,14 @@ async def test_a_call_with_broken_arguments_is_never_run(
 
 
 async def test_broken_arguments_again_and_again_end_the_turn() -> None:
-    bench = Bench(ScriptedModel(*[ScriptedReply(calls=(("say", "{"),))] * 10))
+    bench = Bench(ScriptedModel(*[Reply(calls=(("say", "{"),))] * 10))
     ended = await bench.run()
     assert ended.reason == "failed"
     assert len(bench.journal.of(AssistantMessage)) == 4
 
 
 async def test_an_unknown_tool_is_answered_with_the_tools_there_are() -> None:
-    bench = Bench(ScriptedModel(ScriptedReply(calls=(("shout", "{}"),)), "sorry"))
+    bench = Bench(ScriptedModel(Reply(calls=(("shout", "{}"),)), "sorry"))
     assert (await bench.run()).reason == "done"
     assert "there is no tool 'shout'. There are: say" in bench.results[0]
 
@@ -275,11 +275,9 @@ async def test_the_same_call_forever_is_stopped_within_ten() -> None:
 
 
 async def test_empty_replies_are_asked_again_and_then_reported() -> None:
-    bench = Bench(
-        ScriptedModel(ScriptedReply(), ScriptedReply(reasoning="hm"), "there")
-    )
+    bench = Bench(ScriptedModel(Reply(), Reply(reasoning="hm"), "there"))
     assert (await bench.run()).reason == "done"
-    worse = Bench(ScriptedModel(*[ScriptedReply()] * 5))
+    worse = Bench(ScriptedModel(*[Reply()] * 5))
     ended = await worse.run()
     assert ended.reason == "failed"
     assert "3 times in a row" in ended.detail
@@ -365,7 +363,7 @@ async def test_a_result_that_is_not_text_is_shown_by_its_codes() -> None:
 async def test_a_failed_model_ends_the_turn_with_its_words() -> None:
     bench = Bench(
         ScriptedModel(
-            ScriptedReply(
+            Reply(
                 text="part",
                 error=ModelError("no credit", hint="Pay.", reason="billing"),
             )
@@ -401,7 +399,7 @@ async def test_an_interrupt_while_streaming_keeps_what_was_streamed() -> None:
 
 async def test_an_interrupt_while_tools_run_gives_every_call_a_result() -> None:
     calls = (("say", '{"text": "quick"}'), ("say", '{"text": "hang"}'))
-    bench = Bench(ScriptedModel(ScriptedReply(calls=calls)))
+    bench = Bench(ScriptedModel(Reply(calls=calls)))
     running = asyncio.ensure_future(bench.run())
     await asyncio.wait_for(bench.tool.hanging.wait(), 10)
     bench.turn.interrupt()
@@ -446,8 +444,7 @@ async def test_what_is_forbidden_is_not_even_asked() -> None:
 async def test_a_cap_stops_the_turn_before_it_is_passed() -> None:
     usage = Usage(input_tokens=400, output_tokens=50)
     replies = [
-        ScriptedReply(calls=(("say", f'{{"text": "{n}"}}'),), usage=usage)
-        for n in range(10)
+        Reply(calls=(("say", f'{{"text": "{n}"}}'),), usage=usage) for n in range(10)
     ]
     bench = Bench(
         ScriptedModel(*replies), budget=TurnBudget([Cap("turn", "tokens", 1000)])
@@ -459,7 +456,7 @@ async def test_a_cap_stops_the_turn_before_it_is_passed() -> None:
 
 
 async def test_the_number_of_steps_is_bounded() -> None:
-    replies = [ScriptedReply(calls=(("say", f'{{"text": "{n}"}}'),)) for n in range(10)]
+    replies = [Reply(calls=(("say", f'{{"text": "{n}"}}'),)) for n in range(10)]
     bench = Bench(ScriptedModel(*replies), max_steps=3)
     ended = await bench.run()
     stopped = "stopped after 3 steps (budget.max_steps). Calls made: say (4). Say “go on” to continue."
@@ -482,9 +479,7 @@ async def test_at_the_last_step_the_model_says_what_was_done_and_what_is_left() 
 
 async def test_without_an_answer_at_the_last_step_the_calls_are_listed() -> None:
     bench = Bench(
-        ScriptedModel(
-            _say("1"), ScriptedReply(error=ModelError("gone", reason="network"))
-        ),
+        ScriptedModel(_say("1"), Reply(error=ModelError("gone", reason="network"))),
         max_steps=1,
     )
     ended = await bench.run()
@@ -495,7 +490,7 @@ async def test_without_an_answer_at_the_last_step_the_calls_are_listed() -> None
 
 
 async def test_each_request_begins_with_the_one_before() -> None:
-    model = ScriptedModel(_say("1"), _say("2"), ScriptedReply(), "done")
+    model = ScriptedModel(_say("1"), _say("2"), Reply(), "done")
     await Bench(model).run()
     for one, two in zip(model.requests, model.requests[1:], strict=False):
         assert two.messages[: len(one.messages)] == one.messages
@@ -562,9 +557,7 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
         def remember(self, request: ApprovalRequested) -> None:
             raise AssertionError(request)
 
-    bench = Bench(
-        ScriptedModel(ScriptedReply(calls=(("say", '{"text": "hi"}'),)), "ok")
-    )
+    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
     bench.runtime = NativeRuntime(
         bench.runtime._model,
         CallRunner({"say": bench.tool}, Tightening(), bench.approvals),
@@ -592,9 +585,7 @@ async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> N
         def remember(self, request: ApprovalRequested) -> None:
             raise AssertionError(request)
 
-    bench = Bench(
-        ScriptedModel(ScriptedReply(calls=(("say", '{"text": "hi"}'),)), "ok")
-    )
+    bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
     bench.runtime = NativeRuntime(
         bench.runtime._model,
         CallRunner({"say": bench.tool}, Failing(), bench.approvals),
@@ -609,7 +600,7 @@ async def test_an_answer_that_cannot_be_remembered_is_for_once() -> None:
     policy = FixedPolicy("ask")
     policy._decision = msgspec.structs.replace(policy._decision, memorable=False)
     bench = Bench(
-        ScriptedModel(ScriptedReply(calls=(("say", '{"text": "hi"}'),)), "ok"),
+        ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"),
         approvals=FixedApprovals("always"),
     )
     bench.runtime = NativeRuntime(

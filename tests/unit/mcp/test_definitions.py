@@ -15,9 +15,9 @@ from hermes.mcp.definitions import (
     is_server_name,
     listing,
 )
-from hermes.settings.sections import McpTools
+from hermes.settings.sections import McpToolSettings
 
-ALL = McpTools()
+ALL = McpToolSettings()
 
 
 def raw(

@@ -15,7 +15,7 @@ from hermes.schema.model import (
     Retrying,
     TextDelta,
 )
-from hermes.testing import ScriptedModel, ScriptedReply
+from hermes.testing import Reply, ScriptedModel
 
 REQUEST = ModelRequest(system=(), messages=(UserMessage(text="hi"),), model="special")
 
@@ -70,7 +70,7 @@ def retries(events: list[ModelEvent]) -> list[Retrying]:
 
 async def test_a_failure_that_passes_is_retried_and_said() -> None:
     time = Time()
-    model = ScriptedModel(ScriptedReply(text="half", error=failure()), "whole")
+    model = ScriptedModel(Reply(text="half", error=failure()), "whole")
     events = await collect(resilient(time, model))
     assert isinstance(events[-1], ReplyFinished)
     assert events[-1].message.text == "whole"
@@ -83,25 +83,21 @@ async def test_a_failure_that_passes_is_retried_and_said() -> None:
 
 async def test_waits_grow_and_are_jittered() -> None:
     time = Time()
-    model = ScriptedModel(*(ScriptedReply(error=failure()) for _ in range(3)), "ok")
+    model = ScriptedModel(*(Reply(error=failure()) for _ in range(3)), "ok")
     await collect(resilient(time, model))
     assert time.slept == [0.5, 1.0, 2.0]
 
 
 async def test_the_wait_that_the_provider_asks_for_is_kept() -> None:
     time = Time()
-    model = ScriptedModel(
-        ScriptedReply(error=failure("rate_limited", retry_after=7.5)), "ok"
-    )
+    model = ScriptedModel(Reply(error=failure("rate_limited", retry_after=7.5)), "ok")
     await collect(resilient(time, model))
     assert time.slept == [7.5]
 
 
 async def test_a_wait_longer_than_our_patience_is_not_begun() -> None:
     time = Time()
-    model = ScriptedModel(
-        ScriptedReply(error=failure("rate_limited", retry_after=3600))
-    )
+    model = ScriptedModel(Reply(error=failure("rate_limited", retry_after=3600)))
     with pytest.raises(ModelError) as caught:
         await collect(resilient(time, model))
     assert (caught.value.reason, caught.value.retry_after, time.slept) == (
@@ -114,10 +110,7 @@ async def test_a_wait_longer_than_our_patience_is_not_begun() -> None:
 async def test_all_waits_together_are_bounded() -> None:
     time = Time()
     model = ScriptedModel(
-        *(
-            ScriptedReply(error=failure("rate_limited", retry_after=25))
-            for _ in range(3)
-        )
+        *(Reply(error=failure("rate_limited", retry_after=25)) for _ in range(3))
     )
     with pytest.raises(ModelError):
         await collect(resilient(time, model))
@@ -126,7 +119,7 @@ async def test_all_waits_together_are_bounded() -> None:
 
 async def test_what_can_not_pass_is_not_retried() -> None:
     time = Time()
-    model = ScriptedModel(ScriptedReply(error=failure("auth", retryable=False)))
+    model = ScriptedModel(Reply(error=failure("auth", retryable=False)))
     with pytest.raises(ModelError, match=r"it failed: auth$"):
         await collect(resilient(time, model))
     assert time.slept == []
@@ -136,7 +129,7 @@ async def test_a_permanent_failure_ends_after_four_attempts_with_its_own_words()
     None
 ):
     time = Time()
-    model = ScriptedModel(*(ScriptedReply(error=failure()) for _ in range(4)))
+    model = ScriptedModel(*(Reply(error=failure()) for _ in range(4)))
     with pytest.raises(ModelError, match=r"it failed: server \(after 4 attempts\)"):
         await collect(resilient(time, model))
     assert time.now - 1000.0 <= 90
@@ -145,7 +138,7 @@ async def test_a_permanent_failure_ends_after_four_attempts_with_its_own_words()
 async def test_the_next_key_is_used_at_once_and_kept_for_later_calls() -> None:
     time = Time()
     wrong = failure("auth", retryable=False, rotate_key=True)
-    model = ScriptedModel(ScriptedReply(error=wrong), "ok")
+    model = ScriptedModel(Reply(error=wrong), "ok")
     chain = resilient(time, model, keys=2)
     (again,) = retries(await collect(chain))
     assert (again.delay, time.slept) == (0.0, [])
@@ -155,7 +148,7 @@ async def test_the_next_key_is_used_at_once_and_kept_for_later_calls() -> None:
 async def test_each_key_is_tried_once_when_all_are_wrong() -> None:
     time = Time()
     wrong = failure("auth", retryable=False, rotate_key=True, fall_back=False)
-    model = ScriptedModel(*(ScriptedReply(error=wrong) for _ in range(3)))
+    model = ScriptedModel(*(Reply(error=wrong) for _ in range(3)))
     with pytest.raises(ModelError, match="after 3 attempts"):
         await collect(resilient(time, model, keys=3))
 
@@ -165,7 +158,7 @@ async def test_a_plain_refusal_does_not_use_up_all_keys() -> None:
     plain = failure(
         "auth", retryable=False, rotate_key=True, rotate_once=True, fall_back=False
     )
-    model = ScriptedModel(*(ScriptedReply(error=plain) for _ in range(5)))
+    model = ScriptedModel(*(Reply(error=plain) for _ in range(5)))
     with pytest.raises(ModelError, match="after 2 attempts"):
         await collect(resilient(time, model, keys=5))
 
@@ -173,7 +166,7 @@ async def test_a_plain_refusal_does_not_use_up_all_keys() -> None:
 async def test_the_next_candidate_answers_when_the_first_can_not() -> None:
     time = Time()
     first = ScriptedModel(
-        ScriptedReply(error=failure("billing", retryable=False)), provider="one"
+        Reply(error=failure("billing", retryable=False)), provider="one"
     )
     second = ScriptedModel("from two", provider="two", name="second")
     events = await collect(resilient(time, first, second))
@@ -188,7 +181,7 @@ async def test_the_next_candidate_answers_when_the_first_can_not() -> None:
 async def test_a_failure_that_is_about_the_request_does_not_fall_back() -> None:
     time = Time()
     first = ScriptedModel(
-        ScriptedReply(error=failure("too_long", retryable=False, fall_back=False))
+        Reply(error=failure("too_long", retryable=False, fall_back=False))
     )
     second = ScriptedModel("never")
     with pytest.raises(ModelError):
@@ -198,8 +191,8 @@ async def test_a_failure_that_is_about_the_request_does_not_fall_back() -> None:
 
 async def test_when_all_fail_each_is_named() -> None:
     time = Time()
-    first = ScriptedModel(ScriptedReply(error=failure("auth", retryable=False)))
-    second = ScriptedModel(ScriptedReply(error=failure("billing", retryable=False)))
+    first = ScriptedModel(Reply(error=failure("auth", retryable=False)))
+    second = ScriptedModel(Reply(error=failure("billing", retryable=False)))
     with pytest.raises(ModelError, match="it failed: auth\nit failed: billing"):
         await collect(resilient(time, first, second))
 
@@ -222,7 +215,7 @@ class Slow:
 
 async def test_a_service_that_hangs_has_failed_within_its_patience() -> None:
     time = Time()
-    model = ScriptedModel(*(ScriptedReply(error=failure("timeout")) for _ in range(2)))
+    model = ScriptedModel(*(Reply(error=failure("timeout")) for _ in range(2)))
     with pytest.raises(ModelError):
         await collect(resilient(time, Slow(time, 60, model)))
     assert (
@@ -232,9 +225,7 @@ async def test_a_service_that_hangs_has_failed_within_its_patience() -> None:
 
 async def test_a_long_answer_that_was_cut_is_worth_another_attempt() -> None:
     time = Time()
-    model = ScriptedModel(
-        ScriptedReply(text="long ago", error=failure("connection")), "whole"
-    )
+    model = ScriptedModel(Reply(text="long ago", error=failure("connection")), "whole")
     events = await collect(resilient(time, Slow(time, 200, model)))
     assert isinstance(events[-1], ReplyFinished)
     assert any(isinstance(event, TextDelta) for event in events)

@@ -10,7 +10,7 @@ from hermes.settings.parse import parse_config
 from hermes.settings.redaction import mask
 from hermes.settings.secrets import parse_env, with_secret
 from hermes.settings.setting_keys import find_key, parse_value
-from hermes.settings.yaml_read import TooDeep, parse_yaml, too_deep
+from hermes.settings.yaml_read import YamlTooDeep, parse_yaml, too_deep
 
 LEVELS = "".join(" " * depth + "a:\n" for depth in range(1000))
 
@@ -21,7 +21,7 @@ LEVELS = "".join(" " * depth + "a:\n" for depth in range(1000))
 )
 def test_deep_blocks_are_refused_before_the_reader_sees_them(text: str) -> None:
     assert "nested too deeply" in parse_config(text)[1][0].text
-    with pytest.raises(TooDeep):
+    with pytest.raises(YamlTooDeep):
         parse_yaml(text)
     with pytest.raises(SettingsError, match="nested too deeply"):
         parse_value(find_key("model.fallback"), text)

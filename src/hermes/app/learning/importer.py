@@ -15,14 +15,17 @@ from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import HermesError, SessionNotFound, SettingsError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.imports.conversation import session_lines
-from hermes.learning.imports.hermes_agent_config import Carried, read_configuration
+from hermes.learning.imports.hermes_agent_config import (
+    ImportedConfig,
+    read_configuration,
+)
 from hermes.learning.imports.sources import Kind, Left, find, read
 from hermes.learning.learning_service import LearningService
 from hermes.learning.memory import FILES
 from hermes.learning.memory_entries import Notes
 from hermes.learning.skill import MAIN, read_files
 from hermes.learning.skill_install import InstallPlan, plan
-from hermes.learning.skill_source import Parcel
+from hermes.learning.skill_source import SkillSource
 from hermes.providers.routing import route_to
 from hermes.settings import Secrets
 from hermes.settings.edit import set_secret, set_value
@@ -156,7 +159,7 @@ class Importer:
         carried = (
             read_configuration(source)
             if {"settings", "secrets"} & set(parts)
-            else Carried()
+            else ImportedConfig()
         )
         left += [Left(what, "there is no such setting here") for what in carried.left]
         return msgspec.structs.replace(
@@ -206,7 +209,7 @@ class Importer:
                 continue
             try:
                 chosen = plan(
-                    self._learning.skills, Parcel(read_files(folder), str(folder))
+                    self._learning.skills, SkillSource(read_files(folder), str(folder))
                 )
             except LearningError as error:
                 left.append(Left(f"skill {folder.name}", error.message))
@@ -227,7 +230,9 @@ class Importer:
             )
         return tuple(found)
 
-    def _plan_settings(self, carried: Carried, left: list[Left]) -> dict[str, object]:
+    def _plan_settings(
+        self, carried: ImportedConfig, left: list[Left]
+    ) -> dict[str, object]:
         here, problems = read_config(self._app.home)
         if problems:
             left.append(
@@ -251,7 +256,9 @@ class Importer:
                 wanted[key] = value
         return wanted
 
-    def _plan_secrets(self, carried: Carried, left: list[Left]) -> dict[str, str]:
+    def _plan_secrets(
+        self, carried: ImportedConfig, left: list[Left]
+    ) -> dict[str, str]:
         here = load_secrets({}, home=self._app.home)
         known = [name for name in carried.secrets if here.get(name)]
         left += [Left(name, "it is set here already") for name in known]

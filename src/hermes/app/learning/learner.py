@@ -29,7 +29,9 @@ from hermes.learning.review import (
     lease,
     settle,
 )
-from hermes.learning.untrusted_text import Taint
+from hermes.learning.untrusted_text import UntrustedText
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled, TurnEnded
 from hermes.schema.learning import LearningReviewed
@@ -48,9 +50,9 @@ class Learner:
         self._app = app
         self._circle = circle
         self._settings = app.settings.learning
-        self._tallies: dict[str, ReviewCounter] = {}
-        self._taint = Taint()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_SESSIONS)
+        self._taint = UntrustedText()
+        self._tasks = BackgroundTasks("a review")
         self._handle: Any = None
         self._mine: Callable[[str], bool] = lambda _: True
         self.learning: LearningService = open_learning(
@@ -131,15 +133,11 @@ class Learner:
         if self._handle is not None:
             self._app.bus.unsubscribe(self._handle)
             self._handle = None
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.close()
 
     async def idle(self) -> None:
         """Waits until no review runs."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.join()
 
     async def review(self, session: str) -> LearningReviewed | None:
         """Looks back at a session now, due or not; None when there is nothing to do or another review runs."""
@@ -150,16 +148,11 @@ class Learner:
         """A turn ended here. One that another process ran is that process's business."""
         session = event.get("session_id")
         try:
-            loop = asyncio.get_running_loop()
+            asyncio.get_running_loop()
         except RuntimeError:
             return
         if isinstance(session, str) and not is_foreign(event) and self._mine(session):
-            self._begin(session, loop)
-
-    def _begin(self, session: str, loop: asyncio.AbstractEventLoop) -> None:
-        task = loop.create_task(self._consider(session))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._consider(session))
 
     async def _consider(self, session: str) -> None:
         """The boundary of a subscriber: what goes wrong here is logged, and the user goes on."""
@@ -179,10 +172,7 @@ class Learner:
                 return False  # what others say is not taken for the user's own
         except SessionNotFound:
             return False
-        tally = self._tallies.pop(session, None) or ReviewCounter()
-        self._tallies[session] = tally
-        while len(self._tallies) > _SESSIONS:
-            del self._tallies[next(iter(self._tallies))]
+        tally = self._tallies.get_or_make(session, ReviewCounter)
         while rows := self._app.store.log.events(session, after=tally.seq):
             for row in rows:
                 tally.add(row.seq, row.event)

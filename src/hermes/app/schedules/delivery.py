@@ -11,6 +11,7 @@ from hermes.app.app import App
 from hermes.app.schedules.job_run import SILENT, JobOutcome
 from hermes.app.schedules.jobs import answer_of
 from hermes.errors import HermesError, in_sentences
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
 from hermes.settings import atomic
@@ -29,7 +30,7 @@ class Deliveries:
     def __init__(self, app: App, deliver: Deliver | None) -> None:
         self._app = app
         self._deliver = deliver
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks("delivering results")
 
     def place(self, job: Job, outcome: JobOutcome) -> str:
         """Brings a result to a file or a session; for a chat, says that it waits. Never fails the run."""
@@ -55,14 +56,12 @@ class Deliveries:
 
     def begin(self) -> None:
         """Takes what waits to its chats. On the side: a platform that does not answer holds up no job."""
-        if self._deliver is not None and (self._task is None or self._task.done()):
-            self._task = asyncio.ensure_future(self._take_waiting(self._deliver))
+        if self._deliver is not None and not self._tasks:
+            self._tasks.start(self._take_waiting(self._deliver))
 
     async def close(self) -> None:
         """What is left is delivered after the next start."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        await self._tasks.close()
 
     @property
     def _table(self) -> ScheduleStore:

@@ -254,10 +254,12 @@ class JobBook:
             or not (home.root / "plugins.json").exists()
         ):
             return False
-        from hermes.plugins import Catalogue
+        from hermes.plugins import PluginRegistry
 
         enabled = (
-            plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"
+            plugin
+            for plugin in PluginRegistry(home).every()
+            if plugin.state == "enabled"
         )
         return any(
             (plugin.folder / "gateway" / "adapter.py").is_file() for plugin in enabled

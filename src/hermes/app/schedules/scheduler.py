@@ -2,6 +2,7 @@
 by one of them."""
 
 import asyncio
+import contextlib
 import logging
 
 import msgspec
@@ -12,10 +13,11 @@ from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
 from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
-from hermes.schedules.due import GRACE, backlog, following, restarted_interval
+from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
+from hermes.schedules.due import GRACE_S, backlog, following, restarted_interval
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
-from hermes.store.leases import TTL
+from hermes.store.leases import LEASE_TTL_S
 
 log = logging.getLogger("hermes.schedules")
 
@@ -53,30 +55,20 @@ class ScheduleLoop:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set; what runs then is stopped, and says so."""
-        stopping = asyncio.ensure_future(stop.wait())
         try:
             with on_watch(self._app.home):
                 while not stop.is_set():
                     pause = await self._looked_after()
-                    ringing = asyncio.ensure_future(self._bell.wait())
-                    await asyncio.wait(
-                        {stopping, ringing},
-                        timeout=pause,
-                        return_when=asyncio.FIRST_COMPLETED,
-                    )
-                    ringing.cancel()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(pause):
+                            await run_until_first(stop.wait(), self._bell.wait())
                     self._bell.clear()
         finally:
-            stopping.cancel()
             await self.close()
 
     async def close(self) -> None:
         """Stops what runs here."""
-        runs = list(self._runs.values())
-        for task in runs:
-            task.cancel()
-        if runs:
-            await asyncio.wait(runs)
+        await cancel_and_wait(*self._runs.values())
         await self._deliveries.close()
 
     async def _looked_after(self) -> float:
@@ -196,7 +188,7 @@ class ScheduleLoop:
     def _is_late(self, instant: Instant, now: float) -> bool:
         """Whether nothing looked at the schedules when it was due; that we are busy is another matter."""
         unseen = instant.starts < self._watching_since
-        return unseen and instant.cause == "schedule" and now - instant.starts > GRACE
+        return unseen and instant.cause == "schedule" and now - instant.starts > GRACE_S
 
     def _catch_up(self, job: Job, instant: Instant, now: float) -> bool:
         """Applies the job's policy to what was not run. True when some of it is to be run now."""
@@ -270,19 +262,18 @@ class ScheduleLoop:
                 )
             )
 
-        working = asyncio.ensure_future(run.run(began))
-        beating = asyncio.ensure_future(self._beat(instant, working))
-        try:
-            outcome = await working
-        except asyncio.CancelledError:
-            working.cancel()
-            await asyncio.wait({working})
-            outcome = JobOutcome("failed", _STOPPED)
-        except Exception as error:  # the boundary of a run
-            log.exception("job %s failed", job.id)
-            outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
-        finally:
-            beating.cancel()
+        async with (
+            running(run.run(began)) as working,
+            running(self._beat(instant, working)),
+        ):
+            try:
+                outcome = await working
+            except asyncio.CancelledError:
+                await cancel_and_wait(working)
+                outcome = JobOutcome("failed", _STOPPED)
+            except Exception as error:  # the boundary of a run
+                log.exception("job %s failed", job.id)
+                outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
         delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
         ended = msgspec.structs.replace(
             instant,
@@ -320,7 +311,7 @@ class ScheduleLoop:
     ) -> None:
         """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
         while True:
-            await asyncio.sleep(TTL / 3)
+            await asyncio.sleep(LEASE_TTL_S / 3)
             try:
                 ours = await asyncio.to_thread(self._book.store.renew, instant)
             except StoreError as error:

@@ -2,39 +2,33 @@
 lets go of with the process, however that ends."""
 
 import contextlib
-import fcntl
 import logging
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from hermes.errors import HermesError
+from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 
 log = logging.getLogger("hermes.schedules")
+
+_LOCK_TIMEOUT_S = 5.0  # others hold it alone only while they look
 
 
 @contextlib.contextmanager
 def on_watch(home: Home) -> Iterator[None]:
     """While inside, this process looks after the schedules."""
-    handle = -1
-    try:
-        home.ensure(_path(home).parent)
-        handle = os.open(
-            _path(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
-        fcntl.flock(handle, fcntl.LOCK_SH)
-    except (
-        OSError,
-        HermesError,
-    ) as error:  # jobs run all the same; only others can't see it
-        log.warning("others can't see that this process runs schedules: %s", error)
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            home.ensure(_path(home).parent)
+            lock = stack.enter_context(FileLock(_path(home)))
+            if not lock.acquire(_LOCK_TIMEOUT_S, shared=True):
+                raise TimeoutError("another process holds the lock")
+        except (OSError, HermesError) as error:
+            # Jobs run all the same; only others can't see it.
+            log.warning("others can't see that this process runs schedules: %s", error)
         yield
-    finally:
-        if handle >= 0:
-            os.close(handle)
 
 
 class Lookout:
@@ -48,16 +42,10 @@ class Lookout:
         """Whether there is one now."""
         with self._looking:
             try:
-                handle = os.open(self._file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+                with FileLock(self._file, create=False) as lock:
+                    return not lock.try_acquire()
             except OSError:  # never was one, or nothing can be said
                 return False
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            finally:
-                os.close(handle)
-            return False
 
 
 def _path(home: Home) -> Path:

@@ -37,7 +37,7 @@ _TELLING = ("authorization", "proxy-authorization", "cookie")  # headers
 _PLAIN = str | int | float | bool
 
 
-class Carried(msgspec.Struct, frozen=True):
+class ImportedConfig(msgspec.Struct, frozen=True):
     """What can be carried over: settings by key, secrets by name, and what has no equivalent."""
 
     settings: dict[str, Any] = {}
@@ -45,12 +45,12 @@ class Carried(msgspec.Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
-def read_configuration(home: Path) -> Carried:
+def read_configuration(home: Path) -> ImportedConfig:
     """The settings and secrets in a home. What can't be read is left, and said."""
     try:
         data = parse_yaml(read_text(home / "config.yaml") or "")
     except ValueError:
-        return Carried(left=("config.yaml (it is not valid YAML)",))
+        return ImportedConfig(left=("config.yaml (it is not valid YAML)",))
     data = data if isinstance(data, dict) else {}
     settings: dict[str, Any] = dict(_settings(data))
     secrets = dict(_secrets(home))
@@ -62,7 +62,7 @@ def read_configuration(home: Path) -> Carried:
             )
     known = {key for key, _ in _SAME} | {"model", "mcp_servers"}
     left = [f"config.yaml: {name}" for name in data if name not in known]
-    return Carried(settings, secrets, tuple(left))
+    return ImportedConfig(settings, secrets, tuple(left))
 
 
 def _settings(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ import msgspec
 from hermes.schema.messages import ToolCall
 
 Object: TypeAlias = dict[str, Any]
-_LONGEST_LINE = 32_000_000
+_MAX_LINE_BYTES = 32_000_000
 
 
 class Objects:
@@ -23,7 +23,7 @@ class Objects:
 
     def __iter__(self) -> Iterator[Object]:
         with self._path.open("rb") as file:
-            while line := file.readline(_LONGEST_LINE):
+            while line := file.readline(_MAX_LINE_BYTES):
                 try:
                     found = msgspec.json.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -2,9 +2,9 @@
 
 import re
 
-_CHARACTERS = 200
+_MAX_CHAR_REPEATS = 200
 """How often `*` and `+` may repeat one character; longer runs of a character are shortened before."""
-_GROUPS = 12
+_MAX_GROUP_REPEATS = 12
 """The most that they repeat a group."""
 
 
@@ -26,7 +26,7 @@ def bounded(source: str) -> "re.Pattern[str]":
         elif character in "*+" and not made[-1].endswith(
             "}"
         ):  # after a bound, `+` gives nothing back
-            most = _GROUPS if made[-1] == ")" else _CHARACTERS
+            most = _MAX_GROUP_REPEATS if made[-1] == ")" else _MAX_CHAR_REPEATS
             made.append(f"{{{'0' if character == '*' else '1'},{most}}}")
             at += 1
             continue

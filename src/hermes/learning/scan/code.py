@@ -14,8 +14,8 @@ from hermes.learning.scan.text import scan
 
 Level: TypeAlias = Literal["danger", "caution"]
 
-_LONGEST = 2_000_000
-_LINES_OF = 20_000
+_MAX_FILE_CHARS = 2_000_000
+_MAX_CHARS_BY_LINE = 20_000
 """Characters of a file that are looked through line by line, for the place of what is disguised."""
 _PROGRAMS = (
     b"\x7fELF",
@@ -226,10 +226,10 @@ def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
     if data.startswith(_PROGRAMS) or name.lower().endswith(_COMPILED):
         yield SkillFinding("danger", "is a program nobody can read", name)
         return
-    if len(data) > _LONGEST:
+    if len(data) > _MAX_FILE_CHARS:
         yield SkillFinding("caution", "is too large to be looked through", name)
     try:
-        text = data[:_LONGEST].decode("utf-8")
+        text = data[:_MAX_FILE_CHARS].decode("utf-8")
     except UnicodeDecodeError:
         if not name.lower().endswith(
             (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".ico", ".ttf", ".woff2")
@@ -263,7 +263,7 @@ def _line_of(text: str, what: str) -> int:
     ]
     if places:
         return plain.count("\n", 0, min(places)) + 1
-    lines = text[:_LINES_OF].split("\n")
+    lines = text[:_MAX_CHARS_BY_LINE].split("\n")
     return next(
         (
             number

@@ -24,11 +24,11 @@ _RUN = r"(?<![^\W_])(?:[^\W_][ .\-_*|/]{1,3}){4,}[^\W_](?![^\W_])"
 _SAME_SIGNS = r"(?s)([^\w\n])(?=\1{40})"
 """All but the last 40 of a row of the same sign: fillers, which only make a text longer."""
 _WORD = r"[\w@$!]+"
-_LONGEST_WORD = 40  # longer ones are keys and other data
+_MAX_WORD_CHARS = 40  # longer ones are keys and other data
 _BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
 _WRAPPED = r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:\r?\n[ \t>#*]{0,8}[A-Za-z0-9+/_-]{4,}+)+={0,2}"
 _MARKUP = r"<!--[^<>]{0,200}-->|</?[a-z]{1,10}>|-\r?\n[ \t]*|[*~`]+"
-_DEEPEST = 3  # encodings inside encodings
+_MAX_DECODE_DEPTH = 3  # encodings inside encodings
 _HEX = r"(?i)(?:\\x[0-9a-f]{2}|%[0-9a-f]{2}){6,}|\b(?:[0-9a-f]{2} ?){12,}\b"
 _ESCAPED = r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})"
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
@@ -53,7 +53,7 @@ _TELLING = (
     "approve",
     "secret",
 )
-_MOST = 100_000
+_WINDOW_CHARS = 100_000
 """Characters that are looked at; what is longer is looked at in its beginning and its end."""
 
 
@@ -72,8 +72,8 @@ def hidden(text: str) -> str:
 
 def readings(text: str) -> Iterator[str]:
     """The text in every reading that differs from the one before."""
-    if len(text) > _MOST:
-        text = f"{text[: _MOST // 2]}\n{text[-_MOST // 2 :]}"
+    if len(text) > _WINDOW_CHARS:
+        text = f"{text[: _WINDOW_CHARS // 2]}\n{text[-_WINDOW_CHARS // 2 :]}"
     seen: set[str] = set()
     for candidate in _candidates(text):
         plain = re.sub(_SAME_SIGNS, "", " ".join(candidate.split("\r")).casefold())
@@ -107,7 +107,7 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
         )
     if re.search(_RUN, shown):
         yield re.sub(_RUN, lambda run: _joined(run[0]), shown)
-    if depth < _DEEPEST and (inner := "\n".join(_decoded(shown))):
+    if depth < _MAX_DECODE_DEPTH and (inner := "\n".join(_decoded(shown))):
         yield from _candidates(inner, depth + 1)
     for turned in (codecs.encode(stripped, "rot13"), stripped[::-1]):
         if any(
@@ -134,7 +134,7 @@ def _only_flags(text: str) -> bool:
 def _with_letters(word: str) -> str:
     """A word whose digits stand for the letters they look like; a number, or data, as it is."""
     if (
-        len(word) > _LONGEST_WORD
+        len(word) > _MAX_WORD_CHARS
         or word.isalpha()
         or not any(char.isalpha() for char in word)
     ):

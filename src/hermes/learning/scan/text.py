@@ -5,8 +5,8 @@ from itertools import pairwise
 from hermes.learning.scan.disguise import hidden, readings
 from hermes.learning.scan.phrases import phrases
 
-_NEAR = 300  # characters between two hints that belong together
-_MOST = 50  # hints of one kind that are looked at
+_MAX_HINT_DISTANCE_CHARS = 300  # characters between two hints that belong together
+_MAX_HINTS_PER_KIND = 50  # hints of one kind that are looked at
 
 
 def scan(text: str) -> str:
@@ -27,11 +27,11 @@ def _judge(reading: str) -> str:
                 return phrase.kind
             continue
         for number, found in enumerate(phrase.pattern.finditer(reading)):
-            if number >= _MOST:
+            if number >= _MAX_HINTS_PER_KIND:
                 break
             hints.append((found.start(), found.end(), phrase.kind))
     hints.sort()
     for (_, end, one), (start, _, two) in pairwise(hints):
-        if one != two and start - end < _NEAR:
+        if one != two and start - end < _MAX_HINT_DISTANCE_CHARS:
             return f"{one} and {two}"
     return ""

@@ -4,17 +4,16 @@ A file appears under its final name only after its hash was right. Finished part
 stopped; two processes never fetch the same file at once. Progress is what the iterator yields; a surface draws it.
 """
 
-import fcntl
 import hashlib
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from hermes.errors import ModelError
+from hermes.primitives.file_lock import FileLock
 from hermes.providers.embedded import weight_sources
 from hermes.providers.embedded.catalogue import KnownModel
 from hermes.providers.embedded.weight_sources import Progress, SourceFailed
@@ -89,11 +88,12 @@ def fetch(
     """
     _make(folder)
     plan = offer(entry, folder)
-    with _alone(folder / f"{entry.id}.lock") as waiting:
-        for seconds in waiting:
+    with FileLock(folder / f"{entry.id}.lock") as lock:
+        started = time.monotonic()
+        while not lock.acquire(_WAIT):
             yield Progress(
                 source="another Hermes process is fetching it",
-                done=int(seconds),
+                done=int(time.monotonic() - started),
                 total=0,
             )
         if find(entry, folder) is not None:
@@ -164,25 +164,6 @@ def _join(
             f"the file from {name} is not the expected one (its SHA-256 is wrong); it was deleted"
         )
     joined.replace(folder / entry.file_name)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[Iterator[float]]:
-    """Holds a lock that ends with its process. The iterator yields seconds while somebody else holds it."""
-    with path.open("ab") as file:
-
-        def waiting() -> Iterator[float]:
-            started = time.monotonic()
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    yield time.monotonic() - started
-                    time.sleep(_WAIT)
-                else:
-                    return
-
-        yield waiting()
 
 
 def _partial(entry: KnownModel, folder: Path) -> Path:

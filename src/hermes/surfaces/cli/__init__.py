@@ -65,16 +65,16 @@ def _run(arguments: list[str]) -> int:
         try:
             print(f"hermes {__version__}", flush=True)
         except OSError as error:
-            from hermes.surfaces.cli.frame import output_failed
+            from hermes.surfaces.cli.dispatch import output_failed
 
             return output_failed(error)
         return 0
-    from hermes.surfaces.cli.commands import COMMANDS
-    from hermes.surfaces.cli.frame import run
+    from hermes.commands.table import find_topic
+    from hermes.surfaces.cli.dispatch import run
 
     name = next((word for word in arguments if word != "--debug"), "")
     if (
-        name in {command.name for command in COMMANDS}
+        find_topic(name) is not None
         and signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     ):
         signal.signal(

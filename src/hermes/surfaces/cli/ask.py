@@ -25,13 +25,13 @@ from hermes.surfaces.cli.piped import joined, read_piped
 from hermes.surfaces.terminal.event_watcher import subscribed, watched
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
-    SessionPlace,
+    SessionTarget,
     begin,
     choose_model,
     find_place,
     open_app,
 )
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_end
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
@@ -39,7 +39,7 @@ from hermes.surfaces.terminal.text import one_line
 HELLO = "Say hello and tell in one sentence what you can do."
 
 
-def ask(question: Question) -> int:
+def ask(question: RunOptions) -> int:
     """Asks, prints the answer and returns the exit code."""
     text = joined(question.text, read_piped()) or HELLO
     images = images_of(question.images)
@@ -68,7 +68,7 @@ class _Run:
         self,
         app: App,
         agent: Agent,
-        place: SessionPlace,
+        place: SessionTarget,
         text: str,
         images: tuple[Image, ...],
     ) -> None:

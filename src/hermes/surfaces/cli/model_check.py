@@ -1,9 +1,9 @@
 """What `hermes doctor` says about the model: which one answers, and whether it can be asked. Asks nobody."""
 
+from hermes.commands.models import current_model
 from hermes.errors import HermesError
 from hermes.settings.load import load, load_secrets
 from hermes.surfaces.cli.checks import Finding, Site
-from hermes.surfaces.cli.model_list import current_model
 from hermes.surfaces.terminal.style import OK, WARN
 
 
@@ -29,9 +29,9 @@ def findings(site: Site) -> list[Finding]:
         ]
     name = f"{answers.provider} {answers.model}".rstrip()
     if answers.provider == "embedded" and not answers.key_set:
-        to_do = f"It is offered at the first question, or fetch it now: hermes model add {answers.model}"
+        to_do = f"It is offered at the first question, or download it now: hermes model add {answers.model}"
         return [
-            Finding("model", WARN, f"{name} answers, but is not fetched yet", to_do)
+            Finding("model", WARN, f"{name} answers, but is not downloaded yet", to_do)
         ]
     if answers.key and not answers.key_set:
         to_do = f"Store it with: hermes config set {answers.key}"

@@ -4,7 +4,7 @@ import argparse
 
 import msgspec
 
-from hermes.plugins import Catalogue, Plugin
+from hermes.plugins import Plugin, PluginRegistry
 from hermes.settings.load import find_home
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.terminal.text import one_line, stdout_screen, table
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    catalogue = Catalogue(find_home())
+    catalogue = PluginRegistry(find_home())
     match args.action:
         case "enable":
             plugin = catalogue.enable(args.name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hermes.errors import UsageError
 from hermes.surfaces.cli.parser import Parser
-from hermes.surfaces.terminal.run_options import Question, nearest
+from hermes.surfaces.terminal.run_options import RunOptions, nearest
 
 # What may come first on a command line that is no command. `hermes --help` shows the same list.
 OPTIONS = (
@@ -47,7 +47,7 @@ def option_names() -> list[str]:
     return [name for short, long, _, _ in OPTIONS for name in (short, long) if name]
 
 
-def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> Question:
+def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
     """The options and the question. Everything after `--` is the question. A command behind options is refused."""
     before, words = list(arguments), list[str]()
     if "--" in before:
@@ -55,7 +55,7 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> Question:
         before, words = before[:at], before[at + 1 :]
     args = _parser().parse_intermixed_args(before)
     _refuse_command(args, commands)
-    return Question(
+    return RunOptions(
         text=_text(args, words),
         images=tuple(args.image),
         json=args.json,

@@ -1,19 +1,18 @@
 """`hermes resume`: the chat, in a session that is already there."""
 
-import argparse
+from typing import Annotated
 
-from hermes.surfaces.cli.frame import converse
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "id",
-        metavar="ID",
-        nargs="?",
-        default="last",
-        help="its id or title; the one used last otherwise",
-    )
+from hermes.commands.command import Arg, command
+from hermes.commands.context import Context
+from hermes.surfaces.cli.dispatch import converse
 
 
-def run(args: argparse.Namespace) -> int:
-    return converse(["--resume", args.id])
+@command("resume")
+def resume(
+    _context: Context,
+    session: Annotated[
+        str, Arg("its id or title; the one used last otherwise", metavar="ID")
+    ] = "last",
+) -> int:
+    """Continue a session, whichever surface it began on."""
+    return converse(["--resume", session])

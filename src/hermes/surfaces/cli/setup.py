@@ -1,11 +1,13 @@
 """`hermes setup`: from nothing to an answer in under a minute. Tries the connection before anything is written."""
 
-import argparse
 import getpass
 import sys
+from typing import Annotated
 
 import msgspec
 
+from hermes.commands.command import Arg, command
+from hermes.commands.context import Context
 from hermes.errors import HermesError, UsageError
 from hermes.providers import quirks
 from hermes.providers.routing import EMBEDDED, Route, first_route
@@ -13,9 +15,13 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.edit import set_secret
 from hermes.settings.load import environment, find_home, load, load_secrets
 from hermes.settings.sections import CustomProvider
-from hermes.surfaces.cli.model import set_model
-from hermes.surfaces.cli.model_add import add_service, check_service
-from hermes.surfaces.cli.model_list import ask_line
+from hermes.surfaces.cli.models import (
+    add_service,
+    ask_line,
+    check_service,
+    set_model,
+    try_once,
+)
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import stdout_style, terminal_width
 from hermes.surfaces.terminal.text import wrap
@@ -47,53 +53,45 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return f"Plan({self.provider}, {self.model})"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--local",
-        action="store_true",
-        help="the local model: no key, nothing leaves the machine",
-    )
-    what.add_argument(
-        "--provider",
-        metavar="NAME",
-        default="",
-        help="a known provider; its key is asked for or piped in",
-    )
-    what.add_argument(
-        "--base-url", metavar="URL", default="", help="a service of your own"
-    )
-    parser.add_argument(
-        "--model",
-        metavar="MODEL",
-        default="",
-        help="the model; the provider's usual one otherwise",
-    )
-    parser.add_argument(
-        "--name",
-        metavar="NAME",
-        default=_OWN,
-        help=f"a name for your own service (default: {_OWN})",
-    )
-    parser.add_argument(
-        "--key-env",
-        metavar="NAME",
-        default="",
-        help="the variable of your own service's key",
-    )
-    parser.add_argument(
-        "--fetch", action="store_true", help="download the local model without asking"
-    )
-    parser.add_argument(
-        "--no-test", action="store_true", help="don't try the connection"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
-    plan = _from_flags(args) or _from_person()
+@command("setup")
+def setup(  # noqa: PLR0913 - the options of one command
+    _context: Context,
+    *,
+    local: Annotated[
+        bool,
+        Arg("the local model: no key, nothing leaves the machine", excludes="what"),
+    ] = False,
+    provider: Annotated[
+        str,
+        Arg(
+            "a known provider; its key is asked for or piped in",
+            metavar="NAME",
+            excludes="what",
+        ),
+    ] = "",
+    base_url: Annotated[
+        str, Arg("a service of your own", metavar="URL", excludes="what")
+    ] = "",
+    model: Annotated[str, "the model; the provider's usual one otherwise"] = "",
+    name: Annotated[
+        str, Arg(f"a name for your own service (default: {_OWN})", metavar="NAME")
+    ] = _OWN,
+    key_env: Annotated[
+        str, Arg("the variable of your own service's key", metavar="NAME")
+    ] = "",
+    fetch: Annotated[bool, "download the local model without asking"] = False,
+    no_test: Annotated[bool, "don't try the connection"] = False,
+) -> int:
+    """Connect a model, in under a minute."""
+    if local:
+        plan = Plan(provider=EMBEDDED, model=model)
+    elif base_url:
+        plan = _own_service(name, base_url, key_env, model)
+    else:
+        plan = _known(provider, model) if provider else _from_person()
     if plan.provider == EMBEDDED:
-        have_weights(plan.model, fetch=args.fetch)
-    if not args.no_test and not _works(plan):
+        have_weights(plan.model, fetch=fetch)
+    if not no_test and not _works(plan):
         return 1
     _write(plan)
     style = stdout_style()
@@ -104,20 +102,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _from_flags(args: argparse.Namespace) -> Plan | None:
-    if args.local:
-        return Plan(provider=EMBEDDED, model=args.model)
-    if args.base_url:
-        check_service(args.name, args.base_url, args.key_env)
-        if not args.model:
-            raise UsageError("--model is missing: which model does that service have?")
-        key = _key(args.key_env) if args.key_env else ""
-        return Plan(
-            provider=args.name, model=args.model, base_url=args.base_url, key_variable=args.key_env, key=key
-        )  # fmt: skip
-    if args.provider:
-        return _known(args.provider, args.model)
-    return None
+def _own_service(name: str, base_url: str, key_env: str, model: str) -> Plan:
+    check_service(name, base_url, key_env)
+    if not model:
+        raise UsageError("--model is missing: which model does that service have?")
+    return Plan(
+        provider=name,
+        model=model,
+        base_url=base_url,
+        key_variable=key_env,
+        key=_key(key_env) if key_env else "",
+    )
 
 
 def _from_person() -> Plan:
@@ -137,7 +132,7 @@ def _from_person() -> Plan:
         case "3":
             return _describe_server()
         case _:
-            raise UsageError("That was none of them.", hint="Nothing was changed.")
+            raise UsageError("Please type 1, 2 or 3.", hint="Nothing was changed.")
 
 
 def _choose_provider() -> Plan:
@@ -200,8 +195,6 @@ def _key(variable: str) -> str:
 
 def _works(plan: Plan) -> bool:
     """Makes one tiny call. After a failure a person may keep the settings all the same."""
-    from hermes.surfaces.cli.model_test import try_once
-
     settings, secrets = _as_settings(plan)
     print("Trying it ...", end=" ", flush=True)
     try:

@@ -13,7 +13,7 @@ from hermes.learning.learning_service import LearningService
 from hermes.learning.scan import SkillFinding, scan_files
 from hermes.learning.skill import MAIN, Skill, problems, read_files, require_name
 from hermes.learning.skill_install import altered
-from hermes.learning.skill_records import Use
+from hermes.learning.skill_records import SkillUse
 from hermes.surfaces.cli.parser import Parser, add_action
 from hermes.surfaces.cli.skills_history import (
     add_history,
@@ -355,9 +355,9 @@ def _stats(learning: LearningService, args: argparse.Namespace) -> int:
     now = learning.now()
     rows = [["skill", "read", "called", "last"]]
     for skill in sorted(
-        learning.skills.all(), key=lambda skill: -uses.get(skill.name, Use()).last
+        learning.skills.all(), key=lambda skill: -uses.get(skill.name, SkillUse()).last
     ):
-        use = uses.get(skill.name, Use())
+        use = uses.get(skill.name, SkillUse())
         rows.append(
             [
                 skill.name,

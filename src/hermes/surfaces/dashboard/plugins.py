@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.installation import install_hint
-from hermes.plugins import Catalogue, Plugin, verified_import
+from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.surfaces.web.endpoint import find_file
 from hermes.surfaces.web.routes import READING, Route, RouteTable
 
@@ -164,7 +164,7 @@ class RunningPlugin:
 class Plugins:
     """The plugins of a dashboard. `errors` says why one that is enabled does not run."""
 
-    def __init__(self, catalogue: Catalogue, routes: RouteTable) -> None:
+    def __init__(self, catalogue: PluginRegistry, routes: RouteTable) -> None:
         self._catalogue = catalogue
         self._routes = routes
         self._running: dict[str, RunningPlugin] = {}
@@ -174,7 +174,7 @@ class Plugins:
         self.errors: dict[str, str] = {}
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> PluginRegistry:
         return self._catalogue
 
     async def refresh(self) -> list[Plugin]:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from hermes.app import App
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
-from hermes.plugins import Catalogue
+from hermes.plugins import PluginRegistry
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.access_control import DashboardAccess, DashboardErrors
 from hermes.surfaces.dashboard.assets import Assets
@@ -77,7 +77,7 @@ def build_dashboard(
     )
     board = Dashboard(app, secrets, access, url=address.url)
     routes = RouteTable()
-    plugins = Plugins(Catalogue(app.home), routes)
+    plugins = Plugins(PluginRegistry(app.home), routes)
     endpoints = _endpoints(board, plugins)
     errors = DashboardErrors()
     routes.add(routes_of(endpoints, errors))

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from hermes.app import App, build
-from hermes.errors import HermesError, StoreBusy, UsageError
+from hermes.errors import HermesError, UsageError
+from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.settings.redaction import mask
-from hermes.store.lock import FileLock
 from hermes.surfaces.gateway.access import CODE_SECONDS, PeopleAccess
 from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
 from hermes.surfaces.gateway.status import (
@@ -120,15 +120,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(home: Home) -> int:
     lock = FileLock(lock_path(home))
-    try:
-        lock.own(timeout=0.0)
-    except StoreBusy as error:
+    if not lock.try_acquire():
         found = read_status(home, time.time())
         who = f" (process {found[1].pid})" if found else ""
         raise HermesError(
             f"A gateway of this home runs already{who}.",
             hint="See: hermes gateway status",
-        ) from error
+        )
     from hermes.surfaces.gateway.gateway_process import serve
 
     with build(load(home=home), home) as app:

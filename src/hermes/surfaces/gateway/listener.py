@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hermes.errors import HermesError
 from hermes.installation import install_hint
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.repeated_errors import RepeatedErrors
 
 if TYPE_CHECKING:
     from hermes.surfaces.web.endpoint import Endpoint

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
-from hermes.plugins import Catalogue, Plugin, verified_import
+from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
 from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
@@ -108,7 +108,7 @@ def _of_plugins(home: Home) -> dict[str, Builder]:
     if not (home.root / "plugins.json").exists():
         return {}
     enabled = [
-        plugin for plugin in Catalogue(home).every() if plugin.state == "enabled"
+        plugin for plugin in PluginRegistry(home).every() if plugin.state == "enabled"
     ]
     return {
         name: builder

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.repeated_errors import RepeatedProblem
+from hermes.primitives.repeated_errors import RepeatedProblem
 from hermes.settings import Home, atomic
 from hermes.store.leases import is_gone, this_process
 from hermes.surfaces.gateway.sender import Counters

@@ -49,12 +49,14 @@ _REACHES = {
     "network": "It may use the network.",
     "machine": "It runs outside the sandbox: it can reach your files and the network.",
 }
-_MOST_LINES = 40
-_TAIL = 8  # of them from the end
-_NAMED = 5  # files of a patch
-_KEPT = 20_000  # characters from which on a summary may not be all
-_PATIENCE = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
-GRACE = 0.3  # seconds that a question is on the screen before a key can be meant for it
+_MAX_SUMMARY_LINES = 40
+_TAIL_LINES = 8  # of them from the end
+_MAX_NAMED_FILES = 5  # files of a patch
+_CUT_SUMMARY_CHARS = 20_000  # characters from which on a summary may not be all
+_REMEMBERED_ANSWER_WAIT_S = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
+KEY_GRACE_S = (
+    0.3  # seconds that a question is on the screen before a key can be meant for it
+)
 
 
 class Given(NamedTuple):
@@ -106,7 +108,9 @@ class Questions:
                         key
                     )  # it is asked anew, and not as it stands on the screen
                 self._open[key] = event
-                asyncio.get_running_loop().call_later(_PATIENCE, self._put_next)
+                asyncio.get_running_loop().call_later(
+                    _REMEMBERED_ANSWER_WAIT_S, self._put_next
+                )
             case (
                 "agent.approval.answered"
                 | "agent.question.answered"
@@ -139,7 +143,7 @@ class Questions:
 
     def is_early(self, typed_at: float | None) -> bool:
         """Whether a line was sent (in the loop's time; None from a pipe) before anybody can have read the question."""
-        return typed_at is not None and typed_at < self._since + GRACE
+        return typed_at is not None and typed_at < self._since + KEY_GRACE_S
 
     def _close(self, key: tuple[str, str]) -> None:
         self._open.pop(key, None)
@@ -153,7 +157,7 @@ class Questions:
             self._shown = next(iter(self._open))
             self._since = self._clock()
             self._show(self._open[self._shown])
-            asyncio.get_running_loop().call_later(GRACE, self._begin, self._shown)
+            asyncio.get_running_loop().call_later(KEY_GRACE_S, self._begin, self._shown)
 
     def _begin(self, key: tuple[str, str]) -> None:
         if key == self._shown and (request := self.current) is not None:
@@ -196,12 +200,12 @@ def lines_of(
     rows = [f"  {paint(line, row)}" for line, row in summary]
     shown = rows
     if (
-        not whole and len(rows) > _MOST_LINES
+        not whole and len(rows) > _MAX_SUMMARY_LINES
     ):  # the end is shown too: what matters must not hide behind what does not
         left = style.dim(
-            f"  ... {count(len(rows) - _MOST_LINES, 'more line')}; v shows all of it"
+            f"  ... {count(len(rows) - _MAX_SUMMARY_LINES, 'more line')}; v shows all of it"
         )
-        shown = [*rows[: _MOST_LINES - _TAIL], left, *rows[-_TAIL:]]
+        shown = [*rows[: _MAX_SUMMARY_LINES - _TAIL_LINES], left, *rows[-_TAIL_LINES:]]
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
     remarks += (
@@ -287,7 +291,7 @@ def _chosen(options: Sequence[str], text: str) -> str:
 def _keys(request: Mapping[str, Any], columns: int) -> list[str]:
     """The answers that count."""
     rows = sum(1 for _ in wrap(_told(request), max(columns - 3, 20)))
-    is_cut = rows > _MOST_LINES or _told(request) != _told(request, whole=True)
+    is_cut = rows > _MAX_SUMMARY_LINES or _told(request) != _told(request, whole=True)
     kept = {
         "y": True,
         "s": request.get("memorable", True),
@@ -301,7 +305,7 @@ def _keys(request: Mapping[str, Any], columns: int) -> list[str]:
 def _told(request: Mapping[str, Any], *, whole: bool = False) -> str:
     """What will happen, as the policy put it."""
     summary = request.get("summary") or request["arguments"]
-    if whole and len(summary) >= _KEPT:
+    if whole and len(summary) >= _CUT_SUMMARY_CHARS:
         summary = f"{summary}\n\nAll of what was asked for:\n{_longest(request)}"
     return clean(summary)
 
@@ -322,8 +326,16 @@ def _patch(request: Mapping[str, Any]) -> str:
 def _files(request: Mapping[str, Any]) -> str:
     """The files of a patch."""
     names = patched_files(_patch(request))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f" on {', '.join(map(one_line, names[:_NAMED]))}{more}" if names else ""
+    more = (
+        f" and {len(names) - _MAX_NAMED_FILES} more"
+        if len(names) > _MAX_NAMED_FILES
+        else ""
+    )
+    return (
+        f" on {', '.join(map(one_line, names[:_MAX_NAMED_FILES]))}{more}"
+        if names
+        else ""
+    )
 
 
 def _longest(request: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from hermes.app import App
 from hermes.app.session_service import SessionService
 from hermes.errors import StoreError
 
-_AGAIN = 0.1  # seconds until the request is repeated: it may have come just before the turn could hear it
+_REPEAT_INTERRUPT_S = 0.1  # seconds until the request is repeated: it may have come just before the turn could hear it
 
 
 class Interrupts:
@@ -57,7 +57,7 @@ class Interrupts:
         while not self._over.is_set():
             await self._service.interrupt(self._session, by="cli")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._over.wait(), _AGAIN)
+                await asyncio.wait_for(self._over.wait(), _REPEAT_INTERRUPT_S)
 
 
 def is_elsewhere(app: App, session: str) -> bool:

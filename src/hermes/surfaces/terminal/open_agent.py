@@ -13,19 +13,19 @@ from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.weights_download import have_weights
 
 
-class SessionPlace(NamedTuple):
+class SessionTarget(NamedTuple):
     """Where a conversation goes on or begins: a session of before, or a folder for a new one."""
 
     before: SessionInfo | None
     cwd: Path
 
 
-def open_app(question: Question) -> App:
+def open_app(question: RunOptions) -> App:
     """The app with the settings in force for this run. Says so when the session log had to be repaired."""
     home = find_home()
     app = build(chosen(load(home=home), question), home)
@@ -34,7 +34,7 @@ def open_app(question: Question) -> App:
     return app
 
 
-def choose_model(app: App, question: Question, *, may_ask: bool = True) -> Route:
+def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> Route:
     """The model of this run. A local model's weights are fetched first, if somebody agrees."""
     secrets = load_secrets(home=app.home)
     route = first_route(app.settings, secrets)
@@ -45,7 +45,7 @@ def choose_model(app: App, question: Question, *, may_ask: bool = True) -> Route
     return route
 
 
-def chosen(settings: Settings, question: Question) -> Settings:
+def chosen(settings: Settings, question: RunOptions) -> Settings:
     """The settings with the provider that was named on the command line, and its usual model."""
     if not question.provider:
         return settings
@@ -58,10 +58,10 @@ def chosen(settings: Settings, question: Question) -> Settings:
     return msgspec.structs.replace(settings, model=model)
 
 
-def find_place(app: App, question: Question) -> SessionPlace:
+def find_place(app: App, question: RunOptions) -> SessionTarget:
     """Which session and which folder are meant. Touches nothing."""
     if not question.resume:
-        return SessionPlace(None, _asked_folder(question))
+        return SessionTarget(None, _asked_folder(question))
     if not app.has_log:
         raise HermesError(
             "There are no sessions yet.", hint='Begin one: hermes "hello"'
@@ -78,10 +78,10 @@ def find_place(app: App, question: Question) -> SessionPlace:
             f"Session {info.id} works in {folder}.",
             hint="Leave out --cwd to go on there, or begin a new session.",
         )
-    return SessionPlace(info, folder)
+    return SessionTarget(info, folder)
 
 
-def _asked_folder(question: Question) -> Path:
+def _asked_folder(question: RunOptions) -> Path:
     """The folder that was named, else the one we are in."""
     named = Path(question.cwd).expanduser()
     folder = (named if named.is_absolute() else current_folder() / named).resolve()
@@ -92,7 +92,7 @@ def _asked_folder(question: Question) -> Path:
     return folder
 
 
-def begin(app: App, place: SessionPlace, surface: str) -> str:
+def begin(app: App, place: SessionTarget, surface: str) -> str:
     """The id of the session: that of before, or a new one. From here on others can see what happens."""
     app.go_live(load_secrets(home=app.home))
     if place.before is not None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 Approvals: TypeAlias = Literal["ask", "auto-edit", "full"]
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class RunOptions(Struct, frozen=True, kw_only=True):
     """A question to answer; a chat when there is no text."""
 
     text: str | None = None

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 SAVED = "Your message is saved; the process that runs this session will answer it."
 
 

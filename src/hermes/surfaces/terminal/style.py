@@ -91,7 +91,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in " \n" else ascii(c)[1:-1] for c in text)
 
 
-_WIDEST = 40  # cells of a column: what is longer sticks out, and moves nothing but its own row
+_MAX_COLUMN_CELLS = 40  # cells of a column: what is longer sticks out, and moves nothing but its own row
 
 
 def columns(
@@ -100,7 +100,8 @@ def columns(
     """Rows of plain text, aligned."""
     lengths = [[len(cell) for cell in column] for column in zip(*rows, strict=True)]
     widths = [
-        max([size for size in sizes if size <= _WIDEST], default=0) for sizes in lengths
+        max([size for size in sizes if size <= _MAX_COLUMN_CELLS], default=0)
+        for sizes in lengths
     ]
     pad, space = " " * indent, " " * gap
     return [

@@ -4,11 +4,11 @@ A wide (CJK, emoji) character takes two cells, a combining one none.
 """
 
 import re
-import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hermes.commands.formats import ago, count, moment, money
 from hermes.surfaces.terminal.style import (
     Style,
     printable,
@@ -16,10 +16,26 @@ from hermes.surfaces.terminal.style import (
     terminal_width,
 )
 
+__all__ = [
+    "TextScreen",
+    "ago",
+    "cells",
+    "clean",
+    "count",
+    "cut",
+    "moment",
+    "money",
+    "one_line",
+    "pad",
+    "stdout_screen",
+    "table",
+    "width",
+    "wrap",
+]
+
 _JOINERS = re.compile(
     "([\u200c\u200d]+)"
 )  # invisible, harmless, and part of many words and emoji
-_DAY = 86400.0
 
 
 class TextScreen(NamedTuple):
@@ -93,37 +109,6 @@ def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[s
         ]
         lines.append("  ".join(aligned).rstrip())
     return lines
-
-
-def ago(ts: float, now: float) -> str:
-    """When, in at most ten cells: how long ago, or the day."""
-    passed = now - ts
-    if not -60 < passed < 30 * _DAY:
-        return moment(ts, "%Y-%m-%d")
-    for size, name in ((_DAY, "d"), (3600.0, "h"), (60.0, "min")):
-        if passed >= size:
-            return f"{int(passed / size)} {name} ago"
-    return "just now"
-
-
-def moment(ts: float, form: str = "%Y-%m-%d %H:%M") -> str:
-    """A time of the log in this machine's time zone."""
-    try:
-        return time.strftime(form, time.localtime(ts))
-    except (OverflowError, ValueError, OSError):  # an imported file may hold any number
-        return "?"
-
-
-def money(usd: float) -> str:
-    """An amount; nothing for none."""
-    if usd <= 0:
-        return ""
-    return f"${usd:,.2f}" if usd >= 0.01 else "<$0.01"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 row`, `2,000 rows`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def cells(char: str) -> int:

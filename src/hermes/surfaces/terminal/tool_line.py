@@ -26,7 +26,7 @@ _PATCHED = re.compile(
 _NOTES = re.compile(
     r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE
 )
-_LAST = 3  # lines of a command that failed
+_FAILED_TAIL_LINES = 3  # lines of a command that failed
 
 SHOWS = frozenset(("terminal", "run_python", "exec_command"))
 """Tools whose output is worth a look."""
@@ -102,7 +102,9 @@ class RunningCalls:
         )
         rest = cut(tail, room - width(head) - 1)
         mark = style.green(marks.done) if ok else style.red(marks.failed)
-        output = last_lines(printed(text), _LAST) if ended and not ok else ()
+        output = (
+            last_lines(printed(text), _FAILED_TAIL_LINES) if ended and not ok else ()
+        )
         below = [
             f"\n{style.dim(cut(f'  {marks.bar} {line}', columns - 1))}"
             for line in output

@@ -44,9 +44,9 @@ from hermes.surfaces.terminal.text import (
     wrap,
 )
 
-_RESULT_LINES = 8  # of a tool's result
-_THOUGHT_LINES = 2
-_VALUE = 60  # characters of one argument
+_MAX_RESULT_LINES = 8  # of a tool's result
+_MAX_REASONING_LINES = 2
+_MAX_ARGUMENT_CHARS = 60  # characters of one argument
 
 
 def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _body(texts: list[str], screen: TextScreen) -> Iterator[str]:
 def _reply(message: AssistantMessage, screen: TextScreen) -> Iterator[str]:
     if message.reasoning:
         lines = _shortened(
-            f"thinking: {message.reasoning}", _THOUGHT_LINES, screen.columns - 4
+            f"thinking: {message.reasoning}", _MAX_REASONING_LINES, screen.columns - 4
         )
         yield from (screen.style.dim(line) for line in _indented(lines, 4))
     yield from _body([message.text], screen)
@@ -225,7 +225,7 @@ def _result(result: ToolFinished, time: str, screen: TextScreen) -> Iterator[str
     name = cut(one_line(result.name), screen.columns - 22)
     yield f"  ← {name}{'' if result.ok else ' ' + screen.style.red('failed')}  {screen.style.dim(time)}"
     if result.text:
-        lines = _shortened(result.text, _RESULT_LINES, screen.columns - 4)
+        lines = _shortened(result.text, _MAX_RESULT_LINES, screen.columns - 4)
         yield from (screen.style.dim(line) for line in _indented(lines, 4))
     yield from _indented(map(_picture, result.images), 4)
 
@@ -266,4 +266,8 @@ def _picture(image: Image) -> str:
 
 def _value(text: str) -> str:
     short = one_line(text)
-    return short if len(short) <= _VALUE else f"{short[: _VALUE - 1]}…"
+    return (
+        short
+        if len(short) <= _MAX_ARGUMENT_CHARS
+        else f"{short[: _MAX_ARGUMENT_CHARS - 1]}…"
+    )

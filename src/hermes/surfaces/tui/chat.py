@@ -14,14 +14,14 @@ from hermes.surfaces.terminal.open_agent import (
     find_place,
     open_app,
 )
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import interruptible
 from hermes.surfaces.terminal.style import stdout_style, terminal_width
 from hermes.surfaces.terminal.tool_line import marks_for
 from hermes.surfaces.tui.banner import banner
 
 
-def chat(question: Question) -> int:
+def chat(question: RunOptions) -> int:
     """Talks until the person leaves. Returns the exit code."""
     with open_app(question) as app:
         place = find_place(app, question)

@@ -10,7 +10,7 @@ from hermes.children.helper_programs import find_program
 from hermes.schema.messages import Image
 from hermes.settings.load import environment
 
-_SECONDS = 3.0
+_PASTE_TIMEOUT_S = 3.0
 _COMMANDS = (
     ("wl-paste", "--type", "image/png"),
     ("xclip", "-selection", "clipboard", "-t", "image/png", "-o"),
@@ -36,7 +36,7 @@ async def _output(*command: str) -> bytes:
         *command, stdin=null, stdout=pipe, stderr=null
     )
     try:
-        data, _ = await asyncio.wait_for(process.communicate(), _SECONDS)
+        data, _ = await asyncio.wait_for(process.communicate(), _PASTE_TIMEOUT_S)
     except TimeoutError:
         process.kill()
         await process.wait()

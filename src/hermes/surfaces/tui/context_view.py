@@ -29,7 +29,7 @@ _LOOKS = {
     "pictures": RED,
     "summary": GREEN,
 }
-_WIDEST = 60  # cells of the bar
+_MAX_BAR_CELLS = 60  # cells of the bar
 
 
 def window_rows(
@@ -43,7 +43,9 @@ def window_rows(
         (f"{context.used:,} of {context.window:,} tokens", BOLD),
         (f"  {_share(context.share)}{about}", DIM),
     )
-    yield tuple(_bar(parts, context, min(columns - 2, _WIDEST), ascii_only=ascii_only))
+    yield tuple(
+        _bar(parts, context, min(columns - 2, _MAX_BAR_CELLS), ascii_only=ascii_only)
+    )
     mark, hole = ("#", ".") if ascii_only else ("■", "·")
     rows = [
         (mark, _LOOKS.get(part.name, ""), part.name, part.tokens, part.count)

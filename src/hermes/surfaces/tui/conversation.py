@@ -19,26 +19,26 @@ from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
-from hermes.surfaces.terminal.run_options import Approvals, Question
-from hermes.surfaces.terminal.signals import INTERRUPTED, SAVED
+from hermes.surfaces.terminal.run_options import Approvals, RunOptions
+from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
-from hermes.surfaces.tui.double_press import Presses
-from hermes.surfaces.tui.input_router import Taking
+from hermes.surfaces.tui.double_press import DoublePress
+from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.resume_summary import follow_elsewhere, in_order, recall
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash.table import RESERVED
-from hermes.surfaces.tui.status_line import Foot, foot_of
-from hermes.surfaces.tui.tui_events import Relay
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.status_line import StatusLine, foot_of
+from hermes.surfaces.tui.tui_events import TuiEventRelay
+from hermes.surfaces.tui.typed_input import TypedInput
 
-_TICK = 0.1  # seconds between two pictures of what goes on
-HUNG_UP = 128 + signal.SIGHUP
-_ENDING = 5.0  # seconds for a turn that is over to be written down
+_REDRAW_INTERVAL_S = 0.1  # seconds between two pictures of what goes on
+EXIT_HUNG_UP = 128 + signal.SIGHUP
+_TURN_END_TIMEOUT_S = 5.0  # seconds for a turn that is over to be written down
 ELSEWHERE = "Another terminal or program works on this session; it answers your message after what it does now."
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
 _LEAVE_ELSEWHERE = "Another terminal or program runs this turn: /stop stops it there. Ctrl-C again leaves it alone."
-_LOOK = 0.2  # seconds between two looks whether a turn without a terminal can go on
+_POLL_S = 0.2  # seconds between two looks whether a turn without a terminal can go on
 
 
 def folder_of(app: App, session: str) -> Path:
@@ -55,7 +55,7 @@ class ChatConversation:
         agent: Agent,
         screen: ChatScreen,
         session: str,
-        question: Question,
+        question: RunOptions,
     ) -> None:
         self.app = app
         self.agent = agent
@@ -65,12 +65,12 @@ class ChatConversation:
         self.view = ChatView(screen, session)
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
-        self._relay = Relay(app.bus.publish, session)
+        self._relay = TuiEventRelay(app.bus.publish, session)
         self._order = in_order(self.app, session)
         self._following: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
-        self.presses = Presses()
-        self._taking = Taking(self)
+        self.presses = DoublePress()
+        self._taking = InputRouter(self)
         self._left = False
         self._gone = False
         self._elsewhere = False
@@ -101,7 +101,7 @@ class ChatConversation:
 
     async def talk(self) -> None:
         """Until the person leaves; a turn that runs when the terminal is gone is finished first."""
-        reading: asyncio.Task[Typed | None] | None = None
+        reading: asyncio.Task[TypedInput | None] | None = None
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
             following = {self._following} if self._following is not None else set()
@@ -163,7 +163,7 @@ class ChatConversation:
             self.quit()
         else:
             self.view.say(SAVED)
-            self.code = INTERRUPTED
+            self.code = EXIT_INTERRUPTED
             self._leave_at_once(elsewhere=True)
 
     def halt(self) -> bool:
@@ -183,7 +183,7 @@ class ChatConversation:
     def end(self, code: int) -> None:
         """SIGTERM: leaves; what runs is interrupted and saved. The terminal is gone: what runs goes on to its end."""
         self.code = code
-        if code == HUNG_UP:
+        if code == EXIT_HUNG_UP:
             self._gone = True
             self.screen.leave()
         else:
@@ -209,10 +209,10 @@ class ChatConversation:
     def enter(self, session: str) -> None:
         """Talks in another session from now on."""
         self.view = ChatView(
-            self.screen, session, foot=Foot(sandbox=self.view.foot.sandbox)
+            self.screen, session, foot=StatusLine(sandbox=self.view.foot.sandbox)
         )
         self._interrupts = Interrupts(self.agent.service, session)
-        self._relay = Relay(self.app.bus.publish, session)
+        self._relay = TuiEventRelay(self.app.bus.publish, session)
         self._order = in_order(self.app, session)
         self.refresh()
 
@@ -234,7 +234,7 @@ class ChatConversation:
     async def is_busy(self) -> bool:
         """Whether something runs that must be stopped first; says so. A turn that has just ended is waited for."""
         if self._following is not None and not self.view.busy and not self.view.queued:
-            await asyncio.wait({self._following}, timeout=_ENDING)
+            await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
                 self._settle()
         if self._following is not None:
@@ -285,7 +285,7 @@ class ChatConversation:
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(_TICK)
+            await asyncio.sleep(_REDRAW_INTERVAL_S)
             self.view.tick()
 
     async def _finish_alone(self) -> None:
@@ -294,11 +294,11 @@ class ChatConversation:
         if following is None or is_elsewhere(self.app, self.session):
             return
         while not following.done() and not self._left:
-            await asyncio.wait({following}, timeout=_LOOK)
+            await asyncio.wait({following}, timeout=_POLL_S)
             if not following.done() and self.view.is_stuck:
                 # The question is in the log and is asked again when the session is resumed; to end the turn in
                 # order would answer it.
-                os._exit(self.code or HUNG_UP)
+                os._exit(self.code or EXIT_HUNG_UP)
         await following
         self._following = None
 

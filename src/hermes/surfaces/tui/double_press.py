@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable
 
-_IN_A_ROW = 2.0  # seconds
+_DOUBLE_PRESS_S = 2.0  # seconds
 
 
-class Presses:
+class DoublePress:
     """Remembers the last press for a moment. Any other key makes it forget."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -16,7 +16,7 @@ class Presses:
     def again(self) -> bool:
         """Takes notice of a press. Returns whether it is the second in a row."""
         before, self._last = self._last, self._clock()
-        return self._last - before <= _IN_A_ROW
+        return self._last - before <= _DOUBLE_PRESS_S
 
     def forget(self) -> None:
         """Something else was done."""

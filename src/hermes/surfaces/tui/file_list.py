@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hermes.tools.files.walk import Halt, Walk
 
-_MOST = 20_000  # files
-_SECONDS = 1.0  # of looking
-_FRESH = 5.0  # seconds a list is good for
+_MAX_FILES = 20_000  # files
+_LISTING_TIMEOUT_S = 1.0  # of looking
+_FRESH_S = 5.0  # seconds a list is good for
 
 
 class FileList:
@@ -21,17 +21,17 @@ class FileList:
 
     def find(self, word: str, limit: int = 20) -> list[str]:
         """The names that fit best. Looks at the folder again when the list is old."""
-        if time.monotonic() - self._read > _FRESH:
+        if time.monotonic() - self._read > _FRESH_S:
             self._names = self._list()
             self._read = time.monotonic()
         return best(self._names, word, limit)
 
     def _list(self) -> list[str]:
         names: list[str] = []
-        end = time.monotonic() + _SECONDS
+        end = time.monotonic() + _LISTING_TIMEOUT_S
         for entry in Walk(self._folder, Halt()).entries():
             names.append(f"{entry.relative}/" if entry.is_folder else entry.relative)
-            if len(names) >= _MOST or time.monotonic() > end:
+            if len(names) >= _MAX_FILES or time.monotonic() > end:
                 break
         return names
 

@@ -20,10 +20,10 @@ from hermes.surfaces.tui.drafts import Drafts
 from hermes.surfaces.tui.file_list import FileList
 from hermes.surfaces.tui.input_history import InputHistory
 from hermes.surfaces.tui.pastes import Pastes
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 
-_SURPRISE = 1.5  # seconds that it takes to notice a question while typing
-_PAUSE = 0.2  # seconds of no typing before a draft is written
+_NOTICE_QUESTION_S = 1.5  # seconds that it takes to notice a question while typing
+_DRAFT_DELAY_S = 0.2  # seconds of no typing before a draft is written
 
 
 class InputBox:
@@ -33,7 +33,7 @@ class InputBox:
     def __init__(
         self, home: Home, folder: Path, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.send: Callable[[Typed], object] = lambda _: None
+        self.send: Callable[[TypedInput], object] = lambda _: None
         self.interrupt: Callable[[], object] = lambda: None
         self.stop: Callable[[], object] = lambda: None
         self.touched: Callable[[], object] = lambda: None
@@ -79,8 +79,8 @@ class InputBox:
     def put_aside(self) -> None:
         """Makes room for the answer to a question. Who is typing may not have seen it when the next Enter comes."""
         now = self._clock()
-        if self.buffer.text and now - self._touched < _SURPRISE:
-            self._surprised = now + _SURPRISE
+        if self.buffer.text and now - self._touched < _NOTICE_QUESTION_S:
+            self._surprised = now + _NOTICE_QUESTION_S
         self._aside, self.answering = self.buffer.document, True
         self.buffer.set_document(Document())
 
@@ -115,7 +115,7 @@ class InputBox:
         )
         keys.add("backspace")(self._backspace)
         keys.add("/")(lambda _: self._slash())
-        keys.add("escape", "l")(lambda _: self.send(Typed("/learn")))
+        keys.add("escape", "l")(lambda _: self.send(TypedInput("/learn")))
         keys.add("escape", filter=Condition(lambda: not self.buffer.text))(
             lambda _: self.stop()
         )
@@ -152,7 +152,7 @@ class InputBox:
             self.say("You were typing when the question came. Please answer it now.")
             return
         now = asyncio.get_running_loop().time()
-        typed = Typed(
+        typed = TypedInput(
             self._pastes.whole(text), self._pastes.pictures(text), steers, now
         )
         if text and not self.answering:
@@ -235,7 +235,7 @@ class InputBox:
             self._submit(steers=False)
         if self._saving is not None:
             self._saving.cancel()
-        self._saving = asyncio.get_running_loop().call_later(_PAUSE, self._save)
+        self._saving = asyncio.get_running_loop().call_later(_DRAFT_DELAY_S, self._save)
 
     def _save(self) -> None:
         asyncio.get_running_loop().run_in_executor(

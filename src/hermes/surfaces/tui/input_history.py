@@ -10,9 +10,9 @@ from prompt_toolkit.history import History
 
 log = logging.getLogger("hermes.chat")
 
-_KEPT = 1_000  # entries that are loaded
-_LONGEST = 20_000  # characters of an entry that is kept
-_FILE_BYTES = 4 * 1024 * 1024  # past this the file is cut to what is loaded
+_MAX_ENTRIES = 1_000  # entries that are loaded
+_MAX_ENTRY_CHARS = 20_000  # characters of an entry that is kept
+_MAX_FILE_BYTES = 4 * 1024 * 1024  # past this the file is cut to what is loaded
 
 
 class InputHistory(History):
@@ -38,10 +38,10 @@ class InputHistory(History):
 
     def store_string(self, string: str) -> None:
         """Writes one entry for good."""
-        if len(string) > _LONGEST:
+        if len(string) > _MAX_ENTRY_CHARS:
             return
         try:
-            if self._path.exists() and self._path.stat().st_size > _FILE_BYTES:
+            if self._path.exists() and self._path.stat().st_size > _MAX_FILE_BYTES:
                 self._shorten()
             handle = os.open(
                 self._path,
@@ -65,7 +65,7 @@ class InputHistory(History):
 def _read(path: Path) -> list[str]:
     """The newest entries, oldest first; a line that a crash cut short is left out."""
     try:
-        lines = path.read_bytes().splitlines()[-_KEPT:]
+        lines = path.read_bytes().splitlines()[-_MAX_ENTRIES:]
     except FileNotFoundError:
         return []
     except OSError as error:

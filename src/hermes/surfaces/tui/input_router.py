@@ -13,33 +13,33 @@ from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.answers import hand_over
 from hermes.surfaces.terminal.approval import (
-    GRACE,
+    KEY_GRACE_S,
     Given,
     is_word,
     label_for,
     wants_all,
 )
 from hermes.surfaces.terminal.run_options import nearest
-from hermes.surfaces.tui.proposal_review import Deciding
+from hermes.surfaces.tui.proposal_review import ProposalReview
 from hermes.surfaces.tui.slash.table import RESERVED, SLASHES, find_skill, find_slash
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
 
-_TRIES = 50  # to hand over an answer
-_TICK = 0.1  # seconds between them
+_MAX_ANSWER_ATTEMPTS = 50  # to hand over an answer
+_ANSWER_RETRY_S = 0.1  # seconds between them
 
 
-class Taking:
+class InputRouter:
     """Takes the lines of one chat."""
 
     def __init__(self, chat: "ChatConversation") -> None:
         self._chat = chat
-        self._deciding: Deciding | None = None
+        self._deciding: ProposalReview | None = None
 
-    async def take(self, typed: Typed) -> None:
+    async def take(self, typed: TypedInput) -> None:
         """Does what a line asks for."""
         chat, text = self._chat, typed.text
         asked = chat.view.questions.current
@@ -74,18 +74,18 @@ class Taking:
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Puts proposals to the person, one after the other."""
-        self._deciding = Deciding(
+        self._deciding = ProposalReview(
             self._chat.agent.learner, self._chat.screen, proposals
         )
         self._deciding.begin()
-        asyncio.get_running_loop().call_later(GRACE, self._listen)
+        asyncio.get_running_loop().call_later(KEY_GRACE_S, self._listen)
 
     def _settle(self) -> None:
         """What is asked for next."""
         if self._deciding is not None and self._deciding.is_over:
             self._deciding = None
         if self._deciding is not None:
-            asyncio.get_running_loop().call_later(GRACE, self._listen)
+            asyncio.get_running_loop().call_later(KEY_GRACE_S, self._listen)
         elif not self._chat.works:
             self._chat.screen.settle()
 
@@ -94,13 +94,13 @@ class Taking:
         if self._deciding is not None and self._chat.view.questions.current is None:
             self._deciding.ask()
 
-    async def _decides(self, typed: Typed) -> bool:
+    async def _decides(self, typed: TypedInput) -> bool:
         """Whether a line was a word on a proposal. After anything else the proposals wait on."""
         return self._deciding is not None and await self._deciding.take(
             typed.text, typed.at
         )
 
-    async def _send(self, typed: Typed) -> None:
+    async def _send(self, typed: TypedInput) -> None:
         chat = self._chat
         shelf = AttachmentFolder(chat.folder, Guard(chat.app.home.root, Path.home()))
         attached = await asyncio.to_thread(attach, typed.text, shelf)
@@ -116,7 +116,7 @@ class Taking:
             delivery=delivery,
         )
 
-    async def _command(self, typed: Typed) -> None:
+    async def _command(self, typed: TypedInput) -> None:
         chat, name = self._chat, _name(typed.text)
         rest = typed.text[1 + len(name) :]
         try:
@@ -147,12 +147,12 @@ class Taking:
     async def _give(self, given: Given) -> bool:
         """Hands over an answer. A resumed question is on the screen a moment before its call waits for it again."""
         chat = self._chat
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ANSWER_ATTEMPTS):
             if await hand_over(chat.agent.service, given, chat.session):
                 return True
             if not chat.works or chat.view.questions.current is None:
                 break
-            await asyncio.sleep(_TICK)
+            await asyncio.sleep(_ANSWER_RETRY_S)
         return False
 
 

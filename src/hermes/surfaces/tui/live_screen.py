@@ -33,14 +33,14 @@ from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted, plain
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.markdown.render import Markdown
 
-_INPUT_ROWS = 8  # a longer input scrolls
-_MENU_ROWS = 6
-_DRAWN_OVER = 3  # rows that are drawn without a frame
+_MAX_INPUT_ROWS = 8  # a longer input scrolls
+_MAX_MENU_ROWS = 6
+_DIRECT_ROWS = 3  # rows that are drawn without a frame
 _STALE, _BLANK = (
     Char("?", "reverse blink"),
     Char(" ", ""),
@@ -89,7 +89,7 @@ class LiveScreen:
         self._rows: Sequence[Row] = ()
         self._foot = ""
         self._label = ""
-        self._typed: asyncio.Queue[Typed | None] = asyncio.Queue()
+        self._typed: asyncio.Queue[TypedInput | None] = asyncio.Queue()
         self._output = FrameOutput(sys.stdout, self._gone)
         self._app = self._build()
         self._app.erase = self._erase
@@ -212,7 +212,7 @@ class LiveScreen:
     def offer(self, text: str) -> None:
         self._entry.offer(text)
 
-    async def read(self) -> Typed | None:
+    async def read(self) -> TypedInput | None:
         return await self._typed.get()
 
     def leave(self) -> None:
@@ -262,7 +262,7 @@ class LiveScreen:
         if (
             not is_same_place
             or len(rows) != len(self._framed)
-            or len(changed) > _DRAWN_OVER
+            or len(changed) > _DIRECT_ROWS
             or screen is None
         ):
             return False
@@ -328,7 +328,7 @@ class LiveScreen:
                 self._entry.buffer, input_processors=[BeforeInput(self._prompt)]
             ),
             wrap_lines=True,
-            height=Dimension(min=1, max=_INPUT_ROWS),
+            height=Dimension(min=1, max=_MAX_INPUT_ROWS),
             dont_extend_height=True,
         )
         parts = HSplit(
@@ -368,7 +368,7 @@ class LiveScreen:
         room = (
             terminal_size().rows
             - len(self._rows)
-            - min(self._entry.buffer.document.line_count, _INPUT_ROWS)
+            - min(self._entry.buffer.document.line_count, _MAX_INPUT_ROWS)
             - 3
         )
         return list(self._tail[-max(room, 1) :])
@@ -392,11 +392,15 @@ class LiveScreen:
             return []
         chosen = state.complete_index
         first = max(
-            0, min((chosen or 0) - _MENU_ROWS // 2, len(state.completions) - _MENU_ROWS)
+            0,
+            min(
+                (chosen or 0) - _MAX_MENU_ROWS // 2,
+                len(state.completions) - _MAX_MENU_ROWS,
+            ),
         )
         lines: StyleAndTextTuples = []
         for number, completion in enumerate(
-            state.completions[first : first + _MENU_ROWS], first
+            state.completions[first : first + _MAX_MENU_ROWS], first
         ):
             mark = self.marks.prompt if number == chosen else "  "
             text = f"{mark}{completion.display_text:<14} {completion.display_meta_text}".rstrip()

@@ -9,8 +9,8 @@ from hermes.app.attachments import images_of
 from hermes.errors import UsageError
 from hermes.schema.messages import Image
 
-_LINES = 8
-_CHARACTERS = 800
+_FOLD_LINES = 8
+_FOLD_CHARS = 800
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp)['\"]?\s*$", re.IGNORECASE)
 
 
@@ -40,7 +40,7 @@ class Pastes:
     def fold(self, text: str) -> str:
         """A mark for a long text; a short one as it is."""
         lines = text.rstrip("\n").count("\n") + 1
-        if lines <= _LINES and len(text) <= _CHARACTERS:
+        if lines <= _FOLD_LINES and len(text) <= _FOLD_CHARS:
             return text
         what = f"{lines} lines" if lines > 1 else f"{len(text):,} characters"
         mark = self._free(f"pasted {what}")

@@ -12,7 +12,7 @@ from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import clean
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.styled_text import Row
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 
 
 class ChatScreen(Protocol):
@@ -63,7 +63,7 @@ class ChatScreen(Protocol):
         """Puts words into the input, to be changed and sent again; nothing that is being typed is lost."""
         ...
 
-    async def read(self) -> Typed | None:
+    async def read(self) -> TypedInput | None:
         """The next thing that was typed; None when the person is gone."""
         ...
 
@@ -139,7 +139,7 @@ class PlainScreen:
     def offer(self, text: str) -> None:
         """The terminal edits its lines itself."""
 
-    async def read(self) -> Typed | None:
+    async def read(self) -> TypedInput | None:
         line = await self._lines.read()
         self._prompted, self._at_start = False, True
         while line is not None and line.text.endswith("\\"):
@@ -147,7 +147,7 @@ class PlainScreen:
             line = line._replace(
                 text=line.text[:-1] + "\n" + (more.text if more else "")
             )
-        return None if line is None else Typed(line.text, at=line.at)
+        return None if line is None else TypedInput(line.text, at=line.at)
 
     def leave(self) -> None:
         self._lines.end()

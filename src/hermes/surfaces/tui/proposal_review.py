@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from hermes.app.learning.learner import Learner
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
-from hermes.surfaces.terminal.approval import GRACE
+from hermes.surfaces.terminal.approval import KEY_GRACE_S
 from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, YELLOW, Row, painted
 
-_LINES = 30  # of a difference
+_MAX_DIFF_LINES = 30  # of a difference
 _LOOKS = {"+": GREEN, "-": RED}
 _KEYS = {"y": "keep", "n": "never", "s": "later", "v": "view all", "q": "stop"}
 _WORDS = {
@@ -27,7 +27,7 @@ _WORDS = {
 }
 
 
-class Deciding:
+class ProposalReview:
     """One way through the proposals that wait. A line that is no answer ends it, and they wait on."""
 
     def __init__(
@@ -57,8 +57,8 @@ class Deciding:
 
     def ask(self) -> None:
         """Asks for a key, unless none can be meant yet for what is on the screen."""
-        if not self.is_over and self._clock() >= self._since + GRACE:
-            is_cut = len(self._diff()) > _LINES
+        if not self.is_over and self._clock() >= self._since + KEY_GRACE_S:
+            is_cut = len(self._diff()) > _MAX_DIFF_LINES
             keys = "".join(key for key in _KEYS if key != "v" or is_cut)
             full = f"Keep it? {', '.join(f'{key} ({_KEYS[key]})' for key in keys)}"
             label = (
@@ -74,7 +74,7 @@ class Deciding:
         key = _WORDS.get(word, word)
         if (
             typed_at is not None
-            and typed_at < self._since + GRACE
+            and typed_at < self._since + KEY_GRACE_S
             and (key in _KEYS or not key)
         ):
             return True  # meant for the one before
@@ -155,7 +155,11 @@ class Deciding:
         for line in wrap(one_line(proposal.why), room - 2) if proposal.why else ():
             self._row(((f"  {line}", YELLOW),))
         rows = self._diff()
-        shown = rows if whole or len(rows) <= _LINES else rows[: _LINES - 1]
+        shown = (
+            rows
+            if whole or len(rows) <= _MAX_DIFF_LINES
+            else rows[: _MAX_DIFF_LINES - 1]
+        )
         for row in shown:
             self._row(row)
         if len(shown) < len(rows):

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-_PAUSE = 8.0  # times as long as the drawing took
-_LONGEST = 0.5  # seconds without a new picture
+_PAUSE_FACTOR = 8.0  # times as long as the drawing took
+_MAX_PAUSE_S = 0.5  # seconds without a new picture
 
 
 class RedrawThrottle:
@@ -43,5 +43,5 @@ class RedrawThrottle:
         trace: TracebackType | None,
     ) -> None:
         now = self._clock()
-        self._next = now + min(_LONGEST, (now - self._began) * _PAUSE)
+        self._next = now + min(_MAX_PAUSE_S, (now - self._began) * _PAUSE_FACTOR)
         self.is_wanted = False

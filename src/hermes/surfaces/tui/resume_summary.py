@@ -23,10 +23,10 @@ from hermes.surfaces.tui.row_order import InOrder
 from hermes.surfaces.tui.session_view import ChatView, end_words
 from hermes.surfaces.tui.styled_text import painted
 
-_LOOK = 0.15  # seconds between two looks at what another process wrote
-_ROWS = 200  # that are read at once
-_MESSAGES = 2  # that are shown
-_LINES = 6  # of each of the last messages
+_POLL_S = 0.15  # seconds between two looks at what another process wrote
+_ROWS_PER_READ = 200  # that are read at once
+_SHOWN_MESSAGES = 2  # that are shown
+_LINES_PER_MESSAGE = 6  # of each of the last messages
 
 
 async def follow_elsewhere(app: App, session: str, last: int) -> None:
@@ -38,7 +38,7 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
             last = row.seq
         if not runs:
             return
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL_S)
 
 
 def in_order(app: App, session: str) -> InOrder:
@@ -80,8 +80,8 @@ def _last_rows(app: App, session: str) -> list[Row]:
     end = app.store.sessions.find(session).head
     taken_back = UndoneRows()
     rows: list[Row] = []
-    while end > 0 and len(_spoken(rows)) < _MESSAGES:
-        start = max(0, end - _ROWS)
+    while end > 0 and len(_spoken(rows)) < _SHOWN_MESSAGES:
+        start = max(0, end - _ROWS_PER_READ)
         page = app.store.log.events(session, after=start, limit=end - start)
         rows = [
             row
@@ -117,7 +117,7 @@ def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
 
 
 def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
-    for message in _spoken(rows)[-_MESSAGES:]:
+    for message in _spoken(rows)[-_SHOWN_MESSAGES:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
         is_drawn = isinstance(message, AssistantMessage) and screen.animates
         plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
@@ -126,9 +126,9 @@ def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
             if is_drawn
             else list(map(screen.style.dim, plain))
         )
-        if len(lines) > _LINES:
+        if len(lines) > _LINES_PER_MESSAGE:
             screen.line(screen.style.dim(screen.marks.runs))
-        for line in lines[-_LINES:]:
+        for line in lines[-_LINES_PER_MESSAGE:]:
             screen.line(line)
     ends = [row.event for row in rows if isinstance(row.event, TurnEnded)]
     if ends and ends[-1].reason != "done":

@@ -9,11 +9,11 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.event_watcher import watched
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import listen_for_end
 from hermes.surfaces.terminal.text import count
 from hermes.surfaces.terminal.wait_notice import NOTICES
-from hermes.surfaces.tui.conversation import HUNG_UP, ChatConversation, folder_of
+from hermes.surfaces.tui.conversation import EXIT_HUNG_UP, ChatConversation, folder_of
 from hermes.surfaces.tui.plain_screen import PlainScreen
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from hermes.tools.sandbox import Sandbox
 
 
-def converse(app: App, session: str, question: Question, *, is_live: bool) -> int:
+def converse(app: App, session: str, question: RunOptions, *, is_live: bool) -> int:
     """The whole conversation. Returns the exit code."""
     return asyncio.run(_converse(app, session, question, is_live=is_live))
 
 
 async def _converse(
-    app: App, session: str, question: Question, *, is_live: bool
+    app: App, session: str, question: RunOptions, *, is_live: bool
 ) -> int:
     agent = Agent(
         app,
@@ -40,7 +40,7 @@ async def _converse(
     chat = ChatConversation(app, agent, screen, session, question)
     screen.on_interrupt = chat.interrupt
     if live is not None:
-        live.on_gone = lambda: chat.end(HUNG_UP)
+        live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
         live.on_keys(stop=chat.stop, touched=chat.presses.forget, skills=chat.skills)
     async with screen:
         if is_live:  # a key there; this is for a signal that somebody sends

@@ -18,13 +18,13 @@ from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.status_line import Foot
+from hermes.surfaces.tui.status_line import StatusLine
 from hermes.surfaces.tui.styled_text import CYAN, DIM, Row, painted
-from hermes.surfaces.tui.tool_cards import Cards
+from hermes.surfaces.tui.tool_cards import ToolCards
 
-_ECHOED = 8  # lines of a message that are shown again
-_QUEUED = 3  # messages that wait and are shown
-_STALLED = 1.0  # seconds without anything new
+_MAX_ECHOED_LINES = 8  # lines of a message that are shown again
+_MAX_SHOWN_QUEUED = 3  # messages that wait and are shown
+_STALL_S = 1.0  # seconds without anything new
 _ANSWERS = {
     "once": "Allowed once.",
     "session": "Allowed for this session.",
@@ -78,12 +78,12 @@ class ChatView:
         screen: ChatScreen,
         session: str,
         *,
-        foot: Foot | None = None,
+        foot: StatusLine | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._screen = screen
         self._clock = clock or SystemClock()
-        self._cards = Cards(screen.marks)
+        self._cards = ToolCards(screen.marks)
         self._began = 0.0
         self._streamed = False  # something of this reply came in pieces
         self._writes = False  # ... and more of it is expected
@@ -98,7 +98,7 @@ class ChatView:
         self._early = ""  # of a reply, while the calls before it are not shown as done
         self.held = False
         """Whether what waits is only sent when the person says so."""
-        self.foot = foot or Foot()
+        self.foot = foot or StatusLine()
         self.session = session
         self.busy = False
         self.questions = Questions(self._put, self._listen)
@@ -151,7 +151,7 @@ class ChatView:
 
     def tick(self) -> None:
         """Draws what goes on now: spinners turn, seconds pass."""
-        if self._early and self._clock.now() - self._heard >= _STALLED:
+        if self._early and self._clock.now() - self._heard >= _STALL_S:
             self._write_early()
         self._screen.live(list(self._live()))
         self._screen.foot(
@@ -318,7 +318,7 @@ class ChatView:
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
         if self.busy and self._cards.running:
             yield from self._cards.rows(now, spinner, columns)
-        elif doing := self._goes_on(is_stalled=now - self._heard >= _STALLED):
+        elif doing := self._goes_on(is_stalled=now - self._heard >= _STALL_S):
             since = self._began if self.busy and self._began else self._heard
             passed = f" {duration(now - since)}" if now - since >= 1 else ""
             yield (
@@ -330,15 +330,15 @@ class ChatView:
             if last:
                 yield ((f"  {marks.bar} {cut(last[-columns:], columns - 5)}", DIM),)
         waiting = list(self._waiting.values())
-        for one in waiting[:_QUEUED]:
+        for one in waiting[:_MAX_SHOWN_QUEUED]:
             lead = (
                 f"  {'held' if self.held else one.kind} "
                 if self.busy or self.held
                 else ""
             )
             yield ((cut(f"{lead}{marks.prompt}{one_line(one.text)}", columns), DIM),)
-        if len(waiting) > _QUEUED:
-            yield ((f"  and {len(waiting) - _QUEUED} more", DIM),)
+        if len(waiting) > _MAX_SHOWN_QUEUED:
+            yield ((f"  and {len(waiting) - _MAX_SHOWN_QUEUED} more", DIM),)
 
     def _goes_on(self, *, is_stalled: bool) -> str:
         """What the model or Hermes is at, in a word; nothing while words come, or at rest."""
@@ -357,7 +357,11 @@ class ChatView:
             if waited is not None and not self._screen.echoes:
                 self._screen.whole()
                 lines = list(wrap(clean(waited.text), self._screen.columns - 3))
-                shown = lines if len(lines) <= _ECHOED else lines[: _ECHOED - 1]
+                shown = (
+                    lines
+                    if len(lines) <= _MAX_ECHOED_LINES
+                    else lines[: _MAX_ECHOED_LINES - 1]
+                )
                 more = f"{self._screen.marks.runs} {count(len(lines) - len(shown), 'more line')}"
                 shown += [more] * (len(shown) < len(lines))
                 for number, line in enumerate(shown):

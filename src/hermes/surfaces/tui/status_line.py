@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
 
 
-class Foot(msgspec.Struct):
+class StatusLine(msgspec.Struct):
     """What the line says. The first parts are kept when there is no room for all."""
 
     model: str = ""
@@ -73,7 +73,7 @@ def short(number: int) -> str:
     )
 
 
-def foot_of(chat: "ChatConversation", before: Foot) -> Foot:
+def foot_of(chat: "ChatConversation", before: StatusLine) -> StatusLine:
     """The status line of the session and model of now."""
     from hermes.providers.catalogue import UNKNOWN, facts_of
 
@@ -82,7 +82,7 @@ def foot_of(chat: "ChatConversation", before: Foot) -> Foot:
     custom = settings.custom_providers.get(model.provider)
     facts = facts_of(model.name, custom.models if custom else None)
     rows = chat.app.store.sessions.usage(session=chat.session)
-    return Foot(
+    return StatusLine(
         model=model.label,
         window=0 if facts is UNKNOWN else facts.window,
         context=before.context,

@@ -17,12 +17,12 @@ from hermes.surfaces.terminal.tool_line import (
 )
 from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Row
 
-_TAIL = 3  # lines of output while it runs
-_RESULT = 3  # lines of output when it is done
-_FAILED = 5  # ... when it failed
-_PLAN = 20  # steps
-_DIFF = 24  # lines of a diff
-_KEPT = 2_000  # characters of output that are remembered
+_RUNNING_LINES = 3  # lines of output while it runs
+_RESULT_LINES = 3  # lines of output when it is done
+_FAILED_LINES = 5  # ... when it failed
+_MAX_PLAN_STEPS = 20  # steps
+_MAX_DIFF_LINES = 24  # lines of a diff
+_MAX_OUTPUT_CHARS = 2_000  # characters of output that are remembered
 
 _SANDBOX = {
     "\n[The sandbox may have stopped this:": "Probably stopped by the sandbox.",
@@ -30,7 +30,7 @@ _SANDBOX = {
 }
 
 
-class Card(msgspec.Struct):
+class ToolCard(msgspec.Struct):
     """One call at work."""
 
     label: str
@@ -42,12 +42,12 @@ class Card(msgspec.Struct):
     output: str = ""
 
 
-class Cards:
+class ToolCards:
     """The calls of one session that run."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
-        self._open: dict[str, Card] = {}
+        self._open: dict[str, ToolCard] = {}
 
     @property
     def running(self) -> str:
@@ -64,12 +64,12 @@ class Cards:
         call_id = event.get("call_id", "")
         match event["type"]:
             case "agent.tool.started":
-                self._open[call_id] = Card(
+                self._open[call_id] = ToolCard(
                     label_of(event["name"], event["arguments"]), event["ts"]
                 )
             case "agent.tool.progress" if call_id in self._open:
                 card = self._open[call_id]
-                card.output = (card.output + event["text"])[-_KEPT:]
+                card.output = (card.output + event["text"])[-_MAX_OUTPUT_CHARS:]
             case "agent.approval.requested" | "agent.question.asked" if (
                 call_id in self._open
             ):
@@ -102,11 +102,11 @@ class Cards:
                 (head, ""),
                 (f" {tail}" if tail else "", DIM),
             )
-            yield from self._output(last_lines(card.output, _TAIL), columns)
+            yield from self._output(last_lines(card.output, _RUNNING_LINES), columns)
 
     def done(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
         """The rows of a call that ended."""
-        card = self._open.pop(event["call_id"], None) or Card(
+        card = self._open.pop(event["call_id"], None) or ToolCard(
             one_line(event["name"]), None
         )
         ok, text = event.get("ok", True), event.get("text", "")
@@ -127,13 +127,13 @@ class Cards:
         )
         diff = diff_in(text)
         if diff and not card.seen:
-            yield from diff_rows(diff, columns, self._marks, _DIFF)
+            yield from diff_rows(diff, columns, self._marks, _MAX_DIFF_LINES)
         elif ok and event["name"] == "todo":
             yield from _plan(text, columns)
         elif not diff and (ended or (ok and event["name"] in SHOWS)):
             output = card.output or (printed(text) if ended else "")
             yield from self._output(
-                last_lines(output, _RESULT if ok else _FAILED), columns
+                last_lines(output, _RESULT_LINES if ok else _FAILED_LINES), columns
             )
         for remark in [
             words for sign, words in _SANDBOX.items() if not ok and sign in text
@@ -147,7 +147,7 @@ class Cards:
 
 def _plan(text: str, columns: int) -> Iterator[Row]:
     """The steps of a plan: what is done steps back, what goes on stands out."""
-    for line in clean(text).split("\n")[:_PLAN]:
+    for line in clean(text).split("\n")[:_MAX_PLAN_STEPS]:
         look = {"[x]": DIM, "[>]": BOLD}.get(line[:3], "")
         yield (
             ("  ", ""),

@@ -11,7 +11,7 @@ from hermes.surfaces.terminal.tool_line import label_of
 Publish: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
 
-class Relay:
+class TuiEventRelay:
     """Follows one session."""
 
     def __init__(self, publish: Publish, session: str) -> None:

@@ -5,7 +5,7 @@ import msgspec
 from hermes.schema.messages import Image
 
 
-class Typed(msgspec.Struct, frozen=True):
+class TypedInput(msgspec.Struct, frozen=True):
     """One message or command, whole."""
 
     text: str

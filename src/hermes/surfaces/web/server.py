@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import uvicorn
 from starlette.types import ASGIApp
 
-from hermes.acceptor import Acceptor
 from hermes.errors import HermesError, SettingsError
-from hermes.repeated_errors import RepeatedErrors
+from hermes.primitives.acceptor import Acceptor
+from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.web.host_names import is_loopback, is_wildcard
 from hermes.surfaces.web.http_protocol import StrictHttpProtocol
 

@@ -17,7 +17,7 @@ from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
-from hermes.settings.sections import Browser, Web
+from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 
@@ -50,8 +50,8 @@ class BrowserTools:
 
     def __init__(
         self,
-        settings: Browser,
-        web: Web,
+        settings: BrowserSettings,
+        web: WebSettings,
         folder: OutputFolder,
         environment: Mapping[str, str],
         resolver: "Resolver | None" = None,

@@ -1,10 +1,10 @@
 """What happens beside a page: dialogs, downloads, crashes, new windows. Each is answered at once, and told later."""
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.tools.web.invisible import one_line
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Incidents:
 
     def __init__(self) -> None:
         self._told: list[str] = []
-        self._answers: set[asyncio.Future[None]] = set()
+        self._answers = BackgroundTasks("answering a page")
 
     def tell(self, words: str) -> None:
         """Remembers a sentence; of many, the latest."""
@@ -61,9 +61,7 @@ class Incidents:
         )
 
     def _answer(self, work: Awaitable[None]) -> None:
-        answer = asyncio.ensure_future(_done(work))
-        self._answers.add(answer)
-        answer.add_done_callback(self._answers.discard)
+        self._answers.start(_done(work))
 
 
 async def _done(work: Awaitable[None]) -> None:

@@ -13,8 +13,9 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from hermes.acceptor import Acceptor, accept_streams
 from hermes.errors import ToolFailed
+from hermes.primitives.acceptor import Acceptor, accept_streams
+from hermes.primitives.tasks import BackgroundTasks, run_until_first, running
 from hermes.tools.web.address_check import AddressCheck, Passage
 from hermes.tools.web.urls import WebAddress, read_url
 
@@ -62,12 +63,12 @@ class GateProxy:
         self._refusals: list[str] = []
         self._gate = gate
         self._server: Acceptor | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections = BackgroundTasks("a connection of the browser")
 
     async def start(self) -> str:
         """Listens; returns its address."""
         listener = socket.create_server(("127.0.0.1", 0))
-        self._server = accept_streams(listener, self._serve, limit=_HEAD)
+        self._server = accept_streams(listener, self._accept, limit=_HEAD)
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     def refusals(self) -> list[str]:
@@ -81,18 +82,16 @@ class GateProxy:
         if self._server is not None:
             self._server.close()
             self._server = None
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._connections.close()
+
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._connections.start(self._serve(reader, writer))
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
         try:
             await self._answer(reader, writer)
         except _Refused as refused:
@@ -113,18 +112,14 @@ class GateProxy:
             passage = await self._pass(f"https://{head.target}/")
             async with _connected(passage) as (upstream, sink):
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                await _relay((reader, sink), (upstream, writer))
+                await run_until_first(_copy(reader, sink), _copy(upstream, writer))
         else:
             passage = await self._pass(head.target)
             async with _connected(passage) as (upstream, sink):
                 sink.write(_forwarded(head, passage.place))
-                asking = asyncio.create_task(_copy(reader, sink))
-                try:
+                async with running(_copy(reader, sink)):
                     writer.write(_closing(await upstream.readuntil(b"\r\n\r\n")))
                     await _copy(upstream, writer)
-                finally:
-                    asking.cancel()
-                    await asyncio.gather(asking, return_exceptions=True)
 
     def _authenticate(self, head: _Head) -> None:
         expected = (
@@ -184,21 +179,12 @@ async def _close(writer: asyncio.StreamWriter) -> None:
         writer.transport.abort()
 
 
-async def _relay(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    """Copies in every direction until one ends."""
-    tasks = [asyncio.create_task(_copy(source, sink)) for source, sink in ways]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
 async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    while piece := await source.read(_PIECE):
-        sink.write(piece)
-        await sink.drain()
+    """Copies until one of the two ends has gone."""
+    with contextlib.suppress(OSError):
+        while piece := await source.read(_PIECE):
+            sink.write(piece)
+            await sink.drain()
 
 
 def _read_head(data: bytes) -> _Head:

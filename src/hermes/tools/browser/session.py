@@ -11,7 +11,8 @@ import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.installation import install_hint
-from hermes.settings.sections import Browser
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.settings.sections import BrowserSettings
 from hermes.tools.browser.executable import (
     ARGUMENTS,
     browser_environment,
@@ -47,7 +48,10 @@ class BrowserSession:
     """A browser that is started when it is needed, and closed when it is not."""
 
     def __init__(
-        self, settings: Browser, gate: AddressCheck, environment: Mapping[str, str]
+        self,
+        settings: BrowserSettings,
+        gate: AddressCheck,
+        environment: Mapping[str, str],
     ) -> None:
         self._settings = settings
         self.gate = gate
@@ -58,7 +62,7 @@ class BrowserSession:
         self._context: BrowserContext | None = None
         self._incidents = Incidents()
         self._idle: asyncio.TimerHandle | None = None
-        self._closing: asyncio.Task[None] | None = None
+        self._closing = BackgroundTasks("closing an idle browser")
 
     @contextlib.asynccontextmanager
     async def page(self, *, start: bool = False) -> "AsyncIterator[Page]":
@@ -182,7 +186,7 @@ class BrowserSession:
             self._idle = asyncio.get_running_loop().call_later(seconds, self._expire)
 
     def _expire(self) -> None:
-        self._closing = asyncio.ensure_future(self.close())
+        self._closing.start(self.close())
 
     async def _stop(self) -> None:
         self._rest(None)

@@ -13,6 +13,7 @@ from hermes.core.image_info import Size, media_type, pixel_size
 from hermes.core.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.primitives.files import make_private_folder, replace_file
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 from hermes.tools.files.file_content import unreadable
@@ -74,14 +75,8 @@ class Pictures:
         path = self._folder / f"{hashlib.sha256(data).hexdigest()[:32]}{_ENDINGS[kind]}"
         try:
             if not path.exists():
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                temporary = path.with_suffix(f".{os.urandom(4).hex()}")
-                flags = (
-                    os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-                )
-                with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-                    file.write(data)
-                temporary.replace(path)
+                make_private_folder(self._folder)
+                replace_file(path, data, durable=False, alone=False)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise ToolFailed(

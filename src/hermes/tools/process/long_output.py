@@ -10,6 +10,7 @@ import re
 import time
 from pathlib import Path
 
+from hermes.primitives.files import make_private_folder, open_private
 from hermes.tools.escapes import clean
 
 LIMIT = 30_000
@@ -54,14 +55,10 @@ class OutputFolder:
 
     def create(self, name: str) -> tuple[Path, int]:
         """A new file, open for writing. The oldest ones make place for it."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.path)
         self._prune()
         path = self.path / f"{name}-{os.urandom(6).hex()}.txt"
-        return path, os.open(
-            path,
-            os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW,
-            0o600,
-        )
+        return path, open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
     def _prune(self) -> None:
         with os.scandir(self.path) as entries:

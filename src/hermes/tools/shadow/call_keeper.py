@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hermes.core.ports import ToolContext
+from hermes.primitives.recent import RecentDict
 from hermes.tools.shadow.prune import sweep
 from hermes.tools.shadow.repository import ShadowFailed
 from hermes.tools.shadow.shadow import Shadows
@@ -38,16 +39,12 @@ class ShadowKeeper:
 
     def __init__(self, shadows: Shadows) -> None:
         self._shadows = shadows
-        self._turns: dict[str, _Kept] = {}
+        self._turns: RecentDict[str, _Kept] = RecentDict(_TURNS)
         self._told: set[tuple[Path, str]] = set()
 
     async def keep(self, context: ToolContext, paths: tuple[Path, ...]) -> None:
         """Keeps the named files, or the working directory when there are none, before their first change in a turn."""
-        kept = self._turns.get(context.turn)
-        if kept is None:
-            kept = self._turns[context.turn] = _Kept(context.cwd)
-            if len(self._turns) > _TURNS:
-                del self._turns[next(iter(self._turns))]
+        kept = self._turns.get_or_make(context.turn, lambda: _Kept(context.cwd))
         async with kept.lock:  # a call of the same turn must not run before what it shares with this one is kept
             try:
                 unkept = await asyncio.to_thread(self._keep, context, kept, paths)

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.primitives.files import create_private
 from hermes.tools.shadow.repository import blob_id
 
 BIGGEST = 10 * 1024 * 1024
@@ -111,12 +112,9 @@ def _clear(path: bytes) -> None:
 
 
 def _write(path: bytes, content: bytes, mode: int) -> None:
-    handle = os.open(
-        path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-    )
-    with os.fdopen(handle, "wb") as file:
+    with create_private(path) as file:
         file.write(content)
-        os.fchmod(handle, mode)
+        os.fchmod(file.fileno(), mode)
 
 
 def _remove(path: bytes) -> None:

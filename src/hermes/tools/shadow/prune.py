@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hermes.children.helper_programs import add_workspace
+from hermes.primitives.files import make_private_folder
 from hermes.tools.shadow.path_state import PathState
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit, ShadowRepository
 from hermes.tools.shadow.shadow import Shadows
@@ -24,7 +25,7 @@ def sweep(
     stamp = shadows.folder / "swept"
     if not always and stamp.exists() and 0 <= now - stamp.stat().st_mtime < _DAY:
         return ""
-    shadows.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(shadows.folder)
     stamp.touch()
     os.utime(stamp, (now, now))
     files = sorted(shadows.folder.glob("*/turns/*.jsonl"), key=_age)

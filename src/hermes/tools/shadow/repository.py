@@ -103,7 +103,7 @@ class ShadowRepository:
                 self.folder, gitfolder.GitRunner(self._git, self.folder, lock, _SLOW)
             )
         finally:
-            os.close(lock)
+            lock.close()
 
 
 class ShadowGit:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from hermes.primitives.files import open_private
 from hermes.tools.shadow.path_state import PathState
 
 
@@ -102,7 +103,7 @@ class TurnRecord:
 def append(file: Path, *lines: Line) -> None:
     """Adds lines in one write, after mending a torn one."""
     data = b"".join(_encode(line) + b"\n" for line in lines)
-    handle = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     with os.fdopen(handle, "rb+") as stream:
         size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"

@@ -12,7 +12,7 @@ from msgspec import Meta
 from hermes.core.ports import Tool, ToolContext
 from hermes.schema.tools import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
+from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 
@@ -29,7 +29,7 @@ class WebTools:
 
     def __init__(
         self,
-        settings: Web,
+        settings: WebSettings,
         secrets: Secrets,
         folder: OutputFolder,
         environment: Mapping[str, str],
@@ -91,7 +91,7 @@ class WebTools:
 
 
 def web_tools(
-    settings: Web,
+    settings: WebSettings,
     secrets: Secrets,
     folder: OutputFolder,
     environment: Mapping[str, str],

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from hermes.errors import ToolFailed
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
+from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web.address_check import (
     AddressCheck,
@@ -28,7 +28,7 @@ _PROXIES = (
 )
 
 
-def build_gate(settings: Web, resolver: Resolver | None = None) -> AddressCheck:
+def build_gate(settings: WebSettings, resolver: Resolver | None = None) -> AddressCheck:
     """What may be reached. An entry of `allow_hosts` that is no host stops everything: it was meant to allow one."""
     for entry in settings.allow_hosts:
         _require_host("web.allow_hosts", entry)
@@ -36,7 +36,7 @@ def build_gate(settings: Web, resolver: Resolver | None = None) -> AddressCheck:
 
 
 def build_reader(
-    settings: Web,
+    settings: WebSettings,
     folder: OutputFolder,
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
@@ -49,7 +49,7 @@ def build_reader(
 
 
 def build_searcher(
-    settings: Web,
+    settings: WebSettings,
     secrets: Secrets,
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
@@ -67,7 +67,7 @@ def build_searcher(
 
 
 def _client(
-    settings: Web, environment: Mapping[str, str], gate: AddressCheck
+    settings: WebSettings, environment: Mapping[str, str], gate: AddressCheck
 ) -> WebClient:
     proxy = settings.proxy
     if proxy == "environment":
@@ -77,7 +77,7 @@ def _client(
     return WebClient(gate, _limits(settings), proxy=proxy)
 
 
-def _limits(settings: Web) -> FetchLimits:
+def _limits(settings: WebSettings) -> FetchLimits:
     return FetchLimits(
         size=settings.max_bytes,
         total=settings.timeout,

@@ -6,7 +6,7 @@ from tests.fakes.simple_tools import FolderTools
 from hermes.errors import ModelError
 from hermes.providers.embedded.tasks import TASKS, Task, TaskResult, run_tasks, score
 from hermes.providers.embedded.tasks.task import lines_are
-from hermes.testing import ScriptedModel, ScriptedReply
+from hermes.testing import Reply, ScriptedModel
 
 
 async def run(model: ScriptedModel, *tasks: Task) -> list[TaskResult]:
@@ -17,8 +17,8 @@ def by_id(name: str) -> Task:
     return next(task for task in TASKS if task.id == name)
 
 
-def call(name: str, **arguments: object) -> ScriptedReply:
-    return ScriptedReply(calls=((name, msgspec.json.encode(arguments).decode()),))
+def call(name: str, **arguments: object) -> Reply:
+    return Reply(calls=((name, msgspec.json.encode(arguments).decode()),))
 
 
 def test_there_are_at_least_thirty_of_three_kinds() -> None:
@@ -58,7 +58,7 @@ async def test_choosing_ends_with_the_choice() -> None:
 
 async def test_a_model_that_fails_fails_the_task_and_not_the_run() -> None:
     model = ScriptedModel(
-        ScriptedReply(error=ModelError("no power", reason="server")), "You're welcome!"
+        Reply(error=ModelError("no power", reason="server")), "You're welcome!"
     )
     first, second = await run(model, by_id("answer-thanks"), by_id("answer-thanks"))
     assert first.problem == "the model failed: no power"

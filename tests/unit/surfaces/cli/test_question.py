@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import UsageError
 from hermes.surfaces.cli.question import is_question, parse
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 
 COMMANDS = ["config", "doctor", "model", "sessions"]
 
@@ -49,22 +49,22 @@ def test_these_are_taken_for_mistakes(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["what", "is it?"], Question(text="what is it?")),
-        (["-z", "hi", "--json"], Question(text="hi", json=True)),
-        (["--json", "hi there"], Question(text="hi there", json=True)),
-        (["a b", "--model", "m"], Question(text="a b", model="m")),
-        (["--", "--json", "is", "what?"], Question(text="--json is what?")),
-        (["--continue"], Question(resume="last")),
-        (["--resume", "my talk", "go on"], Question(text="go on", resume="my talk")),
-        (["--approvals", "full", "-z", "x"], Question(text="x", approvals="full")),
+        (["what", "is it?"], RunOptions(text="what is it?")),
+        (["-z", "hi", "--json"], RunOptions(text="hi", json=True)),
+        (["--json", "hi there"], RunOptions(text="hi there", json=True)),
+        (["a b", "--model", "m"], RunOptions(text="a b", model="m")),
+        (["--", "--json", "is", "what?"], RunOptions(text="--json is what?")),
+        (["--continue"], RunOptions(resume="last")),
+        (["--resume", "my talk", "go on"], RunOptions(text="go on", resume="my talk")),
+        (["--approvals", "full", "-z", "x"], RunOptions(text="x", approvals="full")),
         (
             ["--provider", "p", "--cwd", "/work", "--fetch"],
-            Question(provider="p", cwd="/work", fetch=True),
+            RunOptions(provider="p", cwd="/work", fetch=True),
         ),
     ],
 )
 def test_options_and_question_come_in_any_order(
-    arguments: list[str], expected: Question
+    arguments: list[str], expected: RunOptions
 ) -> None:
     assert parse(arguments) == expected
 

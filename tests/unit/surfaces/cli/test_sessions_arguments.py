@@ -4,19 +4,18 @@ import argparse
 
 import pytest
 
+from hermes.commands.sessions import age
+from hermes.commands.table import TOPICS
 from hermes.errors import UsageError
-from hermes.surfaces.cli.parser import Parser
-from hermes.surfaces.cli.sessions import configure
-from hermes.surfaces.cli.sessions_change import age
+from hermes.surfaces.cli.shell import topic_parser
 from hermes.surfaces.terminal.search_results import highlight
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import TextScreen
 
 
 def parse(*arguments: str) -> argparse.Namespace:
-    parser = Parser("hermes sessions")
-    configure(parser)
-    return parser.parse_args(list(arguments))
+    topic = next(topic for topic in TOPICS if topic.name == "sessions")
+    return topic_parser(topic).parse_args(list(arguments))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def test_an_age_is_a_number_and_a_unit(text: str, hours: int) -> None:
     "text", ["", "90", "d", "0d", "-1d", "1.5d", "٣d", "99999999999999d"]
 )
 def test_anything_else_is_not_an_age(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="90d"):
+    with pytest.raises(UsageError, match="90d"):
         age(text)
 
 

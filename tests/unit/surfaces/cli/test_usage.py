@@ -1,7 +1,9 @@
 """What `hermes usage` prints, and the progress bar of a download."""
 
+from hermes.commands.formats import dollars
+from hermes.commands.models import UsageReport
 from hermes.store.sessions import UsageRow
-from hermes.surfaces.cli.usage import document, dollars, lines_of
+from hermes.surfaces.terminal.render import draw
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.terminal.weights_download import bar_text
@@ -14,6 +16,10 @@ WIDE, NARROW = (
     TextScreen(100, Style(enabled=False)),
     TextScreen(40, Style(enabled=False)),
 )
+
+
+def lines_of(rows: list[UsageRow], screen: TextScreen) -> list[str]:
+    return list(draw(UsageReport(days=tuple(rows)), screen, 0.0))
 
 
 def test_the_table_has_a_total() -> None:
@@ -30,7 +36,7 @@ def test_the_table_has_a_total() -> None:
     ]
     assert second.split()[-1] == "?"
     assert total.split() == ["total", "5", "12,500", "850", "$1.25"]
-    assert "2 calls is not known" in rest[0]
+    assert "2 calls is unknown" in rest[0]
     assert "lab:mystery-1" in rest[0]
 
 
@@ -39,7 +45,7 @@ def test_a_narrow_screen_gets_short_lines() -> None:
 
 
 def test_the_document_sums_everything() -> None:
-    total = document([PRICED, UNPRICED])["total"]
+    total = UsageReport(days=(PRICED, UNPRICED)).document()["total"]
     assert (total["calls"], total["cost_usd"], total["unpriced_calls"]) == (5, 1.25, 2)
 
 

@@ -1,17 +1,17 @@
 """Two presses of Ctrl-C in a row leave; one, or two with something between them, don't."""
 
-from hermes.surfaces.tui.double_press import Presses
+from hermes.surfaces.tui.double_press import DoublePress
 from hermes.testing.clock import FakeClock
 
 
 def test_two_in_a_row() -> None:
-    presses = Presses(FakeClock(5.0).now)
+    presses = DoublePress(FakeClock(5.0).now)
     assert [presses.again(), presses.again()] == [False, True]
 
 
 def test_a_press_is_forgotten_after_two_seconds_and_by_any_key() -> None:
     clock = FakeClock(5.0)
-    presses = Presses(clock.now)
+    presses = DoublePress(clock.now)
     presses.again()
     clock.advance(2.1)
     assert not presses.again()

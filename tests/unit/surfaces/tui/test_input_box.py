@@ -6,7 +6,7 @@ import pytest
 
 from hermes.settings.home import Home
 from hermes.surfaces.tui.input_box import InputBox
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.testing.clock import FakeClock
 
 
@@ -18,7 +18,7 @@ class Desk:
         self.entry = InputBox(
             Home(Path("/dev/null/home")), Path("/dev/null"), clock=self.clock.now
         )
-        self.sent: list[Typed] = []
+        self.sent: list[TypedInput] = []
         self.said: list[str] = []
         self.entry.send = self.sent.append
         self.entry.say = self.said.append

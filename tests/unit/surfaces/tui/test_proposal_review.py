@@ -8,7 +8,7 @@ from tests.unit.surfaces.tui.test_session_view import FakeScreen
 from hermes.app.learning.learner import Learner
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
-from hermes.surfaces.tui.proposal_review import Deciding
+from hermes.surfaces.tui.proposal_review import ProposalReview
 from hermes.testing.clock import FakeClock
 
 
@@ -59,7 +59,7 @@ class Table:
             FakeLearner(refuses=refuses),
         )
         found = proposals(number, lines)
-        self.deciding = Deciding(
+        self.deciding = ProposalReview(
             cast("Learner", self.learner), self.screen, found, clock=self.clock.now
         )
         self.deciding.begin()

@@ -12,7 +12,7 @@ from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.styled_text import Row, plain
-from hermes.surfaces.tui.typed_input import Typed
+from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.testing.clock import FakeClock
 
 
@@ -61,7 +61,7 @@ class FakeScreen:
     def offer(self, text: str) -> None:
         self.label = text
 
-    async def read(self) -> Typed | None:
+    async def read(self) -> TypedInput | None:
         return None
 
     def leave(self) -> None:

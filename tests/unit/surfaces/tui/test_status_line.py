@@ -2,9 +2,9 @@
 
 import pytest
 
-from hermes.surfaces.tui.status_line import Foot, short
+from hermes.surfaces.tui.status_line import StatusLine, short
 
-FULL = Foot(
+FULL = StatusLine(
     model="gpt-5",
     window=400_000,
     context=100_000,
@@ -24,7 +24,7 @@ def test_the_last_parts_go_first() -> None:
 
 
 def test_a_reply_of_codex_names_the_engine() -> None:
-    foot = Foot(model="codex")
+    foot = StatusLine(model="codex")
     foot.see(
         {"type": "agent.message.assistant", "provider": "codex", "model": "gpt-5.5"}
     )
@@ -36,7 +36,7 @@ def test_a_reply_of_codex_names_the_engine() -> None:
 
 
 def test_an_unknown_window_tells_the_tokens() -> None:
-    assert Foot(model="m", context=1234).text(80, "-") == "m - 1k tokens"
+    assert StatusLine(model="m", context=1234).text(80, "-") == "m - 1k tokens"
 
 
 @pytest.mark.parametrize(

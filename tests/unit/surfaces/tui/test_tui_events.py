@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from hermes.schema.catalogue import CATALOGUE
-from hermes.surfaces.tui.tui_events import Relay
+from hermes.surfaces.tui.tui_events import TuiEventRelay
 
 
 def relayed(*events: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -15,7 +15,7 @@ def relayed(*events: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     def publish(topic: str, payload: Mapping[str, Any]) -> None:
         told.append((topic, dict(payload)))
 
-    relay = Relay(publish, "s")
+    relay = TuiEventRelay(publish, "s")
     for event in events:
         relay.see({"session_id": "s", "ts": 10.0, **event})
     return told

@@ -7,12 +7,12 @@ from msgspec import Meta
 
 from hermes.errors import UsageError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
-from hermes.learning.history import HistoryEntry, Reverted
+from hermes.learning.history import HistoryEntry, RevertReport
 from hermes.learning.learning_service import LearningService, open_learning
 from hermes.learning.memory import FILES
 from hermes.learning.memory_entries import Notes
 from hermes.learning.skill import MAIN, Skill, parse
-from hermes.learning.skill_records import SkillRecord, Use
+from hermes.learning.skill_records import SkillRecord, SkillUse
 from hermes.settings.load import environment
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
@@ -159,7 +159,7 @@ class LearningRoutes:
                 "approve",
                 self.revert,
                 body=Revert,
-                answer=Reverted,
+                answer=RevertReport,
             ),
         ]
 
@@ -198,7 +198,9 @@ class LearningRoutes:
         return SkillList(
             [
                 _row(
-                    one, records.get(one.name, SkillRecord()), uses.get(one.name, Use())
+                    one,
+                    records.get(one.name, SkillRecord()),
+                    uses.get(one.name, SkillUse()),
                 )
                 for one in skills.all()
             ]
@@ -255,7 +257,7 @@ class LearningRoutes:
         diff = history.diff(query.change, query.under) if query.change else ""
         return HistoryView(history.log(query.under, limit=query.limit), diff, "")
 
-    def revert(self, call: EndpointCall) -> Reverted:
+    def revert(self, call: EndpointCall) -> RevertReport:
         """Takes one change back; later ones stay. With `whole`, everything goes back to how it was after it."""
         body: Revert = call.body
         return self._learning().revert(body.change, body.under, whole=body.whole)
@@ -265,7 +267,7 @@ class LearningRoutes:
         return open_learning(app.home, self._settings, environment(), clock=app.clock)
 
 
-def _row(skill: Skill, record: SkillRecord, use: Use) -> SkillRow:
+def _row(skill: Skill, record: SkillRecord, use: SkillUse) -> SkillRow:
     return SkillRow(
         name=skill.name,
         description=skill.description,

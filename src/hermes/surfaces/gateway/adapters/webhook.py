@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from hermes.settings.gateway import GatewayWebhook
+from hermes.settings.gateway import GatewayWebhookSettings
 from hermes.surfaces.gateway.adapter import (
     AdapterDeps,
     Chat,
@@ -97,7 +97,7 @@ class WebhookAdapter(ChatAdapter):
     )
 
     def __init__(
-        self, secret: str, settings: GatewayWebhook, listener: HttpListener
+        self, secret: str, settings: GatewayWebhookSettings, listener: HttpListener
     ) -> None:
         self._secret = secret
         self._settings = settings

@@ -24,8 +24,10 @@ Kind: TypeAlias = Literal[
     "blank",
 ]
 
-_HEAD = 24  # characters of a table's head within which its first bar comes
-_LONGEST = 8_000  # characters of one paragraph or line; a longer one is cut, so that no text can hold up the screen
+_MAX_TABLE_HEAD_CHARS = (
+    24  # characters of a table's head within which its first bar comes
+)
+_MAX_PARAGRAPH_CHARS = 8_000  # characters of one paragraph or line; a longer one is cut, so that no text can hold up the screen
 
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
@@ -65,9 +67,9 @@ class Blocks:
         """Takes more text; the blocks that ended with it."""
         *whole, self._partial = (self._partial + text).split("\n")
         done = [block for line in whole for block in self._long(line)]
-        while len(self._partial) > _LONGEST:
-            at = self._partial.rfind(" ", 1, _LONGEST)
-            at = _LONGEST if at < 0 else at
+        while len(self._partial) > _MAX_PARAGRAPH_CHARS:
+            at = self._partial.rfind(" ", 1, _MAX_PARAGRAPH_CHARS)
+            at = _MAX_PARAGRAPH_CHARS if at < 0 else at
             head, self._partial = (
                 self._partial[:at],
                 self._partial[at:].removeprefix(" "),
@@ -130,9 +132,9 @@ class Blocks:
     def _long(self, line: str) -> list[Block]:
         """A line in parts that are no longer than the limit, cut where a partial one would have been."""
         done: list[Block] = []
-        while len(line) > _LONGEST:
-            at = line.rfind(" ", 1, _LONGEST)
-            at = _LONGEST if at < 0 else at
+        while len(line) > _MAX_PARAGRAPH_CHARS:
+            at = line.rfind(" ", 1, _MAX_PARAGRAPH_CHARS)
+            at = _MAX_PARAGRAPH_CHARS if at < 0 else at
             done += self._line(line[:at])
             line = line[at:].removeprefix(" ")
         return [*done, *self._line(line)]
@@ -209,7 +211,7 @@ class Blocks:
         return (
             block is not None
             and block.kind != "table"
-            and sum(map(len, block.lines)) > _LONGEST
+            and sum(map(len, block.lines)) > _MAX_PARAGRAPH_CHARS
         )
 
     def _finish(self) -> list[Block]:
@@ -225,9 +227,11 @@ def _goes_on(line: str) -> bool:
 def _begins_text(line: str) -> bool:
     """The same for the first line of a block, which might still become a table's head."""
     text = line.strip()
-    return _goes_on(text) and len(text) > _HEAD and not _heads_table(text)
+    return (
+        _goes_on(text) and len(text) > _MAX_TABLE_HEAD_CHARS and not _heads_table(text)
+    )
 
 
 def _heads_table(line: str) -> bool:
     """Whether a table may follow: its first bar comes early, so that long text need not wait for the line's end."""
-    return "|" in line[:_HEAD]
+    return "|" in line[:_MAX_TABLE_HEAD_CHARS]

@@ -11,7 +11,7 @@ from hermes.surfaces.tui.markdown.syntax import Highlighter
 from hermes.surfaces.tui.markdown.table import Table
 from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
 
-_NESTED = 12  # cells of indentation of an item, at most
+_MAX_INDENT_CELLS = 12  # cells of indentation of an item, at most
 
 
 class _Anchor(msgspec.Struct, frozen=True):
@@ -274,7 +274,7 @@ class Markdown:
         box = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}.get(text[:4], "")
         if box and not self._ascii:
             mark, text = box.strip(), text[4:]
-        return " " * min(block.indent, _NESTED), mark, text
+        return " " * min(block.indent, _MAX_INDENT_CELLS), mark, text
 
     def _led(
         self, block: Block, first: list[Run], later: list[Run], columns: int

@@ -17,10 +17,10 @@ from hermes.surfaces.tui.styled_text import (
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_CONTEXT = 20  # lines after which the lexer may start afresh behind a line that is not indented
-_INDENTED = 40  # ... behind any line that ends in no text or comment
-_MOST = 200  # ... in any case
-_WIDEST = 2_000  # characters of a line that is worth colours
+_RESTART_UNINDENTED_LINES = 20  # lines after which the lexer may start afresh behind a line that is not indented
+_RESTART_PLAIN_LINES = 40  # ... behind any line that ends in no text or comment
+_RESTART_ALWAYS_LINES = 200  # ... in any case
+_MAX_COLOURED_CHARS = 2_000  # characters of a line that is worth colours
 
 # The 16 colours of the terminal's own palette are readable on light and dark; the first that fits counts.
 _LOOKS = (
@@ -53,7 +53,7 @@ class Highlighter:
 
     def line(self, text: str) -> Row:
         """The next line, coloured by what came before it."""
-        if self._lexer is None or len(text) > _WIDEST:
+        if self._lexer is None or len(text) > _MAX_COLOURED_CHARS:
             return ((text, ""),) if text else ()
         code = "\n".join([*self._before, text]) + "\n"
         start = len(code) - len(text) - 1
@@ -69,8 +69,14 @@ class Highlighter:
                 ]
         self._before.append(text)
         closed = "String" not in str(last) and "Comment" not in str(last)
-        least = _INDENTED if text.startswith((" ", "\t")) else _CONTEXT
-        if len(self._before) >= _MOST or (len(self._before) >= least and closed):
+        least = (
+            _RESTART_PLAIN_LINES
+            if text.startswith((" ", "\t"))
+            else _RESTART_UNINDENTED_LINES
+        )
+        if len(self._before) >= _RESTART_ALWAYS_LINES or (
+            len(self._before) >= least and closed
+        ):
             self._before.clear()
         return tuple(runs)
 

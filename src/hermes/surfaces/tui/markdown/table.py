@@ -10,7 +10,7 @@ from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.markdown.inline import parse
 from hermes.surfaces.tui.styled_text import BOLD, DIM, Row, Run, flow, plain
 
-_LEAST = 8  # cells of a column before the table becomes a list of records
+_MIN_COLUMN_CELLS = 8  # cells of a column before the table becomes a list of records
 _CELL = re.compile(r"(?:\\.|`[^`]*`|[^|\\`]|[\\`])*")
 
 
@@ -102,7 +102,7 @@ class Table:
         """The cells of each column; None when there is no room for that."""
         room = columns - 1 - 3 * (len(self._sizes) - 1)
         widths = [min(size, max(room, 1)) for size in self._sizes]
-        least = [min(size, _LEAST) for size in widths]
+        least = [min(size, _MIN_COLUMN_CELLS) for size in widths]
         if sum(least) > room:
             return None
         while sum(widths) > room:

@@ -4,10 +4,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes.app.compaction import outlook_of
+from hermes.commands.model_names import checked_name
 from hermes.settings.load import load_secrets
-from hermes.surfaces.terminal.model_names import checked_name
 from hermes.surfaces.terminal.open_agent import choose_model
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.style import columns as aligned
 from hermes.surfaces.terminal.text import count, cut, money, one_line
 from hermes.surfaces.tui.context_view import window_rows
@@ -24,7 +24,7 @@ async def model(chat: "ChatConversation", name: str) -> None:
         if await chat.is_busy():
             return
         name, _, force = name.partition(" ")
-        route = choose_model(chat.app, Question(model=name), may_ask=False)
+        route = choose_model(chat.app, RunOptions(model=name), may_ask=False)
         if force.strip() != "force":
             secrets = load_secrets(home=chat.app.home)
             found = await checked_name(

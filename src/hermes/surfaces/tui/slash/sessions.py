@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hermes.errors import HermesError, UsageError
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.surfaces.terminal.open_agent import SessionPlace, begin, find_place
-from hermes.surfaces.terminal.run_options import Question
+from hermes.surfaces.terminal.open_agent import SessionTarget, begin, find_place
+from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.text import TextScreen, ago, cut, one_line
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ async def new(chat: "ChatConversation", _: str) -> None:
     """Begins a new session in the same folder."""
     before = chat.session
     if await _change(
-        chat, SessionPlace(None, Path(chat.app.store.sessions.find(before).cwd or "."))
+        chat, SessionTarget(None, Path(chat.app.store.sessions.find(before).cwd or "."))
     ):
         about = {
             "platform": "cli",
@@ -38,11 +38,11 @@ async def resume(chat: "ChatConversation", name: str) -> None:
     if not name:
         await recent(chat, "")
         chat.view.say("Go on with one: /resume ID")
-    elif await _change(chat, find_place(chat.app, Question(resume=name))):
+    elif await _change(chat, find_place(chat.app, RunOptions(resume=name))):
         await chat.go_on()
 
 
-async def _change(chat: "ChatConversation", place: SessionPlace) -> bool:
+async def _change(chat: "ChatConversation", place: SessionTarget) -> bool:
     if await chat.is_busy():
         return False
     if place.before is not None and place.before.id == chat.session:

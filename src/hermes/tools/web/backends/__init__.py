@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hermes.errors import ToolFailed
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import Web
+from hermes.settings.sections import WebSettings
 from hermes.tools.web.backends.backend import Backend, WebResult
 from hermes.tools.web.backends.brave import Brave
 from hermes.tools.web.backends.duckduckgo import DuckDuckGo
@@ -27,7 +27,7 @@ KEYS = tuple(key for key, _ in _WITH_KEY.values())
 
 
 def choose(
-    settings: Web, secrets: Secrets, client: WebClient, trusted: WebClient
+    settings: WebSettings, secrets: Secrets, client: WebClient, trusted: WebClient
 ) -> Sequence[Backend]:
     """The services to ask, in order. `trusted` is the client that may reach the SearXNG of the settings."""
     wanted = settings.search_backend

@@ -14,7 +14,9 @@ from hermes_events import publish, stream, subscribe
 from .orb import PATTERNS, Mood, Orb
 
 CHANGED = "orb.changed"
-_LONGEST = 5.0  # seconds between two looks whether a state has lasted too long
+_MAX_CHECK_INTERVAL_S = (
+    5.0  # seconds between two looks whether a state has lasted too long
+)
 
 router = APIRouter()
 loop = asyncio.get_running_loop()
@@ -39,7 +41,11 @@ async def forget() -> None:
     """Looks again when a state has lasted too long."""
     while True:
         left = orb.until(time.monotonic())
-        await asyncio.sleep(_LONGEST if left is None else min(left + 0.1, _LONGEST))
+        await asyncio.sleep(
+            _MAX_CHECK_INTERVAL_S
+            if left is None
+            else min(left + 0.1, _MAX_CHECK_INTERVAL_S)
+        )
         look()
 
 

@@ -1,8 +1,13 @@
 // Speaks with the server: JSON in and out, one kind of error, tickets for sockets.
+/** @import { Answer, Query, RequestBody, SessionPath } from "../types/page.d.ts" */
 import { Store } from "./ui.js";
 
 /** What went wrong, in words for a person. `status` is 0 when the dashboard could not be reached. */
 export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   */
   constructor(status, message, hint = "") {
     super(message);
     this.name = "ApiError";
@@ -16,34 +21,108 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * What went wrong, in words for a person.
+ * @param {unknown} error
+ */
+export function errorText(error) {
+  if (error instanceof ApiError) return error.words;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * An error as views show it.
+ * @param {unknown} error
+ * @returns {{ message: string, hint?: string }}
+ */
+export function asFailure(error) {
+  return error instanceof Error ? error : { message: String(error) };
+}
+
 /** True once the server no longer knows this browser. */
 export const signedOut = new Store(false);
 
 /** Scopes of this browser; null until they are known. */
-export const scopes = new Store(null);
+export const scopes = new Store(/** @type {string[] | null} */ (null));
 
-/** Whether this browser may do that. The server decides; this only hides what it would refuse. */
+/**
+ * Whether this browser may do that. The server decides; this only hides what it would refuse.
+ * @param {string} [scope]
+ */
 export function may(scope) {
   const known = scopes.value;
   return !scope || known === null || known.includes(scope) || known.includes("admin");
 }
 
 export const api = {
+  /**
+   * @template {string} A
+   * @param {A} path
+   * @param {Query} [params]
+   * @returns {Promise<Answer<"GET", A>>}
+   */
   get: (path, params) => call("GET", address(path, params)),
-  post: (path, body = {}) => call("POST", path, body),
-  put: (path, body = {}) => call("PUT", path, body),
-  patch: (path, body = {}) => call("PATCH", path, body),
+  /**
+   * @template {string} A
+   * @param {A} path
+   * @param {RequestBody<"POST", A>} [body]
+   * @returns {Promise<Answer<"POST", A>>}
+   */
+  post: (path, body) => call("POST", path, body ?? {}),
+  /**
+   * @template {string} A
+   * @param {A} path
+   * @param {RequestBody<"PUT", A>} body
+   * @returns {Promise<Answer<"PUT", A>>}
+   */
+  put: (path, body) => call("PUT", path, body),
+  /**
+   * @template {string} A
+   * @param {A} path
+   * @param {RequestBody<"PATCH", A>} body
+   * @returns {Promise<Answer<"PATCH", A>>}
+   */
+  patch: (path, body) => call("PATCH", path, body),
+  /**
+   * @template {string} A
+   * @param {A} path
+   * @returns {Promise<Answer<"DELETE", A>>}
+   */
   delete: (path) => call("DELETE", path),
-  ticket: async () => (await call("POST", "/api/auth/tickets", {})).ticket,
+  ticket: async () => (await api.post("/api/auth/tickets")).ticket,
 };
 
-/** A path with its parameters; those that are undefined, null or empty are left out. */
+/**
+ * A path with its parameters; those that are undefined, null or empty are left out.
+ * @param {string} path
+ * @param {Query} [params]
+ */
 export function address(path, params = {}) {
-  const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+  const given = Object.entries(params).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
+  return given.length
+    ? `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+    : path;
 }
 
-/** A WebSocket with a fresh ticket. Resolves before it is open. */
+/**
+ * The path of a session, or of something below it.
+ * @template {string[]} P
+ * @param {string} id
+ * @param {P} parts
+ * @returns {SessionPath<P>}
+ */
+export function sessionPath(id, ...parts) {
+  const path = ["/api/sessions", ...[id, ...parts].map(encodeURIComponent)].join("/");
+  return /** @type {SessionPath<P>} */ (path);
+}
+
+/**
+ * A WebSocket with a fresh ticket. Resolves before it is open.
+ * @param {string} path
+ * @param {Query} [params]
+ */
 export async function openSocket(path, params) {
   const ticket = await api.ticket();
   const url = new URL(address(path, params), location.href);
@@ -51,12 +130,22 @@ export async function openSocket(path, params) {
   return new WebSocket(url, ["hermes.v1", `ticket.${ticket}`]);
 }
 
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ */
 async function call(method, path, body) {
+  /** @type {Record<string, string>} */
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   } catch {
     throw new ApiError(0, "The dashboard can't be reached.", "Is it still running?");
   }
@@ -64,9 +153,14 @@ async function call(method, path, body) {
   const content = parsed(text);
   if (answer.ok) return content;
   if (answer.status === 401) signedOut.set(true);
-  throw new ApiError(answer.status, content?.error ?? `The dashboard answered ${answer.status}.`, content?.hint ?? "");
+  throw new ApiError(
+    answer.status,
+    content?.error ?? `The dashboard answered ${answer.status}.`,
+    content?.hint ?? "",
+  );
 }
 
+/** @param {string} text */
 function parsed(text) {
   try {
     return text ? JSON.parse(text) : null;

@@ -1,171 +1,123 @@
-// Feeds over WebSockets that come back by themselves. A session's feed resumes at its cursor, without holes or doubles.
-import { openSocket } from "./api.js";
-
-const FIRST_PAUSE = 200; // milliseconds before the second attempt
-const LONGEST_PAUSE = 8000;
-const LONG_AWAY = 30_000; // hidden or asleep for so long, a connection may be lost without a word
-const BEAT = 5000; // milliseconds between two looks at the clock: a long one means that the machine slept
-const GONE = new Set([4003, 4004]); // closed for good
-const REFUSED = new Set([401, 403, 404]); // asking again would not help
+// Live events over a WebSocket that reconnects by itself. A session's feed resumes at its cursor: no event is missed or
+// delivered twice.
+/** @import { Cursor, FeedHandlers, FeedState, HermesEvent, Query } from "../types/page.d.ts" */
+import { sessionPath } from "./api.js";
+import { ReconnectingSocket } from "./reconnect.js";
 
 class Feed {
-  #socket = null;
-  #timer = 0;
-  #pause = 0;
-  #attempt = 0;
-  #closed = false;
-  #hiddenAt = 0;
-  #beat = 0;
-  #beatAt = Date.now();
+  #socket;
 
+  /** @param {FeedHandlers} handlers */
   constructor({ onEvents, onState = () => {} }) {
+    /** @type {FeedState} */
     this.state = "connecting";
     this.onEvents = onEvents;
     this.onState = onState;
-    addEventListener("online", this.#now);
-    document.addEventListener("visibilitychange", this.#seen);
-    this.#beat = setInterval(this.#awake, BEAT);
-    // Not at once: whoever makes a feed has its name first.
-    queueMicrotask(() => this.#connect());
+    this.#socket = new ReconnectingSocket({
+      target: () => this.target(),
+      onMessage: (data) => this.#receive(String(data)),
+      onWaiting: () => this.#setState("waiting"),
+      onGone: () => this.close(),
+    });
   }
 
-  /** Ends it for good. */
+  /**
+   * The path and parameters of the next connection.
+   * @returns {Promise<[string, Query]> | [string, Query]}
+   */
+  target() {
+    throw new Error("Each kind of feed has its own.");
+  }
+
+  /**
+   * Drops the events that were delivered before.
+   * @param {HermesEvent[]} events
+   */
+  keepNew(events) {
+    return events;
+  }
+
+  /** Ends the feed for good. */
   close() {
-    this.#finish();
-    this.#say("closed");
+    this.#socket.close();
+    this.#setState("closed");
   }
 
-  #finish() {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    clearInterval(this.#beat);
-    removeEventListener("online", this.#now);
-    document.removeEventListener("visibilitychange", this.#seen);
-    this.#drop();
-  }
-
-  #drop() {
-    const socket = this.#socket;
-    this.#socket = null;
-    if (socket) hangUp(socket);
-  }
-
-  async #connect() {
-    if (this.#closed) return;
-    clearTimeout(this.#timer);
-    this.#drop();
-    const attempt = ++this.#attempt;
-    let socket;
-    try {
-      socket = await openSocket(...(await this.target()));
-    } catch (error) {
-      if (attempt !== this.#attempt || this.#closed) return;
-      if (REFUSED.has(error.status)) this.close();
-      else this.#again();
-      return;
-    }
-    if (attempt !== this.#attempt || this.#closed) return hangUp(socket);
-    this.#socket = socket;
-    socket.onmessage = ({ data }) => this.#socket === socket && this.#take(data);
-    socket.onclose = ({ code }) => this.#socket === socket && this.#lost(code);
-  }
-
-  #take(data) {
-    const events = this.sift(JSON.parse(data));
+  /** @param {string} data */
+  #receive(data) {
+    const events = this.keepNew(JSON.parse(data));
     if (events.some((event) => event.type === "feed.hello")) {
-      this.#pause = 0;
-      this.#say("live");
+      this.#socket.resetPause();
+      this.#setState("live");
     }
     if (events.length) this.onEvents(events);
   }
 
-  #lost(code) {
-    this.#socket = null;
-    if (GONE.has(code)) this.close();
-    else this.#again();
-  }
-
-  #again() {
-    this.#say("waiting");
-    this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
-    this.#pause = Math.min(Math.max(this.#pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
-  }
-
-  #say(state) {
+  /** @param {FeedState} state */
+  #setState(state) {
     if (state === this.state) return;
     this.state = state;
     this.onState(state);
   }
-
-  #now = () => {
-    this.#pause = 0;
-    this.#connect();
-  };
-
-  #awake = () => {
-    const slept = Date.now() - this.#beatAt > LONG_AWAY;
-    this.#beatAt = Date.now();
-    if (slept && !document.hidden) this.#now();
-  };
-
-  #seen = () => {
-    if (document.hidden) {
-      this.#hiddenAt = Date.now();
-    } else if (this.state === "waiting" || (this.#hiddenAt && Date.now() - this.#hiddenAt > LONG_AWAY)) {
-      this.#now();
-    }
-  };
-}
-
-/** Closes a socket; one that is not open yet once it is, as browsers complain otherwise. */
-function hangUp(socket) {
-  if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
-  else socket.close();
 }
 
 /**
- * Everything of one session: its rows from the cursor on, then what happens. `cursor` resumes an earlier feed; without
+ * All events of one session: the rows behind the cursor, then live events. `cursor` resumes an earlier feed; without
  * one, `begin` is asked for it before the first connection.
  */
 export class SessionFeed extends Feed {
-  constructor(session, { begin, ...handlers }, cursor = begin ? null : { epoch: 0, seq: 0 }) {
+  /**
+   * @param {string} session
+   * @param {FeedHandlers & { begin?: () => Promise<Cursor> }} handlers
+   * @param {Cursor | null} [cursor]
+   */
+  constructor(session, { begin, ...handlers }, cursor = null) {
     super(handlers);
     this.session = session;
-    this.begin = begin;
+    this.begin = begin ?? (async () => ({ epoch: 0, seq: 0 }));
     this.cursor = cursor && { ...cursor };
   }
 
+  /** @returns {Promise<[string, Query]>} */
   async target() {
     this.cursor ??= await this.begin();
     const { epoch, seq } = this.cursor;
-    return [`/api/sessions/${encodeURIComponent(this.session)}/feed`, { epoch, after: seq }];
+    return [sessionPath(this.session, "feed"), { epoch, after: seq }];
   }
 
-  /** Only what is new, in order; the cursor moves along. Events of sessions that work for this one pass as they are. */
-  sift(events) {
-    return events.filter((event) => {
-      if (event.type === "feed.epoch_changed") this.cursor = { epoch: event.epoch, seq: 0 };
-      else if (event.type === "feed.truncated") this.cursor.seq = Math.max(this.cursor.seq, event.last);
-      if (event.seq === undefined || event.session_id !== this.session) return true;
-      if (event.epoch === this.cursor.epoch && event.seq <= this.cursor.seq) return false;
-      this.cursor = { epoch: event.epoch, seq: event.seq };
-      return true;
-    });
+  /**
+   * Keeps what is new, in order, and moves the cursor. Events of child sessions pass as they are.
+   * @param {HermesEvent[]} events
+   */
+  keepNew(events) {
+    return events.filter((event) => this.#isNew(event));
+  }
+
+  /** @param {HermesEvent} event */
+  #isNew(event) {
+    const cursor = this.cursor ?? { epoch: 0, seq: 0 };
+    if (event.type === "feed.epoch_changed") this.cursor = { epoch: event.epoch, seq: 0 };
+    if (event.type === "feed.truncated") cursor.seq = Math.max(cursor.seq, event.last);
+    if (event.seq === undefined || event.session_id !== this.session) return true;
+    if (event.epoch === cursor.epoch && event.seq <= cursor.seq) return false;
+    this.cursor = { epoch: event.epoch, seq: event.seq };
+    return true;
   }
 }
 
-/** Whatever the dashboard's bus carries under a pattern, live, without a replay. Several patterns: commas between. */
+/** Events on the dashboard's bus that match a pattern, live, without a replay. Several patterns: separate by commas. */
 export class BusFeed extends Feed {
+  /**
+   * @param {string} pattern
+   * @param {FeedHandlers} handlers
+   */
   constructor(pattern, handlers) {
     super(handlers);
     this.pattern = pattern;
   }
 
+  /** @returns {[string, Query]} */
   target() {
     return ["/api/feed", { pattern: this.pattern }];
-  }
-
-  sift(events) {
-    return events;
   }
 }

@@ -1,4 +1,7 @@
 // The frame around every view: navigation, theme, connection, palette, key help, and the signed-out screen.
+/** @import { Binding, Route, View as ViewEntry, ViewModule } from "../types/page.d.ts" */
+
+import { usePluginTabs } from "../views/plugins/tabs.js";
 import { may, scopes, signedOut } from "./api.js";
 import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./keys.js";
 import { overlay, showKeys, showMore, showPalette } from "./overlay.js";
@@ -9,9 +12,8 @@ import { Toasts } from "./parts/toast.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, theme } from "./theme.js";
 import { html, useEffect, useState, useStore } from "./ui.js";
-import { VIEWS, findView } from "./views.js";
+import { findView, VIEWS } from "./views.js";
 import { connection, waiting } from "./waiting.js";
-import { usePluginTabs } from "../views/plugins/tabs.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
 
@@ -29,13 +31,14 @@ function Inside() {
   const current = views.some((view) => view.name === place) ? place : route.view;
   useFrameKeys(views);
   const close = () => overlay.set(null);
+  /** @param {Event} event */
   const skip = (event) => {
     event.preventDefault();
-    document.getElementById("main").focus();
+    document.getElementById("main")?.focus();
   };
   return html`
     <div class="frame">
-      <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+      <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
       <${Rail} views=${views} current=${current} />
       <main id="main" class="main" tabindex="-1">
         <${Offline} />
@@ -51,9 +54,14 @@ function Inside() {
   `;
 }
 
+/** @param {ViewEntry[]} views */
 function useFrameKeys(views) {
   const group = "Everywhere";
   const single = useStore(singleKeys);
+  /**
+   * @param {ViewEntry} view
+   * @returns {Binding}
+   */
   const goTo = (view) => ({
     keys: view.key && `g ${view.key}`,
     label: `Go to ${view.label}`,
@@ -62,9 +70,24 @@ function useFrameKeys(views) {
     run: () => navigate(`/${view.name}`),
   });
   useKeys([
-    { keys: "Mod+k", label: "Open the palette", group, typing: true, icon: "palette", hidden: true, run: showPalette },
-    { keys: "Mod+/", label: "Show the keys", group, typing: true, icon: "keys", run: showKeys },
-    { keys: "?", label: "Show the keys", group, hidden: true, run: showKeys },
+    {
+      keys: "Mod+k",
+      label: "Open the command palette",
+      group,
+      typing: true,
+      icon: "palette",
+      hidden: true,
+      run: showPalette,
+    },
+    {
+      keys: "Mod+/",
+      label: "Show keyboard shortcuts",
+      group,
+      typing: true,
+      icon: "keys",
+      run: showKeys,
+    },
+    { keys: "?", label: "Show keyboard shortcuts", group, hidden: true, run: showKeys },
     {
       label: single ? "Turn single-key shortcuts off" : "Turn single-key shortcuts on",
       group,
@@ -76,6 +99,7 @@ function useFrameKeys(views) {
   ]);
 }
 
+/** @param {{ views: ViewEntry[], current: string }} props */
 function Rail({ views, current }) {
   const look = useStore(theme);
   return html`
@@ -86,17 +110,18 @@ function Rail({ views, current }) {
       ${views.map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
       <span class="spring" />
       <${Connection} />
-      <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change it`} onClick=${nextTheme} />
+      <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change theme`} onClick=${nextTheme} />
       <${Button} kind="quiet" icon="search" label="Commands (Ctrl K)" onClick=${showPalette} />
-      <${Button} kind="quiet" icon="keys" label="Keys (Ctrl /)" onClick=${showKeys} />
+      <${Button} kind="quiet" icon="keys" label="Keyboard shortcuts (Ctrl /)" onClick=${showKeys} />
     </nav>
   `;
 }
 
+/** @param {{ views: ViewEntry[], current: string }} props */
 function Bar({ views, current }) {
   const isBehind = views.slice(ON_BAR).some((view) => view.name === current);
   return html`
-    <nav class="bar" aria-label="Views, short">
+    <nav class="bar" aria-label="Views (compact)">
       ${views.slice(0, ON_BAR).map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
       <button type="button" class=${`place ${isBehind ? "current" : ""}`} onClick=${showMore}>
         <${Icon} name="more" size=${22} />
@@ -106,6 +131,7 @@ function Bar({ views, current }) {
   `;
 }
 
+/** @param {{ view: ViewEntry, current: string }} props */
 function Place({ view, current }) {
   const open = useStore(waiting).length;
   const badge = view.name === "chat" && open > 0;
@@ -119,12 +145,19 @@ function Place({ view, current }) {
   `;
 }
 
+/** @param {{ views: ViewEntry[], onClose: () => void }} props */
 function More({ views, onClose }) {
   const look = useStore(theme);
+  /** @param {() => void} [run] */
   const close = (run) => () => {
     onClose();
     run?.();
   };
+  /**
+   * @param {string} icon
+   * @param {string} label
+   * @param {() => void} onClick
+   */
   const action = (icon, label, onClick) => html`
     <li>
       <button type="button" class="more-row" onClick=${onClick}><${Icon} name=${icon} />${label}</button>
@@ -133,22 +166,29 @@ function More({ views, onClose }) {
   return html`
     <${Dialog} title="More" class="sheet" onClose=${onClose}>
       <ul class="more">
-        ${views.map((view) => html`
+        ${views.map(
+          (view) => html`
           <li key=${view.name}>
             <a class="more-row" href=${`#/${view.name}`} onClick=${close()}>
               ${view.draw?.() ?? html`<${Icon} name=${view.icon} />`}${view.label}
             </a>
           </li>
-        `)}
+        `,
+        )}
         ${action(look, `Theme: ${look}`, nextTheme)}
         ${action("palette", "Commands", close(showPalette))}
-        ${action("keys", "Keys", close(showKeys))}
+        ${action("keys", "Keyboard shortcuts", close(showKeys))}
       </ul>
     <//>
   `;
 }
 
-const STATES = { connecting: "Connecting", live: "Connected", waiting: "Connecting again", closed: "Not connected" };
+const STATES = {
+  connecting: "Connecting",
+  live: "Connected",
+  waiting: "Reconnecting",
+  closed: "Not connected",
+};
 
 function Connection() {
   const state = useStore(connection);
@@ -169,23 +209,31 @@ function Offline() {
     const timer = setTimeout(() => setLate(true), 1500);
     return () => clearTimeout(timer);
   }, [away]);
-  return late && html`
+  return (
+    late &&
+    html`
     <div class="offline" role="status">
-      <${Icon} name="warn" size=${16} /> The dashboard can't be reached. What you see is kept, and it is tried again.
+      <${Icon} name="warn" size=${16} /> The dashboard can't be reached. Reconnecting …
     </div>
-  `;
+  `
+  );
 }
 
+/** @type {Map<string, ViewModule>} */
 const loaded = new Map();
 
+/** @param {{ route: Route }} props */
 function View({ route }) {
   const view = findView(route.view);
   const [module, setModule] = useState(() => loaded.get(route.view) ?? null);
   useEffect(() => {
     if (!view) return;
     setModule(loaded.get(view.name) ?? null);
-    view.load().then(
-      (one) => (loaded.set(view.name, one), setModule(one)),
+    view.load?.().then(
+      (one) => {
+        loaded.set(view.name, one);
+        setModule(one);
+      },
       (error) => setModule({ error }),
     );
   }, [view]);
@@ -193,11 +241,11 @@ function View({ route }) {
     document.title = view ? `${view.label} · Hermes` : "Hermes";
   }, [view]);
   if (!view) {
-    const error = { message: "There is no such view.", hint: "Choose one of those at the edge." };
+    const error = { message: "There is no such view.", hint: "Choose one from the navigation." };
     return html`<${Problem} error=${error} />`;
   }
   if (module?.error) {
-    const hint = String(module.error.message ?? module.error);
+    const hint = module.error.message;
     return html`<${Problem} error=${{ message: `${view.label} could not be shown.`, hint }} retry=${reload} />`;
   }
   const Shown = module?.default;
@@ -210,35 +258,40 @@ function reload() {
   location.reload();
 }
 
+/** @param {{ onClose: () => void }} props */
 function KeyHelp({ onClose }) {
   const list = useBindings().filter((one) => one.keys);
   const single = useStore(singleKeys);
   const groups = [...new Set(list.map((one) => one.group ?? "Here"))];
+  /** @param {string} group */
   const inGroup = (group) => list.filter((one) => (one.group ?? "Here") === group);
   return html`
-    <${Dialog} title="Keys" onClose=${onClose}>
+    <${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
       <div class="key-groups">
         ${groups.map((group) => html`<${KeyGroup} key=${group} name=${group} list=${inGroup(group)} />`)}
       </div>
       <label class="key-switch">
         <input type="checkbox" class="switch" role="switch" checked=${single} onChange=${toggleSingleKeys} />
-        <span>Single-key shortcuts<span class="muted">Those without Ctrl or Alt, such as J and K in lists. In the chat,
-          whatever you type goes into the message.</span></span>
+        <span>Single-key shortcuts<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the chat,
+          what you type always goes into the message.</span></span>
       </label>
     <//>
   `;
 }
 
+/** @param {{ name: string, list: Binding[] }} props */
 function KeyGroup({ name, list }) {
   return html`
     <h3>${name}</h3>
     <dl class="key-list">
-      ${list.map((one) => html`
+      ${list.map(
+        (one) => html`
         <div key=${one.keys}>
           <dt>${one.label}</dt>
-          <dd class="keys">${shown(one.keys).map((key) => html`<kbd>${key}</kbd>`)}</dd>
+          <dd class="keys">${shown(one.keys ?? "").map((key) => html`<kbd>${key}</kbd>`)}</dd>
         </div>
-      `)}
+      `,
+      )}
     </dl>
   `;
 }
@@ -248,8 +301,8 @@ function SignedOut() {
     <main id="main" class="alone">
       <img src="/static/favicon.svg" alt="" width="56" height="56" />
       <h1>You are signed out</h1>
-      <p>This browser is no longer known to the dashboard. Nothing is lost: sessions go on without it.</p>
-      <p>On the machine Hermes runs on, this prints a link that works once:</p>
+      <p>This browser is no longer signed in to the dashboard. Nothing is lost: sessions continue without it.</p>
+      <p>To get a one-time link, run this on the machine where Hermes runs:</p>
       <p><code>hermes dashboard --link</code></p>
       <p><a class="button primary" href="/login">Sign in</a></p>
     </main>

@@ -2,25 +2,29 @@
 //
 // A key without a modifier may move or open something, and nothing else: what allows, denies, takes back, runs or
 // removes has a modifier, or a button that has the focus. Where there is a message to write, such keys are part of it.
-import { Store, kept, useLayoutEffect, useRef, useStore } from "./ui.js";
+/** @import { Binding, Ref } from "../types/page.d.ts" */
+import { kept, Store, useLayoutEffect, useRef, useStore } from "./ui.js";
 
 const SECOND_KEY = 1500; // milliseconds
 
 /** Every binding of what is shown: {keys?, label, group, run, typing?, hidden?}. See `holds`. */
-export const bindings = new Store([]);
+export const bindings = new Store(/** @type {Binding[]} */ ([]));
 
 /** Whether keys without a modifier are shortcuts at all. People who dictate switch them off. */
 export const singleKeys = new Store(kept.get("keys.single") !== "off");
 
 /** The field that gets what is typed outside of any field: {current}, or null where there is none. */
-const composer = new Store(null);
+const composer = new Store(/** @type {Ref<HTMLTextAreaElement> | null} */ (null));
 
 export function toggleSingleKeys() {
   kept.set("keys.single", singleKeys.value ? "off" : null);
   singleKeys.set(!singleKeys.value);
 }
 
-/** While the component is shown, what is typed outside of fields goes into the field of this ref. */
+/**
+ * While the component is shown, what is typed outside of fields goes into the field of this ref.
+ * @param {Ref<HTMLTextAreaElement>} field
+ */
 export function useComposer(field) {
   useLayoutEffect(() => {
     composer.set(field);
@@ -36,6 +40,7 @@ export function useBindings() {
   return list.map((one) => (holds(one) ? one : { ...one, keys: undefined }));
 }
 
+/** @param {{ keys?: string }} binding */
 function holds({ keys }) {
   return !isSingle(keys) || (singleKeys.value && !composer.value);
 }
@@ -48,6 +53,7 @@ function isSingle(keys = "") {
 /**
  * Bindings while the component is shown. `keys` is such as "g c", "?", "Escape", "Mod+k"; without it, the palette alone
  * shows the command. Plain keys are left alone while the user types, unless `typing` is set.
+ * @param {Binding[]} list
  */
 export function useKeys(list) {
   const current = useRef(list);
@@ -55,7 +61,10 @@ export function useKeys(list) {
   const shape = list.map((one) => `${one.keys}|${one.label}`).join("\n");
   // Before the browser paints: a key that is shown works.
   useLayoutEffect(() => {
-    const mine = current.current.map((one, index) => ({ ...one, run: (event) => current.current[index]?.run(event) }));
+    const mine = current.current.map((one, index) => ({
+      ...one,
+      run: (/** @type {Event} */ event) => current.current[index]?.run(event),
+    }));
     bindings.set([...mine, ...bindings.value]);
     return () => bindings.set(bindings.value.filter((one) => !mine.includes(one)));
   }, [shape]);
@@ -74,10 +83,15 @@ export function listen() {
     if (composer.value?.current && !open && isText(event) && !takesText(event.target)) {
       return void continueIn(composer.value.current);
     }
-    const find = (keys) => bindings.value.find(
-      (one) => one.keys === keys && holds(one) && (!typing || one.typing || name.startsWith("Mod+")) &&
-        (!open || one.inDialogs),
-    );
+    /** @param {string} keys */
+    const find = (keys) =>
+      bindings.value.find(
+        (one) =>
+          one.keys === keys &&
+          holds(one) &&
+          (!typing || one.typing || name.startsWith("Mod+")) &&
+          (!open || one.inDialogs),
+      );
     // "g c" goes before a "c" of the view.
     const found = (sequence && find(sequence)) || find(name);
     pending = { key: name, at: typing ? 0 : Date.now() };
@@ -87,31 +101,63 @@ export function listen() {
   });
 }
 
+/** @param {KeyboardEvent} event */
 function nameOf(event) {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (event.ctrlKey || event.metaKey) return `Mod+${event.shiftKey ? "Shift+" : ""}${key}`;
   // With Alt, some keyboards give another sign; the place of the key is meant.
-  if (event.altKey) return `Alt+${event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : key}`;
+  if (event.altKey)
+    return `Alt+${event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : key}`;
   return event.key.length > 1 && event.shiftKey ? `Shift+${key}` : key;
 }
 
+/**
+ * @param {EventTarget | null} target
+ * @returns {target is HTMLElement}
+ */
 function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable ||
-    /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
-/** Whether a key writes a sign. A space does so only in a field; elsewhere it presses buttons and scrolls. */
+/**
+ * Whether a key writes a sign. A space does so only in a field; elsewhere it presses buttons and scrolls.
+ * @param {KeyboardEvent} event
+ */
 function isText(event) {
-  const modified = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
+  const modified =
+    (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
   return event.key.length === 1 && event.key !== " " && !modified;
 }
 
-/** Whether an element does something with letters itself: fields, and lists that are chosen from by typing. */
-function takesText(target) {
-  return isTyping(target) && !/^(checkbox|radio|button|submit|reset|range|color|file)$/.test(target.type ?? "");
+/**
+ * Whether an event happened inside an element that matches.
+ * @param {Event} event
+ * @param {string} selector
+ */
+export function isWithin(event, selector) {
+  return event.target instanceof Element && event.target.closest(selector) !== null;
 }
 
-/** Puts the cursor at the end of a field; the browser writes the sign there. */
+/**
+ * Whether an element does something with letters itself: fields, and lists that are chosen from by typing.
+ * @param {EventTarget | null} target
+ */
+function takesText(target) {
+  return (
+    isTyping(target) &&
+    !/^(checkbox|radio|button|submit|reset|range|color|file)$/.test(
+      /** @type {HTMLInputElement} */ (target).type ?? "",
+    )
+  );
+}
+
+/**
+ * Puts the cursor at the end of a field; the browser writes the sign there.
+ * @param {HTMLTextAreaElement} field
+ */
 function continueIn(field) {
   pending = { key: "", at: 0 };
   field.focus();
@@ -120,11 +166,17 @@ function continueIn(field) {
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Keys as people read them: ["Ctrl", "K"]. */
+/**
+ * Keys as people read them: ["Ctrl", "K"].
+ * @param {string} keys
+ */
 export function shown(keys) {
   return keys
     .split(" ")
     .flatMap((part) => part.split("+"))
-    .map((key) => ({ Mod: isMac ? "⌘" : "Ctrl", Escape: "Esc", ArrowUp: "↑",
-      ArrowDown: "↓" })[key] ?? (key.length === 1 ? key.toUpperCase() : key));
+    .map(
+      (key) =>
+        ({ Mod: isMac ? "⌘" : "Ctrl", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓" })[key] ??
+        (key.length === 1 ? key.toUpperCase() : key),
+    );
 }

@@ -5,7 +5,7 @@ import { listen } from "./keys.js";
 import { html, render } from "./ui.js";
 import { connection, watch } from "./waiting.js";
 
-const root = document.getElementById("app");
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 listen();
 
 function whoAmI() {

@@ -1,29 +1,38 @@
 // The palette: every command that holds here and every recent session, found by typing.
+/** @import { Binding, FieldEvent, Ref, SessionRow } from "../types/page.d.ts" */
 import { api } from "./api.js";
 import { shown, useBindings } from "./keys.js";
-import { Dialog } from "./parts/dialog.js";
 import { Icon } from "./parts/basics.js";
+import { Dialog } from "./parts/dialog.js";
 import { ago } from "./parts/format.js";
 import { navigate, pathTo } from "./router.js";
-import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
+import { html, useEffect, useElement, useMemo, useState } from "./ui.js";
 
 const MOST = 60;
 
+/** @typedef {Binding & { id: string, note: string }} Row */
+
+/** @param {{ onClose: () => void }} props */
 export function Palette({ onClose }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
-  const [sessions, setSessions] = useState([]);
-  const list = useRef();
+  const [sessions, setSessions] = useState(/** @type {SessionRow[]} */ ([]));
+  const list = /** @type {Ref<HTMLElement>} */ (useElement());
   const commands = useBindings();
   useEffect(() => {
-    api.get("/api/sessions", { limit: 50 }).then((answer) => setSessions(answer.sessions), () => {});
+    api.get("/api/sessions", { limit: 50 }).then(
+      (answer) => setSessions(answer.sessions),
+      () => {},
+    );
   }, []);
   const rows = useMemo(() => fitting(words, commands, sessions), [words, commands, sessions]);
+  /** @param {Row} row */
   const choose = (row) => {
     onClose();
     // After the dialog has given the focus back.
     setTimeout(() => row.run(new Event("palette")), 0);
   };
+  /** @param {KeyboardEvent} event */
   const press = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
@@ -34,6 +43,7 @@ export function Palette({ onClose }) {
       choose(rows[at]);
     }
   };
+  /** @param {FieldEvent} event */
   const type = (event) => {
     setWords(event.target.value);
     setAt(0);
@@ -41,6 +51,10 @@ export function Palette({ onClose }) {
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   }, [at, rows]);
+  /**
+   * @param {Row} row
+   * @param {number} index
+   */
   const option = (row, index) => html`
     <li
       key=${row.id}
@@ -76,14 +90,21 @@ export function Palette({ onClose }) {
       </div>
       <ul id="palette-list" class="palette-list" role="listbox" aria-label="Found" ref=${list}>
         ${rows.map(option)}
-        ${!rows.length && html`<li class="muted palette-none">Nothing is called like that.</li>`}
+        ${!rows.length && html`<li class="muted palette-none">No matches.</li>`}
       </ul>
     <//>
   `;
 }
 
+/**
+ * @param {string} words
+ * @param {Binding[]} commands
+ * @param {SessionRow[]} sessions
+ * @returns {Row[]}
+ */
 function fitting(words, commands, sessions) {
   const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
+  /** @param {string} text */
   const fits = (text) => parts.every((part) => text.toLowerCase().includes(part));
   const seen = new Set();
   const found = commands

@@ -1,12 +1,13 @@
 // Shared pieces of the views, under one name.
+
+export { Ansi, readAnsi } from "./parts/ansi.js";
 export { Button, Empty, Icon, Keys, Loading, Problem, Tag, Time, Words } from "./parts/basics.js";
 export { Code } from "./parts/code.js";
 export { Copy, copy } from "./parts/copy.js";
-export { Ansi, readAnsi } from "./parts/ansi.js";
 export { ask, confirm, Dialog } from "./parts/dialog.js";
 export { Diff, readDiff } from "./parts/diff.js";
 export { absolute, ago, clock, count, duration, money, plural, size } from "./parts/format.js";
 export { Highlighted, languageOf, languageOfFile } from "./parts/highlight.js";
 export { Markdown } from "./parts/markdown.js";
-export { ToolCard } from "./parts/toolcard.js";
 export { toast, trying } from "./parts/toast.js";
+export { ToolCard } from "./parts/toolcard.js";

@@ -1,10 +1,11 @@
 // Light, dark, or as the system has it. `early.js` applies a choice before the first paint.
-import { Store, kept } from "./ui.js";
+import { kept, Store } from "./ui.js";
 
 const ORDER = ["auto", "light", "dark"];
 
 export const theme = new Store(kept.get("theme") ?? "auto");
 
+/** @param {string} name */
 export function chooseTheme(name) {
   kept.set("theme", name === "auto" ? null : name);
   if (name === "auto") delete document.documentElement.dataset.theme;

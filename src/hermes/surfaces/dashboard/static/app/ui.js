@@ -1,5 +1,6 @@
 // What every view draws with: preact, its hooks, htm; and stores, which are values that views can watch.
-import { Fragment, createContext, h, render } from "../vendor/preact-11.2.0/preact.js";
+
+import htm from "/static/vendor/htm-3.1.1/htm.js";
 import {
   useCallback,
   useContext,
@@ -9,36 +10,71 @@ import {
   useReducer,
   useRef,
   useState,
-} from "../vendor/preact-11.2.0/hooks.js";
-import htm from "../vendor/htm-3.1.1/htm.js";
+} from "/static/vendor/preact-11.2.0/hooks.js";
+import { createContext, Fragment, h, render } from "/static/vendor/preact-11.2.0/preact.js";
 
-export const html = htm.bind(h);
+export const html = /** @type {import("../types/page.d.ts").Html} */ (htm.bind(h));
 export {
-  Fragment, createContext, h, render, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef,
+  createContext,
+  Fragment,
+  h,
+  render,
+  useCallback,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
   useState,
 };
 
-/** A value with listeners. */
+/** @typedef {{ ready: boolean, loaded: Promise<void> }} Sheet */
+
+/**
+ * A value with listeners.
+ * @template T
+ */
 export class Store {
+  /** @type {Set<(value: T) => unknown>} */
   #listeners = new Set();
 
+  /** @param {T} value */
   constructor(value) {
     this.value = value;
   }
 
+  /** @param {T} value */
   set(value) {
     if (Object.is(value, this.value)) return;
     this.value = value;
     for (const listener of [...this.#listeners]) listener(value);
   }
 
+  /**
+   * @param {(value: T) => unknown} listener
+   * @returns {() => boolean}
+   */
   watch(listener) {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 }
 
-/** The value of a store; the component is drawn again when it changes. */
+/**
+ * Returns a ref for an element of the template. It is set in effects and handlers, not while drawing.
+ * @template T
+ * @returns {{ current: T }}
+ */
+export function useElement() {
+  return useRef(/** @type {T} */ (/** @type {unknown} */ (null)));
+}
+
+/**
+ * The value of a store; the component is drawn again when it changes.
+ * @template T
+ * @param {Store<T>} store
+ */
 export function useStore(store) {
   const [value, set] = useState(store.value);
   useLayoutEffect(() => {
@@ -48,9 +84,13 @@ export function useStore(store) {
   return value;
 }
 
+/** @type {Map<string, Sheet>} */
 const sheets = new Map();
 
-/** Loads a style sheet of a view once; true when it is there. `path` is below static/style. */
+/**
+ * Loads a style sheet of a view once; true when it is there. `path` is below static/style.
+ * @param {string} path
+ */
 export function useStyle(path) {
   const [ready, setReady] = useState(() => sheets.get(path)?.ready ?? false);
   useEffect(() => {
@@ -61,11 +101,15 @@ export function useStyle(path) {
   return ready;
 }
 
+/**
+ * @param {string} path
+ * @returns {Sheet}
+ */
 function addSheet(path) {
   const link = document.createElement("link");
   link.rel = "stylesheet";
   link.href = path.startsWith("/") ? path : `/static/style/${path}`;
-  const sheet = { ready: false, loaded: null };
+  const sheet = { ready: false, loaded: Promise.resolve() };
   sheet.loaded = new Promise((resolve) => {
     // A sheet that can't be loaded costs its looks, not the view.
     link.onload = link.onerror = () => {
@@ -79,6 +123,10 @@ function addSheet(path) {
 
 /** Something kept in this browser; where storage is forbidden it lasts as long as the page. */
 export const kept = {
+  /**
+   * @param {string} name
+   * @returns {string | null}
+   */
   get(name) {
     try {
       return localStorage.getItem(`hermes.${name}`);
@@ -86,6 +134,10 @@ export const kept = {
       return null;
     }
   },
+  /**
+   * @param {string} name
+   * @param {string | null} value
+   */
   set(name, value) {
     try {
       if (value === null || value === "") localStorage.removeItem(`hermes.${name}`);
@@ -96,3 +148,11 @@ export const kept = {
     }
   },
 };
+
+/**
+ * Whether the `<details>` element of a toggle event is open.
+ * @param {Event} event
+ */
+export function isOpen(event) {
+  return event.target instanceof HTMLDetailsElement && event.target.open;
+}

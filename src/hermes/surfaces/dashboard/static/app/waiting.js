@@ -1,5 +1,6 @@
 // What waits for a person, in any session: asked anew whenever the bus says that something changed.
-import { Latest, api } from "./api.js";
+/** @import { FeedState, HermesEvent, WaitingRow } from "../types/page.d.ts" */
+import { api, Latest } from "./api.js";
 import { BusFeed } from "./feed.js";
 import { Store } from "./ui.js";
 
@@ -7,17 +8,20 @@ const PATTERN = "agent.approval.*,agent.question.*,agent.turn.*,session.*";
 const SOON = 60; // milliseconds in which several changes become one request
 
 /** Open questions: [{session_id, root_session_id, title, kind, call_id, ...}]. */
-export const waiting = new Store([]);
+export const waiting = new Store(/** @type {WaitingRow[]} */ ([]));
 
 /** "connecting" | "live" | "waiting" | "closed": how the page is connected. */
-export const connection = new Store("connecting");
+export const connection = new Store(/** @type {FeedState} */ ("connecting"));
 
 /** Counts up whenever a session began, ended a turn, was named or deleted: lists look again then. */
-export const changes = new Store({ count: 0, event: null });
+export const changes = new Store(
+  /** @type {{ count: number, event: HermesEvent | null }} */ ({ count: 0, event: null }),
+);
 
 const refreshes = new Latest();
 let timer = 0;
 
+/** @param {HermesEvent | null} event */
 function note(event) {
   changes.set({ count: changes.value.count + 1, event });
 }
@@ -29,7 +33,8 @@ export function refreshWaiting() {
     const isLatest = refreshes.begin();
     try {
       const answer = await api.get("/api/approvals");
-      if (isLatest()) waiting.set(answer.waiting);
+      if (isLatest())
+        waiting.set(/** @type {WaitingRow[]} */ (/** @type {unknown} */ (answer.waiting)));
     } catch {
       // The feed says when the dashboard can be reached again.
     }

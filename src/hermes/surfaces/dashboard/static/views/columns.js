@@ -1,6 +1,7 @@
 // The head of a table of numbers.
 import { html } from "../app/ui.js";
 
+/** @param {{ titles: string[] }} props */
 export function Columns({ titles }) {
   return html`
     <thead>

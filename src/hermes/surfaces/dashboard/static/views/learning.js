@@ -1,4 +1,5 @@
 // Learning: what Hermes proposes to learn, what it remembers, its skills, and how all of that changed.
+/** @import { HermesEvent, ProposalRow, Route } from "../types/page.d.ts" */
 import { api } from "../app/api.js";
 import { BusFeed } from "../app/feed.js";
 import { navigate } from "../app/router.js";
@@ -10,28 +11,39 @@ import { Skills } from "./learning/skills.js";
 import { useLoaded } from "./loading.js";
 import { Tabs } from "./tabs.js";
 
+/** @param {{ route: Route }} props */
 export default function Learning({ route }) {
   const ready = useStyle("views/learning.css");
-  const proposals = useLoaded(async () => (await api.get("/api/proposals", { all: true })).proposals, []);
+  const proposals = useLoaded(
+    async () =>
+      /** @type {ProposalRow[]} */ ((await api.get("/api/proposals", { all: true })).proposals),
+    [],
+  );
   useEffect(() => {
-    const look = (events) => events.some((event) => event.type !== "feed.hello") && proposals.again();
+    const look = (/** @type {HermesEvent[]} */ events) =>
+      events.some((event) => event.type !== "feed.hello") && proposals.again();
     const feed = new BusFeed("agent.learning.*", { onEvents: look });
     return () => feed.close();
   }, []);
   const open = proposals.value?.filter((one) => one.status === "pending").length ?? 0;
   const [part = "proposals", detail = ""] = route.parts;
+  /** @param {string} name */
   const go = (name) => navigate(`/learning/${name}`, { replace: true });
-  const badge = open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`;
+  const badge =
+    open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`;
   const parts = [
     ["proposals", html`Proposals${badge}`, () => html`<${Proposals} proposals=${proposals} />`],
     ["memory", "Memory", () => html`<${Memory} />`],
     ["skills", "Skills", () => html`<${Skills} open=${detail} />`],
     ["history", "History", () => html`<${History} />`],
   ];
-  return ready && html`
+  return (
+    ready &&
+    html`
     <div class="page learning">
       <header class="page-head"><h1>Learning</h1></header>
-      <${Tabs} label="Parts of what was learned" tabs=${parts} current=${part} onPick=${go} />
+      <${Tabs} label="Learning sections" tabs=${parts} current=${part} onPick=${go} />
     </div>
-  `;
+  `
+  );
 }

@@ -1,16 +1,50 @@
 // Live: the event inspector. The stream with a pattern, a pause and details; counters; publishers and drops.
-import { useKeys } from "../app/keys.js";
+/** @import { useInspector as UseInspector } from "./live/inspector.js" */
+/** @import { BufferedEvent, FeedState, Ref, Route } from "../types/page.d.ts" */
+import { isWithin, useKeys } from "../app/keys.js";
 import { Button, Empty, Tag } from "../app/parts/basics.js";
 import { inFull } from "../app/parts/format.js";
 import { navigate } from "../app/router.js";
-import { html, useEffect, useMemo, useRef, useState, useStyle } from "../app/ui.js";
+import { html, useEffect, useElement, useMemo, useState, useStyle } from "../app/ui.js";
 import { Chips } from "./inputs.js";
 import { EventDetails, EventRow, textOf } from "./live/event.js";
 import { useInspector, useSeconds } from "./live/inspector.js";
 import { matcher, parsePatterns } from "./live/pattern.js";
-import { Sources, Topics, rate } from "./live/tables.js";
+import { rate, Sources, Topics } from "./live/tables.js";
 import { Rows } from "./rows.js";
 import { Tabs } from "./tabs.js";
+
+/** @typedef {ReturnType<typeof UseInspector>} InspectorState */
+
+/** @typedef {{ events: BufferedEvent[], received: number, shifted: number }} Paused */
+
+/**
+ * @typedef {object} FiltersProps
+ * @property {Ref<HTMLInputElement>} input
+ * @property {string} text
+ * @property {string} problem
+ * @property {string} words
+ * @property {(words: string) => void} setWords
+ */
+
+/**
+ * @typedef {object} StreamProps
+ * @property {BufferedEvent[]} shown
+ * @property {number} shifted
+ * @property {boolean} stick
+ * @property {BufferedEvent | null} chosen
+ * @property {(event: BufferedEvent) => void} pick
+ */
+
+/**
+ * @typedef {object} LiveKeys
+ * @property {Ref<HTMLInputElement>} input
+ * @property {BufferedEvent[]} shown
+ * @property {BufferedEvent | null} chosen
+ * @property {(event: BufferedEvent) => void} pick
+ * @property {() => void} toggle
+ * @property {() => void} clear
+ */
 
 const EVERYTHING = "**";
 const PRESETS = [
@@ -21,35 +55,39 @@ const PRESETS = [
   ["gateway.**", "Gateway"],
   ["session.*", "Sessions"],
 ];
+/** @type {Record<FeedState, [string, string]>} */
 const STATES = {
   connecting: ["warn", "connecting"],
   live: ["good", "live"],
-  waiting: ["warn", "connecting again"],
+  waiting: ["warn", "reconnecting"],
   closed: ["bad", "closed"],
 };
 const ROW = 30; // pixels
 const TALL_ROW = 50; // on narrow screens, where it has two lines
 const REST = 250; // milliseconds without a key before a pattern counts
 
+/** @param {{ route: Route }} props */
 export default function Live({ route }) {
   const ready = useStyle("views/live.css");
   return ready && html`<${Inspector} text=${route.query.get("pattern") ?? ""} />`;
 }
 
+/** @param {{ text: string }} props */
 function Inspector({ text }) {
   const [words, setWords] = useState("");
   const [parsed, problem] = useMemo(() => parsePatterns(text), [text]);
   const patterns = useRested(parsed, problem);
   const inspector = useInspector(patterns);
   const { ring, counters, version } = inspector;
-  const [paused, setPaused] = useState(null); // {events, received, shifted}
-  const [chosen, setChosen] = useState(null);
+  const [paused, setPaused] = useState(/** @type {Paused | null} */ (null));
+  const [chosen, setChosen] = useState(/** @type {BufferedEvent | null} */ (null));
   const [tab, setTab] = useState("details");
   const source = paused?.events ?? ring.events;
   const shown = useMemo(() => sifted(source, patterns, words), [source, version, patterns, words]);
-  const input = useRef();
+  const input = /** @type {Ref<HTMLInputElement>} */ (useElement());
   const held = () => ({ events: [...ring.events], received: ring.received, shifted: ring.evicted });
   const toggle = () => setPaused(paused ? null : held());
+  /** @param {BufferedEvent} kept */
   const pick = (kept) => {
     setChosen(kept);
     setTab("details");
@@ -62,7 +100,11 @@ function Inspector({ text }) {
   useLiveKeys({ input, shown, chosen, pick, toggle, clear });
   const isFiltered = Boolean(words) || patterns.join(" ") !== EVERYTHING;
   const tabs = [
-    ["details", "Event", () => html`<${EventDetails} kept=${chosen} onClose=${() => setChosen(null)} />`],
+    [
+      "details",
+      "Event",
+      () => html`<${EventDetails} kept=${chosen} onClose=${() => setChosen(null)} />`,
+    ],
     ["topics", "Topics", () => html`<${Topics} counters=${counters} onPick=${goTo} />`],
     ["sources", "Sources", () => html`<${Sources} />`],
   ];
@@ -85,13 +127,16 @@ function Inspector({ text }) {
           />
         </div>
         <div class="live-side card">
-          <${Tabs} label="Beside the stream" current=${tab} onPick=${setTab} tabs=${tabs} />
+          <${Tabs} label="Details" current=${tab} onPick=${setTab} tabs=${tabs} />
         </div>
       </div>
     </div>
   `;
 }
 
+/**
+ * @param {{ inspector: InspectorState, paused: Paused | null, toggle: () => void, clear: () => void }} props
+ */
 function Bar({ inspector, paused, toggle, clear }) {
   const [kind, state] = STATES[inspector.state];
   return html`
@@ -106,13 +151,14 @@ function Bar({ inspector, paused, toggle, clear }) {
         aria-pressed=${paused ? "true" : "false"}
         onClick=${toggle}
       >
-        ${paused ? "Go on" : "Pause"}
+        ${paused ? "Resume" : "Pause"}
       <//>
       <${Button} kind="quiet" icon="trash" label="Clear the stream (c)" onClick=${clear} />
     </div>
   `;
 }
 
+/** @param {{ inspector: InspectorState, paused: Paused | null }} props */
 function Sum({ inspector: { ring, counters }, paused }) {
   useSeconds();
   return html`
@@ -126,7 +172,9 @@ function Sum({ inspector: { ring, counters }, paused }) {
   `;
 }
 
+/** @param {FiltersProps} props */
 function Filters({ input, text, problem, words, setWords }) {
+  /** @param {string} pattern */
   const pick = (pattern) => goTo(pattern === EVERYTHING ? "" : pattern);
   return html`
     <div class="live-filters">
@@ -160,28 +208,32 @@ function Filters({ input, text, problem, words, setWords }) {
   `;
 }
 
+/** @param {{ problem: string }} props */
 function PatternHelp({ problem }) {
   if (problem) return html`<p id="pattern-help" class="field-error" role="alert">${problem}</p>`;
   return html`
-    <p id="pattern-help" class="unseen">A star is one word of a topic, two stars are any number of words.</p>
+    <p id="pattern-help" class="unseen">One star matches one segment of a topic; two stars match any number.</p>
   `;
 }
 
+/** @param {{ isFiltered: boolean }} props */
 function Nothing({ isFiltered }) {
   if (isFiltered) {
     return html`
-      <${Empty} icon="live" title="Nothing of that kind yet">What fits the pattern appears here as it happens.<//>
+      <${Empty} icon="live" title="No matching events yet">Events that match the pattern appear here as they happen.<//>
     `;
   }
   return html`
-    <${Empty} icon="live" title="Quiet">
-      What Hermes does, here and in other processes, appears here as it happens.
+    <${Empty} icon="live" title="No events yet">
+      Events of this and other Hermes processes appear here as they happen.
     <//>
   `;
 }
 
+/** @param {StreamProps} props */
 function Stream({ shown, shifted, stick, chosen, pick }) {
   const isNarrow = useNarrow();
+  /** @param {BufferedEvent} kept */
   const row = (kept) => html`
     <${EventRow} key=${kept.number} kept=${kept} current=${kept === chosen} onPick=${() => pick(kept)} />
   `;
@@ -192,50 +244,70 @@ function Stream({ shown, shifted, stick, chosen, pick }) {
       height=${isNarrow ? TALL_ROW : ROW}
       stick=${stick}
       shifted=${shifted}
-      reveal=${shown.indexOf(chosen)}
+      reveal=${chosen ? shown.indexOf(chosen) : -1}
       mark=${chosen?.number}
       label="Stream of events"
     />
   `;
 }
 
+/** @param {LiveKeys} view */
 function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
   const group = "Live";
-  const pause = (event) => (event.target.closest?.("button:not(.event-row), a") ? false : toggle());
+  /** @param {Event} event */
+  const pause = (event) => (isWithin(event, "button:not(.event-row), a") ? false : toggle());
+  /** @param {number} step */
   const move = (step) => () => {
-    const at = shown.indexOf(chosen);
+    const at = chosen ? shown.indexOf(chosen) : -1;
     const last = shown.length - 1;
     const next = shown[at < 0 ? last : Math.min(Math.max(at + step, 0), last)];
     if (next) pick(next);
   };
   useKeys([
-    { keys: " ", label: "Pause or go on", group, run: pause },
+    { keys: " ", label: "Pause or resume", group, run: pause },
     { keys: "/", label: "Change the pattern", group, run: () => input.current.select() },
     { keys: "j", label: "Next event", group, run: move(1) },
-    { keys: "k", label: "Event before", group, run: move(-1) },
+    { keys: "k", label: "Previous event", group, run: move(-1) },
     { keys: "Alt+c", label: "Clear the stream", group, run: clear },
   ]);
 }
 
-/** Puts a pattern into the address, from where the view takes it. */
+/**
+ * Puts a pattern into the address, from where the view takes it.
+ * @param {string} pattern
+ */
 function goTo(pattern) {
   navigate(pattern ? `/live?${new URLSearchParams({ pattern })}` : "/live", { replace: true });
 }
 
+/**
+ * @param {BufferedEvent[]} events
+ * @param {string[]} patterns
+ * @param {string} words
+ */
 function sifted(events, patterns, words) {
   const fits = matcher(patterns);
   const wanted = words.trim().toLowerCase();
   return events.filter(
-    (kept) => (fits(kept.event.type) || kept.event.type === "gap") && (!wanted || textOf(kept).includes(wanted)),
+    (kept) =>
+      (fits(kept.event.type) || kept.event.type === "gap") &&
+      (!wanted || textOf(kept).includes(wanted)),
   );
 }
 
-/** The patterns once the user rests, so that each key does not make a new connection; the last good ones meanwhile. */
+/**
+ * The patterns once the user rests, so that each key does not make a new connection; the last good ones meanwhile.
+ * @param {string[]} parsed
+ * @param {string} problem
+ */
 function useRested(parsed, problem) {
   const [patterns, setPatterns] = useState(problem ? [EVERYTHING] : parsed);
   useEffect(() => {
     if (problem) return undefined;
-    const timer = setTimeout(() => setPatterns((was) => (was.join(" ") === parsed.join(" ") ? was : parsed)), REST);
+    const timer = setTimeout(
+      () => setPatterns((was) => (was.join(" ") === parsed.join(" ") ? was : parsed)),
+      REST,
+    );
     return () => clearTimeout(timer);
   }, [parsed, problem]);
   return patterns;

@@ -1,39 +1,66 @@
 // Loading what a view shows: the value, what went wrong, and doing it again without losing what is on the screen.
-import { Latest } from "../app/api.js";
-import { html, useCallback, useEffect, useRef, useState } from "../app/ui.js";
+/** @import { Child, Failure } from "../types/page.d.ts" */
+import { asFailure, Latest } from "../app/api.js";
 import { Loading, Problem } from "../app/parts/basics.js";
+import { html, useCallback, useEffect, useState } from "../app/ui.js";
 
-/** What `load` gives, again whenever `inputs` change. An answer that comes too late is not taken. */
+/**
+ * @template T
+ * @typedef {object} LoadedValue
+ * @property {T | undefined} value
+ * @property {Failure | null} error
+ * @property {boolean} busy
+ * @property {() => Promise<void>} again
+ * @property {(value: T) => void} put
+ */
+
+/**
+ * What `load` gives, again whenever `inputs` change. An answer that comes too late is not taken.
+ * @template T
+ * @param {() => Promise<T>} load
+ * @param {unknown[]} inputs
+ * @returns {LoadedValue<T>}
+ */
 export function useLoaded(load, inputs) {
-  const [state, setState] = useState({ value: undefined, error: null, busy: true });
-  const requests = useRef(null);
-  requests.current ??= new Latest();
+  const [state, setState] = useState(
+    /** @type {{ value: T | undefined, error: Failure | null, busy: boolean }} */ ({
+      value: undefined,
+      error: null,
+      busy: true,
+    }),
+  );
+  const [requests] = useState(() => new Latest());
   const again = useCallback(async () => {
-    const isLatest = requests.current.begin();
+    const isLatest = requests.begin();
     setState((was) => ({ ...was, busy: true }));
     try {
       const value = await load();
       if (isLatest()) setState({ value, error: null, busy: false });
     } catch (error) {
-      if (isLatest()) setState((was) => ({ ...was, error, busy: false }));
+      if (isLatest()) setState((was) => ({ ...was, error: asFailure(error), busy: false }));
     }
   }, inputs);
-  const put = useCallback((value) => {
-    requests.current.begin();
+  const put = useCallback((/** @type {T} */ value) => {
+    requests.begin();
     setState({ value, error: null, busy: false });
   }, []);
   useEffect(() => {
     again();
     return () => {
-      requests.current.begin();
+      requests.begin();
     };
   }, [again]);
   return { ...state, again, put };
 }
 
-/** The children, given the value once it is there; before that a placeholder, or what went wrong. */
-export function Loaded({ of: { value, error, again }, children }) {
+/**
+ * Draws the value once it is there; before that a placeholder, or the error.
+ * @template T
+ * @param {LoadedValue<T>} loaded
+ * @param {(value: T) => Child} draw
+ */
+export function whenLoaded({ value, error, again }, draw) {
   const problem = error && html`<${Problem} error=${error} retry=${again} />`;
   if (value === undefined) return problem || html`<${Loading} />`;
-  return html`${problem}${children(value)}`;
+  return html`${problem}${draw(value)}`;
 }

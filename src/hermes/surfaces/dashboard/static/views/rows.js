@@ -1,16 +1,43 @@
 // A long list of which only the visible rows are drawn. All rows have the same height.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../app/ui.js";
+/** @import { Child, Ref } from "../types/page.d.ts" */
+import { html, useEffect, useElement, useLayoutEffect, useRef, useState } from "../app/ui.js";
 
 const SPARE = 8; // rows drawn beyond either edge
+
+/**
+ * @template T
+ * @typedef {object} RowsProps
+ * @property {T[]} items
+ * @property {(item: T, index: number) => Child} row
+ * @property {number} height
+ * @property {boolean} [stick]
+ * @property {number} [shifted]
+ * @property {number} [reveal]
+ * @property {number} [mark]
+ * @property {string} label
+ * @property {string} [class]
+ */
 
 /**
  * `row(item, index)` draws one. `stick` keeps the end in sight until the user scrolls away. `shifted` says how many
  * rows were let go at the front so far, so that what is being read stays where it is. `reveal` is the index to bring
  * into sight, once for each `mark`.
+ * @template T
+ * @param {RowsProps<T>} props
  */
-export function Rows({ items, row, height, stick = false, shifted = 0, reveal = -1, mark = reveal, label, ...rest }) {
+export function Rows({
+  items,
+  row,
+  height,
+  stick = false,
+  shifted = 0,
+  reveal = -1,
+  mark = reveal,
+  label,
+  ...rest
+}) {
   const { class: more = "", ...others } = rest;
-  const box = useRef();
+  const box = /** @type {Ref<HTMLElement>} */ (useElement());
   const [view, setView] = useState({ top: 0, room: 600 });
   const atEnd = useRef(true);
   const gone = useRef(shifted);

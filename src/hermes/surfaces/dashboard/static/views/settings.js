@@ -1,4 +1,5 @@
 // Settings: the typed settings, what was spent, the policy, models, tools, MCP servers, and the doctor.
+/** @import { Child, Route } from "../types/page.d.ts" */
 import { navigate } from "../app/router.js";
 import { html, useStyle } from "../app/ui.js";
 import { Models, Servers, Tools } from "./settings/abilities.js";
@@ -8,6 +9,7 @@ import { Typed } from "./settings/typed.js";
 import { Usage } from "./settings/usage.js";
 import { Tabs } from "./tabs.js";
 
+/** @type {[string, string, () => Child][]} */
 const PARTS = [
   ["general", "Settings", () => html`<${Typed} />`],
   ["usage", "Usage", () => html`<${Usage} />`],
@@ -18,14 +20,19 @@ const PARTS = [
   ["doctor", "Doctor", () => html`<${Doctor} />`],
 ];
 
+/** @param {{ route: Route }} props */
 export default function Settings({ route }) {
   const ready = useStyle("views/settings.css");
   const part = route.parts[0] ?? "general";
+  /** @param {string} name */
   const go = (name) => navigate(`/settings/${name}`, { replace: true });
-  return ready && html`
+  return (
+    ready &&
+    html`
     <div class="page settings">
       <header class="page-head"><h1>Settings</h1></header>
-      <${Tabs} label="Parts of the settings" tabs=${PARTS} current=${part} onPick=${go} />
+      <${Tabs} label="Settings sections" tabs=${PARTS} current=${part} onPick=${go} />
     </div>
-  `;
+  `
+  );
 }

@@ -1,21 +1,45 @@
 // Tabs within a view: one panel at a time, gone through with the arrow keys.
-import { html, useEffect, useRef } from "../app/ui.js";
+/** @import { Child, Ref } from "../types/page.d.ts" */
+import { html, useEffect, useElement } from "../app/ui.js";
 
-/** `tabs` is [[name, label, draw]]; only the current panel is drawn. */
+/** @typedef {[string, Child, () => Child]} Tab */
+
+/**
+ * @typedef {object} TabsProps
+ * @property {string} label
+ * @property {Tab[]} tabs
+ * @property {string} current
+ * @property {(name: string) => void} onPick
+ * @property {string} [class]
+ */
+
+/**
+ * `tabs` is [[name, label, draw]]; only the current panel is drawn.
+ * @param {TabsProps} props
+ */
 export function Tabs({ label, tabs, current, onPick, class: more = "" }) {
-  const list = useRef();
-  const at = Math.max(tabs.findIndex(([name]) => name === current), 0);
+  const list = /** @type {Ref<HTMLElement>} */ (useElement());
+  const at = Math.max(
+    tabs.findIndex(([name]) => name === current),
+    0,
+  );
+  /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    /** @type {Record<string, number>} */
+    const targets = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 };
+    const to = targets[event.key];
     if (to === undefined) return;
     event.preventDefault();
     const next = (to + tabs.length) % tabs.length;
     onPick(tabs[next][0]);
-    list.current.children[next].focus();
+    /** @type {HTMLElement} */ (list.current.children[next]).focus();
   };
   const [name, , draw] = tabs[at];
-  useEffect(() => list.current.children[at].scrollIntoView({ block: "nearest", inline: "nearest" }), [at]);
-  const tab = ([one, text]) => html`
+  useEffect(
+    () => list.current.children[at].scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [at],
+  );
+  const tab = (/** @type {Tab} */ [one, text]) => html`
     <button
       key=${one}
       type="button"

@@ -1,5 +1,6 @@
 // Terminals in tabs: Hermes itself, or a shell. They survive a reload, and half an hour without anybody looking.
-import { ApiError, api, may } from "../app/api.js";
+/** @import { Answer, Failure, Route, TerminalInfo } from "../types/page.d.ts" */
+import { ApiError, api, asFailure, errorText, may } from "../app/api.js";
 import { Button, Empty, Loading, Problem } from "../app/parts/basics.js";
 import { confirm } from "../app/parts/dialog.js";
 import { toast, trying } from "../app/parts/toast.js";
@@ -9,32 +10,46 @@ import { Desk } from "./terminal/desk.js";
 import { roomFor } from "./terminal/screen.js";
 import { forget, isLive } from "./terminal/screens.js";
 
+/** @typedef {"hermes" | "shell"} Command */
+
+/** @typedef {Answer<"GET", "/api/terminals">} TerminalList */
+
+/** @param {{ route: Route }} props */
 export default function TerminalView({ route }) {
   const own = useStyle("views/terminal.css");
   const base = useStyle("/static/vendor/xterm-xterm-6.0.0/xterm.css");
   if (!may("terminal")) return html`<${NotAllowed} />`;
-  return own && base ? html`<${Terminals} route=${route} />` : html`<${Loading} label="Terminal" />`;
+  return own && base
+    ? html`<${Terminals} route=${route} />`
+    : html`<${Loading} label="Terminal" />`;
 }
 
+/** @param {{ route: Route }} props */
 function Terminals({ route }) {
-  const [list, setList] = useState(null);
-  const [problem, setProblem] = useState(null);
+  const [list, setList] = useState(/** @type {TerminalList | null} */ (null));
+  const [problem, setProblem] = useState(
+    /** @type {(Failure & { status?: number }) | null} */ (null),
+  );
   const load = async () => {
     try {
       setList(await api.get("/api/terminals"));
       setProblem(null);
     } catch (error) {
-      setProblem(error);
+      setProblem(asFailure(error));
     }
   };
   useEffect(() => {
     load();
   }, []);
+  /**
+   * @param {Command} command
+   * @param {object} [more]
+   */
   const open = async (command, more = {}) => {
-    const room = roomFor(document.getElementById("main"));
+    const room = roomFor(/** @type {HTMLElement} */ (document.getElementById("main")));
     const info = await trying(() => api.post("/api/terminals", { command, ...room, ...more }));
     if (!info) return;
-    setList((was) => ({ ...was, terminals: [...(was?.terminals ?? []), info] }));
+    setList((was) => was && { ...was, terminals: [...was.terminals, info] });
     navigate(pathTo("terminal", info.id), { replace: true });
   };
   const session = route.query.get("session");
@@ -44,17 +59,21 @@ function Terminals({ route }) {
     asked.current = session;
     open("hermes", { session });
   }, [list, session]);
+  /** @param {TerminalInfo} info */
   const end = async (info) => {
     if (isLive(info.id) && !(await mayEnd())) return;
     try {
       await api.delete(`/api/terminals/${info.id}`);
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 404) return toast(error.words ?? error.message, "bad");
+      if (!(error instanceof ApiError) || error.status !== 404)
+        return toast(errorText(error), "bad");
     }
     forget(info.id);
-    const left = list.terminals.filter((one) => one.id !== info.id);
-    setList({ ...list, terminals: left });
-    navigate(left.length ? pathTo("terminal", left.at(-1).id) : "/terminal", { replace: true });
+    const left = list?.terminals.filter((one) => one.id !== info.id) ?? [];
+    setList((was) => was && { ...was, terminals: left });
+    navigate(left.length ? pathTo("terminal", left[left.length - 1].id) : "/terminal", {
+      replace: true,
+    });
   };
   if (problem?.status === 403) return html`<${NotAllowed} />`;
   if (problem) return html`<${Problem} error=${problem} retry=${load} />`;
@@ -69,19 +88,20 @@ function Terminals({ route }) {
 function mayEnd() {
   return confirm({
     title: "End this terminal?",
-    text: "The program in it is ended, with everything it started.",
-    action: "End it",
+    text: "This ends the program in it, with everything it started.",
+    action: "End terminal",
     danger: true,
   });
 }
 
+/** @param {{ open: (command: Command) => void }} props */
 function First({ open }) {
   return html`
     <${Empty} icon="terminal" title="No terminal is open">
       <div class="stack">
         <p>
-          A terminal runs on the machine of the dashboard, as you. It survives a reload, and half an hour without
-          anybody looking.
+          A terminal runs as you, on the machine of the dashboard. It survives a page reload, and ends after half an hour
+          without an open page.
         </p>
         <div class="row terminal-choice">
           <${Button} kind="primary" icon="chat" onClick=${() => open("hermes")}>Open Hermes<//>
@@ -92,16 +112,17 @@ function First({ open }) {
   `;
 }
 
+/** @param {{ reason: string }} props */
 function Unavailable({ reason }) {
-  return html`<${Empty} icon="warn" title="There are no terminals here"><p role="alert">${reason}</p><//>`;
+  return html`<${Empty} icon="warn" title="Terminals are not available"><p role="alert">${reason}</p><//>`;
 }
 
 function NotAllowed() {
   return html`
-    <${Empty} icon="lock" title="This browser may not use terminals">
+    <${Empty} icon="lock" title="This browser is not allowed to use terminals">
       <p>
-        Its link or token lacks the scope <code>terminal</code>. A link with all rights is printed, on the machine
-        Hermes runs on, by <code>hermes dashboard --link</code>.
+        Its link or token lacks the scope <code>terminal</code>. To get a link with all permissions, run
+        <code>hermes dashboard --link</code> on the machine where Hermes runs.
       </p>
     <//>
   `;

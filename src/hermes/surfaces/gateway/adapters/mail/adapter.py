@@ -16,7 +16,7 @@ from email.utils import formatdate
 from typing import Any
 
 from hermes.errors import SettingsError
-from hermes.settings.gateway import Email as EmailSettings
+from hermes.settings.gateway import EmailSettings
 from hermes.surfaces.gateway.adapter import (
     AdapterDeps,
     Attachment,

@@ -14,11 +14,19 @@ const CODES = new RegExp(
   "g",
 );
 
-/** Runs of text with the classes they are shown in. */
+/** @typedef {{ bold?: boolean, dim?: boolean, italic?: boolean, underline?: boolean, colour?: string }} Style */
+
+/**
+ * Runs of text with the classes they are shown in.
+ * @param {string} text
+ */
 export function readAnsi(text) {
+  /** @type {{ text: string, style: string }[]} */
   const runs = [];
+  /** @type {Style} */
   let style = {};
   let last = 0;
+  /** @param {string} part */
   const push = (part) => {
     if (part) runs.push({ text: part, style: className(style) });
   };
@@ -32,17 +40,25 @@ export function readAnsi(text) {
   return runs;
 }
 
-/** What is left on each line after carriage returns and backspaces. */
+/**
+ * What is left on each line after carriage returns and backspaces.
+ * @param {string} text
+ */
 function settled(text) {
   if (!/[\r\x08]/.test(text)) return text;
   return text.replace(/\r+\n/g, "\n").split("\n").map(settledLine).join("\n");
 }
 
+/** @param {string} line */
 function settledLine(line) {
   const last = line.slice(line.lastIndexOf("\r", line.length - 2) + 1);
   return last.replace(/\r$/, "").replace(/[^\x08]\x08/g, "");
 }
 
+/**
+ * @param {Style} style
+ * @param {string} parameters
+ */
 function styled(style, parameters) {
   const numbers = (parameters || "0").split(/[;:]/).map(Number);
   let next = { ...style };
@@ -65,14 +81,26 @@ function styled(style, parameters) {
   return next;
 }
 
+/** @param {Style} style */
 function className({ bold, dim, italic, underline, colour }) {
-  return [bold && "a-bold", dim && "a-dim", italic && "a-italic", underline && "a-underline", colour && `a-${colour}`]
+  return [
+    bold && "a-bold",
+    dim && "a-dim",
+    italic && "a-italic",
+    underline && "a-underline",
+    colour && `a-${colour}`,
+  ]
     .filter(Boolean)
     .join(" ");
 }
 
-/** Output as a terminal would have shown it. */
+/**
+ * Output as a terminal would have shown it.
+ * @param {{ text: string }} props
+ */
 export function Ansi({ text }) {
   const runs = useMemo(() => readAnsi(text), [text]);
-  return runs.map((run) => (run.style ? html`<span class=${run.style}>${run.text}</span>` : run.text));
+  return runs.map((run) =>
+    run.style ? html`<span class=${run.style}>${run.text}</span>` : run.text,
+  );
 }

@@ -1,10 +1,14 @@
 // Small pieces: icons, buttons, what is shown when there is nothing, times.
+/** @import { Child, Failure } from "../../types/page.d.ts" */
 import { shown } from "../keys.js";
 import { html, useEffect, useState } from "../ui.js";
 import { absolute, ago } from "./format.js";
 import { ICONS } from "./icons.js";
 
-/** An icon. With a `label` it speaks for itself; without, it is decoration. */
+/**
+ * An icon. With a `label` it speaks for itself; without, it is decoration.
+ * @param {{ name: string, label?: string, size?: number }} props
+ */
 export function Icon({ name, label, size = 20 }) {
   const spoken = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
   return html`
@@ -14,8 +18,32 @@ export function Icon({ name, label, size = 20 }) {
   `;
 }
 
-/** A button. `kind`: "" | "primary" | "quiet" | "danger". With an icon and no children, `label` is its name. */
-export function Button({ kind = "", icon, label, children, class: more = "", busy = false, disabled, ...rest }) {
+/**
+ * @typedef {object} ButtonProps
+ * @property {string} [kind]
+ * @property {string} [icon]
+ * @property {string} [label]
+ * @property {Child} [children]
+ * @property {string} [class]
+ * @property {boolean} [busy]
+ * @property {boolean} [disabled]
+ * @property {string} [title]
+ */
+
+/**
+ * A button. `kind`: "" | "primary" | "quiet" | "danger". With an icon and no children, `label` is its name.
+ * @param {ButtonProps} props
+ */
+export function Button({
+  kind = "",
+  icon,
+  label,
+  children,
+  class: more = "",
+  busy = false,
+  disabled,
+  ...rest
+}) {
   const bare = !children || (Array.isArray(children) && !children.length);
   const name = bare ? { "aria-label": label, title: rest.title ?? label } : {};
   return html`
@@ -33,19 +61,28 @@ export function Button({ kind = "", icon, label, children, class: more = "", bus
   `;
 }
 
-/** The keys that do the same as a button. */
+/**
+ * The keys that do the same as a button.
+ * @param {{ of: string }} props
+ */
 export function Keys({ of }) {
   return html`<kbd class="button-keys" aria-hidden="true">${shown(of).join(" ")}</kbd>`;
 }
 
-/** A link that looks like a button with nothing but an icon; `label` is its name. */
+/**
+ * A link that looks like a button with nothing but an icon; `label` is its name.
+ * @param {{ icon: string, label: string, title?: string, href: string }} props
+ */
 export function IconLink({ icon, label, title = label, ...rest }) {
   return html`
     <a class="button quiet bare" aria-label=${label} title=${title} ...${rest}><${Icon} name=${icon} /></a>
   `;
 }
 
-/** What is shown where there is nothing (yet). */
+/**
+ * What is shown where there is nothing (yet).
+ * @param {{ icon?: string, title: string, children?: Child }} props
+ */
 export function Empty({ icon = "info", title, children }) {
   return html`
     <div class="empty">
@@ -56,7 +93,10 @@ export function Empty({ icon = "info", title, children }) {
   `;
 }
 
-/** Something is being loaded. */
+/**
+ * Something is being loaded.
+ * @param {{ label?: string }} props
+ */
 export function Loading({ label = "Loading" }) {
   return html`
     <div class="loading" role="status">
@@ -66,7 +106,10 @@ export function Loading({ label = "Loading" }) {
   `;
 }
 
-/** What went wrong, with a way on. */
+/**
+ * What went wrong, with a way on.
+ * @param {{ error: Failure, retry?: () => unknown }} props
+ */
 export function Problem({ error, retry }) {
   return html`
     <div class="problem" role="alert">
@@ -80,13 +123,19 @@ export function Problem({ error, retry }) {
   `;
 }
 
-/** A sentence of Hermes: it begins with a capital letter, and what stands between backticks is code. */
+/**
+ * A sentence of Hermes: it begins with a capital letter, and what stands between backticks is code.
+ * @param {{ text: string }} props
+ */
 export function Words({ text }) {
   const parts = (text.charAt(0).toUpperCase() + text.slice(1)).split("`");
   return parts.map((part, index) => (index % 2 ? html`<code key=${index}>${part}</code>` : part));
 }
 
-/** A moment, as a distance from now; the exact one is its title. `at` is in unix seconds. */
+/**
+ * A moment, as a distance from now; the exact one is its title. `at` is in unix seconds.
+ * @param {{ at: number }} props
+ */
 export function Time({ at }) {
   const [, tick] = useState(0);
   useEffect(() => {
@@ -96,7 +145,10 @@ export function Time({ at }) {
   return html`<time datetime=${new Date(at * 1000).toISOString()} title=${absolute(at)}>${ago(at)}</time>`;
 }
 
-/** A word in a coloured frame. `kind`: "" | "good" | "warn" | "bad" | "accent". */
+/**
+ * A word in a coloured frame. `kind`: "" | "good" | "warn" | "bad" | "accent".
+ * @param {{ kind?: string, children?: Child }} props
+ */
 export function Tag({ kind = "", children, ...rest }) {
   return html`<span class=${`tag ${kind}`} ...${rest}>${children}</span>`;
 }

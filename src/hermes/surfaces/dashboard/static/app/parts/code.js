@@ -1,14 +1,17 @@
 // A block of code: its language, a button that copies, long ones folded.
 import { html, useMemo, useState } from "../ui.js";
-import { Copy } from "./copy.js";
-import { Highlighted, languageOf } from "./highlight.js";
-import { plural } from "./format.js";
 import { Button } from "./basics.js";
+import { Copy } from "./copy.js";
+import { plural } from "./format.js";
+import { Highlighted, languageOf } from "./highlight.js";
 
 const FOLD = 60; // lines from which a block is folded
 const SHOWN = 40;
 
-/** Code. With `open`, it is still being written and is never folded. */
+/**
+ * Code. With `open`, it is still being written and is never folded.
+ * @param {{ text: string, language?: string, name?: string, open?: boolean }} props
+ */
 export function Code({ text, language = "", name = "", open = false }) {
   const [whole, setWhole] = useState(false);
   const lines = useMemo(() => text.split("\n"), [text]);
@@ -23,11 +26,14 @@ export function Code({ text, language = "", name = "", open = false }) {
       <pre tabindex="0" aria-label=${`Code ${name || language}`.trim()}>
         <code><${Highlighted} text=${shown} language=${languageOf(language)} /></code>
       </pre>
-      ${folded && html`
+      ${
+        folded &&
+        html`
         <${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>
           Show all ${plural(lines.length, "line")}
         <//>
-      `}
+      `
+      }
     </figure>
   `;
 }

@@ -3,6 +3,7 @@ import { html, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { toast } from "./toast.js";
 
+/** @param {string} text */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -12,6 +13,7 @@ export async function copy(text) {
   }
 }
 
+/** @param {string} text */
 function copyBySelection(text) {
   const area = document.createElement("textarea");
   area.value = text;
@@ -23,12 +25,15 @@ function copyBySelection(text) {
   return done;
 }
 
-/** A button that copies; it says so for a moment. */
+/**
+ * A button that copies; it says so for a moment.
+ * @param {{ text: string | (() => string), label?: string }} props
+ */
 export function Copy({ text, label = "Copy" }) {
   const [done, setDone] = useState(false);
   const run = async () => {
     const isCopied = await copy(typeof text === "function" ? text() : text);
-    if (!isCopied) return toast("This browser did not allow copying.", "bad");
+    if (!isCopied) return toast("The browser did not allow copying.", "bad");
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };

@@ -1,17 +1,45 @@
 // Dialogs: the browser's own, so focus stays inside, Esc closes, and what is behind is out of reach.
-import { html, useLayoutEffect, useRef, useState, Store, useStore } from "../ui.js";
+/** @import { Child, FieldEvent, Ref } from "../../types/page.d.ts" */
+import { html, Store, useElement, useLayoutEffect, useState, useStore } from "../ui.js";
 import { Button } from "./basics.js";
 
-/** A dialog while it is drawn. `onClose` is called when the user leaves it. */
+/**
+ * @typedef {object} DialogProps
+ * @property {string} title
+ * @property {() => unknown} onClose
+ * @property {Child} [children]
+ * @property {Child} [actions]
+ * @property {string} [class]
+ * @property {boolean} [plain]
+ */
+
+/**
+ * @typedef {object} Question
+ * @property {string} title
+ * @property {string} text
+ * @property {string} action
+ * @property {boolean} [danger]
+ * @property {boolean} [input]
+ * @property {string} [label]
+ * @property {string} [value]
+ * @property {(answer: boolean | string | null) => void} resolve
+ */
+
+/**
+ * A dialog while it is drawn. `onClose` is called when the user leaves it.
+ * @param {DialogProps} props
+ */
 export function Dialog({ title, onClose, children, actions, class: more = "", plain = false }) {
-  const box = useRef();
+  const box = /** @type {Ref<HTMLDialogElement>} */ (useElement());
   // Before the next key: what is typed right after opening belongs to the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
     return () => before instanceof HTMLElement && before.isConnected && before.focus();
   }, []);
+  /** @param {Event} event */
   const outside = (event) => event.target === box.current && onClose();
+  /** @param {Event} event */
   const cancel = (event) => {
     event.preventDefault();
     onClose();
@@ -31,16 +59,42 @@ export function Dialog({ title, onClose, children, actions, class: more = "", pl
   `;
 }
 
-const asked = new Store(null);
+const asked = new Store(/** @type {Question | null} */ (null));
 
-/** Asks before something that can't be taken back. Resolves to whether it may be done. */
+/**
+ * Asks before something that can't be taken back. Resolves to whether it may be done.
+ * @param {{ title: string, text?: string, action?: string, danger?: boolean }} question
+ * @returns {Promise<boolean>}
+ */
 export function confirm({ title, text = "", action = "Yes", danger = false }) {
-  return new Promise((resolve) => asked.set({ title, text, action, danger, resolve }));
+  return new Promise((resolve) =>
+    asked.set({
+      title,
+      text,
+      action,
+      danger,
+      resolve: (answer) => resolve(answer === true),
+    }),
+  );
 }
 
-/** Asks for a line of text. Resolves to it, or to null. */
+/**
+ * Asks for a line of text. Resolves to it, or to null.
+ * @param {{ title: string, label?: string, value?: string, action?: string, text?: string }} question
+ * @returns {Promise<string | null>}
+ */
 export function ask({ title, label = title, value = "", action = "Save", text = "" }) {
-  return new Promise((resolve) => asked.set({ title, label, value, action, text, input: true, resolve }));
+  return new Promise((resolve) =>
+    asked.set({
+      title,
+      label,
+      value,
+      action,
+      text,
+      input: true,
+      resolve: (answer) => resolve(typeof answer === "string" ? answer : null),
+    }),
+  );
 }
 
 /** Where `confirm` and `ask` appear; the frame draws it once. */
@@ -50,17 +104,21 @@ export function Asking() {
 }
 
 // Before something dangerous, a second Enter cancels.
+/** @param {Question} props */
 function Question({ title, text, label, value, action, danger, input, resolve }) {
   const [words, setWords] = useState(value);
+  /** @param {boolean | string | null} answer */
   const finish = (answer) => {
     asked.set(null);
     resolve(answer);
   };
+  /** @param {Event} event */
   const submit = (event) => {
     event.preventDefault();
-    finish(input ? words : true);
+    finish(input ? (words ?? "") : true);
   };
   const cancel = () => finish(input ? null : false);
+  /** @param {FieldEvent} event */
   const onInput = (event) => setWords(event.target.value);
   return html`
     <${Dialog} title=${title} onClose=${cancel}>

@@ -8,8 +8,15 @@ const META = /^(diff |index |new file|deleted file|similarity |rename |old mode|
 const FILE = /^(---|\+\+\+) /;
 const NEXT_FILE = /^--- (a\/|\/dev\/null|")/; // ends a hunk; any other `--- ` in one is a line taken out
 
-/** Lines of a diff with their kind and numbers. */
+/** @typedef {{ kind: string, text: string, was?: number, now?: number }} DiffRow */
+
+/**
+ * Lines of a diff with their kind and numbers.
+ * @param {string} text
+ * @returns {DiffRow[]}
+ */
 export function readDiff(text) {
+  /** @type {DiffRow[]} */
   const rows = [];
   let was = 0;
   let now = 0;
@@ -34,10 +41,15 @@ export function readDiff(text) {
   return rows;
 }
 
+/** @type {Record<string, string>} */
 const SIGN = { add: "+", del: "−" };
+/** @type {Record<string, string>} */
 const SPOKEN = { add: "added", del: "removed" };
 
-/** A unified diff. */
+/**
+ * A unified diff.
+ * @param {{ text: string, label?: string }} props
+ */
 export function Diff({ text, label = "Changes" }) {
   const [whole, setWhole] = useState(false);
   const rows = useMemo(() => readDiff(text), [text]);
@@ -56,15 +68,22 @@ export function Diff({ text, label = "Changes" }) {
           <tbody>${shown.map(diffRow)}</tbody>
         </table>
       </div>
-      ${shown.length < rows.length && html`
+      ${
+        shown.length < rows.length &&
+        html`
         <${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>
           Show all ${rows.length} lines
         <//>
-      `}
+      `
+      }
     </figure>
   `;
 }
 
+/**
+ * @param {DiffRow} row
+ * @param {number} index
+ */
 function diffRow({ kind, was, now, text }, index) {
   const sign = SIGN[kind];
   return html`

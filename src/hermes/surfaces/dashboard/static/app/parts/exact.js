@@ -9,15 +9,26 @@ const HIDDEN = new RegExp(
   "gu",
 );
 
-/** The text with every such sign as its number, such as ⟦U+202E⟧. */
+/**
+ * The text with every such sign as its number, such as ⟦U+202E⟧.
+ * @param {string} text
+ */
 export function revealed(text) {
-  return text.replace(HIDDEN, (sign) => `⟦U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟧`);
+  return text.replace(
+    HIDDEN,
+    (sign) => `⟦U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`,
+  );
 }
 
-/** The same for all strings in JSON; what is no JSON is taken as it is. */
+/**
+ * The same for all strings in JSON; what is no JSON is taken as it is.
+ * @param {string} text
+ */
 export function revealedJson(text) {
   try {
-    return JSON.stringify(JSON.parse(text, (_, value) => (typeof value === "string" ? revealed(value) : value)));
+    return JSON.stringify(
+      JSON.parse(text, (_, value) => (typeof value === "string" ? revealed(value) : value)),
+    );
   } catch {
     return revealed(text);
   }

@@ -1,4 +1,5 @@
 // Numbers and times as people read them.
+/** @type {[number, Intl.RelativeTimeFormatUnit][]} */
 const STEPS = [
   [60, "second"],
   [60, "minute"],
@@ -10,6 +11,10 @@ const STEPS = [
 ];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 
+/**
+ * @param {number} at
+ * @param {number} [now]
+ */
 export function ago(at, now = Date.now() / 1000) {
   let distance = at - now;
   if (Math.abs(distance) < 10) return "now";
@@ -20,17 +25,25 @@ export function ago(at, now = Date.now() / 1000) {
   return "";
 }
 
+/** @param {number} at */
 export function absolute(at) {
+  /** @type {Intl.DateTimeFormatOptions} */
   const options = { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" };
   return new Date(at * 1000).toLocaleString(undefined, options);
 }
 
-/** The time of day, as wide for each moment as for any other. */
+/**
+ * The time of day, as wide for each moment as for any other.
+ * @param {number} at
+ */
 export function clock(at) {
   return new Date(at * 1000).toTimeString().slice(0, 8);
 }
 
-/** Dollars; small amounts keep what makes them different from nothing. */
+/**
+ * Dollars; small amounts keep what makes them different from nothing.
+ * @param {number | null | undefined} amount
+ */
 export function money(amount) {
   if (amount === null || amount === undefined) return "unknown";
   if (amount === 0) return "$0";
@@ -39,7 +52,10 @@ export function money(amount) {
   return `$${amount.toFixed(size < 0.01 ? 4 : size < 1 ? 3 : 2)}`;
 }
 
-/** A number of bytes. */
+/**
+ * A number of bytes.
+ * @param {number} bytes
+ */
 export function size(bytes) {
   let rest = bytes;
   for (const unit of ["B", "KB", "MB", "GB"]) {
@@ -50,7 +66,10 @@ export function size(bytes) {
   return "";
 }
 
-/** A number of seconds. */
+/**
+ * A number of seconds.
+ * @param {number} seconds
+ */
 export function duration(seconds) {
   if (seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
@@ -58,19 +77,30 @@ export function duration(seconds) {
   return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
 }
 
-/** A count in few signs: 1.2k, 3.4M. */
+/**
+ * A count in few signs: 1.2k, 3.4M.
+ * @param {number} number
+ */
 export function count(number) {
   if (number < 1000) return String(number);
   if (number < 1_000_000) return `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k`;
   return `${(number / 1_000_000).toFixed(1)}M`;
 }
 
-/** A number with all its digits: 12,345. */
+/**
+ * A number with all its digits: 12,345.
+ * @param {number} number
+ */
 export function inFull(number) {
   return number.toLocaleString("en");
 }
 
-/** One or many: `plural(2, "file")`. */
+/**
+ * One or many: `plural(2, "file")`.
+ * @param {number} number
+ * @param {string} word
+ * @param {string} [many]
+ */
 export function plural(number, word, many = `${word}s`) {
   return `${number} ${number === 1 ? word : many}`;
 }

@@ -1,32 +1,83 @@
 // Highlighting: highlight.js with an emitter of ours, which makes a tree instead of HTML. Languages load when needed.
-import { html, useEffect, useMemo, useState } from "../ui.js";
+/** @import { Child } from "../../types/page.d.ts" */
+import { html, useEffect, useState } from "../ui.js";
 
 const HOME = "../../vendor/highlightjs-cdn-assets-11.12.0";
 const LONGEST = 60_000; // characters that are highlighted
 const LANGUAGES = new Set(
-  ("bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php " +
-    "powershell python ruby rust shell sql swift typescript xml yaml").split(" "),
+  (
+    "bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php " +
+    "powershell python ruby rust shell sql swift typescript xml yaml"
+  ).split(" "),
 );
+/** @type {Record<string, string>} */
 const ALIASES = {
-  sh: "bash", zsh: "bash", "c++": "cpp", cc: "cpp", h: "c", hpp: "cpp", cs: "csharp", patch: "diff",
-  docker: "dockerfile", golang: "go", toml: "ini", cfg: "ini", conf: "ini", env: "ini", js: "javascript",
-  mjs: "javascript", jsx: "javascript", kt: "kotlin", make: "makefile", md: "markdown", ps1: "powershell", py: "python",
-  python3: "python", pycon: "python", rb: "ruby", rs: "rust", console: "shell", ts: "typescript", tsx: "typescript",
-  html: "xml", svg: "xml", vue: "xml", yml: "yaml", jsonc: "json", json5: "json", jsonl: "json",
+  sh: "bash",
+  zsh: "bash",
+  "c++": "cpp",
+  cc: "cpp",
+  h: "c",
+  hpp: "cpp",
+  cs: "csharp",
+  patch: "diff",
+  docker: "dockerfile",
+  golang: "go",
+  toml: "ini",
+  cfg: "ini",
+  conf: "ini",
+  env: "ini",
+  js: "javascript",
+  mjs: "javascript",
+  jsx: "javascript",
+  kt: "kotlin",
+  make: "makefile",
+  md: "markdown",
+  ps1: "powershell",
+  py: "python",
+  python3: "python",
+  pycon: "python",
+  rb: "ruby",
+  rs: "rust",
+  console: "shell",
+  ts: "typescript",
+  tsx: "typescript",
+  html: "xml",
+  svg: "xml",
+  vue: "xml",
+  yml: "yaml",
+  jsonc: "json",
+  json5: "json",
+  jsonl: "json",
 };
+
+/** @typedef {{ scope: string, children: (string | Node)[] }} Node */
+
+/**
+ * The part of highlight.js that is used here.
+ * @typedef {object} Engine
+ * @property {() => Engine} newInstance
+ * @property {(options: object) => void} configure
+ * @property {(name: string) => object | undefined} getLanguage
+ * @property {(name: string, grammar: Function) => void} registerLanguage
+ * @property {(text: string, options: object) => { errorRaised?: unknown, _emitter: Tree }} highlight
+ */
 
 class Tree {
   constructor() {
+    /** @type {Node} */
     this.root = { scope: "", children: [] };
     this.stack = [this.root];
   }
   get top() {
     return this.stack[this.stack.length - 1];
   }
+  /** @param {string} text */
   addText(text) {
     if (text) this.top.children.push(text);
   }
+  /** @param {string} scope */
   startScope(scope) {
+    /** @type {Node} */
     const node = { scope, children: [] };
     this.top.children.push(node);
     this.stack.push(node);
@@ -34,12 +85,14 @@ class Tree {
   endScope() {
     if (this.stack.length > 1) this.stack.pop();
   }
+  /** @param {string} scope */
   openNode(scope) {
     this.startScope(scope);
   }
   closeNode() {
     this.endScope();
   }
+  /** @param {Tree} other */
   __addSublanguage(other) {
     this.top.children.push(...other.root.children);
   }
@@ -51,23 +104,29 @@ class Tree {
   }
 }
 
+/** @type {Promise<Engine> | null} */
 let engine = null;
+/** @type {Map<string, Engine>} */
 const loaded = new Map();
 
 /** The name under which a language is known here, or "". */
 export function languageOf(name = "") {
-  const lower = name.trim().toLowerCase().split(/[\s,{:]/)[0];
+  const lower = name
+    .trim()
+    .toLowerCase()
+    .split(/[\s,{:]/)[0];
   const found = ALIASES[lower] ?? lower;
   return LANGUAGES.has(found) ? found : "";
 }
 
 /** The language of a file, by its name. */
 export function languageOfFile(path = "") {
-  const name = path.split("/").pop().toLowerCase();
+  const name = path.replace(/^.*\//, "").toLowerCase();
   if (name === "dockerfile" || name === "makefile") return name;
   return languageOf(name.includes(".") ? name.split(".").pop() : "");
 }
 
+/** @param {string} language */
 async function load(language) {
   engine ??= import(`${HOME}/core.js`).then(({ default: core }) => {
     const mine = core.newInstance();
@@ -83,6 +142,10 @@ async function load(language) {
   return core;
 }
 
+/**
+ * @param {(string | Node)[]} children
+ * @returns {Child[]}
+ */
 function nodes(children) {
   return children.map((child) => {
     if (typeof child === "string") return child;
@@ -91,14 +154,21 @@ function nodes(children) {
   });
 }
 
-/** Text as highlighted nodes; as it is while its language is still loading, unknown, or the text is long. */
+/**
+ * Text as highlighted nodes; as it is while its language is still loading, unknown, or the text is long.
+ * @param {{ text: string, language: string }} props
+ */
 export function Highlighted({ text, language }) {
   const name = languageOf(language);
   const [core, setCore] = useState(() => loaded.get(name));
   useEffect(() => {
     let wanted = true;
     setCore(() => loaded.get(name));
-    if (name && !loaded.has(name)) load(name).then((one) => wanted && setCore(() => one), () => {});
+    if (name && !loaded.has(name))
+      load(name).then(
+        (one) => wanted && setCore(() => one),
+        () => {},
+      );
     return () => {
       wanted = false;
     };

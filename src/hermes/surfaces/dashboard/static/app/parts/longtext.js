@@ -6,21 +6,37 @@ let last = 0;
 
 /** Never changed: `add` gives the next one, which shares what is there already. */
 export class LongText {
+  /**
+   * @param {string} [text]
+   * @param {{ text: string, start: number, end: number }[]} [blocks]
+   * @param {number} [origin]
+   */
   constructor(text = "", blocks = [], origin = ++last) {
     this.origin = origin; // the same for all that one text grows to
     this.blocks = blocks;
     this.tail = text;
-    this.length = blocks.length ? blocks.at(-1).end + text.length : text.length;
+    this.length = (blocks.at(-1)?.end ?? 0) + text.length;
   }
 
+  /**
+   * @param {string} piece
+   * @returns {LongText}
+   */
   add(piece) {
     const text = this.tail + piece;
     if (text.length < BLOCK) return new LongText(text, this.blocks, this.origin);
     const start = this.length - this.tail.length;
-    return new LongText("", [...this.blocks, { text, start, end: start + text.length }], this.origin);
+    return new LongText(
+      "",
+      [...this.blocks, { text, start, end: start + text.length }],
+      this.origin,
+    );
   }
 
-  /** What stands behind a place. */
+  /**
+   * What stands behind a place.
+   * @param {number} at
+   */
   from(at) {
     const begun = this.blocks.findLastIndex((block) => block.start <= at && at < block.end);
     const start = this.length - this.tail.length;

@@ -1,12 +1,35 @@
 // Markdown as nodes. marked only cuts the text into tokens; no HTML is made of it, and HTML in it is shown as text.
-import { html, useMemo, useRef } from "../ui.js";
-import { Lexer } from "../../vendor/marked-18.2.0/marked.js";
+/** @import { Child } from "../../types/page.d.ts" */
+
+import { Lexer } from "/static/vendor/marked-18.2.0/marked.js";
+import { html, useMemo, useRef, useState } from "../ui.js";
 import { Code } from "./code.js";
 
+/** @import { Token, Tokens } from "/static/vendor/marked-18.2.0/marked.js" */
+/** @import { LongText } from "./longtext.js" */
+
 const SAFE = /^(https?:|mailto:)/i;
+/** @type {Record<string, string>} */
 const ENTITIES = {
-  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", hellip: "…", mdash: "—", ndash: "–", copy: "©",
-  reg: "®", times: "×", rarr: "→", larr: "←", middot: "·", bull: "•", deg: "°", euro: "€", trade: "™",
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: "\u00a0",
+  hellip: "…",
+  mdash: "—",
+  ndash: "–",
+  copy: "©",
+  reg: "®",
+  times: "×",
+  rarr: "→",
+  larr: "←",
+  middot: "·",
+  bull: "•",
+  deg: "°",
+  euro: "€",
+  trade: "™",
 };
 const OPTIONS = { gfm: true, breaks: false };
 const GROUP = 32; // blocks that are drawn together
@@ -14,11 +37,28 @@ const OPEN = 2; // blocks at the end that may still change while they are writte
 
 /** Text of a token: character references become characters. */
 export function plain(text = "") {
-  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));/gi, (whole, decimal, hex, name) => {
-    const code = decimal ? Number(decimal) : hex ? parseInt(hex, 16) : 0;
-    if (code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)) return String.fromCodePoint(code);
-    return (name && ENTITIES[name]) ?? whole;
-  });
+  return text.replace(
+    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));/gi,
+    (whole, decimal, hex, name) => {
+      const code = decimal ? Number(decimal) : hex ? parseInt(hex, 16) : 0;
+      if (code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff))
+        return String.fromCodePoint(code);
+      return (name && ENTITIES[name]) ?? whole;
+    },
+  );
+}
+
+/**
+ * @param {Token} token
+ * @returns {token is Token & { tokens: Token[] }}
+ */
+function hasTokens(token) {
+  return "tokens" in token && Array.isArray(token.tokens);
+}
+
+/** @param {Token} token */
+function textOf(token) {
+  return "text" in token && typeof token.text === "string" ? token.text : token.raw;
 }
 
 /** An address that may be followed, or "". */
@@ -27,10 +67,19 @@ export function safeLink(href = "") {
   return SAFE.test(clean) ? plain(href) : "";
 }
 
+/**
+ * @param {Token[]} [tokens]
+ * @returns {Child[]}
+ */
 function inline(tokens = []) {
   return tokens.map((token, index) => inlineOne(token, index));
 }
 
+/**
+ * @param {Token} token
+ * @param {number} key
+ * @returns {Child}
+ */
 function inlineOne(token, key) {
   switch (token.type) {
     case "strong":
@@ -44,9 +93,9 @@ function inlineOne(token, key) {
     case "br":
       return html`<br key=${key} />`;
     case "link":
-      return link(token, key);
+      return link(/** @type {Tokens.Link} */ (token), key);
     case "image":
-      return picture(token, key);
+      return picture(/** @type {Tokens.Image} */ (token), key);
     case "escape":
       return plain(token.text);
     case "html":
@@ -54,10 +103,14 @@ function inlineOne(token, key) {
     case "checkbox":
       return checkbox(token.checked, key);
     default:
-      return token.tokens ? inline(token.tokens) : plain(token.text ?? token.raw);
+      return hasTokens(token) ? inline(token.tokens) : plain(textOf(token));
   }
 }
 
+/**
+ * @param {Pick<Tokens.Link, "href" | "tokens"> & { title?: string | null }} token
+ * @param {number} key
+ */
 function link(token, key) {
   const href = safeLink(token.href);
   const words = inline(token.tokens);
@@ -68,18 +121,32 @@ function link(token, key) {
   `;
 }
 
-/** The way to a picture. It is not fetched: its address could carry what it should not. */
+/**
+ * The way to a picture. It is not fetched: its address could carry what it should not.
+ * @param {Tokens.Image} token
+ * @param {number} key
+ */
 function picture({ href, text }, key) {
-  const words = [{ type: "text", text: text || href }];
+  const words = [{ type: "text", raw: text || href, text: text || href }];
   const way = safeLink(href) ? link({ href, tokens: words }, 0) : plain(text);
   return html`<span key=${key} class="md-picture">${way}</span>`;
 }
 
+/**
+ * @param {boolean | undefined} checked
+ * @param {number} [key]
+ */
 function checkbox(checked, key) {
   const label = checked ? "done" : "to do";
   return html`<input key=${key} type="checkbox" disabled checked=${checked} aria-label=${label} />`;
 }
 
+/**
+ * @param {Token} token
+ * @param {number} key
+ * @param {boolean} open
+ * @returns {Child}
+ */
 function block(token, key, open) {
   switch (token.type) {
     case "space":
@@ -95,47 +162,74 @@ function block(token, key, open) {
     case "blockquote":
       return html`<blockquote key=${key}>${blocks(token.tokens, open)}</blockquote>`;
     case "list":
-      return list(token, key, open);
+      return list(/** @type {Tokens.List} */ (token), key, open);
     case "table":
-      return table(token, key);
+      return table(/** @type {Tokens.Table} */ (token), key);
     case "hr":
       return html`<hr key=${key} />`;
     case "html":
       return html`<p key=${key} class="md-raw">${token.raw.trimEnd()}</p>`;
     default:
-      return token.tokens ? inline(token.tokens) : html`<p key=${key}>${plain(token.text ?? token.raw)}</p>`;
+      return hasTokens(token)
+        ? inline(token.tokens)
+        : html`<p key=${key}>${plain(textOf(token))}</p>`;
   }
 }
 
+/**
+ * @param {Token[]} [tokens]
+ * @param {boolean} [open]
+ */
 function blocks(tokens = [], open = false) {
   return tokens.map((token, index) => block(token, index, open));
 }
 
+/**
+ * @param {Tokens.List} token
+ * @param {number} key
+ * @param {boolean} open
+ */
 function list(token, key, open) {
-  const items = token.items.map((item, index) => html`
+  const items = token.items.map(
+    (item, index) => html`
     <li key=${index} class=${item.task ? "task" : ""}>
       ${item.task && !hasCheckbox(item) ? html`${checkbox(item.checked)} ` : null}
       ${item.tokens.map((one, at) => listPart(one, at, open))}
     </li>
-  `);
+  `,
+  );
   if (token.ordered) return html`<ol key=${key} start=${token.start || 1}>${items}</ol>`;
   return html`<ul key=${key}>${items}</ul>`;
 }
 
+/** @param {Tokens.ListItem} item */
 function hasCheckbox(item) {
-  return item.tokens?.some((one) => one.type === "checkbox" || one.tokens?.[0]?.type === "checkbox");
+  return item.tokens?.some(
+    (one) => one.type === "checkbox" || (hasTokens(one) && one.tokens[0]?.type === "checkbox"),
+  );
 }
 
+/**
+ * @param {Token} token
+ * @param {number} key
+ * @param {boolean} open
+ */
 function listPart(token, key, open) {
   if (token.type === "text" && token.tokens) return inline(token.tokens);
   return token.type === "checkbox" ? inlineOne(token, key) : block(token, key, open);
 }
 
+/**
+ * @param {Tokens.Table} token
+ * @param {number} key
+ */
 function table(token, key) {
-  const cell = (kind) => (one, index) => {
-    const align = token.align[index];
-    return html`<${kind} key=${index} class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
-  };
+  const cell =
+    (/** @type {string} */ kind) =>
+    (/** @type {Tokens.TableCell} */ one, /** @type {number} */ index) => {
+      const align = token.align[index];
+      return html`<${kind} key=${index} class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
+    };
   return html`
     <div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table">
       <table>
@@ -150,11 +244,15 @@ function table(token, key) {
 
 /** The tokens of a LongText that grows: what is settled is not cut again. */
 export class Growing {
+  /** @type {Token[]} */
   settled = [];
   #at = 0;
   #origin = 0;
 
-  /** Takes in how the text is now; the tokens at its end that may still change. */
+  /**
+   * Takes in how the text is now; the tokens at its end that may still change.
+   * @param {LongText} text
+   */
   grow(text) {
     if (text.origin !== this.#origin) {
       this.settled = [];
@@ -165,6 +263,7 @@ export class Growing {
     const solid = fresh.filter((token) => token.type !== "space").length - OPEN;
     for (let passed = 0; passed < solid && fresh.length > 1; ) {
       const token = fresh.shift();
+      if (!token) break;
       if (token.type !== "space") passed++;
       this.settled.push(token);
       this.#at += token.raw.length;
@@ -173,36 +272,52 @@ export class Growing {
   }
 }
 
+/** @param {{ token: Token, open: boolean }} props */
 function Block({ token, open }) {
   return useMemo(() => block(token, 0, open), [token, token.raw, open]);
 }
 
+/** @param {{ tokens: Token[], open?: boolean }} props */
 function Blocks({ tokens, open = false }) {
-  return tokens.map((token, index) => html`<${Block} key=${index} token=${token}
-    open=${open && index === tokens.length - 1} />`);
+  return tokens.map(
+    (token, index) => html`<${Block} key=${index} token=${token}
+    open=${open && index === tokens.length - 1} />`,
+  );
 }
 
-/** Markdown. With `open`, `text` is a LongText and more of it is still to come. */
+/**
+ * Markdown. With `open`, `text` is a LongText and more of it is still to come.
+ * @param {{ text: string | LongText, open?: boolean }} props
+ */
 export function Markdown({ text, open = false }) {
   return html`<div class="markdown"><${open ? Written : Whole} text=${text} /></div>`;
 }
 
+/** @param {{ text: string }} props */
 function Whole({ text }) {
   return html`<${Blocks} tokens=${useMemo(() => Lexer.lex(text, OPTIONS), [text])} />`;
 }
 
-/** What is being written. Blocks are drawn in groups, so that a new piece costs the same however many there are. */
+/**
+ * What is being written. Blocks are drawn in groups, so that a new piece costs the same however many there are.
+ * @param {{ text: LongText }} props
+ */
 function Written({ text }) {
-  const growing = useRef(null);
-  const drawn = useRef([]); // the groups that are settled
+  const [growing] = useState(() => new Growing());
+  const drawn = useRef(/** @type {Child[]} */ ([])); // the groups that are settled
   const fresh = useMemo(() => {
-    growing.current ??= new Growing();
-    const found = growing.current.grow(text);
-    if (growing.current.settled.length < drawn.current.length * GROUP) drawn.current = [];
+    const found = growing.grow(text);
+    if (growing.settled.length < drawn.current.length * GROUP) drawn.current = [];
     return found;
   }, [text]);
-  const { settled } = growing.current;
-  const group = (tokens, index, isLast) => html`<${Blocks} key=${index} tokens=${tokens} open=${isLast} />`;
+  const { settled } = growing;
+  /**
+   * @param {Token[]} tokens
+   * @param {number} index
+   * @param {boolean} isLast
+   */
+  const group = (tokens, index, isLast) =>
+    html`<${Blocks} key=${index} tokens=${tokens} open=${isLast} />`;
   while ((drawn.current.length + 1) * GROUP <= settled.length) {
     const at = drawn.current.length;
     drawn.current.push(group(settled.slice(at * GROUP, (at + 1) * GROUP), at, false));

@@ -1,18 +1,28 @@
 // Short notes at the edge of the page. Errors stay until they are put away.
+import { errorText } from "../api.js";
 import { html, Store, useStore } from "../ui.js";
 import { Button, Icon } from "./basics.js";
 
 const STAY = 5000; // milliseconds
-const toasts = new Store([]);
+const toasts = new Store(/** @type {Toast[]} */ ([]));
+/** @type {Record<string, string>} */
 const ICON = { good: "check", bad: "warn", info: "info" };
 
-/** Says something. `kind`: "info" | "good" | "bad". `action` is {label, run}. */
+/** @typedef {{ text: string, kind: string, action: { label: string, run: () => void } | null, id: string }} Toast */
+
+/**
+ * Says something. `kind`: "info" | "good" | "bad". `action` is {label, run}.
+ * @param {string} text
+ * @param {"info" | "good" | "bad"} [kind]
+ * @param {{ label: string, run: () => void } | null} [action]
+ */
 export function toast(text, kind = "info", action = null) {
   const one = { text, kind, action, id: crypto.randomUUID?.() ?? String(Math.random()) };
   toasts.set([...toasts.value.slice(-3), one]);
   if (kind !== "bad") setTimeout(() => dismiss(one), STAY);
 }
 
+/** @param {Toast} one */
 function dismiss(one) {
   toasts.set(toasts.value.filter((other) => other !== one));
 }
@@ -27,10 +37,11 @@ export function Toasts() {
   `;
 }
 
+/** @param {{ one: Toast }} props */
 function Toast({ one }) {
   const act = () => {
     dismiss(one);
-    one.action.run();
+    one.action?.run();
   };
   return html`
     <div class=${`toast ${one.kind}`}>
@@ -42,14 +53,20 @@ function Toast({ one }) {
   `;
 }
 
-/** Runs something of the API and says so when it fails. Resolves to its answer, or to undefined. */
+/**
+ * Runs something of the API and says so when it fails. Resolves to its answer, or to undefined.
+ * @template T
+ * @param {() => Promise<T>} work
+ * @param {string} [done]
+ * @returns {Promise<T | undefined>}
+ */
 export async function trying(work, done = "") {
   try {
     const answer = await work();
     if (done) toast(done, "good");
     return answer;
   } catch (error) {
-    toast(error.words ?? error.message, "bad");
+    toast(errorText(error), "bad");
     return undefined;
   }
 }

@@ -1,42 +1,80 @@
 // What Hermes does without asking, in one session: the choice, and its name above the conversation.
+/** @import { Mode } from "../../types/page.d.ts" */
 import { may } from "../../app/api.js";
-import { Dialog, Icon } from "../../app/parts.js";
 import { confirm } from "../../app/parts/dialog.js";
+import { Dialog, Icon } from "../../app/parts.js";
 import { html } from "../../app/ui.js";
 
+/** @type {{ name: Mode, label: string, icon: string, tone: string, note: string }[]} */
 export const MODES = [
-  { name: "ask", label: "Ask", icon: "lock", tone: "",
-    note: "You are asked about every change to a file, and about commands that do more than work in the folder." },
-  { name: "auto-edit", label: "Auto-edit", icon: "edit", tone: "warn",
-    note: "Files of the folder are changed without asking; commands as with Ask." },
-  { name: "full", label: "Full", icon: "bolt", tone: "bad",
-    note: "Nothing is asked about but what can't be understood. Commands reach everything that you can." },
+  {
+    name: "ask",
+    label: "Ask",
+    icon: "lock",
+    tone: "",
+    note: "Hermes asks before it changes a file, and before it runs commands that reach beyond the folder.",
+  },
+  {
+    name: "auto-edit",
+    label: "Auto-edit",
+    icon: "edit",
+    tone: "warn",
+    note: "Hermes changes files in the folder without asking. Commands are treated as in Ask.",
+  },
+  {
+    name: "full",
+    label: "Full",
+    icon: "bolt",
+    tone: "bad",
+    note: "Hermes asks only about commands that it can't analyze. Commands can reach everything you can.",
+  },
 ];
-const WARNING = "Commands and changes will not wait for you, anywhere on that machine, until you choose another way " +
-  "or the dashboard is started again. What Hermes reads, such as a web page, can try to lead it astray.";
+const WARNING =
+  "Commands and changes will not wait for you, anywhere on that machine, until you choose another mode " +
+  "or the dashboard is restarted. Text that Hermes reads, such as a web page, can try to mislead it.";
 
-/** Whether that may be chosen here; asks once more before Hermes is let loose. */
+/**
+ * Whether that may be chosen here; asks once more before Hermes is let loose.
+ * @param {string} name
+ */
 export async function mayChoose(name) {
-  return name !== "full" || confirm({ title: "Let Hermes work without asking?", text: WARNING, action: "Do not ask me",
-    danger: true });
+  return (
+    name !== "full" ||
+    confirm({
+      title: "Let Hermes work without asking?",
+      text: WARNING,
+      action: "Don't ask me",
+      danger: true,
+    })
+  );
 }
 
-/** The button above the conversation; what is not asked about is said there in words. */
+/**
+ * The button above the conversation; what is not asked about is said there in words.
+ * @param {{ current: Mode, onOpen: () => void }} props
+ */
 export function ApprovalMode({ current, onOpen }) {
   const mode = MODES.find((one) => one.name === current) ?? MODES[0];
   return html`<button type="button" class=${`button quiet mode ${mode.tone}`} onClick=${onOpen}
-    aria-label=${`Approvals: ${mode.label}`} title=${`What Hermes asks about. ${mode.note}`}>
+    aria-label=${`Approvals: ${mode.label}`} title=${`Approval mode. ${mode.note}`}>
     <${Icon} name=${mode.icon} size=${16} /><span>${mode.label}</span></button>`;
 }
 
+/** @param {{ current: Mode, onChoose: (mode: Mode) => void, onClose: () => void }} props */
 export function ApprovalPicker({ current, onChoose, onClose }) {
   const allowed = may("approve");
+  /** @param {Mode} name */
   const choose = async (name) => (await mayChoose(name)) && onChoose(name);
-  return html`<${Dialog} title="What Hermes asks about" onClose=${onClose}><div class="stack"><ul class="choices">
-    ${MODES.map((mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
+  return html`<${Dialog} title="Approval mode" onClose=${onClose}><div class="stack"><ul class="choices">
+    ${MODES.map(
+      (mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
       aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
-          <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`)}</ul>
-    <p class="muted">This takes effect at once for the whole session, also for a request that is waiting.${allowed ?
-      "" : " This browser may not answer requests for approval, so it can only choose Ask."}</p></div><//>`;
+          <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`,
+    )}</ul>
+    <p class="muted">This takes effect at once for the whole session, including a request that is waiting.${
+      allowed
+        ? ""
+        : " This browser is not allowed to answer approval requests, so it can only choose Ask."
+    }</p></div><//>`;
 }

@@ -1,4 +1,5 @@
 // One session as the chat sees it: its transcript kept up to date by the feed, and what is on its way to it.
+/** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { SessionFeed } from "../../app/feed.js";
 import { Store } from "../../app/ui.js";
 import { refreshWaiting } from "../../app/waiting.js";
@@ -9,31 +10,41 @@ import { fresh, reduce } from "./transcript.js";
 const REMEMBERED = 6; // sessions whose transcript is kept while another is shown
 const HIDDEN = 200; // milliseconds between two looks while the page is not seen
 
+/** @type {Map<string, Conversation>} */
 const recent = new Map();
 
 export class Conversation {
+  /** @type {HermesEvent[]} */
   #queue = [];
   #waiting = 0;
+  /** @type {SessionFeed | null} */
   #feed = null;
   #past;
+  /** @type {Promise<void> | null} */
   #beginning = null;
+  /** @type {Promise<void> | null} */
   #reading = null;
 
+  /** @param {string} id */
   constructor(id) {
     this.id = id;
     this.transcript = new Store(fresh(id));
-    this.state = new Store("connecting");
+    this.state = new Store(/** @type {FeedState} */ ("connecting"));
     this.outbox = new Outbox(id, this.transcript);
     this.#past = new Past(id);
   }
 
   /** Follows the session from where it was left; at first, from its end on. */
   open() {
-    this.#feed = new SessionFeed(this.id, {
-      begin: () => this.#begin(),
-      onEvents: (events) => this.#take(events),
-      onState: (state) => this.state.set(state),
-    }, this.#cursor());
+    this.#feed = new SessionFeed(
+      this.id,
+      {
+        begin: () => this.#begin(),
+        onEvents: (events) => this.#take(events),
+        onState: (state) => this.state.set(state),
+      },
+      this.#cursor(),
+    );
   }
 
   /** Stops following; what is known is kept. */
@@ -51,13 +62,15 @@ export class Conversation {
     return this.#reading;
   }
 
+  /** @param {number} seq */
   async #extend(seq) {
     const { epoch, first } = this.transcript.value;
     if (first === 1) return;
     const found = await this.#past.before(this.transcript.value, seq);
     this.#flush();
     const now = this.transcript.value;
-    if (found && now.epoch === epoch && now.first === first) this.transcript.set(this.#past.extend(now, found));
+    if (found && now.epoch === epoch && now.first === first)
+      this.transcript.set(this.#past.extend(now, found));
   }
 
   #cursor() {
@@ -70,7 +83,7 @@ export class Conversation {
       this.#beginning = null;
     });
     await this.#beginning;
-    return this.#cursor();
+    return this.#cursor() ?? { epoch: 0, seq: 0 };
   }
 
   async #readEnd() {
@@ -81,13 +94,15 @@ export class Conversation {
     if (since < end.first) this.earlier(since).catch(() => {}); // then it is not known whether they were sent
   }
 
+  /** @param {HermesEvent[]} events */
   #take(events) {
     this.#queue.push(...events);
     if (events.some((event) => event.type === "feed.partial")) refreshWaiting();
     if (this.#waiting) return;
     // Once per picture, however many pieces come; a page that is not seen has no pictures.
-    this.#waiting = document.hidden ? setTimeout(() => this.#flush(), HIDDEN) :
-      requestAnimationFrame(() => this.#flush());
+    this.#waiting = document.hidden
+      ? setTimeout(() => this.#flush(), HIDDEN)
+      : requestAnimationFrame(() => this.#flush());
     if (!document.hidden) setTimeout(() => this.#waiting && this.#flush(), HIDDEN);
   }
 
@@ -102,11 +117,14 @@ export class Conversation {
   }
 }
 
-/** The conversation of a session; the same as before if it was looked at lately. */
+/**
+ * The conversation of a session; the same as before if it was looked at lately.
+ * @param {string} id
+ */
 export function conversationOf(id) {
   const known = recent.get(id) ?? new Conversation(id);
   recent.delete(id);
   recent.set(id, known);
-  if (recent.size > REMEMBERED) recent.delete(recent.keys().next().value);
+  if (recent.size > REMEMBERED) recent.delete([...recent.keys()][0]);
   return known;
 }

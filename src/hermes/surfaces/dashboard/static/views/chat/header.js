@@ -1,99 +1,182 @@
 // Above the conversation: its name, its model, how full it is, what it cost, and what can be done with it.
-import { api, may } from "../../app/api.js";
+/** @import { Answer, ChatActions, Mode, SessionDetail, Transcript } from "../../types/page.d.ts" */
+import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { Button, Dialog, Diff, Icon, Loading, money } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { ApprovalMode } from "./approvals.js";
-import { branch, compress, exportSession, redo, rename, retry, terminalOf, undo } from "./commands.js";
+import {
+  branch,
+  compress,
+  exportSession,
+  redo,
+  rename,
+  retry,
+  terminalOf,
+  undo,
+} from "./commands.js";
 import { Fill } from "./filling.js";
 
-/** The title of a session; until it has one, how it began, if that is known. */
+/**
+ * The title of a session; until it has one, how it began, if that is known.
+ * @param {Transcript} state
+ */
 export function titleOf(state) {
   const first = (state.first === 1 && state.items.find((item) => item.kind === "user")?.text) || "";
   return state.title || first.split("\n")[0].slice(0, 80) || "Untitled";
 }
 
+/**
+ * @typedef {object} HeaderProps
+ * @property {Transcript} state
+ * @property {SessionDetail | null} detail
+ * @property {string | null} model
+ * @property {Mode} mode
+ * @property {() => void} onModel
+ * @property {() => void} onDrawer
+ * @property {ChatActions} chat
+ */
+
+/** @param {HeaderProps} props */
 export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) {
   const [menu, setMenu] = useState(false);
   const title = titleOf(state);
   const edit = () => rename(state.session, "", state.title);
+  /** @param {() => unknown} run */
   const act = (run) => () => {
     setMenu(false);
     run();
   };
   const rows = [
-    { icon: "undo", label: "Undo the last turn", run: () => undo(state.session), off: Boolean(state.turn) },
+    {
+      icon: "undo",
+      label: "Undo the last turn",
+      run: () => undo(state.session),
+      off: Boolean(state.turn),
+    },
     { icon: "redo", label: "Redo", run: () => redo(state.session), off: !state.redoable },
-    { icon: "retry", label: "Try the last turn again", run: () => retry(state.session), off: Boolean(state.turn) },
-    { icon: "branch", label: "Go on in a branch", run: () => branch(state.session) },
-    { icon: "file", label: "What the last turn changed", run: () => chat.diff(""), open: true },
-    { icon: "info", label: "What fills the window", run: () => chat.context(), open: true },
-    { icon: "lock", label: "What Hermes asks about", run: () => chat.approvals("") },
-    { icon: "minus", label: "Make room", run: () => compress(state.session), off: Boolean(state.turn) },
-    { icon: "up", label: "To the beginning", run: () => chat.beginning(), open: true },
+    {
+      icon: "retry",
+      label: "Retry the last turn",
+      run: () => retry(state.session),
+      off: Boolean(state.turn),
+    },
+    { icon: "branch", label: "Continue in a branch", run: () => branch(state.session) },
+    { icon: "file", label: "Changes of the last turn", run: () => chat.diff?.(""), open: true },
+    { icon: "info", label: "Context use", run: () => chat.context?.(), open: true },
+    { icon: "lock", label: "Approval mode", run: () => chat.approvals("") },
+    {
+      icon: "minus",
+      label: "Compress now",
+      run: () => compress(state.session),
+      off: Boolean(state.turn),
+    },
+    { icon: "up", label: "Go to the beginning", run: () => chat.beginning?.(), open: true },
     { icon: "download", label: "Export", run: () => exportSession(state.session), open: true },
     { icon: "edit", label: "Rename", run: edit },
   ].filter((row) => row.open || may("chat"));
   return html`<header class="chat-head">
     <${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} />
-    <h1 class="chat-title">${may("chat") ? html`<button type="button" onClick=${edit} title="Rename">
-      ${title}</button>` : title}</h1>
-    <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${() => chat.context()} />
-    <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "What this session cost"}>
+    <h1 class="chat-title">${
+      may("chat")
+        ? html`<button type="button" onClick=${edit} title="Rename">
+      ${title}</button>`
+        : title
+    }</h1>
+    <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${chat.context} />
+    <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "Cost of this session"}>
       ${state.cost > 0 ? money(state.cost) : ""}</span>
-    <button type="button" class="button quiet model" onClick=${onModel} title="Which model answers"><span>
+    <button type="button" class="button quiet model" onClick=${onModel} title="Choose a model"><span>
       ${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
-    ${may("chat") && html`<${ApprovalMode} current=${mode}
-      onOpen=${() => chat.approvals("")} />`}
+    ${
+      may("chat") &&
+      html`<${ApprovalMode} current=${mode}
+      onOpen=${() => chat.approvals("")} />`
+    }
     <a class="button quiet bare timeline-link" href=${`#${pathTo("sessions", state.session)}`} aria-label="Timeline"
       title="Timeline"><${Icon} name="clock" /></a>
     <${Button} kind="quiet" icon="more" label="More" aria-haspopup="dialog" onClick=${() => setMenu(true)} />
-    ${menu && html`<${Dialog} title=${title} class="sheet" onClose=${() => setMenu(false)}><ul class="more">
-      ${rows.map((row) => html`<li key=${row.label}><button type="button" class="more-row" disabled=${row.off}
-        onClick=${act(row.run)}><${Icon} name=${row.icon} />${row.label}</button></li>`)}
+    ${
+      menu &&
+      html`<${Dialog} title=${title} class="sheet" onClose=${() => setMenu(false)}><ul class="more">
+      ${rows.map(
+        (
+          row,
+        ) => html`<li key=${row.label}><button type="button" class="more-row" disabled=${row.off}
+        onClick=${act(row.run)}><${Icon} name=${row.icon} />${row.label}</button></li>`,
+      )}
       <li><a class="more-row" href=${`#${pathTo("sessions", state.session)}`}><${Icon} name="clock" />Timeline</a></li>
-      ${may("terminal") && html`<li><a class="more-row" href=${`#${terminalOf(state.session)}`}><${Icon}
-        name="terminal" />Open in a terminal</a></li>`}</ul>
-      <p class="muted menu-facts">${state.cwd}${state.surface ? ` · begun in ${state.surface}` : ""}${detail?.running ?
-        ` · runs in ${detail.running}` : ""}</p><//>`}
+      ${
+        may("terminal") &&
+        html`<li><a class="more-row" href=${`#${terminalOf(state.session)}`}><${Icon}
+        name="terminal" />Open in a terminal</a></li>`
+      }</ul>
+      <p class="muted menu-facts">${state.cwd}${state.surface ? ` · started in ${state.surface}` : ""}${
+        detail?.running ? ` · runs in ${detail.running}` : ""
+      }</p><//>`
+    }
   </header>`;
 }
 
-/** Which model answers from the next message on. */
+/**
+ * Which model answers from the next message on.
+ * @param {{ current: string | null, onChoose: (name: string) => void, onClose: () => void }} props
+ */
 export function ModelPicker({ current, onChoose, onClose }) {
-  const [models, setModels] = useState(null);
+  const [models, setModels] = useState(/** @type {Answer<"GET", "/api/models"> | null} */ (null));
   const [name, setName] = useState("");
   useEffect(() => {
     api.get("/api/models").then(setModels, () => setModels({ current: "", choices: [] }));
   }, []);
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (name.trim()) onChoose(name.trim());
+  };
   const wanted = name.trim().toLowerCase();
-  const shown = (models?.choices ?? []).filter((one) => one.name !== models.current &&
-    one.name.toLowerCase().includes(wanted));
-  return html`<${Dialog} title="Which model answers" onClose=${onClose}><form class="stack"
-    onSubmit=${(event) => (event.preventDefault(), name.trim() && onChoose(name.trim()))}>
-    <input class="input" aria-label="Model" placeholder="provider:model, or a part of a name below" autofocus
+  const shown = (models?.choices ?? []).filter(
+    (one) => one.name !== models?.current && one.name.toLowerCase().includes(wanted),
+  );
+  return html`<${Dialog} title="Choose a model" onClose=${onClose}><form class="stack"
+    onSubmit=${submit}>
+    <input class="input" aria-label="Model" placeholder="provider:model, or part of a name below" autofocus
       value=${name} onInput=${(event) => setName(event.target.value)} />
-    ${models === null ? html`<${Loading} />` : html`<ul class="choices">
+    ${
+      models === null
+        ? html`<${Loading} />`
+        : html`<ul class="choices">
       <li><button type="button" class="more-row" aria-pressed=${!current ? "true" : "false"}
         onClick=${() => onChoose("")}><${Icon} name=${!current ? "check" : "settings"} />
-          ${models.current || "none"}<span class="muted">of the settings</span></button></li>
-      ${shown.map((one) => html`<li key=${one.name}><button type="button" class="more-row"
+          ${models.current || "none"}<span class="muted">from the settings</span></button></li>
+      ${shown.map(
+        (one) => html`<li key=${one.name}><button type="button" class="more-row"
         aria-pressed=${current === one.name ? "true" : "false"} onClick=${() => onChoose(one.name)}><${Icon}
           name=${current === one.name ? "check" : "right"} />${one.name}<span class="muted">${one.source}</span>
-            </button></li>`)}
-    </ul>`}
-    <p class="muted">It answers from your next message on, in this session.</p></form><//>`;
+            </button></li>`,
+      )}
+    </ul>`
+    }
+    <p class="muted">Used in this session from your next message on.</p></form><//>`;
 }
 
-/** What a turn changed in files. */
+/**
+ * What a turn changed in files.
+ * @param {{ session: string, turn: string, onClose: () => void }} props
+ */
 export function Changes({ session, turn, onClose }) {
-  const [found, setFound] = useState(null);
+  const [found, setFound] = useState(
+    /** @type {{ diff?: string, error?: unknown } | null} */ (null),
+  );
   useEffect(() => {
-    api.get(`/api/sessions/${encodeURIComponent(session)}/diff`, { turn }).then(setFound, (error) =>
-      setFound({ error }));
+    api.get(sessionPath(session, "diff"), { turn }).then(setFound, (error) => setFound({ error }));
   }, [session, turn]);
-  return html`<${Dialog} title="What the turn changed" class="wide" onClose=${onClose}>
-    ${!found ? html`<${Loading} />` : found.error ? html`<p>${found.error.words}</p>` : found.diff ?
-      html`<${Diff} text=${found.diff} />` :
-        html`<p class="muted">It changed no files that are kept for undo.</p>`}<//>`;
+  return html`<${Dialog} title="Changes of this turn" class="wide" onClose=${onClose}>
+    ${
+      !found
+        ? html`<${Loading} />`
+        : found.error
+          ? html`<p>${errorText(found.error)}</p>`
+          : found.diff
+            ? html`<${Diff} text=${found.diff} />`
+            : html`<p class="muted">This turn changed no files that undo could restore.</p>`
+    }<//>`;
 }

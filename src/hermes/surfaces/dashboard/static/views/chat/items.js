@@ -1,13 +1,35 @@
 // The items of a transcript. Each is drawn again only when it has changed itself.
-import { may } from "../../app/api.js";
-import { Ansi, Button, Copy, Diff, Icon, Markdown, Tag, Time, ToolCard, Words, count, duration,
-  money } from "../../app/parts.js";
+/**
+ * @import {
+ *   AssistantItem, EndItem, ItemContext, LiveReply, Message, NoteItem, Picture, ToolItem,
+ *   UserItem,
+ * } from "../../types/page.d.ts"
+ */
+/** @import { Outbox } from "./outbox.js" */
+/** @import { Attachment } from "./transcript.js" */
+import { may, sessionPath } from "../../app/api.js";
 import { Dialog } from "../../app/parts/dialog.js";
+import {
+  Ansi,
+  Button,
+  Copy,
+  count,
+  Diff,
+  duration,
+  Icon,
+  Markdown,
+  money,
+  Tag,
+  Time,
+  ToolCard,
+  Words,
+} from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
-import { html, useMemo, useState } from "../../app/ui.js";
-import { Approval, Question, parted } from "./asking.js";
+import { html, useEffect, useMemo, useState } from "../../app/ui.js";
+import { Approval, parted, Question } from "./asking.js";
 import { typed } from "./transcript.js";
 
+/** @type {Record<string, [string, string]>} */
 const ENDS = {
   interrupted: ["Stopped.", "info"],
   failed: ["The turn failed.", "bad"],
@@ -16,7 +38,10 @@ const ENDS = {
   budget: ["A limit was reached.", "warn"],
 };
 
-/** One item. `first` is the call whose question the keys answer; `actions` has what can be done with messages. */
+/**
+ * One item. `first` is the call whose question the keys answer; `actions` has what can be done with messages.
+ * @param {{ item: import("../../types/page.d.ts").Item, context: ItemContext, first?: boolean, last?: boolean }} props
+ */
 export function Item({ item, context, first = false, last = false }) {
   return useMemo(() => {
     switch (item.kind) {
@@ -34,145 +59,263 @@ export function Item({ item, context, first = false, last = false }) {
   }, [item, context, first, last]);
 }
 
+/** @param {{ item: UserItem, context: ItemContext }} props */
 function User({ item, context }) {
   const { text, along } = useMemo(() => typed(item.text), [item.text]);
-  if (item.origin === "hermes") return html`<${Note}
-    item=${{ tone: "info", icon: "info", text: "Hermes told the model something.", detail: item.text }} />`;
+  if (item.origin === "hermes")
+    return html`<${Note}
+    item=${{ tone: "info", icon: "info", text: "Hermes added a note for the model.", detail: item.text }} />`;
   return html`<article class="message user" aria-label="You">
     <div class="bubble"><p class="said">${text}</p><${Pictures} images=${item.images} seq=${item.seq}
       session=${context.session} />
-      ${along.length > 0 && html`<div class="along">${along.map((one) => html`<${Along} key=${one.name}
-        ...${one} />`)}</div>`}</div>
-    <footer>${!item.taken && html`<${Tag} kind="accent"><${Icon} name="clock" size=${13} />
-      ${item.delivery === "steer" ? "goes into this turn" : "waits for its turn"}<//>`}
-      ${item.taken && item.delivery === "steer" && html`<span class="muted">said into the turn</span>`}
+      ${
+        along.length > 0 &&
+        html`<div class="along">${along.map(
+          (one) => html`<${Along} key=${one.name}
+        ...${one} />`,
+        )}</div>`
+      }</div>
+    <footer>${
+      !item.taken &&
+      html`<${Tag} kind="accent"><${Icon} name="clock" size=${13} />
+      ${item.delivery === "steer" ? "will be read during this turn" : "queued"}<//>`
+    }
+      ${item.taken && item.delivery === "steer" && html`<span class="muted">sent during the turn</span>`}
       <span class="tools"><${Time} at=${item.ts} /><${Copy} text=${text} label="Copy message" />
-      ${may("chat") && html`<${Button} kind="quiet" icon="branch" label="Branch from here and say something else"
-        onClick=${() => context.branch(item, text)} />`}</span></footer>
+      ${
+        may("chat") &&
+        html`<${Button} kind="quiet" icon="branch" label="Branch from here and edit the message"
+        onClick=${() => context.branch(item, text)} />`
+      }</span></footer>
   </article>`;
 }
 
-/** What went along with a message: a chip that can be opened. */
+/**
+ * What went along with a message: a chip that can be opened.
+ * @param {Attachment} props
+ */
 function Along({ kind, name, content }) {
   return html`<details class="along-one"><summary class="tag"><${Icon} name=${kind === "skill" ? "learning" : "file"}
     size=${14} /><span>${name}</span></summary><pre tabindex="0">${content}</pre></details>`;
 }
 
+/** @param {{ item: AssistantItem, context: ItemContext, last: boolean }} props */
 function Assistant({ item, context, last }) {
   return html`<article class="message assistant" aria-label="Hermes">
     ${item.reasoning && html`<${Reasoning} parts=${[item.reasoning]} />`}
     ${item.text && html`<${Markdown} text=${item.text} />`}
-    ${item.finish === "length" && html`<p class="muted">The reply was cut off at its greatest length.</p>`}
-    ${item.finish === "refused" && html`<p class="muted">The model refused to go on.</p>`}
-    ${item.text && html`<footer><span class="tools"><${Time} at=${item.ts} />
+    ${item.finish === "length" && html`<p class="muted">The reply was cut off at the maximum length.</p>`}
+    ${item.finish === "refused" && html`<p class="muted">The model refused to continue.</p>`}
+    ${
+      item.text &&
+      html`<footer><span class="tools"><${Time} at=${item.ts} />
       ${item.model && html`<span class="muted">${item.model}</span>`}<${Copy} text=${item.text} label="Copy reply" />
-      ${may("chat") && html`<${Button} kind="quiet" icon="branch" label="Branch from here"
-        onClick=${() => context.branch(item)} />`}
-      ${last && may("chat") && html`<${Button} kind="quiet" icon="retry" label="Try again"
-        onClick=${context.retry} />`}</span></footer>`}
+      ${
+        may("chat") &&
+        html`<${Button} kind="quiet" icon="branch" label="Branch from here"
+        onClick=${() => context.branch(item)} />`
+      }
+      ${
+        last &&
+        may("chat") &&
+        html`<${Button} kind="quiet" icon="retry" label="Try again"
+        onClick=${context.retry} />`
+      }</span></footer>`
+    }
   </article>`;
 }
 
-/** What is being written right now. */
+/**
+ * What is being written right now.
+ * @param {{ live: LiveReply | null, since: number }} props
+ */
 export function Live({ live, since }) {
-  const [isThinking, isWriting] = [live?.reasoning.length > 0, live?.text.length > 0];
+  const [isThinking, isWriting] = [Boolean(live?.reasoning.length), Boolean(live?.text.length)];
   return html`<article class="message assistant live" aria-label="Hermes is writing" aria-busy="true">
-    ${isThinking && html`<${Reasoning} parts=${[...live.reasoning.blocks.map((block) => block.text),
-      live.reasoning.tail]} open=${!isWriting} />`}
-    ${isWriting ? html`<${Markdown} text=${live.text} open />` : null}
+    ${
+      live &&
+      isThinking &&
+      html`<${Reasoning} parts=${[
+        ...live.reasoning.blocks.map((block) => block.text),
+        live.reasoning.tail,
+      ]} open=${!isWriting} />`
+    }
+    ${live && isWriting ? html`<${Markdown} text=${live.text} open />` : null}
     <p class="working"><span class="dots" aria-hidden="true"><i /><i /><i /></span><span class="muted">
-      ${live?.tool ? `Preparing ${live.tool}` : isWriting ? "Writing" : isThinking ? "Thinking" :
-        "Working"}</span>${since > 0 && html`<${Running} since=${since} />`}</p>
+      ${
+        live?.tool
+          ? `Preparing ${live.tool}`
+          : isWriting
+            ? "Writing"
+            : isThinking
+              ? "Thinking"
+              : "Working"
+      }</span>${since > 0 && html`<${Running} since=${since} />`}</p>
   </article>`;
 }
 
+/** @param {{ since: number }} props */
 function Running({ since }) {
-  return html`<span class="muted running-since"><${Time} at=${since} /></span>`;
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((count) => count + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Math.max(0, Math.floor(Date.now() / 1000 - since));
+  return html`<span class="muted running-since">for ${seconds < 60 ? `${seconds} s` : duration(seconds)}</span>`;
 }
 
+/** @param {{ parts: string[], open?: boolean }} props */
 function Reasoning({ parts, open = false }) {
   return html`<details class="reasoning" open=${open}><summary><${Icon} name="thought" size=${16} />
     ${open ? "Thinking" : "Thoughts"}</summary><div class="reasoning-text">${parts}</div></details>`;
 }
 
+/** @param {{ item: ToolItem, context: ItemContext, first: boolean }} props */
 function Tool({ item, context, first }) {
   const { approval, question } = item;
   const waits = item.status === "waiting";
-  const pictures = item.images.length > 0 && html`<${Pictures} images=${item.images} seq=${item.result}
+  const pictures =
+    item.images.length > 0 &&
+    html`<${Pictures} images=${item.images} seq=${item.result}
     session=${context.session} />`;
   return html`<${ToolCard} call=${item} pictures=${pictures}>
-    ${waits && approval && !approval.answer &&
+    ${
+      waits &&
+      approval &&
+      !approval.answer &&
       html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first}
-        orphan=${item.orphan} />`}
-    ${waits && question && !question.answered && html`<${Question} question=${question} session=${context.session}
-      first=${first} orphan=${item.orphan} />`}
-    ${approval?.answer && html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
-      size=${14} />${said(approval)}</p>`}
-    ${question?.answered && html`<p class="answered"><${Icon} name="question" size=${14} /><span>
-      ${question.text}</span><strong>${question.reply ?? "no answer"}</strong></p>`}
+        orphan=${item.orphan} />`
+    }
+    ${
+      waits &&
+      question &&
+      !question.answered &&
+      html`<${Question} question=${question} session=${context.session}
+      first=${first} orphan=${item.orphan} />`
+    }
+    ${
+      approval?.answer &&
+      html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
+      size=${14} />${said(approval)}</p>`
+    }
+    ${
+      question?.answered &&
+      html`<p class="answered"><${Icon} name="question" size=${14} /><span>
+      ${question.text}</span><strong>${question.reply ?? "no answer"}</strong></p>`
+    }
   <//>`;
 }
 
+/** @param {NonNullable<ToolItem["approval"]>} approval */
 function said({ answer, by, reason }) {
-  const words = { once: "Allowed once", session: "Allowed for this session", always: "Always allowed",
-    deny: "Denied" }[answer] ?? answer;
-  const who = { nobody: "nobody could be asked", expired: "nobody answered in time",
-    policy: "remembered" }[by] ?? (by ? `by ${by}` : "");
+  const words =
+    {
+      once: "Allowed once",
+      session: "Allowed for this session",
+      always: "Always allowed",
+      deny: "Denied",
+    }[answer] ?? answer;
+  const who =
+    { nobody: "nobody could be asked", expired: "nobody answered in time", policy: "remembered" }[
+      by ?? ""
+    ] ?? (by ? `by ${by}` : "");
   return `${words}${who ? ` (${who})` : ""}${reason ? `: ${reason}` : ""}`;
 }
 
+/**
+ * @param {{ item: Pick<NoteItem, "tone" | "icon" | "text" | "detail"> & Partial<NoteItem> }} props
+ */
 function Note({ item }) {
   return html`<div class=${`note ${item.tone}`}><${Icon} name=${item.icon} size=${16} /><div><span>${item.text}</span>
-    ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>Open it</a>`}${item.place &&
-      html` <a href=${`#/${item.place}`}>Look at it</a>`}
-    ${item.detail && html`<details><summary>More</summary>${parted(item.detail)[1] ?
-      html`<${Diff} text=${item.detail} />` :
-        html`<pre class="note-detail" tabindex="0"><${Ansi} text=${item.detail} /></pre>`}</details>`}</div></div>`;
+    ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>Open</a>`}${
+      item.place && html` <a href=${`#/${item.place}`}>Review</a>`
+    }
+    ${
+      item.detail &&
+      html`<details><summary>More</summary>${
+        parted(item.detail)[1]
+          ? html`<${Diff} text=${item.detail} />`
+          : html`<pre class="note-detail" tabindex="0"><${Ansi} text=${item.detail} /></pre>`
+      }</details>`
+    }</div></div>`;
 }
 
+/** @param {{ item: EndItem, context: ItemContext }} props */
 function End({ item, context }) {
   const [words, tone] = ENDS[item.reason] ?? ["", ""];
   const usage = item.usage;
-  const facts = [item.seconds > 0 && duration(item.seconds), usage &&
-    `${count((usage.input_tokens ?? 0) + (usage.output_tokens ?? 0))} tokens`, usage?.cost_usd > 0 &&
-      money(usage.cost_usd)].filter(Boolean);
+  const facts = [
+    item.seconds > 0 && duration(item.seconds),
+    usage && `${count((usage.input_tokens ?? 0) + (usage.output_tokens ?? 0))} tokens`,
+    usage?.cost_usd ? money(usage.cost_usd) : "",
+  ].filter(Boolean);
   return html`<div class="end">
-    ${words && html`<div class=${`note ${tone}`} role=${tone === "bad" ? "alert" : undefined}><${Icon}
+    ${
+      words &&
+      html`<div class=${`note ${tone}`} role=${tone === "bad" ? "alert" : undefined}><${Icon}
       name=${tone === "bad" ? "warn" : "info"} size=${16} /><div><span>${words}</span>
         ${item.detail && html` <span><${Words} text=${item.detail} /></span>`}</div>
-      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}</div>`}
-    ${facts.length > 0 && html`<p class="muted facts-line">${facts.join(" · ")} ${item.acted &&
-      html`<button type="button" class="link" onClick=${() => context.diff(item.turn)}>changes</button>`}</p>`}
+      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}</div>`
+    }
+    ${
+      facts.length > 0 &&
+      html`<p class="muted facts-line">${facts.join(" · ")} ${
+        item.acted &&
+        html`<button type="button" class="link" onClick=${() => context.diff(item.turn)}>changes</button>`
+      }</p>`
+    }
   </div>`;
 }
 
-/** Pictures of a message. Those with an address elsewhere are not fetched, only named. */
+/**
+ * Pictures of a message. Those with an address elsewhere are not fetched, only named.
+ * @param {{ images: Picture[], seq?: number, session?: string }} props
+ */
 export function Pictures({ images, seq, session }) {
   const [large, setLarge] = useState("");
   if (!images?.length) return null;
   return html`<div class="pictures">${images.map((image, index) => {
-    if (/^https?:/i.test(image.source)) return html`<a key=${index} href=${image.source} target="_blank"
+    if (/^https?:/i.test(image.source))
+      return html`<a key=${index} href=${image.source} target="_blank"
       rel="noopener noreferrer">${image.source}</a>`;
-    const address = image.url ?? `/api/sessions/${encodeURIComponent(session)}/pictures/${seq}/${index}`;
-    return html`<button key=${index} type="button" class="picture" aria-label="Show the picture large"
+    const address = image.url ?? sessionPath(session ?? "", "pictures", `${seq}`, `${index}`);
+    return html`<button key=${index} type="button" class="picture" aria-label="Enlarge the picture"
       onClick=${() => setLarge(address)}><img src=${address} alt=${`Picture ${index + 1}`} loading="lazy" /></button>`;
-  })}${large && html`<${Dialog} title="Picture" class="large" onClose=${() => setLarge("")}><img src=${large} alt="" />
-    <//>`}</div>`;
+  })}${
+    large &&
+    html`<${Dialog} title="Picture" class="large" onClose=${() => setLarge("")}><img src=${large} alt="" />
+    <//>`
+  }</div>`;
 }
 
-/** A message on its way. */
+/**
+ * A message on its way.
+ * @param {{ message: Message, outbox: Outbox, onEdit: (message: Message) => void }} props
+ */
 export function Unsent({ message, outbox, onEdit }) {
   const failed = message.state === "failed";
+  const edit = () => {
+    outbox.remove(message.key);
+    onEdit(message);
+  };
   return html`<article class=${`message user unsent ${message.state}`} aria-label="You, not sent yet">
     <div class="bubble"><p class="said">${message.text}</p>
       ${message.images.length > 0 && html`<${Pictures} images=${message.images} />`}</div>
-    <footer>${failed ? html`<span class="unsent-why" role="alert"><${Icon} name="warn"
-      size=${14} />Not sent. ${message.error}${message.pictures > 0 && !message.images.length ?
-        " Its pictures have to be added again." : ""}</span>
+    <footer>${
+      failed
+        ? html`<span class="unsent-why" role="alert"><${Icon} name="warn"
+      size=${14} />Not sent. ${message.error}${
+        message.pictures && !message.images.length ? " Add its pictures again." : ""
+      }</span>
         <${Button} icon="retry" onClick=${() => outbox.again(message.key)}>Send again<//><${Button} kind="quiet"
-          icon="edit" onClick=${() => onEdit(outbox.remove(message.key))}>Edit<//><${Button} kind="quiet" icon="trash"
-            label="Throw away" onClick=${() => outbox.remove(message.key)} />`
-      : html`<span class="muted">${message.state === "accepted" ? "accepted" :
-        html`<span class="spinner" aria-hidden="true" /> sending`}</span>`}</footer>
+          icon="edit" onClick=${() => edit()}>Edit<//><${Button} kind="quiet" icon="trash"
+            label="Discard" onClick=${() => outbox.remove(message.key)} />`
+        : html`<span class="muted">${
+            message.state === "accepted"
+              ? "accepted"
+              : html`<span class="spinner" aria-hidden="true" /> sending`
+          }</span>`
+    }</footer>
   </article>`;
 }

@@ -1,4 +1,11 @@
 // The list: the newest items are drawn, older ones when they are wanted, and it stays at the end while one is there.
+/**
+ * @import {
+ *   Goal, ItemContext, Message, OpenQuestion, ToolItem, Transcript, TranscriptRow, UndoneRow,
+ * } from "../../types/page.d.ts"
+ */
+/** @import { Conversation } from "./conversation.js" */
+/** @import { Outbox } from "./outbox.js" */
 import { Button, Icon, plural } from "../../app/parts.js";
 import { html, useEffect, useMemo, useRef, useStore } from "../../app/ui.js";
 import { waiting } from "../../app/waiting.js";
@@ -7,11 +14,36 @@ import { Item, Live, Unsent } from "./items.js";
 import { useReading } from "./reading.js";
 import { openAsks, openQuestion } from "./transcript.js";
 
+/**
+ * @typedef {object} MessagesProps
+ * @property {Conversation} conversation
+ * @property {ItemContext} context
+ * @property {(message: Message) => void} onEdit
+ * @property {Goal | null} [goal]
+ */
+
+/**
+ * @typedef {object} ComingProps
+ * @property {Transcript} state
+ * @property {ItemContext} context
+ * @property {ToolItem[]} asks
+ * @property {OpenQuestion | null} question
+ * @property {boolean} isAsked
+ * @property {Message[]} unsent
+ * @property {Outbox} outbox
+ * @property {(message: Message) => void} onEdit
+ */
+
+/** @param {MessagesProps} props */
 export function Messages({ conversation, context, onEdit, goal = null }) {
   const state = useStore(conversation.transcript);
   const unsent = useStore(conversation.outbox.messages);
   const rows = useMemo(() => folded(state.items.filter((item) => !waits(item))), [state.items]);
-  const reading = useReading(rows, { first: state.first, read: (seq) => conversation.earlier(seq), goal });
+  const reading = useReading(rows, {
+    first: state.first,
+    read: (seq) => conversation.earlier(seq),
+    goal,
+  });
   const { away, busy, jump } = reading;
   useGrown(unsent.length, jump); // who says something wants to see it
   const open = openAsks(state);
@@ -20,43 +52,85 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
   const last = state.turn ? null : lastReply;
   const { drawn } = reading;
-  const list = useMemo(() => drawn.map((row) => html`<div class="item" key=${row.key} data-key=${row.key}>
-    ${row.group ? html`<${TakenBack} items=${row.group} context=${context} />` :
-      html`<${Item} item=${row} context=${context} first=${row === asks[0] || row.call === question?.call}
-        last=${row === last} />`}</div>`),
-  [rows, drawn[0], drawn.length, context, asks[0], question?.call, last]);
+  const list = useMemo(
+    () =>
+      drawn.map(
+        (row) => html`<div class="item" key=${row.key} data-key=${row.key}>
+    ${
+      "group" in row
+        ? html`<${TakenBack} items=${row.group} context=${context} />`
+        : html`<${Item} item=${row} context=${context} first=${row === asks[0] || isCall(row, question?.call)}
+        last=${row === last} />`
+    }</div>`,
+      ),
+    [rows, drawn[0], drawn.length, context, asks[0], question?.call, last],
+  );
   return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label="Conversation"
     aria-live=${away ? "off" : "polite"} aria-relevant="additions">
     <div class="transcript" ref=${reading.inner}>
-      ${!reading.isBegin && html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
-        onClick=${reading.earlier}>Show earlier<//></div>`}
+      ${
+        !reading.isBegin &&
+        html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
+        onClick=${reading.earlier}>Show earlier messages<//></div>`
+      }
       ${list}
-      ${reading.isEnd ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
-        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />` :
-          html`<div ref=${reading.bottom} />`}
+      ${
+        reading.isEnd
+          ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
+        isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />`
+          : html`<div ref=${reading.bottom} />`
+      }
     </div>
-    ${away ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>` : busy &&
-      html`<${Button} class="jump" busy>Reading the earlier part<//>`}
+    ${
+      away
+        ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>`
+        : busy && html`<${Button} class="jump" busy>Loading earlier messages<//>`
+    }
   </div>`;
 }
 
-/** Below the rows: what is being written, what waits, what other sessions ask, what is on its way. */
+/**
+ * Below the rows: what is being written, what waits, what other sessions ask, what is on its way.
+ * @param {ComingProps} props
+ */
 function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdit }) {
-  const elsewhere = useStore(waiting).filter((one) => one.session_id !== state.session &&
-    one.root_session_id === state.session);
+  const elsewhere = useStore(waiting).filter(
+    (one) => one.session_id !== state.session && one.root_session_id === state.session,
+  );
   return html`${state.turn && !isAsked && html`<${Live} live=${state.live} since=${state.since} />`}
-    ${state.items.filter(waits).map((item) => html`<div class="item" key=${item.key}><${Item} item=${item}
-      context=${context} /></div>`)}
-    ${elsewhere.map((one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
-      ${one.kind === "approval" ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
-        first=${!asks.length && index === 0} from=${one.title || "a session that works for this one"} />` :
-          html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
-            from=${one.title || "a session that works for this one"} />`}</div>`)}
-    ${unsent.map((message) => html`<${Unsent} key=${message.key} message=${message} outbox=${outbox}
-      onEdit=${onEdit} />`)}`;
+    ${state.items.filter(waits).map(
+      (item) => html`<div class="item" key=${item.key}><${Item} item=${item}
+      context=${context} /></div>`,
+    )}
+    ${elsewhere.map(
+      (one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
+      ${
+        one.kind === "approval"
+          ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
+        first=${!asks.length && index === 0} from=${one.title || "a child session"} />`
+          : html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
+            from=${one.title || "a child session"} />`
+      }</div>`,
+    )}
+    ${unsent.map(
+      (message) => html`<${Unsent} key=${message.key} message=${message} outbox=${outbox}
+      onEdit=${onEdit} />`,
+    )}`;
 }
 
-/** Does something whenever a number has become larger. */
+/**
+ * @param {TranscriptRow} item
+ * @param {string | undefined} call
+ */
+function isCall(item, call) {
+  return item.kind === "tool" && item.call === call;
+}
+
+/**
+ * Does something whenever a number has become larger.
+ * @param {number} number
+ * @param {() => void} act
+ */
 function useGrown(number, act) {
   const before = useRef(number);
   useEffect(() => {
@@ -65,27 +139,37 @@ function useGrown(number, act) {
   }, [number]);
 }
 
-/** Words that nobody has heard yet stand below what is being written. */
+/**
+ * Words that nobody has heard yet stand below what is being written.
+ * @param {TranscriptRow} item
+ */
 function waits(item) {
   return item.kind === "user" && !item.taken && item.origin === "user";
 }
 
-/** Items with those that were taken back in one row each time. */
+/**
+ * Items with those that were taken back in one row each time.
+ * @param {TranscriptRow[]} items
+ */
 function folded(items) {
+  /** @type {(TranscriptRow | UndoneRow)[]} */
   const rows = [];
   for (const item of items) {
     const last = rows[rows.length - 1];
     if (!item.undone) rows.push(item);
-    else if (last?.group) last.group.push(item);
+    else if (last && "group" in last) last.group.push(item);
     else rows.push({ key: `taken ${item.key}`, seq: item.seq, group: [item] });
   }
   return rows;
 }
 
+/** @param {{ items: TranscriptRow[], context: ItemContext }} props */
 function TakenBack({ items, context }) {
   const words = items.filter((item) => item.kind === "user" || item.kind === "assistant").length;
   return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />
-    ${plural(words, "message")} taken back; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
-    ${items.map((item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} />
-      </div>`)}</details>`;
+    ${plural(words, "message")} undone; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
+    ${items.map(
+      (item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} />
+      </div>`,
+    )}</details>`;
 }

@@ -1,58 +1,95 @@
 // Messages on their way. Nothing typed is lost: what could not be sent stays here, also over a reload, and says why.
-import { ApiError, api } from "../../app/api.js";
+/** @import { Message, RequestBody, Transcript } from "../../types/page.d.ts" */
+import { ApiError, api, errorText, sessionPath } from "../../app/api.js";
 import { toast } from "../../app/parts.js";
-import { Store, kept } from "../../app/ui.js";
+import { kept, Store } from "../../app/ui.js";
 import { typed } from "./transcript.js";
 
 export class Outbox {
   #transcript;
 
+  /**
+   * @param {string} session
+   * @param {Store<Transcript>} transcript
+   */
   constructor(session, transcript) {
     this.session = session;
     this.#transcript = transcript;
-    /** [{key, text, images, delivery, model, approvals, since, state: "sending" | "accepted" | "failed", error, seq}].
-     * `since` is the last row that was known when it was sent: it can only stand behind that one. Null: not known. */
-    this.messages = new Store(read(session).map((one) => ({ ...one, images: [], state: "failed" })));
+    this.messages = new Store(
+      /** @type {Message[]} */ (
+        read(session).map((one) => ({ ...one, images: [], state: "failed" }))
+      ),
+    );
     transcript.watch(() => this.#settle());
   }
 
-  /** Sends a message. Resolves to whether it was accepted. */
-  async send({ text, images = [], delivery = "queue", model = null, approvals = null, since = this.#known() }) {
+  /**
+   * Sends a message. Resolves to whether it was accepted.
+   * @param {Partial<Message> & { text: string }} message
+   */
+  async send({
+    text,
+    images = [],
+    delivery = "queue",
+    model = null,
+    approvals = null,
+    since = this.#known(),
+  }) {
     const key = `${Date.now()}-${Math.random().toString(36).slice(2, 8)}`;
-    const message = { key, text, images, delivery, model, approvals, since, state: "sending", error: "", seq: 0 };
+    /** @type {Message} */
+    const message = {
+      key,
+      text,
+      images,
+      delivery,
+      model,
+      approvals,
+      since,
+      state: "sending",
+      error: "",
+      seq: 0,
+    };
     this.#set([...this.messages.value, message]);
     return this.#try(message);
   }
 
-  /** Tries a message that failed once more. */
+  /**
+   * Tries a message that failed once more.
+   * @param {string} key
+   */
   again(key) {
     const message = this.messages.value.find((one) => one.key === key);
     return message && this.#try(message);
   }
 
-  /** Takes a message out; what it said. */
+  /**
+   * Takes a message out; what it said.
+   * @param {string} key
+   */
   remove(key) {
     const message = this.messages.value.find((one) => one.key === key);
     this.#set(this.messages.value.filter((one) => one.key !== key));
     return message;
   }
 
+  /** @param {Message} message */
   async #try(message) {
     this.#change(message.key, { state: "sending", error: "" });
+    /** @type {RequestBody<"POST", "/api/sessions/x/messages">} */
     const body = { text: message.text, delivery: message.delivery };
-    if (message.images.length) body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
+    if (message.images.length)
+      body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
     if (message.model !== null) body.model = message.model;
     if (message.approvals) body.approvals = message.approvals;
     try {
-      const path = `/api/sessions/${encodeURIComponent(this.session)}/messages`;
-      const { epoch, seq, remarks } = await api.post(path, body);
+      const { epoch, seq, remarks } = await api.post(sessionPath(this.session, "messages"), body);
       this.#change(message.key, { state: "accepted", seq, epoch });
       this.#settle();
       for (const remark of remarks) toast(remark);
       return true;
     } catch (error) {
-      const words = error instanceof ApiError ? error.words : String(error);
-      this.#change(message.key, { state: "failed", error: words, unsure: error.status === 0 });
+      const unsure = error instanceof ApiError && error.status === 0;
+      this.#change(message.key, { state: "failed", error: errorText(error), unsure });
       this.#settle();
       return false;
     }
@@ -60,7 +97,9 @@ export class Outbox {
 
   /** The row behind which messages may stand of which nobody knows whether they were taken. */
   unsure() {
-    const rows = this.messages.value.filter((one) => one.state === "failed" && one.unsure).map((one) => one.since);
+    const rows = this.messages.value
+      .filter((one) => one.state === "failed" && one.unsure)
+      .map((one) => one.since);
     return Math.min(...rows.filter((since) => since !== null));
   }
 
@@ -72,13 +111,17 @@ export class Outbox {
   /** What the transcript shows by now leaves: it is in the log, even if the answer to its request was lost. */
   #settle() {
     const { head, epoch, items } = this.#transcript.value;
+    /** @type {Map<string, number>} */
     const rows = new Map(); // words that were found, and where: the same may have been said twice
+    /** @param {Message} one */
     const after = (one) => Math.max(one.since ?? head, rows.get(one.text) ?? 0);
     const left = this.messages.value.filter((one) => {
       if (one.state === "accepted") return !(one.epoch === epoch && one.seq <= head);
       if (one.state !== "failed" || !one.unsure) return true;
-      const row = items.find((item) => item.kind === "user" && item.seq > after(one) &&
-        typed(item.text).text === one.text);
+      const row = items.find(
+        (item) =>
+          item.kind === "user" && item.seq > after(one) && typed(item.text).text === one.text,
+      );
       if (row) rows.set(one.text, row.seq);
       return !row;
     });
@@ -86,23 +129,41 @@ export class Outbox {
     this.#set(left.map((one) => (rows.has(one.text) ? { ...one, since: after(one) } : one)));
   }
 
+  /**
+   * @param {string} key
+   * @param {Partial<Message>} more
+   */
   #change(key, more) {
     this.#set(this.messages.value.map((one) => (one.key === key ? { ...one, ...more } : one)));
   }
 
+  /** @param {Message[]} messages */
   #set(messages) {
     this.messages.set(messages);
-    const unsent = messages.filter((one) => one.state !== "accepted").map(({ images, approvals, ...rest }) =>
-      ({ ...rest, pictures: images.length, unsure: true }));
+    const unsent = messages
+      .filter((one) => one.state !== "accepted")
+      .map(({ images, approvals, ...rest }) => ({
+        ...rest,
+        pictures: images.length,
+        unsure: true,
+      }));
     kept.set(`outbox.${this.session}`, unsent.length ? JSON.stringify(unsent) : null);
   }
 }
 
+/**
+ * @param {string} session
+ * @returns {Message[]}
+ */
 function read(session) {
   try {
     const found = JSON.parse(kept.get(`outbox.${session}`) ?? "[]");
-    return Array.isArray(found) ? found.map((one) => ({ ...one, error: one.error ||
-      "The page was closed before it was sent." })) : [];
+    return Array.isArray(found)
+      ? found.map((one) => ({
+          ...one,
+          error: one.error || "The page was closed before the message was sent.",
+        }))
+      : [];
   } catch {
     return [];
   }

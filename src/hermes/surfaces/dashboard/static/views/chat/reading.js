@@ -1,32 +1,72 @@
 // Where a reader is in a long list: which rows are drawn, and that what is read never moves. Rows are drawn around that
 // place only; at the end, the newest are kept in sight.
+/** @import { Goal, Item, Ref, UndoneRow } from "../../types/page.d.ts" */
 import { trying } from "../../app/parts.js";
-import { useEffect, useLayoutEffect, useRef, useState } from "../../app/ui.js";
+import { useEffect, useElement, useLayoutEffect, useRef, useState } from "../../app/ui.js";
 
 const STEP = 60; // rows that are drawn at first, and more at a time
 const MOST = 240; // rows that are drawn at once
 const NEAR = 60; // pixels from the end that count as being there
 const AHEAD = 800; // pixels before an edge comes into sight, its rows are made ready
 
+/** @typedef {Item | UndoneRow} Row */
+
+/** @typedef {{ row: Element, top: number }} Anchor */
+
+/**
+ * @typedef {object} Refs
+ * @property {Ref<HTMLElement>} box
+ * @property {Ref<HTMLElement>} inner
+ * @property {Ref<HTMLElement | null>} top
+ * @property {Ref<HTMLElement | null>} bottom
+ */
+
+/**
+ * @typedef {object} ScrollState
+ * @property {Ref<boolean>} held
+ * @property {Ref<{ rows: Row[], first: number, last: number }>} now
+ * @property {() => void} leave
+ * @property {(away: boolean) => void} setAway
+ */
+
+/**
+ * @typedef {object} GoalActions
+ * @property {Ref<HTMLElement>} box
+ * @property {(row: Row) => void} move
+ * @property {(seq?: number) => void} more
+ * @property {() => void} leave
+ * @property {() => void} jump
+ */
+
 /**
  * {box, inner, top, bottom: refs; drawn, isBegin, isEnd; away, busy, jump, earlier}. `first` is the row that the list
  * begins with; if it is not 1, `read(seq)` gets more of them. `goal` is a place to go to: {seq, isFound}, with Infinity
  * for the end.
+ * @param {Row[]} rows
+ * @param {{ first: number, read: (seq?: number) => Promise<void>, goal: Goal | null }} options
  */
 export function useReading(rows, { first: known, read, goal }) {
-  const refs = { box: useRef(), inner: useRef(), top: useRef(), bottom: useRef() };
+  const refs = /** @type {Refs} */ ({
+    box: useElement(),
+    inner: useElement(),
+    top: useElement(),
+    bottom: useElement(),
+  });
   const held = useRef(true); // the end is to be kept in sight
-  const place = useRef(null); // what is to stay where it is
-  const [from, setFrom] = useState(null); // the first row that is drawn; null: as many as there are at the end
+  const place = useRef(/** @type {Anchor | null | undefined} */ (null)); // what is to stay where it is
+  // The first row that is drawn; null while the end is shown.
+  const [from, setFrom] = useState(/** @type {Row | null} */ (null));
   const [away, setAway] = useState(false);
   const [busy, setBusy] = useState(false);
   const { first, last } = extent(rows, from, held.current);
-  const now = useRef();
-  now.current = { rows, first, last, more: known > 1 };
+  const now = useRef({ rows, first, last });
+  now.current = { rows, first, last };
+  /** @param {Row} row */
   const move = (row) => {
     place.current = held.current ? null : placeOf(refs);
     setFrom(row);
   };
+  /** @param {number} [seq] */
   const more = async (seq) => {
     setBusy(true);
     await trying(() => read(seq));
@@ -60,12 +100,26 @@ export function useReading(rows, { first: known, read, goal }) {
     else if (last < rows.length) move(rows[first + STEP]);
   });
   return {
-    ...refs, drawn: rows.slice(first, last), isBegin: first === 0 && known === 1, isEnd: last === rows.length, away,
-    busy, jump, earlier: () => (held.current && leave(), earlier()),
+    ...refs,
+    drawn: rows.slice(first, last),
+    isBegin: first === 0 && known === 1,
+    isEnd: last === rows.length,
+    away,
+    busy,
+    jump,
+    earlier: () => {
+      if (held.current) leave();
+      earlier();
+    },
   };
 }
 
-/** Which rows are drawn: at the end the last ones, elsewhere those behind `from`. */
+/**
+ * Which rows are drawn: at the end the last ones, elsewhere those behind `from`.
+ * @param {Row[]} rows
+ * @param {Row | null} from
+ * @param {boolean} held
+ */
 function extent(rows, from, held) {
   const same = from ? rows.findIndex((row) => row.key === from.key) : -1;
   const at = from && same < 0 ? rows.findIndex((row) => row.seq >= from.seq) : same; // it may have been folded away
@@ -74,13 +128,17 @@ function extent(rows, from, held) {
   return { first, last: Math.min(rows.length, first + MOST) };
 }
 
-/** Follows the end while the reader is there, and notes when they leave it. A new width moves nothing that is read. */
+/**
+ * Follows the end while the reader is there, and notes when they leave it. A new width moves nothing that is read.
+ * @param {Refs} refs
+ * @param {ScrollState} state
+ */
 function useScrolling({ box, inner }, { held, now, leave, setAway }) {
   useEffect(() => {
     const element = box.current;
     let before = element.scrollTop;
     let width = element.clientWidth;
-    let place = null;
+    let place = /** @type {Anchor | null | undefined} */ (null);
     const look = () => {
       const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
       const isEnd = now.current.last === now.current.rows.length;
@@ -108,9 +166,14 @@ function useScrolling({ box, inner }, { held, now, leave, setAway }) {
   }, []);
 }
 
-/** Brings a row into sight, reading and drawing what that takes. */
+/**
+ * Brings a row into sight, reading and drawing what that takes.
+ * @param {Goal | null} goal
+ * @param {{ rows: Row[], first: number, last: number, known: number }} list
+ * @param {GoalActions} actions
+ */
 function useGoal(goal, { rows, first, last, known }, { box, move, more, leave, jump }) {
-  const reached = useRef(null);
+  const reached = useRef(/** @type {Goal | null} */ (null));
   useEffect(() => {
     if (!goal || reached.current === goal) return;
     if (known > goal.seq) return void more(goal.seq);
@@ -121,41 +184,71 @@ function useGoal(goal, { rows, first, last, known }, { box, move, more, leave, j
     reached.current = goal;
     if (at < 0) return void jump();
     const row = box.current.querySelector(`[data-key="${CSS.escape(rows[at].key)}"]`);
+    if (!row) return;
     if (goal.isFound) row.classList.add("found");
     row.scrollIntoView({ block: goal.isFound ? "center" : "end" });
   }, [goal, rows, first, last]);
 }
 
-/** The row that shows a row of the log, or else the next one. */
+/**
+ * The row that shows a row of the log, or else the next one.
+ * @param {Row[]} rows
+ * @param {number} seq
+ */
 function indexOf(rows, seq) {
-  const shows = (row) => row.seq === seq || row.result === seq || row.group?.some(shows);
+  /**
+   * @param {Row} row
+   * @returns {boolean}
+   */
+  const shows = (row) =>
+    row.seq === seq ||
+    ("result" in row && row.result === seq) ||
+    ("group" in row && row.group.some(shows));
   const at = rows.findIndex(shows);
   return at < 0 ? rows.findIndex((row) => row.seq > seq) : at;
 }
 
-/** Says when the first or the last drawn row comes near. */
+/**
+ * Says when the first or the last drawn row comes near.
+ * @param {Refs} refs
+ * @param {unknown[]} changes
+ * @param {(edge: Element) => void} reached
+ */
 function useEdges({ box, top, bottom }, changes, reached) {
   useEffect(() => {
-    const near = new IntersectionObserver((entries) => {
-      for (const entry of entries) if (entry.isIntersecting) reached(entry.target);
-    }, { root: box.current, rootMargin: `${AHEAD}px 0px` });
+    const near = new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) if (entry.isIntersecting) reached(entry.target);
+      },
+      { root: box.current, rootMargin: `${AHEAD}px 0px` },
+    );
     for (const mark of [top.current, bottom.current]) if (mark) near.observe(mark);
     return () => near.disconnect();
   }, changes);
 }
 
+/** @param {Element} box */
 function toEnd(box) {
   box.scrollTop = box.scrollHeight;
 }
 
-/** The first row in sight, and where it is. */
+/**
+ * The first row in sight, and where it is.
+ * @param {Pick<Refs, "box" | "inner">} refs
+ * @returns {Anchor | undefined}
+ */
 function placeOf({ box, inner }) {
   const edge = box.current.getBoundingClientRect().top;
-  const row = [...inner.current.querySelectorAll(":scope > .item")].find((one) =>
-    one.getBoundingClientRect().bottom > edge);
+  const row = [...inner.current.querySelectorAll(":scope > .item")].find(
+    (one) => one.getBoundingClientRect().bottom > edge,
+  );
   return row && { row, top: row.getBoundingClientRect().top };
 }
 
+/**
+ * @param {Pick<Refs, "box">} refs
+ * @param {Anchor} anchor
+ */
 function restore({ box }, { row, top }) {
   if (row.isConnected) box.current.scrollTop += row.getBoundingClientRect().top - top;
 }

@@ -1,9 +1,22 @@
 // The transcript of a session: what its events come to. A pure function, so that the same events always give the same
 // transcript, however they were cut into batches and how often the connection was lost in between.
+/**
+ * @import {
+ *   Envelope, EventOf, HermesEvent, Item, LiveReply, OpenQuestion, ToolItem, Transcript, Usage,
+ *   UserItem, WaitingRow,
+ * } from "../../types/page.d.ts"
+ */
 
+import { plural } from "../../app/parts/format.js";
 import { LongText } from "../../app/parts/longtext.js";
 
-/** Nothing was heard yet. */
+/** @typedef {(state: Transcript, event: HermesEvent) => void} Handler */
+
+/**
+ * Nothing was heard yet.
+ * @param {string} session
+ * @returns {Transcript}
+ */
 export function fresh(session) {
   return {
     session,
@@ -30,7 +43,11 @@ export function fresh(session) {
   };
 }
 
-/** The state after some events. Neither the state nor the events are changed. */
+/**
+ * The state after some events. Neither the state nor the events are changed.
+ * @param {Transcript} state
+ * @param {HermesEvent[]} events
+ */
 export function reduce(state, events) {
   const next = { ...state };
   if (!events.every((event) => WRITING.has(event.type))) next.items = [...state.items];
@@ -38,31 +55,43 @@ export function reduce(state, events) {
   return next;
 }
 
+/**
+ * @param {Transcript} state
+ * @param {HermesEvent} event
+ */
 function apply(state, event) {
-  if (event.type === "feed.epoch_changed") return void Object.assign(state, fresh(state.session),
-    { epoch: event.epoch });
-  if (event.session_id !== undefined &&
-    event.session_id !== state.session) return undefined; // of a session that works for this one
+  if (event.type === "feed.epoch_changed")
+    return void Object.assign(state, fresh(state.session), { epoch: event.epoch });
+  const isOfChild = event.session_id !== undefined && event.session_id !== state.session;
+  if (isOfChild) return undefined;
   if (event.seq !== undefined) {
     if (event.epoch === state.epoch && event.seq <= state.head) return undefined;
     [state.epoch, state.head] = [event.epoch, event.seq];
   }
-  return HANDLERS[event.type]?.(state, event);
+  const handle = /** @type {Handler | undefined} */ (HANDLERS[event.type]);
+  return handle?.(state, event);
 }
 
 // What changes no item: most events are of these, so the list stays the same object.
 const WRITING = new Set(["agent.message.delta", "agent.reasoning.delta", "agent.tool.generating"]);
 const OUTPUT = 64 * 1024; // characters of a running call's output that are kept, as the server does
+/** @type {never[]} */
 const NONE = []; // one and the same, so that equal items can be told
 
+/** @type {{ [T in HermesEvent["type"]]?: (state: Transcript, event: EventOf<T>) => void }} */
 const HANDLERS = {
   "feed.hello": (state, event) => {
     state.epoch ||= event.epoch;
   },
   "feed.truncated": (state, event) => {
     const rows = event.last - event.first + 1;
-    note(state, { ...event, seq: event.first }, "warn", "warn",
-      `${rows} ${rows === 1 ? "row is" : "rows are"} gone for good here.`);
+    note(
+      state,
+      { ...event, seq: event.first },
+      "warn",
+      "warn",
+      `${rows} ${rows === 1 ? "row is" : "rows are"} missing here.`,
+    );
     state.head = Math.max(state.head, event.last);
   },
   "feed.partial": (state, event) => {
@@ -71,8 +100,9 @@ const HANDLERS = {
     const live = { text: new LongText(text), reasoning: new LongText(reasoning), tool: "", turn };
     state.live = text || reasoning ? live : null;
     state.items = state.items.map((item) => {
+      if (item.kind !== "tool" || item.ended) return item;
       const output = event.tools?.[item.call] ?? "";
-      return item.kind === "tool" && !item.ended && item.output !== output ? { ...item, output } : item;
+      return item.output === output ? item : { ...item, output };
     });
   },
   "feed.deleted": (state) => {
@@ -82,7 +112,8 @@ const HANDLERS = {
   "session.created": (state, event) => {
     const { cwd = "", surface = "", kind = "root", parent = "" } = event;
     Object.assign(state, { cwd, surface, kind, parent });
-    if (kind === "branch") note(state, event, "info", "branch", "This is a branch of another session.", "", parent);
+    if (kind === "branch")
+      note(state, event, "info", "branch", "This is a branch of another session.", "", parent);
   },
   "session.titled": (state, event) => {
     state.title = event.title;
@@ -92,43 +123,88 @@ const HANDLERS = {
     const { before = 0, after = 0 } = event;
     state.context = after || state.context;
     const sizes = `about ${before.toLocaleString()} tokens became ${after.toLocaleString()}`;
-    note(state, event, "info", "info", `${shortened(event, "so its middle was summarized")}: ${sizes}.`, event.summary);
+    note(
+      state,
+      event,
+      "info",
+      "info",
+      `${shortened(event, "so its middle was summarized")}: ${sizes}.`,
+      event.summary,
+    );
   },
   "session.compaction_failed": (state, event) => {
     const why = event.detail.trim().replace(/\.$/, "");
-    note(state, event, "warn", "warn",
-      `The conversation could not be shortened: ${why}. Nothing was removed; Hermes will try again later.`);
+    note(
+      state,
+      event,
+      "warn",
+      "warn",
+      `The conversation could not be shortened: ${why}. Nothing was removed; Hermes will try again later.`,
+    );
   },
   "session.trimmed": (state, event) => {
-    const what = event.call_ids.length ? plural(event.call_ids.length, "old result") : "old pictures";
+    const what = event.call_ids.length
+      ? plural(event.call_ids.length, "old result")
+      : "old pictures";
     note(state, event, "info", "info", `${shortened(event, `so it no longer sees ${what}`)}.`);
   },
   "session.imported": (state, event) => {
-    note(state, event, "info", "download", `Everything above was imported (${plural(event.rows, "row")}).`);
+    note(
+      state,
+      event,
+      "info",
+      "download",
+      `Everything above was imported (${plural(event.rows, "row")}).`,
+    );
   },
   "session.recovered": (state, event) => {
-    note(state, event, "warn", "warn", `A damaged database was rebuilt: ${plural(event.kept,
-      "row")} kept, ${event.lost} known to be lost.`, event.file);
+    note(
+      state,
+      event,
+      "warn",
+      "warn",
+      `The database was damaged and has been rebuilt: ${plural(
+        event.kept,
+        "row",
+      )} kept, ${event.lost} known to be lost.`,
+      event.file,
+    );
   },
   "session.undone": (state, event) => {
     const taken = new Set(event.turns);
     change(state, (item) => taken.has(item.turn) && !item.undone, { undone: event.seq });
     state.redoable = event.seq;
-    note(state, event, "info", "undo", `${plural(taken.size || 1, "turn")} taken back${event.restored ?
-      `, and ${plural(event.restored, "file")} with ${taken.size > 1 ? "them" : "it"}` : ""}.`);
+    const files = event.restored ? ` and restored ${plural(event.restored, "file")}` : "";
+    note(state, event, "info", "undo", `Undid ${plural(taken.size || 1, "turn")}${files}.`);
   },
   "session.redone": (state, event) => {
     change(state, (item) => item.undone === event.undone, { undone: 0 });
     state.redoable = 0;
-    note(state, event, "info", "redo", "The undo was taken back.");
+    note(state, event, "info", "redo", "Restored what the last undo removed.");
   },
   "agent.message.user": (state, event) => {
     state.redoable = 0;
     const { text, images = NONE, delivery = "queue", origin = "user", seq, ts } = event;
-    push(state, { kind: "user", key: `r${seq}`, seq, ts, text, images, delivery, origin, taken: false, turn: "" });
+    push(state, {
+      kind: "user",
+      key: `r${seq}`,
+      seq,
+      ts,
+      text,
+      images,
+      delivery,
+      origin,
+      taken: false,
+      turn: "",
+    });
   },
   "agent.turn.started": (state, event) => {
-    Object.assign(state, { turn: event.turn_id ?? `seq ${event.seq}`, since: event.ts, live: null, stopping: false });
+    Object.assign(state, {
+      turn: event.turn_id ?? `seq ${event.seq}`,
+      since: event.ts,
+      live: null,
+      stopping: false,
+    });
     take(state, event.inputs);
   },
   "agent.turn.steered": (state, event) => take(state, event.inputs),
@@ -136,15 +212,24 @@ const HANDLERS = {
     const { reason, detail = "", usage = null, seq, ts } = event;
     const begun = behindEnd(state, seq); // each end closes the calls before it
     for (let at = begun; at < state.items.length; at++) {
-      const { kind, ended, status, planned } = state.items[at];
-      if (kind !== "tool" || ended) continue;
+      const item = state.items[at];
+      if (item.kind !== "tool" || item.ended) continue;
       // What waited when its process was gone has not begun: an answer lets it go on.
-      const waits = reason === "crashed" && status === "waiting" && planned;
+      const waits = reason === "crashed" && item.status === "waiting" && item.planned;
       replace(state, at, waits ? { orphan: true } : { status: "unknown", ended: ts });
     }
-    push(state, { kind: "end", key: `r${seq}`, seq, ts, reason, detail, usage, seconds: state.since ?
-      ts - state.since : 0, turn: event.turn_id ?? "", acted: state.items.slice(begun).some((item) =>
-        item.kind === "tool") });
+    push(state, {
+      kind: "end",
+      key: `r${seq}`,
+      seq,
+      ts,
+      reason,
+      detail,
+      usage,
+      seconds: state.since ? ts - state.since : 0,
+      turn: event.turn_id ?? "",
+      acted: state.items.slice(begun).some((item) => item.kind === "tool"),
+    });
     Object.assign(state, { turn: "", since: 0, live: null, stopping: false });
   },
   "agent.interrupt.requested": (state) => {
@@ -156,187 +241,399 @@ const HANDLERS = {
     state.live = { ...(state.live ?? nothing(event.turn_id)), tool: event.name };
   },
   "agent.message.assistant": (state, event) => {
-    const { text = "", reasoning = "", finish = "stop", model = "", provider = "", usage = null, seq, ts,
-      turn_id: turn = "" } = event;
+    const {
+      text = "",
+      reasoning = "",
+      finish = "stop",
+      model = "",
+      provider = "",
+      usage = null,
+      seq,
+      ts,
+      turn_id: turn = "",
+    } = event;
     state.live = null;
     const answers = provider === "codex" ? `codex ${model}`.trim() : model; // an engine that is not ours is named
     state.model = answers || state.model;
     spend(state, usage);
     state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
-    if (text || reasoning || !event.tool_calls?.length) push(state,
-      { kind: "assistant", key: `r${seq}`, seq, ts, text, reasoning, finish, model: answers, provider, usage, turn });
-    for (const call of event.tool_calls ?? []) push(state, { ...toolItem(event, call.id, call.name, call.arguments),
-      planned: true });
+    if (text || reasoning || !event.tool_calls?.length)
+      push(state, {
+        kind: "assistant",
+        key: `r${seq}`,
+        seq,
+        ts,
+        text,
+        reasoning,
+        finish,
+        model: answers,
+        provider,
+        usage,
+        turn,
+      });
+    for (const call of event.tool_calls ?? [])
+      push(state, { ...toolItem(event, call.id, call.name, call.arguments), planned: true });
   },
   "agent.tool.started": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0) push(state, { ...toolItem(event, event.call_id, event.name, event.arguments), status: "running",
-      started: event.ts });
-    else replace(state, at, { status: "running", started: event.ts, name: event.name, arguments: event.arguments });
+    if (at < 0)
+      push(state, {
+        ...toolItem(event, event.call_id, event.name, event.arguments),
+        status: "running",
+        started: event.ts,
+      });
+    else
+      replace(state, at, {
+        status: "running",
+        started: event.ts,
+        name: event.name,
+        arguments: event.arguments,
+      });
   },
   "agent.tool.progress": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0 || state.items[at].ended) return;
-    const output = state.items[at].output + event.text;
+    const call = state.items[at];
+    if (call?.kind !== "tool" || call.ended) return;
+    const output = call.output + event.text;
     replace(state, at, { output: output.length > 2 * OUTPUT ? output.slice(-OUTPUT) : output });
   },
   "agent.tool.finished": (state, event) => {
     let at = findCall(state, event.call_id);
     if (at < 0) at = push(state, toolItem(event, event.call_id, event.name, ""));
     const { text = "", ok = true, images = NONE, seq, ts } = event;
-    replace(state, at, { status: ok ? "done" : "failed", text, images, result: seq, ended: ts, output: "" });
+    replace(state, at, {
+      status: ok ? "done" : "failed",
+      text,
+      images,
+      result: seq,
+      ended: ts,
+      output: "",
+    });
   },
-  "agent.approval.requested": (state, event) => ask(state, event, { approval: { ...event, answer: "" } }),
+  "agent.approval.requested": (state, event) =>
+    ask(state, event, { approval: { ...event, answer: "" } }),
   "agent.approval.answered": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0 || !state.items[at].approval || state.items[at].approval.answer) return; // the first one counts
+    const call = state.items[at];
+    if (call?.kind !== "tool" || !call.approval || call.approval.answer) return; // the first answer counts
     const allowed = event.answer !== "deny";
-    replace(state, at, { status: allowed ? "running" : "planned",
-      approval: { ...state.items[at].approval, answer: event.answer, by: event.by,
-        reason: event.reason ?? "" }, started: event.ts });
+    replace(state, at, {
+      status: allowed ? "running" : "planned",
+      approval: {
+        ...call.approval,
+        answer: event.answer,
+        by: event.by,
+        reason: event.reason ?? "",
+      },
+      started: event.ts,
+    });
   },
-  "agent.question.asked": (state, event) => ask(state, event, { question: { ...event, answered: false } }),
+  "agent.question.asked": (state, event) =>
+    ask(state, event, { question: { ...event, answered: false } }),
   "agent.question.answered": (state, event) => {
     const at = findCall(state, event.call_id);
-    if (at < 0 || !state.items[at].question || state.items[at].question.answered) return;
-    replace(state, at, { status: "running", question: { ...state.items[at].question, answered: true, reply: event.text,
-      by: event.by } });
+    const call = state.items[at];
+    if (call?.kind !== "tool" || !call.question || call.question.answered) return;
+    replace(state, at, {
+      status: "running",
+      question: { ...call.question, answered: true, reply: event.text, by: event.by },
+    });
   },
   "agent.model.retried": (state, event) => {
     state.live = null;
-    note(state, event, "warn", "retry", `The model did not answer (${event.reason}). It is asked again${event.model ?
-      `: ${event.model}` : ""}.`, event.detail);
+    note(
+      state,
+      event,
+      "warn",
+      "retry",
+      `The model did not answer (${event.reason}). Trying again${
+        event.model ? ` with ${event.model}` : ""
+      }.`,
+      event.detail,
+    );
   },
   "agent.picture.reduced": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.picture.withheld": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.reply.rejected": (state, event) => {
     state.live = null;
-    note(state, event, "warn", "warn", `A reply could not be used (${event.reason.replaceAll("_", " ")}).`,
-      event.detail);
+    note(
+      state,
+      event,
+      "warn",
+      "warn",
+      `A reply could not be used (${event.reason.replaceAll("_", " ")}).`,
+      event.detail,
+    );
   },
   "agent.auxiliary.called": (state, event) => spend(state, event.usage),
   "agent.learning.proposed": (state, event) => {
-    note(state, event, "accent", "learning", `Hermes would like to keep something: ${event.title}`, event.diff, "",
-      "learning");
+    note(
+      state,
+      event,
+      "accent",
+      "learning",
+      `Hermes proposes to learn: ${event.title}`,
+      event.diff,
+      "",
+      "learning",
+    );
   },
   "agent.learning.changed": (state, event) => {
     note(state, event, "accent", "learning", `Learned: ${event.title}`, "", "", "learning");
   },
   "agent.learning.reviewed": (state, event) => {
-    if (event.failure) note(state, event, "warn", "learning", "Looking back did not work. Nothing was changed.",
-      event.failure);
-    else if (event.summary) note(state, event, "accent", "learning", event.summary, "", "", "learning");
+    if (event.failure)
+      note(
+        state,
+        event,
+        "warn",
+        "learning",
+        "The review failed. Nothing was changed.",
+        event.failure,
+      );
+    else if (event.summary)
+      note(state, event, "accent", "learning", event.summary, "", "", "learning");
   },
 };
 
-/** Why the model sees less than was said: by itself in a turn, else because somebody asked for it. */
+/**
+ * Why the model sees less than was said: by itself in a turn, else because somebody asked for it.
+ * @param {Envelope} event
+ * @param {string} how
+ */
 function shortened(event, how) {
-  return event.turn_id ? `The conversation got too long for the model, ${how}` :
-    `The conversation was shortened for the model, ${how}`;
+  return event.turn_id
+    ? `The conversation got too long for the model, ${how}`
+    : `The conversation was shortened for the model, ${how}`;
 }
 
+/**
+ * @param {Envelope} event
+ * @param {string} call
+ * @param {string} name
+ * @param {string} text
+ * @returns {ToolItem}
+ */
 function toolItem(event, call, name, text) {
   const { seq, ts, turn_id: turn = "" } = event;
   return {
-    kind: "tool", key: `c${seq} ${call}`, seq, ts, call, name, arguments: text, status: "planned", output: "",
-      text: "", images: NONE,
-    result: 0, started: 0, ended: 0, approval: null, question: null, turn, planned: false, orphan: false,
+    kind: "tool",
+    key: `c${seq} ${call}`,
+    seq,
+    ts,
+    call,
+    name,
+    arguments: text,
+    status: "planned",
+    output: "",
+    text: "",
+    images: NONE,
+    result: 0,
+    started: 0,
+    ended: 0,
+    approval: null,
+    question: null,
+    turn,
+    planned: false,
+    orphan: false,
   };
 }
 
+/**
+ * @param {Transcript} state
+ * @param {Envelope} event
+ * @param {string} tone
+ * @param {string} icon
+ * @param {string} text
+ * @param {string} [detail]
+ * @param {string} [link]
+ * @param {string} [place]
+ */
 function note(state, event, tone, icon, text, detail = "", link = "", place = "") {
-  push(state, { kind: "note", key: `r${event.seq}`, seq: event.seq, ts: event.ts, tone, icon, text, detail, link,
-    place, turn: event.turn_id ?? "" });
+  push(state, {
+    kind: "note",
+    key: `r${event.seq}`,
+    seq: event.seq,
+    ts: event.ts,
+    tone,
+    icon,
+    text,
+    detail,
+    link,
+    place,
+    turn: event.turn_id ?? "",
+  });
 }
 
+/**
+ * @param {Transcript} state
+ * @param {Envelope & { call_id: string, name?: string, arguments?: string }} event
+ * @param {Partial<ToolItem>} more
+ */
 function ask(state, event, more) {
   let at = findCall(state, event.call_id);
-  if (at < 0) at = push(state, toolItem(event, event.call_id, event.name ?? "ask_user", event.arguments ?? ""));
+  if (at < 0)
+    at = push(
+      state,
+      toolItem(event, event.call_id, event.name ?? "ask_user", event.arguments ?? ""),
+    );
   replace(state, at, { status: "waiting", orphan: false, ...more });
 }
 
+/**
+ * @param {Transcript} state
+ * @param {Envelope & { text: string }} event
+ * @param {"text" | "reasoning"} field
+ */
 function grow(state, event, field) {
   const live = state.live ?? nothing(event.turn_id);
   state.live = { ...live, [field]: live[field].add(event.text) };
 }
 
-/** A reply of which nothing is written yet. */
+/**
+ * A reply of which nothing is written yet.
+ * @param {string | undefined} turn
+ * @returns {LiveReply}
+ */
 function nothing(turn) {
   return { text: new LongText(), reasoning: new LongText(), tool: "", turn };
 }
 
-/** Words take their place where the model gets to hear them, not where they were typed. */
+/**
+ * Words take their place where the model gets to hear them, not where they were typed.
+ * @param {Transcript} state
+ * @param {number[]} [inputs]
+ */
 function take(state, inputs = []) {
   if (!inputs.length) return;
   const wanted = new Set(inputs);
   const heard = [];
   const others = [];
   for (const item of state.items.splice(behindEnd(state, Math.min(...inputs)))) {
-    if (item.kind === "user" && wanted.has(item.seq)) heard.push({ ...item, taken: true, turn: state.turn });
+    if (item.kind === "user" && wanted.has(item.seq))
+      heard.push({ ...item, taken: true, turn: state.turn });
     else others.push(item);
   }
   state.items.push(...others, ...heard);
 }
 
-/** Where the items behind the last end of a turn before a row begin. Ends never move, so all later rows are there. */
+/**
+ * Where the items behind the last end of a turn before a row begin. Ends never move, so all later rows are there.
+ * @param {Transcript} state
+ * @param {number} seq
+ */
 function behindEnd(state, seq) {
   return state.items.findLastIndex((item) => item.kind === "end" && item.seq < seq) + 1;
 }
 
+/**
+ * @param {Transcript} state
+ * @param {Usage | null} usage
+ */
 function spend(state, usage) {
   if (!usage) return;
   state.cost += usage.cost_usd ?? 0;
   if (usage.cost_usd === null || usage.cost_usd === undefined) state.unpriced += 1;
 }
 
+/**
+ * @param {Transcript} state
+ * @param {string} call
+ */
 function findCall(state, call) {
   return state.items.findLastIndex((item) => item.kind === "tool" && item.call === call);
 }
 
+/**
+ * @param {Transcript} state
+ * @param {Item} item
+ */
 function push(state, item) {
   state.items.push(item);
   return state.items.length - 1;
 }
 
+/**
+ * @param {Transcript} state
+ * @param {number} at
+ * @param {Partial<ToolItem>} more
+ */
 function replace(state, at, more) {
-  state.items[at] = { ...state.items[at], ...more };
+  state.items[at] = /** @type {Item} */ ({ ...state.items[at], ...more });
 }
 
+/**
+ * @param {Transcript} state
+ * @param {(item: Item) => boolean} fits
+ * @param {{ undone: number }} more
+ */
 function change(state, fits, more) {
   state.items.forEach((item, at) => {
-    if (fits(item)) replace(state, at, typeof more === "function" ? more(item) : more);
+    if (fits(item)) replace(state, at, more);
   });
-}
-
-function plural(number, word) {
-  return `${number} ${number === 1 ? word : `${word}s`}`;
 }
 
 const BLOCK = /\n\n<(attached path|skill name)="([^\n]*)">\n([\s\S]*?)\n<\/(?:attached|skill)>/g;
 
-/** What a person typed, and what went along with it. */
+/** @typedef {{ kind: string, name: string, content: string }} Attachment */
+
+/**
+ * What a person typed, and what went along with it.
+ * @param {string} text
+ */
 export function typed(text) {
-  const along = [...text.matchAll(BLOCK)].map(([, head, name, content]) => ({ kind: head.split(" ")[0], name,
-    content }));
+  const along = [...text.matchAll(BLOCK)].map(([, head, name, content]) => ({
+    kind: head.split(" ")[0],
+    name,
+    content,
+  }));
   return { text: text.replace(BLOCK, ""), along };
 }
 
-/** How many of the last turns a branch leaves out, so that it ends before a person's words. */
+/**
+ * How many of the last turns a branch leaves out, so that it ends before a person's words.
+ * @param {Transcript} state
+ * @param {UserItem} item
+ */
 export function turnsSince(state, item) {
   if (!item.taken || item.turn === state.turn) return 0; // what runs or waits is not taken along anyway
-  const ended = state.items.filter((one) => one.kind === "end" && !one.undone).map((one) => one.turn);
+  const ended = state.items
+    .filter((one) => one.kind === "end" && !one.undone)
+    .map((one) => one.turn);
   return ended.length - ended.indexOf(item.turn);
 }
 
-/** The question that a message answers: the first that waits, of this session or of one that works for it. */
+/**
+ * The question that a message answers: the first that waits, of this session or of one that works for it.
+ * @param {Transcript} state
+ * @param {WaitingRow[]} elsewhere
+ * @returns {OpenQuestion | null}
+ */
 export function openQuestion(state, elsewhere) {
-  const own = openAsks(state).find((item) => item.question && !item.question.answered);
-  if (own) return { session: state.session, call: own.call, text: own.question.text };
-  const other = elsewhere.find((one) => one.kind === "question" && one.root_session_id === state.session);
-  return other ? { session: other.session_id, call: other.call_id, text: other.text } : null;
+  for (const { call, question } of openAsks(state)) {
+    if (question && !question.answered)
+      return { session: state.session, call, text: question.text };
+  }
+  const other = elsewhere.find(
+    (one) => one.kind === "question" && one.root_session_id === state.session,
+  );
+  return other?.kind === "question"
+    ? { session: other.session_id, call: other.call_id, text: other.text }
+    : null;
 }
 
-/** The calls that wait for a person here. */
+/**
+ * The calls that wait for a person here.
+ * @param {Transcript} state
+ */
 export function openAsks(state) {
-  return state.items.filter((item) => item.kind === "tool" && item.status === "waiting" && !item.undone);
+  return state.items.filter(isTool).filter((item) => item.status === "waiting" && !item.undone);
+}
+
+/**
+ * @param {Item} item
+ * @returns {item is ToolItem}
+ */
+function isTool(item) {
+  return item.kind === "tool";
 }

@@ -4,27 +4,56 @@ import { Icon, Words } from "../../app/parts.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 
 const IDEAS = [
-  { icon: "folder", title: "Look around", text: "What is in this folder, and how is it put together?" },
-  { icon: "tool", title: "Repair something", text: "Run the tests and repair what fails. Tell me what was wrong." },
-  { icon: "globe", title: "Find something out", text: "Find out what changed in the newest release of " },
-  { icon: "thought", title: "Think along", text: "Help me plan this: " },
+  {
+    icon: "folder",
+    title: "Look around",
+    text: "What is in this folder, and how is it organized?",
+  },
+  {
+    icon: "tool",
+    title: "Fix something",
+    text: "Run the tests and fix what fails. Tell me what was wrong.",
+  },
+  {
+    icon: "globe",
+    title: "Research",
+    text: "Find out what changed in the latest release of ",
+  },
+  { icon: "thought", title: "Plan", text: "Help me plan this: " },
 ];
 
+/**
+ * @param {object} props
+ * @param {string} [props.problem]
+ * @param {(text: string) => void} props.onIdea
+ * @param {string} props.folder
+ * @param {(folder: string) => void} props.setFolder
+ */
 export function Welcome({ problem = "", onIdea, folder, setFolder }) {
-  const [folders, setFolders] = useState([]);
+  const [folders, setFolders] = useState(/** @type {string[]} */ ([]));
   useEffect(() => {
-    api.get("/api/sessions", { limit: 50 }).then((answer) =>
-      setFolders([...new Set(answer.sessions.map((one) => one.cwd).filter(Boolean))].slice(0, 12)), () => {});
+    api.get("/api/sessions", { limit: 50 }).then(
+      (answer) =>
+        setFolders(
+          [...new Set(answer.sessions.map((one) => one.cwd).filter(Boolean))].slice(0, 12),
+        ),
+      () => {},
+    );
   }, []);
   return html`<div class="welcome">
-    <img src="/static/favicon.svg" alt="" width="52" height="52" /><h1>What shall we do?</h1>
-    ${problem && html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>
-      <${Words} text=${problem} /></span></p>`}
-    <ul class="ideas">${IDEAS.map((idea) => html`<li key=${idea.title}><button type="button"
+    <img src="/static/favicon.svg" alt="" width="52" height="52" /><h1>What should we work on?</h1>
+    ${
+      problem &&
+      html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>
+      <${Words} text=${problem} /></span></p>`
+    }
+    <ul class="ideas">${IDEAS.map(
+      (idea) => html`<li key=${idea.title}><button type="button"
       onClick=${() => onIdea(idea.text)}><${Icon} name=${idea.icon} /><strong>${idea.title}</strong><span
-        class="muted">${idea.text}</span></button></li>`)}</ul>
-    <label class="folder"><span class="muted">Folder it works in</span><input class="input mono" list="folders"
-      placeholder="where the dashboard was started" value=${folder}
+        class="muted">${idea.text}</span></button></li>`,
+    )}</ul>
+    <label class="folder"><span class="muted">Working folder</span><input class="input mono" list="folders"
+      placeholder="the folder the dashboard was started in" value=${folder}
         onInput=${(event) => setFolder(event.target.value)} /><datalist id="folders">
           ${folders.map((one) => html`<option key=${one} value=${one} />`)}</datalist></label>
   </div>`;

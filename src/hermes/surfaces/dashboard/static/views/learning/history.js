@@ -1,4 +1,5 @@
 // How memory and skills changed, newest first: what each change did, and taking it back.
+/** @import { HistoryEntry } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Keys, Time } from "../../app/parts/basics.js";
@@ -8,23 +9,54 @@ import { plural } from "../../app/parts/format.js";
 import { toast, trying } from "../../app/parts/toast.js";
 import { html, useState } from "../../app/ui.js";
 import { Chips } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Whose } from "./whose.js";
 
-const UNDER = [["skills", "Skills"], ["memories", "Memory"]];
+/** @typedef {"skills" | "memories"} Under */
+
+/**
+ * @typedef {object} HistoryKeys
+ * @property {HistoryEntry[]} entries
+ * @property {string} open
+ * @property {(hash: string) => void} setOpen
+ * @property {(entry: HistoryEntry, whole: boolean) => void} takeBack
+ */
+
+/**
+ * @typedef {object} EntryProps
+ * @property {HistoryEntry} one
+ * @property {string} under
+ * @property {boolean} open
+ * @property {() => void} onToggle
+ * @property {(entry: HistoryEntry, whole: boolean) => void} takeBack
+ */
+
+const UNDER = [
+  ["skills", "Skills"],
+  ["memories", "Memory"],
+];
 const MOST = 200; // changes that are shown
 
 export function History() {
-  const [under, setUnder] = useState("skills");
+  const [under, setUnder] = useState(/** @type {Under} */ ("skills"));
   const [open, setOpen] = useState("");
-  const history = useLoaded(() => api.get("/api/learning/history", { under, limit: MOST }), [under]);
+  const history = useLoaded(
+    () => api.get("/api/learning/history", { under, limit: MOST }),
+    [under],
+  );
   const entries = history.value?.entries ?? [];
+  /**
+   * @param {HistoryEntry} entry
+   * @param {boolean} whole
+   */
   const takeBack = (entry, whole) => revert(entry, under, whole, history.again);
   useHistoryKeys({ entries, open, setOpen, takeBack });
+  /** @param {Under} name */
   const pick = (name) => {
     setOpen("");
     setUnder(name);
   };
+  /** @param {HistoryEntry} one */
   const entry = (one) => html`
     <${Entry}
       key=${one.hash}
@@ -37,16 +69,17 @@ export function History() {
   `;
   return html`
     <div class="stack">
-      <${Chips} label="Of what" choices=${UNDER} value=${under} onPick=${pick} />
-      <${Loaded} of=${history}>
-        ${({ missing }) => (missing || !entries.length
+      <${Chips} label="Changes to" choices=${UNDER} value=${under} onPick=${pick} />
+      ${whenLoaded(history, ({ missing }) =>
+        missing || !entries.length
           ? html`<${Nothing} missing=${missing} under=${under} />`
-          : html`<ol class="plain history">${entries.map(entry)}</ol>`)}
-      <//>
+          : html`<ol class="plain history">${entries.map(entry)}</ol>`,
+      )}
     </div>
   `;
 }
 
+/** @param {{ missing: string, under: string }} props */
 function Nothing({ missing, under }) {
   if (missing) {
     return html`
@@ -55,23 +88,27 @@ function Nothing({ missing, under }) {
   }
   return html`
     <${Empty} icon="clock" title="Nothing has changed yet">
-      Each change of ${under === "skills" ? "a skill" : "the memory"} is kept here, with the way back.
+      Every change to ${under === "skills" ? "a skill" : "the memory"} is listed here and can be undone.
     <//>
   `;
 }
 
+/** @param {HistoryKeys} props */
 function useHistoryKeys({ entries, open, setOpen, takeBack }) {
   const group = "History";
   const at = entries.findIndex((one) => one.hash === open);
-  const move = (step) => () => setOpen(entries[Math.min(Math.max(at + step, 0), entries.length - 1)]?.hash ?? "");
+  /** @param {number} step */
+  const move = (step) => () =>
+    setOpen(entries[Math.min(Math.max(at + step, 0), entries.length - 1)]?.hash ?? "");
   const undo = () => (at >= 0 && may("approve") ? void takeBack(entries[at], false) : false);
   useKeys([
     { keys: "j", label: "Next change", group, run: move(1) },
-    { keys: "k", label: "Change before", group, run: move(-1) },
-    { keys: "Alt+u", label: "Take the change back", group, run: undo },
+    { keys: "k", label: "Previous change", group, run: move(-1) },
+    { keys: "Alt+u", label: "Undo the change", group, run: undo },
   ]);
 }
 
+/** @param {EntryProps} props */
 function Entry({ one, under, open, onToggle, takeBack }) {
   const id = `change-${one.hash}`;
   const title = { "aria-expanded": String(open), "aria-controls": id, onClick: onToggle };
@@ -82,56 +119,71 @@ function Entry({ one, under, open, onToggle, takeBack }) {
         <span class="spring" />
         <span class="muted small"><${Whose} origin=${one.origin} /> · <${Time} at=${one.when} /></span>
       </div>
-      ${open && html`
+      ${
+        open &&
+        html`
         <div id=${id} class="stack tight">
           <${Change} hash=${one.hash} under=${under} />
-          ${may("approve") && html`<${WaysBack} takeBack=${(whole) => takeBack(one, whole)} />`}
+          ${may("approve") && html`<${WaysBack} takeBack=${(/** @type {boolean} */ whole) => takeBack(one, whole)} />`}
         </div>
-      `}
+      `
+      }
     </li>
   `;
 }
 
+/** @param {{ takeBack: (whole: boolean) => void }} props */
 function WaysBack({ takeBack }) {
   return html`
     <div class="row wrap">
-      <${Button} icon="undo" onClick=${() => takeBack(false)}>Take this back<${Keys} of="Alt+u" /><//>
-      <${Button} kind="quiet" icon="clock" onClick=${() => takeBack(true)}>Go back to how it was after this<//>
+      <${Button} icon="undo" onClick=${() => takeBack(false)}>Undo this change<${Keys} of="Alt+u" /><//>
+      <${Button} kind="quiet" icon="clock" onClick=${() => takeBack(true)}>Restore the state after this change<//>
     </div>
   `;
 }
 
+/** @param {{ hash: string, under: string }} props */
 function Change({ hash, under }) {
   const change = useLoaded(async () => {
     const { diff } = await api.get("/api/learning/history", { under, change: hash, limit: 1 });
     return diff;
   }, [hash, under]);
   return html`
-    <${Loaded} of=${change}>
-      ${(diff) => (diff
-        ? html`<${Diff} text=${diff} label="What it did" />`
-        : html`<p class="muted">It changed nothing that can be shown.</p>`)}
-    <//>
+    ${whenLoaded(change, (diff) =>
+      diff
+        ? html`<${Diff} text=${diff} label="Changes" />`
+        : html`<p class="muted">There is nothing to show for this change.</p>`,
+    )}
   `;
 }
 
-/** Asks, then takes a change back; with `whole`, all that came after it. */
+/**
+ * Asks, then takes a change back; with `whole`, all that came after it.
+ * @param {HistoryEntry} entry
+ * @param {Under} under
+ * @param {boolean} whole
+ * @param {() => void} again
+ */
 async function revert(entry, under, whole, again) {
   const question = whole
     ? {
-        title: "Go back to here?",
-        text: `Everything under ${under} becomes as it was after “${entry.title}”. `
-          + "Later changes are undone, and stay in the history.",
-        action: "Go back",
+        title: "Restore this state?",
+        text:
+          `Everything under ${under} is restored to the state after “${entry.title}”. ` +
+          "Later changes are undone, and stay in the history.",
+        action: "Restore state",
       }
     : {
-        title: "Take this change back?",
-        text: `“${entry.title}” is undone; what came later stays. `
-          + "That is a change of its own, which can be taken back too.",
-        action: "Take it back",
+        title: "Undo this change?",
+        text:
+          `“${entry.title}” is undone; later changes stay. ` +
+          "The undo is a change of its own and can be undone too.",
+        action: "Undo change",
       };
   if (!(await confirm(question))) return;
-  const answer = await trying(() => api.post("/api/learning/revert", { change: entry.hash, under, whole }));
+  const answer = await trying(() =>
+    api.post("/api/learning/revert", { change: entry.hash, under, whole }),
+  );
   if (answer) toast(`Done: ${plural(answer.files.length, "file")} changed.`, "good");
   again();
 }

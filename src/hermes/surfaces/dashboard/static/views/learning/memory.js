@@ -1,13 +1,17 @@
 // What Hermes remembers: two files of notes, how full they are, and editing them note by note.
-import { api, may } from "../../app/api.js";
+/** @import { Answer, Failure, MemoryChange, MemoryFile } from "../../types/page.d.ts" */
+import { api, asFailure, may } from "../../app/api.js";
 import { Button, Empty, Icon } from "../../app/parts/basics.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
 import { plural } from "../../app/parts/format.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 
+/** @typedef {(change: Omit<MemoryChange, "file">) => Promise<boolean>} Edit */
+
+/** @type {Record<string, ["memory" | "user", string]>} */
 const ABOUT = {
   "MEMORY.md": ["memory", "What Hermes has learned about the work"],
   "USER.md": ["user", "What Hermes knows about you"],
@@ -16,44 +20,52 @@ const ABOUT = {
 export function Memory() {
   const memory = useLoaded(() => api.get("/api/memory"), []);
   return html`
-    <${Loaded} of=${memory}>
-      ${({ files, flagged }) => html`
+    ${whenLoaded(
+      memory,
+      ({ files, flagged }) => html`
         <div class="stack">
           <${Flagged} notes=${flagged} />
           ${files.map((file) => html`<${File} key=${file.name} file=${file} put=${memory.put} />`)}
           <p class="muted small">
-            New sessions are told these notes; sessions that run already are not. The history has every change, and the
-            way back.
+            New sessions see these notes; running sessions do not. The history lists every change and can undo it.
           </p>
         </div>
-      `}
-    <//>
+      `,
+    )}
   `;
 }
 
+/** @param {{ notes: { note?: string, text?: string, why: string }[] }} props */
 function Flagged({ notes }) {
-  return notes.length > 0 && html`
+  return (
+    notes.length > 0 &&
+    html`
     <div class="card warned" role="alert">
       <h2><${Icon} name="warn" /> ${plural(notes.length, "note")} kept out of the prompt</h2>
       <ul class="plain">
-        ${notes.map((one, index) => html`
+        ${notes.map(
+          (one, index) => html`
           <li key=${index}><q>${one.note ?? one.text}</q> <span class="muted">${one.why}</span></li>
-        `)}
+        `,
+        )}
       </ul>
     </div>
-  `;
+  `
+  );
 }
 
+/** @param {{ file: MemoryFile, put: (answer: Answer<"POST", "/api/memory">) => void }} props */
 function File({ file, put }) {
-  const [name, about] = ABOUT[file.name] ?? [file.name, ""];
-  const [error, setError] = useState(null);
+  const [name, about] = ABOUT[file.name] ?? ["memory", ""];
+  const [error, setError] = useState(/** @type {Failure | null} */ (null));
+  /** @param {Omit<MemoryChange, "file">} change */
   const edit = async (change) => {
     try {
       put(await api.post("/api/memory", { file: name, ...change }));
       setError(null);
       return true;
     } catch (wrong) {
-      setError(wrong);
+      setError(asFailure(wrong));
       return false;
     }
   };
@@ -67,15 +79,18 @@ function File({ file, put }) {
         </div>
         <${Fill} file=${file} />
       </header>
-      ${file.notes.length
-        ? html`<${Notes} notes=${file.notes} edit=${edit} />`
-        : html`<${Empty} icon="thought" title="Empty">Nothing is remembered here yet.<//>`}
+      ${
+        file.notes.length
+          ? html`<${Notes} notes=${file.notes} edit=${edit} />`
+          : html`<${Empty} icon="thought" title="Empty">Nothing is remembered here yet.<//>`
+      }
       ${may("admin") && html`<${NewNote} label=${`New note in ${file.name}`} edit=${edit} />`}
       ${error && html`<${FieldError} error=${error} />`}
     </section>
   `;
 }
 
+/** @param {{ file: MemoryFile }} props */
 function Fill({ file: { name, length, limit, fill } }) {
   const percent = Math.round(Math.min(length / limit, 1) * 100);
   return html`
@@ -87,14 +102,19 @@ function Fill({ file: { name, length, limit, fill } }) {
         high=${limit * 0.9}
         optimum="0"
         value=${length}
-        aria-label=${`${name} is full to`}
+        aria-label=${`Space used in ${name}`}
       />
       <span class="small muted">${fill} (${percent}%)</span>
     </div>
   `;
 }
 
+/** @param {{ notes: string[], edit: Edit }} props */
 function Notes({ notes, edit }) {
+  /**
+   * @param {string} text
+   * @param {number} index
+   */
   const note = (text, index) => html`
     <li key=${index} class="row">
       <span class="grow pre">${text}</span>
@@ -104,31 +124,39 @@ function Notes({ notes, edit }) {
   return html`<ul class="plain lined notes">${notes.map(note)}</ul>`;
 }
 
+/** @param {{ number: number, text: string, edit: Edit }} props */
 function NoteActions({ number, text, edit }) {
   const replace = async () => {
-    const answer = await ask({ title: "Change the note", label: "Note", value: text, action: "Save" });
+    const answer = await ask({
+      title: "Edit the note",
+      label: "Note",
+      value: text,
+      action: "Save",
+    });
     const next = answer?.trim();
     if (next && next !== text) await edit({ action: "replace", old: text, text: next });
   };
   const remove = async () => {
     const sure = await confirm({
       title: "Forget this note?",
-      text: `${text} — the history keeps it, and can bring it back.`,
-      action: "Forget it",
+      text: `${text} — The history keeps it and can restore it.`,
+      action: "Forget this note",
       danger: true,
     });
     if (!sure || !(await edit({ action: "remove", old: text }))) return;
-    toast("Forgotten. The history can bring it back.", "good");
+    toast("Forgotten. The history can restore it.", "good");
   };
   return html`
-    <${Button} kind="quiet" icon="edit" label=${`Change the note ${number}`} onClick=${replace} />
-    <${Button} kind="quiet" icon="trash" label=${`Forget the note ${number}`} onClick=${remove} />
+    <${Button} kind="quiet" icon="edit" label=${`Edit note ${number}`} onClick=${replace} />
+    <${Button} kind="quiet" icon="trash" label=${`Forget note ${number}`} onClick=${remove} />
   `;
 }
 
+/** @param {{ label: string, edit: Edit }} props */
 function NewNote({ label, edit }) {
   const [text, setText] = useState("");
   const words = text.trim();
+  /** @param {Event} event */
   const add = async (event) => {
     event.preventDefault();
     if (words && (await edit({ action: "add", text: words }))) setText("");

@@ -1,43 +1,76 @@
 // Changes that wait for the user's word: each with its difference, approved or rejected with a button or its keys.
+/** @import { LoadedValue } from "../loading.js" */
+/** @import { ProposalRow, ProposedChange, Ref } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Keys, Tag, Time } from "../../app/parts/basics.js";
 import { Diff } from "../../app/parts/diff.js";
 import { toast, trying } from "../../app/parts/toast.js";
-import { html, useEffect, useRef, useState } from "../../app/ui.js";
-import { Loaded } from "../loading.js";
+import { html, useEffect, useElement, useState } from "../../app/ui.js";
+import { whenLoaded } from "../loading.js";
 import { Whose } from "./whose.js";
 
+/** @typedef {"approve" | "reject"} Decision */
+
+/**
+ * @typedef {object} ProposalProps
+ * @property {ProposalRow} one
+ * @property {boolean} current
+ * @property {boolean} busy
+ * @property {() => void} onFocus
+ * @property {(proposal: ProposalRow, decision: Decision) => void} decide
+ */
+
+/** @type {Record<string, string>} */
 const STATUS = { approved: "good", rejected: "" };
 
+/** @param {{ proposals: LoadedValue<ProposalRow[]> }} props */
 export function Proposals({ proposals }) {
-  return html`<${Loaded} of=${proposals}>${(all) => html`<${Decisions} all=${all} again=${proposals.again} />`}<//>`;
+  return html`${whenLoaded(proposals, (all) => html`<${Decisions} all=${all} again=${proposals.again} />`)}`;
 }
 
+/** @param {{ all: ProposalRow[], again: () => void }} props */
 function Decisions({ all, again }) {
   const pending = all.filter((one) => one.status === "pending");
   const decided = all.filter((one) => one.status !== "pending").reverse();
   const [at, setAt] = useState(0);
   const [busy, setBusy] = useState("");
-  const list = useRef();
+  const list = /** @type {Ref<HTMLElement>} */ (useElement());
   const current = pending[Math.min(at, pending.length - 1)];
+  /**
+   * @param {ProposalRow} proposal
+   * @param {Decision} decision
+   */
   const decide = async (proposal, decision) => {
     if (busy || !may("approve")) return;
     setBusy(proposal.id);
     const answer = await trying(() => api.post(`/api/proposals/${proposal.id}`, { decision }));
     setBusy("");
-    if (answer) tell(answer.proposals[0], again);
+    if (answer) tell(/** @type {ProposalRow} */ (answer.proposals[0]), again);
     again();
   };
-  useEffect(() => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [current?.id]);
+  useEffect(
+    () => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }),
+    [current?.id],
+  );
   const group = "Proposals";
+  /** @param {Decision} decision */
   const decideCurrent = (decision) => () => (current ? void decide(current, decision) : false);
   useKeys([
     { keys: "Alt+a", label: "Approve the proposal", group, run: decideCurrent("approve") },
     { keys: "Alt+r", label: "Reject the proposal", group, run: decideCurrent("reject") },
-    { keys: "j", label: "Next proposal", group, run: () => setAt(Math.min(at + 1, pending.length - 1)) },
-    { keys: "k", label: "Proposal before", group, run: () => setAt(Math.max(at - 1, 0)) },
+    {
+      keys: "j",
+      label: "Next proposal",
+      group,
+      run: () => setAt(Math.min(at + 1, pending.length - 1)),
+    },
+    { keys: "k", label: "Previous proposal", group, run: () => setAt(Math.max(at - 1, 0)) },
   ]);
+  /**
+   * @param {ProposalRow} one
+   * @param {number} index
+   */
   const proposal = (one, index) => html`
     <${Proposal}
       key=${one.id}
@@ -59,32 +92,37 @@ function Decisions({ all, again }) {
 
 function Nothing() {
   return html`
-    <${Empty} icon="learning" title="Nothing waits for you">
-      When Hermes finds something worth keeping, it proposes it here. Nothing of yours is changed before you say so.
+    <${Empty} icon="learning" title="Nothing to review">
+      When Hermes finds something worth keeping, it proposes it here. Nothing changes until you approve it.
     <//>
   `;
 }
 
+/** @param {{ list: ProposalRow[] }} props */
 function Decided({ list }) {
   return html`
     <details class="fold">
       <summary>${list.length} decided earlier</summary>
       <ul class="plain lined card">
-        ${list.map((one) => html`
+        ${list.map(
+          (one) => html`
           <li key=${one.id} class="row decided">
             <${Tag} kind=${STATUS[one.status]}>${one.status}<//>
             <span class="grow">${titleOf(one.change)}</span>
             <${Time} at=${one.created} />
           </li>
-        `)}
+        `,
+        )}
       </ul>
     </details>
   `;
 }
 
+/** @param {ProposalProps} props */
 function Proposal({ one, current, busy, onFocus, decide }) {
   const id = `proposal-${one.id}`;
-  const label = one.change.type === "memory" ? "What would be remembered" : "What would change in the skill";
+  const label =
+    one.change.type === "memory" ? "What would be remembered" : "What would change in the skill";
   return html`
     <article
       class=${`card proposal ${current ? "current" : ""}`}
@@ -100,7 +138,9 @@ function Proposal({ one, current, busy, onFocus, decide }) {
       </header>
       ${one.why && html`<p>${one.why}</p>`}
       <${Diff} text=${one.diff} label=${label} />
-      ${may("approve") && html`
+      ${
+        may("approve") &&
+        html`
         <footer class="row">
           <${Button} kind="primary" icon="check" busy=${busy} onClick=${() => decide(one, "approve")}>
             Approve${current && html`<${Keys} of="Alt+a" />`}
@@ -109,27 +149,48 @@ function Proposal({ one, current, busy, onFocus, decide }) {
             Reject${current && html`<${Keys} of="Alt+r" />`}
           <//>
         </footer>
-      `}
+      `
+      }
     </article>
   `;
 }
 
-/** Says what came of it; an approved change can be taken back at once. */
+/**
+ * Says what came of it; an approved change can be taken back at once.
+ * @param {ProposalRow} proposal
+ * @param {() => void} again
+ */
 function tell(proposal, again) {
-  if (proposal.status === "rejected") return toast("Put aside for good. It is not proposed again.", "info");
+  if (proposal.status === "rejected")
+    return toast("Rejected. Hermes won't propose it again.", "info");
   const under = proposal.change.type === "memory" ? "memories" : "skills";
   const back = async () => {
-    if (await trying(() => api.post("/api/learning/revert", { change: proposal.hash, under }), "Taken back.")) again();
+    if (
+      await trying(
+        () => api.post("/api/learning/revert", { change: proposal.hash, under }),
+        "Undone.",
+      )
+    )
+      again();
   };
-  return toast("Approved. The change is made.", "good", proposal.hash ? { label: "Take back", run: back } : null);
+  return toast(
+    "Approved and applied.",
+    "good",
+    proposal.hash ? { label: "Undo", run: back } : null,
+  );
 }
 
+/** @param {ProposedChange} change */
 function titleOf(change) {
   if (change.type === "memory") {
-    const edits = change.edits.map((edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`);
+    const edits = change.edits.map(
+      (edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`,
+    );
     return `Memory: ${[...new Set(edits)].join(", ")}`;
   }
-  if (change.retire) return `Skill ${change.name}: retire it`;
-  const isNew = change.files.some((file) => file.path === "SKILL.md" && (file.before ?? null) === null);
-  return `Skill ${change.name}: ${isNew ? "a new one" : "a change"}`;
+  if (change.retire) return `Skill ${change.name}: retire`;
+  const isNew = change.files.some(
+    (file) => file.path === "SKILL.md" && (file.before ?? null) === null,
+  );
+  return `Skill ${change.name}: ${isNew ? "new" : "change"}`;
 }

@@ -1,4 +1,5 @@
 // Skills: what there is, how it is used, whether it is offered, and whether only the user may change it.
+/** @import { SkillChange, SkillRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Empty, Tag, Time } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
@@ -8,37 +9,49 @@ import { trying } from "../../app/parts/toast.js";
 import { linkTo, navigate } from "../../app/router.js";
 import { html, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 
+/** @typedef {(skill: SkillRow, body: SkillChange) => void} Change */
+
+/** @type {Record<string, [string, string]>} */
 const ORIGINS = {
-  bundled: ["", "came with Hermes"],
+  bundled: ["", "bundled with Hermes"],
   agent: ["accent", "made by Hermes"],
   installed: ["", "installed"],
   user: ["good", "yours"],
 };
 
-/** `open` is the name of the skill that is shown whole. */
+/**
+ * `open` is the name of the skill that is shown whole.
+ * @param {{ open: string }} props
+ */
 export function Skills({ open }) {
   const skills = useLoaded(() => api.get("/api/skills"), []);
   const [words, setWords] = useState("");
+  /**
+   * @param {SkillRow} skill
+   * @param {SkillChange} body
+   */
   const change = async (skill, body) => {
     const answer = await trying(() => api.patch(addressOf(skill.name), body));
     if (answer) skills.put(answer);
   };
-  const isWanted = (one) => `${one.name} ${one.description}`.toLowerCase().includes(words.toLowerCase());
+  /** @param {SkillRow} one */
+  const isWanted = (one) =>
+    `${one.name} ${one.description}`.toLowerCase().includes(words.toLowerCase());
   return html`
     <div class="stack">
       <${SearchBox} label="Search the skills" value=${words} onInput=${setWords} />
-      <${Loaded} of=${skills}>
-        ${({ skills: all }) => html`<${SkillList} list=${all.filter(isWanted)} change=${change} />`}
-      <//>
+      ${whenLoaded(skills, ({ skills: all }) => html`<${SkillList} list=${all.filter(isWanted)} change=${change} />`)}
       ${open && html`<${Whole} key=${open} name=${open} />`}
     </div>
   `;
 }
 
+/** @param {{ list: SkillRow[], change: Change }} props */
 function SkillList({ list, change }) {
-  if (!list.length) return html`<${Empty} icon="learning" title="No skill">Nothing fits what you typed.<//>`;
+  if (!list.length)
+    return html`<${Empty} icon="learning" title="No matching skills">No skill matches your search.<//>`;
   return html`
     <ul class="plain skill-list">
       ${list.map((one) => html`<${Skill} key=${one.name} one=${one} change=${change} />`)}
@@ -46,12 +59,15 @@ function SkillList({ list, change }) {
   `;
 }
 
+/** @param {{ one: SkillRow, change: Change }} props */
 function Skill({ one, change }) {
   const [kind, origin] = ORIGINS[one.origin] ?? ["", one.origin];
   const uses = [
     one.views && `read ${plural(one.views, "time")}`,
     one.commands && `called ${plural(one.commands, "time")}`,
-  ].filter(Boolean).join(", ");
+  ]
+    .filter(Boolean)
+    .join(", ");
   return html`
     <li class="card skill" data-skill=${one.name}>
       <div class="grow">
@@ -62,13 +78,14 @@ function Skill({ one, change }) {
         </div>
         <p class="small">${one.description}</p>
         ${one.problem && html`<p class="field-error">Not offered: ${one.problem}.</p>`}
-        <p class="muted small">${uses ? html`${uses}, last <${Time} at=${one.last_used} />` : "not used yet"}</p>
+        <p class="muted small">${uses ? html`${uses}, last used <${Time} at=${one.last_used} />` : "not used yet"}</p>
       </div>
-      <${Switches} one=${one} change=${(body) => change(one, body)} />
+      <${Switches} one=${one} change=${(/** @type {SkillChange} */ body) => change(one, body)} />
     </li>
   `;
 }
 
+/** @param {{ one: SkillRow, change: (body: SkillChange) => void }} props */
 function Switches({ one, change }) {
   const fixed = !may("admin");
   return html`
@@ -79,7 +96,7 @@ function Switches({ one, change }) {
         class=${one.pinned ? "pinned" : ""}
         aria-pressed=${String(one.pinned)}
         disabled=${fixed}
-        label=${one.pinned ? `Let Hermes change ${one.name} again` : `Pin ${one.name}: only you change it`}
+        label=${one.pinned ? `Let Hermes change ${one.name}` : `Pin ${one.name}: only you can change it`}
         onClick=${() => change({ pinned: !one.pinned })}
       />
       <input
@@ -95,16 +112,21 @@ function Switches({ one, change }) {
   `;
 }
 
+/** @param {{ name: string }} props */
 function Whole({ name }) {
   const text = useLoaded(async () => (await api.get(addressOf(name))).text, [name]);
   const close = () => navigate("/learning/skills");
   return html`
     <${Dialog} title=${name} class="wide" onClose=${close}>
-      <${Loaded} of=${text}>${(words) => html`<${Markdown} text=${words} />`}<//>
+      ${whenLoaded(text, (words) => html`<${Markdown} text=${words} />`)}
     <//>
   `;
 }
 
+/**
+ * @param {string} name
+ * @returns {`/api/skills/${string}`}
+ */
 function addressOf(name) {
   return `/api/skills/${encodeURIComponent(name)}`;
 }

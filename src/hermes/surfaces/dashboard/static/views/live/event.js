@@ -1,12 +1,34 @@
 // One event of the bus: as a row of the stream, and whole.
+/** @import { BufferedEvent, HermesEvent } from "../../types/page.d.ts" */
 import { Button, Empty } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { absolute, clock } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 
-const ENVELOPE = new Set(["type", "ts", "src", "session_id", "root_session_id", "turn_id", "epoch", "seq"]);
-const TELLING = ["text", "summary", "message", "title", "preview", "command", "reason", "detail", "name", "answer"];
+const ENVELOPE = new Set([
+  "type",
+  "ts",
+  "src",
+  "session_id",
+  "root_session_id",
+  "turn_id",
+  "epoch",
+  "seq",
+]);
+const TELLING = [
+  "text",
+  "summary",
+  "message",
+  "title",
+  "preview",
+  "command",
+  "reason",
+  "detail",
+  "name",
+  "answer",
+];
+/** @type {Record<string, string>} */
 const COLOURS = {
   agent: "accent",
   session: "blue",
@@ -17,30 +39,42 @@ const COLOURS = {
   gap: "bad",
 };
 
-/** What most tells an event from others of its topic. Found once for each. */
+/**
+ * What most tells an event from others of its topic. Found once for each.
+ * @param {BufferedEvent} kept
+ */
 function previewOf(kept) {
   if (kept.preview === undefined) {
-    const { event } = kept;
+    const event = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (kept.event));
     const name = typeof event.name === "string" && event.name ? `${event.name}  ` : "";
-    const telling = TELLING.find((field) => field !== "name" && typeof event[field] === "string" && event[field]);
-    kept.preview = (name + (telling ? event[telling] : rest(event))).slice(0, 240);
+    const telling = TELLING.find(
+      (field) => field !== "name" && typeof event[field] === "string" && event[field],
+    );
+    kept.preview = (name + (telling ? event[telling] : rest(kept.event))).slice(0, 240);
   }
   return kept.preview;
 }
 
+/** @param {HermesEvent} event */
 function rest(event) {
   return Object.entries(event)
-    .filter(([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "")
+    .filter(
+      ([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "",
+    )
     .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join("  ");
 }
 
-/** Everything in it as one text, for searching. Made once for each. */
+/**
+ * Everything in it as one text, for searching. Made once for each.
+ * @param {BufferedEvent} kept
+ */
 export function textOf(kept) {
   kept.text ??= JSON.stringify(kept.event).toLowerCase();
   return kept.text;
 }
 
+/** @param {{ kept: BufferedEvent, current: boolean, onPick: () => void }} props */
 export function EventRow({ kept, current, onPick }) {
   const { event } = kept;
   const durable = event.seq !== undefined;
@@ -51,7 +85,7 @@ export function EventRow({ kept, current, onPick }) {
       class="event-row"
       tabindex="-1"
       aria-current=${current ? "true" : undefined}
-      title=${durable ? "A row of the log" : "Only announced, not kept"}
+      title=${durable ? "Stored in the log" : "Not stored"}
       onClick=${onPick}
     >
       <time>${timeOf(event)}</time>
@@ -64,16 +98,20 @@ export function EventRow({ kept, current, onPick }) {
   `;
 }
 
-/** The time of day, to the millisecond. */
+/**
+ * The time of day, to the millisecond.
+ * @param {{ ts: number }} event
+ */
 function timeOf({ ts }) {
   if (!ts) return "";
   return `${clock(ts)}.${String(Math.floor(ts * 1000) % 1000).padStart(3, "0")}`;
 }
 
+/** @param {{ kept: BufferedEvent | null, onClose: () => void }} props */
 export function EventDetails({ kept, onClose }) {
   if (!kept) {
     return html`
-      <${Empty} icon="live" title="No event chosen">Choose one in the stream, with a click or with J and K.<//>
+      <${Empty} icon="live" title="No event selected">Click an event, or use J and K.<//>
     `;
   }
   const { event } = kept;
@@ -89,8 +127,8 @@ export function EventDetails({ kept, onClose }) {
         <dd>${event.ts ? absolute(event.ts) : "unknown"}</dd>
         <dt>From</dt>
         <dd>${event.src ?? ""}</dd>
-        <dt>Kept</dt>
-        <dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no, only announced"}</dd>
+        <dt>Stored</dt>
+        <dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no"}</dd>
         ${event.session_id && html`<dt>Session</dt><dd><a href=${placeOf(event)}>${event.session_id}</a></dd>`}
       </dl>
       <${Code} key=${kept.number} language="json" name="envelope" text=${JSON.stringify(event, null, 2)} open />
@@ -98,7 +136,10 @@ export function EventDetails({ kept, onClose }) {
   `;
 }
 
-/** Where the timeline of its session has it. */
+/**
+ * Where the timeline of its session has it.
+ * @param {HermesEvent} event
+ */
 function placeOf({ session_id: session, seq }) {
   return linkTo("sessions", session) + (seq === undefined ? "" : `?at=${seq}`);
 }

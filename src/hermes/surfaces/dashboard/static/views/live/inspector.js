@@ -1,4 +1,5 @@
 // Listens to the bus for the inspector. Events are taken at once and drawn once per frame, however many come.
+/** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { BusFeed } from "../../app/feed.js";
 import { useEffect, useMemo, useRef, useState } from "../../app/ui.js";
 import { matcher } from "./pattern.js";
@@ -7,22 +8,24 @@ import { Counters, Ring } from "./ring.js";
 /**
  * {ring, counters, state, version, clear}. `version` changes at most once per frame of the screen. One feed of all
  * events stays open whatever the patterns are, and they are sifted here: no event is missed while a pattern changes.
+ * @param {string[]} patterns
  */
 export function useInspector(patterns) {
-  const held = useRef(null);
-  held.current ??= { ring: new Ring(), counters: new Counters() };
-  const fits = useRef(null);
-  fits.current = useMemo(() => matcher(patterns), [patterns.join(" ")]);
+  const [held] = useState(() => ({ ring: new Ring(), counters: new Counters() }));
+  const current = useMemo(() => matcher(patterns), [patterns.join(" ")]);
+  const fits = useRef(current);
+  fits.current = current;
   const [version, setVersion] = useState(0);
-  const [state, setState] = useState("connecting");
+  const [state, setState] = useState(/** @type {FeedState} */ ("connecting"));
   useEffect(() => {
     let frame = 0;
     const draw = () => {
       frame = 0;
       setVersion((was) => was + 1);
     };
+    /** @param {HermesEvent[]} events */
     const take = (events) => {
-      const { ring, counters } = held.current;
+      const { ring, counters } = held;
       const now = Date.now();
       for (const event of events) {
         if (event.type === "feed.hello") continue;
@@ -40,14 +43,17 @@ export function useInspector(patterns) {
     };
   }, []);
   const clear = () => {
-    held.current.ring.clear();
-    held.current.counters = new Counters();
+    held.ring.clear();
+    held.counters = new Counters();
     setVersion((was) => was + 1);
   };
-  return { ...held.current, state, version, clear };
+  return { ...held, state, version, clear };
 }
 
-/** A number that grows every second while the page is seen, for rates that fall when nothing comes. */
+/**
+ * A number that grows every second while the page is seen, for rates that fall when nothing comes.
+ * @param {number} [step]
+ */
 export function useSeconds(step = 1000) {
   const [count, setCount] = useState(0);
   useEffect(() => {

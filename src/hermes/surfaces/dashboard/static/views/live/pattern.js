@@ -1,18 +1,27 @@
 // Patterns over topics as the bus has them: `*` is exactly one segment, `**` zero or more, anywhere.
 
-/** Several patterns with blanks or commas between them: [patterns, what is wrong]. */
+/**
+ * Several patterns with blanks or commas between them: [patterns, what is wrong].
+ * @param {string} text
+ * @returns {[string[], string]}
+ */
 export function parsePatterns(text) {
   const patterns = text.split(/[\s,]+/).filter(Boolean);
   const bad = patterns.find((pattern) => !pattern.split(".").every(isPart));
-  if (bad) return [[], `${bad} is no pattern: a star stands for a whole word between dots.`];
+  if (bad) return [[], `${bad} is not a pattern: a star stands for a whole segment between dots.`];
   return [patterns.length ? patterns : ["**"], ""];
 }
 
+/** @param {string} part */
 function isPart(part) {
   return part !== "" && (!part.includes("*") || part === "*" || part === "**");
 }
 
-/** A test for topics. Answers are remembered, as the same few topics come again and again. */
+/**
+ * A test for topics. Answers are remembered, as the same few topics come again and again.
+ * @param {string[]} patterns
+ * @returns {(topic: string) => boolean}
+ */
 export function matcher(patterns) {
   const wanted = patterns.map((pattern) => pattern.split("."));
   const known = new Map();
@@ -27,6 +36,10 @@ export function matcher(patterns) {
   };
 }
 
+/**
+ * @param {string[]} pattern
+ * @param {string[]} parts
+ */
 function fits(pattern, parts) {
   // Which prefixes of the topic the pattern so far can end at: no backtracking, however many stars there are.
   let ends = new Set([0]);

@@ -1,4 +1,7 @@
 // What the inspector remembers: the newest events, within bounds of number and size, and counters over all of them.
+/** @import { BufferedEvent, HermesEvent } from "../../types/page.d.ts" */
+
+/** @typedef {{ count: number, slots: number[] }} Count */
 
 const SPARE = 500; // events over the bound before the oldest are let go, so that it happens seldom
 const LONGEST = 20_000; // characters of one text that are kept
@@ -7,6 +10,7 @@ const SECONDS = 10; // over which a rate is taken
 const OTHERS = "(other topics)";
 
 export class Ring {
+  /** @type {BufferedEvent[]} */
   events = [];
   received = 0;
   missed = 0; // events the server says it dropped
@@ -18,10 +22,11 @@ export class Ring {
     this.mostSize = mostSize;
   }
 
+  /** @param {HermesEvent} event */
   push(event) {
     this.received += 1;
     const kept = { number: this.received, event, size: 200 };
-    kept.event = lightened(event, kept, 0);
+    kept.event = /** @type {HermesEvent} */ (lightened(event, kept, 0));
     this.events.push(kept);
     this.#size += kept.size;
     if (this.events.length > this.most + SPARE || this.#size > this.mostSize) this.#evict();
@@ -37,14 +42,21 @@ export class Ring {
     let gone = Math.max(this.events.length - this.most, 0);
     let size = this.#size;
     for (let index = 0; index < gone; index++) size -= this.events[index].size;
-    while (size > this.mostSize * 0.8 && gone < this.events.length - 1) size -= this.events[gone++].size;
+    while (size > this.mostSize * 0.8 && gone < this.events.length - 1)
+      size -= this.events[gone++].size;
     this.events = this.events.slice(gone); // a new list: a paused view keeps the one it has
     this.evicted += gone;
     this.#size = size;
   }
 }
 
-/** The same with long texts cut; what is left counts. */
+/**
+ * The same with long texts cut; what is left counts.
+ * @param {unknown} value
+ * @param {{ size: number }} kept
+ * @param {number} depth
+ * @returns {unknown}
+ */
 function lightened(value, kept, depth) {
   if (typeof value === "string") {
     kept.size += Math.min(value.length, LONGEST);
@@ -53,10 +65,12 @@ function lightened(value, kept, depth) {
     return `${value.slice(0, LONGEST)}… (${left} more characters)`;
   }
   if (value === null || typeof value !== "object") return value;
-  if (depth > 6 || kept.size > 20 * LONGEST) return "… (not kept)";
+  if (depth > 6 || kept.size > 20 * LONGEST) return "… (omitted)";
   kept.size += 50;
   if (Array.isArray(value)) return value.map((one) => lightened(one, kept, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, lightened(one, kept, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, lightened(one, kept, depth + 1)]),
+  );
 }
 
 /** How often each topic came, and how often lately. */
@@ -65,6 +79,10 @@ export class Counters {
   total = { count: 0, slots: new Array(SECONDS).fill(0) };
   #second = 0;
 
+  /**
+   * @param {string} topic
+   * @param {number} now
+   */
   add(topic, now) {
     this.#turn(Math.floor(now / 1000));
     const slot = this.#second % SECONDS;
@@ -74,19 +92,29 @@ export class Counters {
     }
   }
 
-  /** Rows by number: {topic, count, rate, slots}. */
+  /**
+   * Rows by number: {topic, count, rate, slots}.
+   * @param {number} now
+   */
   rows(now) {
     this.#turn(Math.floor(now / 1000));
     return [...this.topics]
-      .map(([topic, one]) => ({ topic, count: one.count, rate: rateOf(one), slots: this.#ordered(one) }))
+      .map(([topic, one]) => ({
+        topic,
+        count: one.count,
+        rate: rateOf(one),
+        slots: this.#ordered(one),
+      }))
       .sort((a, b) => b.rate - a.rate || b.count - a.count);
   }
 
+  /** @param {number} now */
   rate(now) {
     this.#turn(Math.floor(now / 1000));
     return rateOf(this.total);
   }
 
+  /** @param {string} topic */
   #of(topic) {
     let found = this.topics.get(topic);
     if (!found) {
@@ -97,11 +125,18 @@ export class Counters {
     return found;
   }
 
+  /** @param {Count} one */
   #ordered(one) {
-    return Array.from({ length: SECONDS }, (_, index) => one.slots[(this.#second + 1 + index) % SECONDS]);
+    return Array.from(
+      { length: SECONDS },
+      (_, index) => one.slots[(this.#second + 1 + index) % SECONDS],
+    );
   }
 
-  /** Time went on: the seconds since then are empty. */
+  /**
+   * Time went on: the seconds since then are empty.
+   * @param {number} second
+   */
   #turn(second) {
     const passed = Math.min(second - this.#second, SECONDS);
     if (passed <= 0) return;
@@ -113,6 +148,7 @@ export class Counters {
   }
 }
 
+/** @param {Count} one */
 function rateOf(one) {
   return one.slots.reduce((sum, value) => sum + value, 0) / SECONDS;
 }

@@ -1,34 +1,51 @@
 // Counters beside the stream: topics with their rates; who publishes, who listens, and what was dropped on the way.
+/** @import { Counters } from "./ring.js" */
+/** @import { Status } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
 import { count, duration, inFull } from "../../app/parts/format.js";
 import { html } from "../../app/ui.js";
 import { Columns } from "../columns.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { useSeconds } from "./inspector.js";
+
+/**
+ * @typedef {object} Subscription
+ * @property {string} pattern
+ * @property {string} callback
+ * @property {string | null} owner
+ * @property {number} delivered
+ * @property {number} failed
+ * @property {number} dropped
+ * @property {number} slowest
+ */
 
 const LOOK = 2000; // milliseconds between two looks at the server's counters
 const SPARK = 14; // pixels of height
 const SUBSCRIPTION_COLUMNS = ["Pattern", "Owner", "Delivered", "Failed", "Dropped", "Slowest"];
 
+/** @param {{ counters: Counters, onPick: (topic: string) => void }} props */
 export function Topics({ counters, onPick }) {
   useSeconds();
   const rows = counters.rows(Date.now());
   if (!rows.length) {
     return html`
-      <${Empty} icon="clock" title="Nothing yet">As soon as something happens, its topic is counted here.<//>
+      <${Empty} icon="clock" title="Nothing yet">Topics are counted here as events arrive.<//>
     `;
   }
   const lately = html`<span class="unseen">The last ten seconds</span>`;
   return html`
     <table class="numbers">
-      <caption class="unseen">Topics, by how often they come</caption>
-      <${Columns} titles=${["Topic", "Number", "per second", lately]} />
+      <caption class="unseen">Topics by frequency</caption>
+      <${Columns} titles=${["Topic", "Count", "per second", lately]} />
       <tbody>${rows.map((row) => html`<${Topic} key=${row.topic} row=${row} onPick=${onPick} />`)}</tbody>
     </table>
   `;
 }
 
+/**
+ * @param {{ row: ReturnType<Counters["rows"]>[number], onPick: (topic: string) => void }} props
+ */
 function Topic({ row, onPick }) {
   return html`
     <tr>
@@ -44,13 +61,19 @@ function Topic({ row, onPick }) {
   `;
 }
 
+/** @param {number} value */
 export function rate(value) {
   if (value === 0) return "0";
   return value < 10 ? value.toFixed(1) : inFull(Math.round(value));
 }
 
+/** @param {{ slots: number[] }} props */
 function Spark({ slots }) {
   const most = Math.max(...slots, 1);
+  /**
+   * @param {number} value
+   * @param {number} index
+   */
   const bar = (value, index) => {
     const height = value ? Math.max(1.5, (value / most) * SPARK) : 0.5;
     return html`<rect key=${index} x=${index * 5} y=${SPARK - height} width="4" height=${height} />`;
@@ -67,29 +90,32 @@ export function Sources() {
   const beat = useSeconds(LOOK);
   const status = useLoaded(() => api.get("/api/status"), [beat]);
   return html`
-    <${Loaded} of=${status}>
-      ${({ feeds, ingest, bus }) => html`
+    ${whenLoaded(
+      status,
+      ({ feeds, ingest, bus }) => html`
         <div class="stack">
           <${Publishers} ingest=${ingest} />
           <${Feeds} feeds=${feeds} />
           <${BusCounts} bus=${bus} />
           <section>
             <h3>Subscriptions</h3>
-            <${Subscriptions} list=${bus.subscriptions} />
+            <${Subscriptions} list=${/** @type {Subscription[]} */ (bus.subscriptions)} />
           </section>
         </div>
-      `}
-    <//>
+      `,
+    )}
   `;
 }
 
+/** @param {{ ingest: Status["ingest"] }} props */
 function Publishers({ ingest }) {
-  const publishers = Object.entries(ingest.publishers);
+  const publishers = Object.entries(/** @type {Record<string, number>} */ (ingest.publishers));
   const numbers = [
-    ["Taken", ingest.published],
-    ["Known already", ingest.known],
+    ["Accepted", ingest.published],
+    ["Duplicates", ingest.known],
     ["Refused", ingest.refused, "bad"],
   ];
+  /** @param {[string, number]} publisher */
   const publisher = ([channel, number]) => html`
     <li key=${channel}>
       <${Tag} kind="good">${number}<//> <span class="mono">${channel || "(no channel)"}</span>
@@ -99,29 +125,33 @@ function Publishers({ ingest }) {
     <section>
       <h3>Publishers</h3>
       <p class="muted small">Other processes that send their events here.</p>
-      ${publishers.length
-        ? html`<ul class="plain">${publishers.map(publisher)}</ul>`
-        : html`<p>None right now.</p>`}
+      ${
+        publishers.length
+          ? html`<ul class="plain">${publishers.map(publisher)}</ul>`
+          : html`<p>None right now.</p>`
+      }
       <${Numbers} of=${numbers} />
     </section>
   `;
 }
 
+/** @param {{ feeds: Status["feeds"] }} props */
 function Feeds({ feeds }) {
   const numbers = [
     ["Open", feeds.open],
-    ["Events lost to slow ones", feeds.lost, "warn"],
+    ["Dropped for slow readers", feeds.lost, "warn"],
     ["Closed for being slow", feeds.closed_slow, "warn"],
   ];
   return html`
     <section>
       <h3>Feeds</h3>
-      <p class="muted small">Pages and scripts that watch.</p>
+      <p class="muted small">Pages and scripts that follow events.</p>
       <${Numbers} of=${numbers} />
     </section>
   `;
 }
 
+/** @param {{ bus: Status["bus"] }} props */
 function BusCounts({ bus }) {
   const numbers = [
     ["Delivered", bus.delivered],
@@ -138,27 +168,34 @@ function BusCounts({ bus }) {
   `;
 }
 
-/** `of` is [[label, value, kind]]; the kind colours what is not zero. */
+/**
+ * `of` is [[label, value, kind]]; the kind colours what is not zero.
+ * @param {{ of: [string, number, string?][] }} props
+ */
 function Numbers({ of }) {
   return html`
     <dl class="counts">
-      ${of.map(([label, value, kind]) => html`
+      ${of.map(
+        ([label, value, kind]) => html`
         <div key=${label} class=${value && kind ? kind : ""}>
           <dt>${label}</dt>
           <dd title=${String(value)}>${count(value)}</dd>
         </div>
-      `)}
+      `,
+      )}
     </dl>
   `;
 }
 
+/** @param {{ list: Subscription[] }} props */
 function Subscriptions({ list }) {
   return html`
     <div class="scroll-x" tabindex="0" role="region" aria-label="Subscriptions">
       <table class="numbers">
         <${Columns} titles=${SUBSCRIPTION_COLUMNS} />
         <tbody>
-          ${list.map((one, index) => html`
+          ${list.map(
+            (one, index) => html`
             <tr key=${index}>
               <td class="mono" title=${one.callback}>${one.pattern}</td>
               <td>${one.owner ?? "Hermes"}</td>
@@ -167,7 +204,8 @@ function Subscriptions({ list }) {
               <td>${one.dropped}</td>
               <td>${one.slowest ? duration(one.slowest) : ""}</td>
             </tr>
-          `)}
+          `,
+          )}
         </tbody>
       </table>
     </div>

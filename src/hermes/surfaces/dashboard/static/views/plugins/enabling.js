@@ -1,29 +1,34 @@
 // Enabling a plugin: shows every file of it first. What is enabled is exactly what was shown, by its hash.
-import { api } from "../../app/api.js";
+/** @import { PluginFile, PluginRow, Saving } from "../../types/page.d.ts" */
+import { api, asFailure } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { plural, size } from "../../app/parts/format.js";
 import { languageOfFile } from "../../app/parts/highlight.js";
 import { toast } from "../../app/parts/toast.js";
-import { html, useState } from "../../app/ui.js";
+import { html, isOpen, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { labelOf, refreshPlugins } from "./known.js";
 
+/** @param {{ name: string, onClose: () => void }} props */
 export function Enabling({ name, onClose }) {
   const content = useLoaded(() => api.get(`/api/plugins/${name}`), [name]);
-  const [state, setState] = useState({ busy: false, error: null });
+  const [state, setState] = useState(/** @type {Saving} */ ({ busy: false, error: null }));
   const enable = async () => {
     setState({ busy: true, error: null });
     try {
-      const answer = await api.put(`/api/plugins/${name}`, { enabled: true, hash: content.value.plugin.hash });
+      const answer = await api.put(`/api/plugins/${name}`, {
+        enabled: true,
+        hash: content.value?.plugin.hash,
+      });
       await refreshPlugins(answer);
       const found = answer.plugins.find((one) => one.name === name);
-      if (found?.state === "enabled") toast(`${labelOf(found)} is enabled.`, "good");
+      if (found?.state === "enabled") toast(`Enabled ${labelOf(found)}.`, "good");
       onClose();
     } catch (error) {
-      setState({ busy: false, error });
+      setState({ busy: false, error: asFailure(error) });
       content.again();
     }
   };
@@ -41,8 +46,9 @@ export function Enabling({ name, onClose }) {
   `;
   return html`
     <${Dialog} title=${`Enable ${name}?`} class="wide" onClose=${onClose} actions=${actions}>
-      <${Loaded} of=${content}>
-        ${({ plugin, folder, files }) => html`
+      ${whenLoaded(
+        content,
+        ({ plugin, folder, files }) => html`
           <div class="stack">
             ${state.error && html`<${FieldError} error=${state.error} />`}
             <${Warning} plugin=${plugin} />
@@ -55,16 +61,17 @@ export function Enabling({ name, onClose }) {
             <h3>${plural(files.length, "file")}</h3>
             <${Files} files=${files} first=${`dashboard/${plugin.api}`} />
           </div>
-        `}
-      <//>
+        `,
+      )}
     <//>
   `;
 }
 
+/** @param {{ plugin: PluginRow }} props */
 function Warning({ plugin }) {
   const reach = plugin.api
-    ? "Its Python code runs as you, inside the dashboard: "
-      + "it can do whatever you can, see every event, and read every session."
+    ? "Its Python code runs as you, inside the dashboard: " +
+      "it can do whatever you can, see every event, and read every session."
     : "Its page runs in this browser as you: it can do whatever this page can.";
   return html`
     <p class="row top">
@@ -74,7 +81,10 @@ function Warning({ plugin }) {
   `;
 }
 
-/** `first` is the path of the file that is shown at once. */
+/**
+ * `first` is the path of the file that is shown at once.
+ * @param {{ files: PluginFile[], first: string }} props
+ */
 function Files({ files, first }) {
   return html`
     <ul class="plain">
@@ -83,11 +93,12 @@ function Files({ files, first }) {
   `;
 }
 
+/** @param {{ file: PluginFile, open: boolean }} props */
 function File({ file, open }) {
   const [shown, setShown] = useState(open);
   return html`
     <li>
-      <details class="fold plugin-file" open=${open} onToggle=${(event) => setShown(event.target.open)}>
+      <details class="fold plugin-file" open=${open} onToggle=${(event) => setShown(isOpen(event))}>
         <summary><code>${file.path}</code> <span>${size(file.size)}</span></summary>
         ${shown && html`<${Text} file=${file} />`}
       </details>
@@ -95,7 +106,9 @@ function File({ file, open }) {
   `;
 }
 
+/** @param {{ file: PluginFile }} props */
 function Text({ file: { path, text } }) {
-  if (text !== null) return html`<${Code} name=${path} language=${languageOfFile(path)} text=${text} />`;
-  return html`<p class="muted">Not text, or too long to be shown here. Its bytes are part of the hash.</p>`;
+  if (text !== null)
+    return html`<${Code} name=${path} language=${languageOfFile(path)} text=${text} />`;
+  return html`<p class="muted">Not text, or too long to show. It is part of the hash.</p>`;
 }

@@ -1,10 +1,12 @@
 // The icon of a plugin: a character, a picture of a plugin that runs, or a plug.
+/** @import { PluginRow } from "../../types/page.d.ts" */
 import { Icon } from "../../app/parts/basics.js";
 import { html } from "../../app/ui.js";
 import { fileOf } from "./known.js";
 
 const PICTURE = /\.(svg|png|jpg|webp)$/;
 
+/** @param {{ plugin: PluginRow, size?: number }} props */
 export function PluginIcon({ plugin, size = 22 }) {
   const { icon } = plugin;
   if (PICTURE.test(icon) && plugin.state === "enabled") {

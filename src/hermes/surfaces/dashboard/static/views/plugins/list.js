@@ -1,4 +1,5 @@
 // The plugins that were found, and the widgets of those that run.
+/** @import { KnownPlugins, PluginRow } from "../../types/page.d.ts" */
 import { Button, Empty, Loading, Problem } from "../../app/parts/basics.js";
 import { html, useState } from "../../app/ui.js";
 import { Enabling } from "./enabling.js";
@@ -7,6 +8,7 @@ import { labelOf, refreshPlugins, widgetsOf } from "./known.js";
 import { Mounted } from "./mount.js";
 import { Plugin } from "./plugin.js";
 
+/** @param {{ known: KnownPlugins }} props */
 export function PluginList({ known }) {
   const [asking, setAsking] = useState("");
   const look = () => refreshPlugins();
@@ -14,11 +16,11 @@ export function PluginList({ known }) {
     <div class="page plugins">
       <header class="page-head">
         <h1>Plugins</h1>
-        <${Button} kind="quiet" icon="retry" onClick=${look}>Look again<//>
+        <${Button} kind="quiet" icon="retry" onClick=${look}>Refresh<//>
       </header>
       <p class="muted">
-        Plugins live in <code>plugins/</code> of the Hermes home. They run as you, inside this dashboard, so nothing of
-        one runs before you have looked at it and enabled it.
+        Plugins are in <code>plugins/</code> in the Hermes home. They run as you, inside this dashboard, so a plugin
+        does not run before you have reviewed and enabled it.
       </p>
       ${known.error && html`<${Problem} error=${known.error} retry=${look} />`}
       <${Widgets} plugins=${widgetsOf(known)} />
@@ -29,10 +31,14 @@ export function PluginList({ known }) {
   `;
 }
 
+/** @param {{ plugins: PluginRow[] }} props */
 function Widgets({ plugins }) {
-  return plugins.length > 0 && html`
+  return (
+    plugins.length > 0 &&
+    html`
     <section aria-label="Widgets" class="widgets">
-      ${plugins.map((one) => html`
+      ${plugins.map(
+        (one) => html`
         <article key=${one.name} class="card widget">
           <header class="row">
             <${PluginIcon} plugin=${one} />
@@ -40,16 +46,19 @@ function Widgets({ plugins }) {
           </header>
           <${Mounted} plugin=${one} kind="widget" />
         </article>
-      `)}
+      `,
+      )}
     </section>
-  `;
+  `
+  );
 }
 
+/** @param {{ list: PluginRow[], onEnable: (name: string) => void }} props */
 function Found({ list, onEnable }) {
   if (!list.length) {
     return html`
       <${Empty} icon="plugins" title="No plugins yet">
-        Put one into <code>plugins/</code> of the Hermes home; the guide shows how to write one in fifteen lines.
+        Put one into <code>plugins/</code> in the Hermes home. The guide shows how to write one in fifteen lines.
       <//>
     `;
   }

@@ -1,16 +1,22 @@
 // Puts a plugin's module into the page: loads it, gives it what it may use, and takes all of it away again.
+/** @import { FeedState, HermesEvent, PluginRow, PluginTools, Ref } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { BusFeed } from "../../app/feed.js";
 import { Loading, Problem } from "../../app/parts/basics.js";
 import * as ui from "../../app/ui.js";
 import { fileOf, labelOf } from "./known.js";
 
-const { html, useEffect, useRef, useState } = ui;
+const { html, useEffect, useElement, useState } = ui;
 
-/** A plugin's module in an element: [its place, as a ref; {loading, error}; trying it again]. */
+/**
+ * A plugin's module in an element: [its place, as a ref; {loading, error}; trying it again].
+ * @param {PluginRow} plugin
+ * @param {string} kind
+ * @returns {[Ref<HTMLElement>, { loading: boolean, error: unknown }, () => void]}
+ */
 export function useMounted(plugin, kind) {
-  const place = useRef();
-  const [state, setState] = useState({ loading: true, error: null });
+  const place = /** @type {Ref<HTMLElement>} */ (useElement());
+  const [state, setState] = useState({ loading: true, error: /** @type {unknown} */ (null) });
   const [round, setRound] = useState(0);
   useEffect(() => {
     const stage = new Stage(plugin, kind, (error) => setState({ loading: false, error }));
@@ -21,10 +27,16 @@ export function useMounted(plugin, kind) {
   return [place, state, () => setRound(round + 1)];
 }
 
-/** A plugin's page or widget. One that fails is shown with its error; the rest of the page goes on. */
+/**
+ * A plugin's page or widget. One that fails is shown with its error; the rest of the page goes on.
+ * @param {{ plugin: PluginRow, kind: string }} props
+ */
 export function Mounted({ plugin, kind }) {
   const [place, { loading, error }, again] = useMounted(plugin, kind);
-  const problem = error && { message: `The plugin ${labelOf(plugin)} failed.`, hint: words(error) };
+  const problem = Boolean(error) && {
+    message: `The plugin ${labelOf(plugin)} failed.`,
+    hint: words(error),
+  };
   return html`
     <div class=${`plugin-place in-${kind}`}>
       ${loading && html`<${Loading} label=${labelOf(plugin)} />`}
@@ -37,28 +49,45 @@ export function Mounted({ plugin, kind }) {
 /** One life of a plugin's module in one place of the page. */
 class Stage {
   #ended = false;
+  /** @type {Set<BusFeed>} */
   #feeds = new Set();
+  /** @type {HTMLLinkElement | null} */
   #sheet = null;
+  /** @type {(() => void) | null} */
   #unmount = null;
+  /** @type {HTMLElement | null} */
   #root = null;
 
+  /**
+   * @param {PluginRow} plugin
+   * @param {string} kind
+   * @param {(error: unknown) => void} onError
+   */
   constructor(plugin, kind, onError) {
     this.plugin = plugin;
     this.kind = kind;
     this.onError = onError;
   }
 
+  /** @param {HTMLElement} place */
   async begin(place) {
     try {
       this.#dress();
       const { entry } = this.plugin;
       const module = await import(fileOf(this.plugin, entry));
       if (this.#ended) return;
-      if (typeof module.default !== "function") throw new Error(`${entry} has no default export that is a function.`);
+      if (typeof module.default !== "function")
+        throw new Error(`${entry} has no default export that is a function.`);
       // An element of its own: what a plugin leaves behind goes with it, and the page never looks inside.
       this.#root = document.createElement("div");
       place.replaceChildren(this.#root);
-      const unmount = await module.default(this.#root, { api, events: this.#events(), html, ui, kind: this.kind });
+      const unmount = await module.default(this.#root, {
+        api,
+        events: this.#events(),
+        html,
+        ui,
+        kind: this.kind,
+      });
       this.#unmount = typeof unmount === "function" ? unmount : null;
       if (this.#ended) this.#leave();
     } catch (error) {
@@ -80,32 +109,37 @@ class Stage {
     try {
       unmount?.();
     } catch (error) {
-      console.warn(`The plugin ${this.plugin.name} did not end in order:`, error);
+      console.warn(`The plugin ${this.plugin.name} failed to unmount:`, error);
     }
   }
 
   #dress() {
     if (!this.plugin.css) return;
-    this.#sheet = document.createElement("link");
-    Object.assign(this.#sheet, { rel: "stylesheet", href: fileOf(this.plugin, this.plugin.css) });
-    document.head.append(this.#sheet);
+    const sheet = document.createElement("link");
+    sheet.rel = "stylesheet";
+    sheet.href = fileOf(this.plugin, this.plugin.css);
+    this.#sheet = sheet;
+    document.head.append(sheet);
   }
 
-  /** The bus, for a plugin: what it subscribes ends with it. */
+  /**
+   * The bus, for a plugin: what it subscribes ends with it.
+   * @returns {PluginTools["events"]}
+   */
   #events() {
     return {
       subscribe: (pattern, callback, onLive) => {
-        const take = (events) => {
+        const take = (/** @type {HermesEvent[]} */ events) => {
           for (const event of events) {
             if (event.type === "feed.hello") continue;
             try {
-              callback(event);
+              callback(/** @type {never} */ (event));
             } catch (error) {
               this.#fail(error);
             }
           }
         };
-        const onState = (state) => state === "live" && onLive?.();
+        const onState = (/** @type {FeedState} */ state) => state === "live" && onLive?.();
         const feed = new BusFeed(pattern, { onEvents: take, onState });
         this.#feeds.add(feed);
         return () => {
@@ -116,12 +150,14 @@ class Stage {
     };
   }
 
+  /** @param {unknown} error */
   #fail(error) {
     console.warn(`The plugin ${this.plugin.name} failed:`, error);
     if (!this.#ended) this.onError(error);
   }
 }
 
+/** @param {unknown} error */
 function words(error) {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

@@ -1,17 +1,20 @@
 // The page of a plugin.
+/** @import { Child, KnownPlugins } from "../../types/page.d.ts" */
 import { Empty, IconLink, Loading, Problem, Tag } from "../../app/parts/basics.js";
 import { html, useEffect } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
 import { labelOf, refreshPlugins } from "./known.js";
 import { Mounted } from "./mount.js";
 
+/** @type {Record<string, string>} */
 const WHY = {
   off: "It is not enabled.",
-  changed: "Its files changed since you enabled it, so it waits for you to look at it again.",
-  broken: "It can't be used as it is.",
+  changed: "Its files changed since you enabled it. Review and enable it again.",
+  broken: "It can't be loaded.",
   failed: "It is enabled, but could not be started.",
 };
 
+/** @param {{ name: string, known: KnownPlugins }} props */
 export function PluginPage({ name, known }) {
   const plugin = known.list?.find((one) => one.name === name);
   useEffect(() => {
@@ -22,11 +25,11 @@ export function PluginPage({ name, known }) {
     return html`<div class="page"><${Problem} error=${known.error} retry=${refreshPlugins} /></div>`;
   }
   if (!plugin) {
-    return html`<${NoPage} title="There is no such plugin"><p>No plugin is called ${name}.</p><//>`;
+    return html`<${NoPage} title="There is no such plugin"><p>There is no plugin named ${name}.</p><//>`;
   }
   if (plugin.state !== "enabled") {
     return html`
-      <${NoPage} title=${`${labelOf(plugin)} does not run`}>
+      <${NoPage} title=${`${labelOf(plugin)} is not running`}>
         <p>${WHY[plugin.state] ?? plugin.state}</p>
         ${plugin.error && html`<p class="field-error">${plugin.error}</p>`}
       <//>
@@ -46,11 +49,12 @@ export function PluginPage({ name, known }) {
   `;
 }
 
+/** @param {{ title: string, children?: Child }} props */
 function NoPage({ title, children }) {
   return html`
     <${Empty} icon="plugins" title=${title}>
       ${children}
-      <a class="button" href="#/plugins">To the plugins</a>
+      <a class="button" href="#/plugins">Go to plugins</a>
     <//>
   `;
 }

@@ -1,4 +1,5 @@
 // One plugin in the list: what it asks for, how it is, switching it on or off.
+/** @import { PluginRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Icon, Tag } from "../../app/parts/basics.js";
 import { trying } from "../../app/parts/toast.js";
@@ -7,15 +8,19 @@ import { html, useState } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
 import { labelOf, refreshPlugins } from "./known.js";
 
+/** @type {Record<string, [string, string]>} */
 const STATES = {
   off: ["", "off"],
   enabled: ["good", "enabled"],
-  changed: ["warn", "changed, asks again"],
+  changed: ["warn", "changed, needs review"],
   broken: ["bad", "broken"],
   failed: ["bad", "failed"],
 };
 
-/** `onEnable` is called for a plugin that must be looked at first. */
+/**
+ * `onEnable` is called for a plugin that must be looked at first.
+ * @param {{ one: PluginRow, onEnable: () => void }} props
+ */
 export function Plugin({ one, onEnable }) {
   const [kind, words] = STATES[one.state] ?? ["", one.state];
   return html`
@@ -25,67 +30,107 @@ export function Plugin({ one, onEnable }) {
         <h2>${labelOf(one)}</h2>
         ${one.version && html`<span class="muted small">${one.version}</span>`}
         <${Tag} kind=${kind}>${words}<//>
-        ${one.bundled && html`<${Tag}>came with Hermes<//>`}
+        ${one.bundled && html`<${Tag}>bundled with Hermes<//>`}
       </header>
       ${one.description && html`<p>${one.description}</p>`}
       <${Wants} one=${one} />
       ${one.error && html`<p class="field-error plugin-error" role="alert">${one.error}</p>`}
-      ${one.state === "changed" && html`
-        <p class="small">Its files are no longer what you enabled, so it does not run.</p>
-      `}
+      ${
+        one.state === "changed" &&
+        html`
+        <p class="small">Its files changed since you enabled it, so it is not running.</p>
+      `
+      }
       ${one.hash && html`<p class="muted small mono" title=${one.hash}>sha256 ${one.hash.slice(0, 16)}…</p>`}
       <footer class="row wrap">
-        ${one.state === "enabled" && one.entry && one.tab && html`
+        ${
+          one.state === "enabled" &&
+          one.entry &&
+          one.tab &&
+          html`
           <a class="button primary" href=${linkTo("plugins", one.name)}>Open</a>
-        `}
+        `
+        }
         ${may("admin") && html`<${Switches} one=${one} onEnable=${onEnable} />`}
       </footer>
     </li>
   `;
 }
 
-/** What can be done with it, by the state it is in. */
+/**
+ * What can be done with it, by the state it is in.
+ * @param {{ one: PluginRow, onEnable: () => void }} props
+ */
 function Switches({ one, onEnable }) {
   const [busy, setBusy] = useState(false);
+  /**
+   * @param {{ enabled: boolean, hash?: string }} body
+   * @param {string} [words]
+   */
   const put = async (body, words) => {
     setBusy(true);
     const answer = await trying(() => api.put(`/api/plugins/${one.name}`, body), words);
     setBusy(false);
     if (answer) refreshPlugins(answer);
   };
-  const enable = () => put({ enabled: true, hash: one.hash }, `${labelOf(one)} is enabled.`);
+  const enable = () => put({ enabled: true, hash: one.hash }, `Enabled ${labelOf(one)}.`);
   const tryAgain = () => put({ enabled: true, hash: one.hash });
-  const disable = () => put({ enabled: false }, `${labelOf(one)} is off. What it had started has ended.`);
+  const disable = () =>
+    put({ enabled: false }, `Disabled ${labelOf(one)} and stopped what it had started.`);
   const { state, bundled } = one;
   const mustLook = !bundled && (state === "off" || state === "changed");
   return html`
-    ${bundled && state === "off" && html`
+    ${
+      bundled &&
+      state === "off" &&
+      html`
       <${Button} kind="primary" icon="check" busy=${busy} onClick=${enable}>Enable<//>
-    `}
-    ${mustLook && html`
+    `
+    }
+    ${
+      mustLook &&
+      html`
       <${Button} kind="primary" icon="eye" onClick=${onEnable}>
-        ${state === "changed" ? "Look at it again" : "Look at it and enable"}
+        ${state === "changed" ? "Review again" : "Review and enable"}
       <//>
-    `}
+    `
+    }
     ${state === "failed" && html`<${Button} icon="retry" busy=${busy} onClick=${tryAgain}>Try again<//>`}
-    ${["enabled", "failed", "changed"].includes(state) && html`
+    ${
+      ["enabled", "failed", "changed"].includes(state) &&
+      html`
       <${Button} icon="stop" busy=${busy} onClick=${disable}>Disable<//>
-    `}
+    `
+    }
   `;
 }
 
-/** What a plugin asks for, by its manifest. */
+/**
+ * What a plugin asks for, by its manifest.
+ * @param {{ one: PluginRow }} props
+ */
 function Wants({ one }) {
   const wants = [
-    one.api && ["tool", html`Runs Python in the dashboard and has routes of its own: <code>${one.api}</code>`],
-    one.entry && ["chat", html`Shows ${one.tab ? "a page" : "a widget"}: <code>${one.entry}</code>`],
-    one.css && ["palette", html`Brings a style sheet: <code>${one.css}</code>`],
+    one.api && [
+      "tool",
+      html`Runs Python in the dashboard and adds routes: <code>${one.api}</code>`,
+    ],
+    one.entry && [
+      "chat",
+      html`Shows ${one.tab ? "a page" : "a widget"}: <code>${one.entry}</code>`,
+    ],
+    one.css && ["palette", html`Adds a style sheet: <code>${one.css}</code>`],
   ].filter(Boolean);
-  return wants.length > 0 && html`
+  return (
+    wants.length > 0 &&
+    html`
     <ul class="plain small wants">
-      ${wants.map(([icon, words]) => html`
+      ${wants.map(
+        ([icon, words]) => html`
         <li key=${icon} class="row"><${Icon} name=${icon} size=${16} /><span>${words}</span></li>
-      `)}
+      `,
+      )}
     </ul>
-  `;
+  `
+  );
 }

@@ -1,10 +1,14 @@
 // Plugins with a page of their own, as places in the navigation. One with a widget draws its own icon there.
+/** @import { PluginRow, View } from "../../types/page.d.ts" */
 import { html, useEffect, useStore } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
 import { labelOf, plugins, refreshPlugins, tabsOf } from "./known.js";
 import { useMounted } from "./mount.js";
 
-/** Entries like those of the table of views; `draw` gives the icon. */
+/**
+ * Entries like those of the table of views; `draw` gives the icon.
+ * @returns {View[]}
+ */
 export function usePluginTabs() {
   const known = useStore(plugins);
   useEffect(() => void refreshPlugins(), []);
@@ -19,7 +23,10 @@ export function usePluginTabs() {
   }));
 }
 
-/** Drawn by the plugin itself; by its still icon until it is there, and when it fails. */
+/**
+ * Drawn by the plugin itself; by its still icon until it is there, and when it fails.
+ * @param {{ plugin: PluginRow }} props
+ */
 function LiveIcon({ plugin }) {
   const [place, { loading, error }] = useMounted(plugin, "frame");
   const still = Boolean(loading || error);

@@ -1,52 +1,82 @@
 // Making a job and changing one: when, what, where the result goes, and how much it may take.
-import { api } from "../../app/api.js";
+/** @import { Failure, FieldEvent, JobRow, Ref, RequestBody } from "../../types/page.d.ts" */
+import { api, asFailure } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
-import { html, useEffect, useRef, useState } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
-import { CATCH_UP } from "./words.js";
+import { html, useEffect, useElement, useState } from "../../app/ui.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Meaning, useMeaning } from "./preview.js";
+import { CATCH_UP } from "./words.js";
+
+/** @typedef {"name" | "schedule" | "zone" | "prompt" | "deliver" | "budget" | "timeout" | "jitter"} MainField */
+
+/** @typedef {"times" | "catch_up" | "tools" | "model" | "cwd"} MoreField */
+
+/** @typedef {Record<MainField | MoreField, string>} Form */
+
+/** @typedef {{ job: JobRow | null, zone: string, folder: string, back: string }} FieldsProps */
 
 const NEW = {
-  schedule: "", prompt: "", name: "", zone: "", deliver: "none", catch_up: "", jitter: "", timeout: "", budget: "",
-  tools: "", model: "", cwd: "", times: "",
+  schedule: "",
+  prompt: "",
+  name: "",
+  zone: "",
+  deliver: "none",
+  catch_up: "",
+  jitter: "",
+  timeout: "",
+  budget: "",
+  tools: "",
+  model: "",
+  cwd: "",
+  times: "",
 };
 const KINDS = [
-  ["none", "Nowhere: it is kept in its session", ""],
-  ["file", "Into a file", "~/report.md"],
-  ["session", "Into a session", "the id of the session"],
-  ["chat", "Into a chat of the gateway", "telegram:123456"],
+  ["none", "Nowhere: it stays in the session", ""],
+  ["file", "To a file", "~/report.md"],
+  ["session", "To a session", "the id of the session"],
+  ["chat", "To a gateway chat", "telegram:123456"],
 ];
 
-/** `id` is that of the job to change; empty for a new one. */
+/**
+ * `id` is that of the job to change; empty for a new one.
+ * @param {{ id: string }} props
+ */
 export function JobForm({ id }) {
   const back = id ? pathTo("schedules", id) : "/schedules";
   const found = useLoaded(async () => {
     const [list, view] = await Promise.all([
-      api.get("/api/schedules"), id ? api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 1 }) : null,
+      api.get("/api/schedules"),
+      id ? api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 1 }) : null,
     ]);
     return { job: view?.job ?? null, zone: list.zone, folder: list.folder };
   }, [id]);
   return html`<div class="page schedules narrow">
     <nav aria-label="Back"><a class="back" href=${`#${back}`}><${Icon} name="left" size=${18} />
       ${id ? "The job" : "Schedules"}</a></nav>
-    <header class="page-head"><h1>${id ? "Change the job" : "New job"}</h1></header>
-    <${Loaded} of=${found}>${(given) => html`<${Fields} key=${id} ...${given} back=${back} />`}<//>
+    <header class="page-head"><h1>${id ? "Edit the job" : "New job"}</h1></header>
+    ${whenLoaded(found, (given) => html`<${Fields} key=${id} ...${given} back=${back} />`)}
   </div>`;
 }
 
+/** @param {FieldsProps} props */
 function Fields({ job, zone, folder, back }) {
-  const [was] = useState(() => (job ? { ...NEW, ...picked(job) } : { ...NEW, cwd: folder }));
+  const [was] = useState(() => (job ? picked(job) : { ...NEW, cwd: folder }));
   const [now, setNow] = useState(was);
-  const [error, setError] = useState(null);
+  const [error, setError] = useState(/** @type {Failure | null} */ (null));
   const [busy, setBusy] = useState(false);
-  const form = useRef();
-  const first = useRef();
+  const form = /** @type {Ref<HTMLFormElement>} */ (useElement());
+  const first = /** @type {Ref<HTMLElement>} */ (useElement());
   useEffect(() => first.current.focus(), []);
   const meaning = useMeaning(now.schedule, now.zone);
-  const set = (name) => (event) => setNow((before) => ({ ...before, [name]: event.target.value }));
+  /** @param {keyof Form} name */
+  const set = (name) => (/** @type {FieldEvent} */ event) =>
+    setNow((before) => ({ ...before, [name]: event.target.value }));
+  const setDeliver = (/** @type {string} */ deliver) =>
+    setNow((before) => ({ ...before, deliver }));
+  /** @param {Event} event */
   const save = async (event) => {
     event.preventDefault();
     if (busy) return;
@@ -54,24 +84,43 @@ function Fields({ job, zone, folder, back }) {
     if (!Object.keys(wanted).length) return navigate(back);
     setBusy(true);
     try {
-      const made = await (job ? api.patch(`/api/schedules/${job.id}`, wanted) : api.post("/api/schedules", wanted));
-      toast(job ? `${made.name} is changed.` : `${made.name} is made.`, "good");
+      const made = await (job
+        ? api.patch(`/api/schedules/${job.id}`, wanted)
+        : api.post("/api/schedules", wanted));
+      toast(job ? `Saved ${made.name}.` : `Created ${made.name}.`, "good");
       navigate(pathTo("schedules", made.id), { replace: true });
     } catch (wrong) {
-      setError(wrong);
+      setError(asFailure(wrong));
       setBusy(false);
     }
   };
-  useKeys([{ keys: "Mod+Enter", label: "Save the job", group: "Schedules", typing: true,
-    run: () => form.current.requestSubmit() }]);
+  useKeys([
+    {
+      keys: "Mod+Enter",
+      label: "Save the job",
+      group: "Schedules",
+      typing: true,
+      run: () => form.current.requestSubmit(),
+    },
+  ]);
+  /**
+   * @param {keyof Form} name
+   * @param {string} label
+   * @param {object} [more]
+   */
   const field = (name, label, more = {}) => html`<label class="field"><span>${label}</span>
     <input class="input" name=${name} value=${now[name]} onInput=${set(name)} autocomplete="off" ...${more} /></label>`;
   return html`<form class="stack job-form" ref=${form} onSubmit=${save}>
     <div class="card stack">
       <div class="job-columns">
         <div class="stack">
-          ${field("schedule", "When", { required: true, placeholder: "every weekday at 9", ref: first,
-            "aria-invalid": meaning?.problem ? "true" : undefined, "aria-describedby": "meaning" })}
+          ${field("schedule", "When", {
+            required: true,
+            placeholder: "every weekday at 9",
+            ref: first,
+            "aria-invalid": meaning?.problem ? "true" : undefined,
+            "aria-describedby": "meaning",
+          })}
           ${field("zone", "Time zone", { placeholder: zone, list: "zones" })}<${Zones} />
         </div>
         <div id="meaning"><${Meaning} meaning=${meaning} /></div>
@@ -79,47 +128,65 @@ function Fields({ job, zone, folder, back }) {
       <label class="field"><span>What to do</span><textarea class="input" name="prompt" rows="4" required
         value=${now.prompt} onInput=${set("prompt")}
         placeholder="Summarize what is new in this folder."></textarea></label>
-      <p class="muted small">Nobody is there while it runs: say all that is needed. What your policy would ask you about
-        is not done.</p>
-      ${field("name", "Name", { placeholder: "the first words of what to do", maxlength: 60 })}
-      <${Deliver} value=${now.deliver} onChange=${(deliver) => setNow((before) => ({ ...before, deliver }))} />
-      ${field("budget", "The most one run may use", { placeholder: "such as $0.50 or 200k tokens" })}
+      <p class="muted small">The job runs with nobody to ask, so include everything it needs to know. What would need
+        your approval is not done.</p>
+      ${field("name", "Name", { placeholder: "the first words of the task", maxlength: 60 })}
+      <${Deliver} value=${now.deliver} onChange=${setDeliver} />
+      ${field("budget", "Limit per run", { placeholder: "such as $0.50 or 200k tokens" })}
     </div>
     <details class="card fold" open=${isSpecial(job)}><summary>More</summary><div class="more-fields">
-      ${field("timeout", "Stop it after", { placeholder: "such as 10m; as in the settings otherwise" })}
-      ${field("jitter", "Start up to so much later", { placeholder: "such as 5m" })}
-      ${field("times", "End after so many runs", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "no end" })}
-      <label class="field"><span>Runs that were missed</span><select class="input" name="catch_up" value=${now.catch_up}
+      ${field("timeout", "Timeout", { placeholder: "such as 10m; empty: as in the settings" })}
+      ${field("jitter", "Random start delay, up to", { placeholder: "such as 5m" })}
+      ${field("times", "End after this many runs", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "never" })}
+      <label class="field"><span>Missed runs</span><select class="input" name="catch_up" value=${now.catch_up}
         onChange=${set("catch_up")}>${!job && html`<option value="">as in the settings</option>`}
-        ${Object.entries(CATCH_UP).map(([value, text]) => html`<option key=${value} value=${value}
-          selected=${value === now.catch_up}>${text}</option>`)}</select></label>
-      ${field("tools", "Only these toolsets", { placeholder: "such as files, web; the usual ones otherwise" })}
-      ${field("model", "Model", { placeholder: "the usual one" })}
-      ${field("cwd", "Folder it works in", { placeholder: folder })}
+        ${Object.entries(CATCH_UP).map(
+          ([value, text]) => html`<option key=${value} value=${value}
+          selected=${value === now.catch_up}>${text}</option>`,
+        )}</select></label>
+      ${field("tools", "Only these toolsets", { placeholder: "such as files, web; empty: the default ones" })}
+      ${field("model", "Model", { placeholder: "the default model" })}
+      ${field("cwd", "Working folder", { placeholder: folder })}
     </div></details>
     ${error && html`<p class="field-error" role="alert">${error.message} ${error.hint}</p>`}
     <div class="row end"><a class="button quiet" href=${`#${back}`}>Cancel</a>
       <button type="submit" class="button primary" disabled=${busy} aria-busy=${busy ? "true" : undefined}>
-        ${job ? "Save" : "Make the job"}</button></div>
+        ${job ? "Save" : "Create the job"}</button></div>
   </form>`;
 }
 
-/** Where the result goes: a kind of place, and which one. */
+/**
+ * Where the result goes: a kind of place, and which one.
+ * @param {{ value: string, onChange: (deliver: string) => void }} props
+ */
 function Deliver({ value, onChange }) {
   const [kind, setKind] = useState(() => kindOf(value));
   const [place, setPlace] = useState(() => placeIn(value));
+  /**
+   * @param {string} nextKind
+   * @param {string} nextPlace
+   */
   const tell = (nextKind, nextPlace) => {
     setKind(nextKind);
     setPlace(nextPlace);
-    onChange(nextKind === "none" ? "none" : nextKind === "chat" ? nextPlace.trim() : `${nextKind}:${nextPlace.trim()}`);
+    onChange(
+      nextKind === "none"
+        ? "none"
+        : nextKind === "chat"
+          ? nextPlace.trim()
+          : `${nextKind}:${nextPlace.trim()}`,
+    );
   };
-  const [, , example] = KINDS.find(([name]) => name === kind);
+  const example = KINDS.find(([name]) => name === kind)?.[2];
   return html`<fieldset class="deliver"><legend>Where the result goes</legend>
-    <select class="input" aria-label="Kind of place" value=${kind} onChange=${(event) => tell(event.target.value, "")}>
+    <select class="input" aria-label="Destination type" value=${kind} onChange=${(event) => tell(event.target.value, "")}>
       ${KINDS.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === kind}>${text}</option>`)}
     </select>
-    ${kind !== "none" && html`<input class="input" aria-label="Place" required placeholder=${example} value=${place}
-      onInput=${(event) => tell(kind, event.target.value)} />`}</fieldset>`;
+    ${
+      kind !== "none" &&
+      html`<input class="input" aria-label="Destination" required placeholder=${example} value=${place}
+      onInput=${(event) => tell(kind, event.target.value)} />`
+    }</fieldset>`;
 }
 
 function Zones() {
@@ -127,34 +194,67 @@ function Zones() {
   return html`<datalist id="zones">${names.map((name) => html`<option key=${name} value=${name} />`)}</datalist>`;
 }
 
+/** @param {string} deliver */
 function kindOf(deliver) {
   if (deliver === "none") return "none";
   const [kind] = deliver.split(":", 1);
   return kind === "file" || kind === "session" ? kind : "chat";
 }
 
+/** @param {string} deliver */
 function placeIn(deliver) {
   const kind = kindOf(deliver);
   return kind === "none" ? "" : kind === "chat" ? deliver : deliver.slice(kind.length + 1);
 }
 
-/** The fields of a job as they are typed. */
+/**
+ * The fields of a job as they are typed.
+ * @param {JobRow} job
+ * @returns {Form}
+ */
 function picked(job) {
-  const found = Object.fromEntries(Object.keys(NEW).map((name) => [name, job[name]]));
-  return { ...found, times: job.times ? String(job.times) : "" };
+  const { schedule, prompt, name, zone, deliver, catch_up, jitter } = job;
+  const { timeout, budget, tools, model, cwd } = job;
+  const times = job.times ? String(job.times) : "";
+  return {
+    schedule,
+    prompt,
+    name,
+    zone,
+    deliver,
+    catch_up,
+    jitter,
+    timeout,
+    budget,
+    tools,
+    model,
+    cwd,
+    times,
+  };
 }
 
+/** @param {JobRow | null} job */
 function isSpecial(job) {
   return Boolean(job && (job.jitter || job.times || job.tools || job.model));
 }
 
-/** What was changed, in the form the server takes. What may not be empty is left as it is. */
+/**
+ * What was changed, in the form the server takes. What may not be empty is left as it is.
+ * @param {Form} was
+ * @param {Form} now
+ * @param {string} zone
+ */
 function changes(was, now, zone) {
-  const changed = Object.entries(now).filter(([name, value]) => value !== was[name]);
-  const wanted = Object.fromEntries(changed);
-  if ("zone" in wanted) wanted.zone = wanted.zone.trim() || zone;
-  if ("times" in wanted) wanted.times = Number(wanted.times) || 0;
-  if ("jitter" in wanted) wanted.jitter = wanted.jitter.trim() || "0";
-  for (const name of ["name", "timeout", "cwd", "catch_up"]) if (!wanted[name]?.trim()) delete wanted[name];
-  return wanted;
+  const names = /** @type {(keyof Form)[]} */ (Object.keys(now));
+  const changed = names.filter((name) => now[name] !== was[name]);
+  /** @type {Partial<Form>} */
+  const wanted = Object.fromEntries(changed.map((name) => [name, now[name]]));
+  if (wanted.zone !== undefined) wanted.zone = wanted.zone.trim() || zone;
+  if (wanted.jitter !== undefined) wanted.jitter = wanted.jitter.trim() || "0";
+  for (const name of /** @type {const} */ (["name", "timeout", "cwd", "catch_up"])) {
+    if (!wanted[name]?.trim()) delete wanted[name];
+  }
+  const { times, ...texts } = wanted;
+  const number = times === undefined ? {} : { times: Number(times) || 0 };
+  return /** @type {RequestBody<"POST", "/api/schedules">} */ ({ ...texts, ...number });
 }

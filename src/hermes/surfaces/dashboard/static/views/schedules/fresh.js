@@ -1,13 +1,18 @@
 // Keeping what is shown fresh: events of the schedules, and a look now and then at what others did in silence.
+/** @import { HermesEvent } from "../../types/page.d.ts" */
 import { BusFeed } from "../../app/feed.js";
 import { useEffect } from "../../app/ui.js";
 
 const LOOK = 10_000; // milliseconds; `hermes cron` and the clock change things without an event
 
-/** Calls `again` whenever something may have changed. */
+/**
+ * Calls `again` whenever something may have changed.
+ * @param {() => unknown} again
+ */
 export function useFresh(again) {
   useEffect(() => {
-    const news = (events) => events.some((event) => event.type !== "feed.hello") && again();
+    const news = (/** @type {HermesEvent[]} */ events) =>
+      events.some((event) => event.type !== "feed.hello") && again();
     const look = () => document.visibilityState === "visible" && again();
     const feed = new BusFeed("schedule.*", { onEvents: news });
     const timer = setInterval(look, LOOK);

@@ -1,31 +1,46 @@
 // One job: what it does and when, its next instants, and what became of those before.
+/** @import { Child, JobRow, JobRun } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Empty, Icon, Tag, Time } from "../../app/parts/basics.js";
 import { absolute } from "../../app/parts/format.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
 import { useFresh } from "./fresh.js";
 import { State, Watch } from "./list.js";
 import { Coming } from "./preview.js";
-import { CATCH_UP, KINDS, OUTCOMES, deliveryOf, onTheWall, placeOf, tookOf } from "./words.js";
+import { CATCH_UP, deliveryOf, KINDS, OUTCOMES, onTheWall, placeOf, tookOf } from "./words.js";
 
+/** @type {Record<string, string>} */
 const MADE_BY = { user: "you", import: "an import" };
-const CAUSES = { hand: "by hand", "catch-up": "made up for", schedule: "" };
+/** @type {Record<string, string>} */
+const CAUSES = { hand: "started by hand", "catch-up": "late run", schedule: "" };
 
+/** @param {{ id: string }} props */
 export function Job({ id }) {
-  const found = useLoaded(() => api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 200 }), [id]);
+  const found = useLoaded(
+    () => api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 200 }),
+    [id],
+  );
   useFresh(found.again);
   const gone = () => navigate("/schedules", { replace: true });
   useKeys([
     ...keysOf(() => found.value?.job, found.again, gone),
-    { keys: "Escape", label: "Back to the jobs", group: "Schedules", icon: "left", run: () => navigate("/schedules") },
+    {
+      keys: "Escape",
+      label: "Back to the jobs",
+      group: "Schedules",
+      icon: "left",
+      run: () => navigate("/schedules"),
+    },
   ]);
   return html`<div class="page schedules">
     <nav aria-label="Back"><a class="back" href="#/schedules"><${Icon} name="left" size=${18} />Schedules</a></nav>
-    <${Loaded} of=${found}>${({ job, next, history, watched }) => html`
+    ${whenLoaded(
+      found,
+      ({ job, next, history, watched }) => html`
       <header class="page-head"><h1>${job.name}</h1><${State} job=${job} /></header>
       <${Actions} job=${job} again=${found.again} gone=${gone} words />
       <${Watch} watched=${watched} jobs=${[job]} />
@@ -34,53 +49,71 @@ export function Job({ id }) {
           <p class="pre job-prompt">${job.prompt}</p><${Facts} job=${job} /></section>
         <section class="card stack tight" aria-labelledby="job-next"><h2 id="job-next">When</h2>
           <p class="job-when">${job.schedule}</p>
-          ${next.length ? html`<${Coming} next=${next} zone=${job.zone} />`
-            : html`<p class="muted">${NEVER[job.state]}</p>`}
+          ${
+            next.length
+              ? html`<${Coming} next=${next} zone=${job.zone} />`
+              : html`<p class="muted">${NEVER[job.state]}</p>`
+          }
         </section>
       </div>
-      <${Past} history=${history} job=${job} />`}<//>
+      <${Past} history=${history} job=${job} />`,
+    )}
   </div>`;
 }
 
+/** @type {Record<string, string>} */
 const NEVER = {
-  active: "Its next time can't be told.",
-  paused: "It rests. Nothing is planned until it is resumed.",
-  ended: "Its time is over. Change its schedule to let it run again.",
+  active: "The next run is unknown.",
+  paused: "Paused. Nothing is planned until you resume it.",
+  ended: "Ended. Edit its schedule to let it run again.",
 };
 
+/** @param {{ job: JobRow }} props */
 function Facts({ job }) {
-  const by = MADE_BY[job.by] ?? html`<a href=${`#${pathTo("sessions", job.by)}`}>Hermes in a session</a>`;
+  const by =
+    MADE_BY[job.by] ?? html`<a href=${`#${pathTo("sessions", job.by)}`}>Hermes in a session</a>`;
+  /** @type {([string, Child] | false)[]} */
   const facts = [
     ["Result", placeOf(job.deliver)],
-    ["At most", [job.budget, job.timeout].filter(Boolean).join(", ")],
+    ["Limits", [job.budget, job.timeout].filter(Boolean).join(", ")],
     ["Missed runs", CATCH_UP[job.catch_up]],
-    job.jitter && ["Starts", `up to ${job.jitter} later`],
-    job.times && ["Ends", `after ${job.times} more ${job.times === 1 ? "run" : "runs"}`],
-    ["Tools", job.tools || "the usual ones"],
-    ["Model", job.model || "the usual one"],
+    job.jitter !== "" && ["Start delay", `up to ${job.jitter}`],
+    job.times > 0 && ["Ends", `after ${job.times} more ${job.times === 1 ? "run" : "runs"}`],
+    ["Tools", job.tools || "the default ones"],
+    ["Model", job.model || "the default one"],
     ["Folder", job.cwd || "your home folder"],
-    ["Made by", by],
+    ["Created by", by],
   ];
-  return html`<dl class="facts">${facts.filter(Boolean).map(([name, value]) => html`<dt key=${name}>${name}</dt>
-    <dd>${value}</dd>`)}</dl>`;
+  return html`<dl class="facts">${facts
+    .filter((fact) => fact !== false)
+    .map(
+      ([name, value]) => html`<dt key=${name}>${name}</dt>
+    <dd>${value}</dd>`,
+    )}</dl>`;
 }
 
-const HEADS = ["Planned for", "Outcome", "Why, and where to", "Session"];
+const HEADS = ["Planned for", "Outcome", "Details", "Session"];
 
-/** A table also where it is laid out as cards, which is why its roles are spelled out. */
+/**
+ * A table also where it is laid out as cards, which is why its roles are spelled out.
+ * @param {{ history: JobRun[], job: JobRow }} props
+ */
 function Past({ history, job }) {
   if (!history.length) {
-    return html`<${Empty} icon="clock" title="Nothing has run yet">Every time it was planned for appears here, with
-      what became of it and why.<//>`;
+    return html`<${Empty} icon="clock" title="Nothing has run yet">Every planned run appears here, with its
+      outcome and the reason.<//>`;
   }
-  return html`<section class="stack tight" aria-labelledby="job-past"><h2 id="job-past">What became of it</h2>
+  return html`<section class="stack tight" aria-labelledby="job-past"><h2 id="job-past">Runs</h2>
     <div class="card past-box"><table class="past" role="table" aria-labelledby="job-past">
-      <thead role="rowgroup"><tr role="row">${HEADS.map((text) => html`<th key=${text} scope="col"
-        role="columnheader">${text}</th>`)}</tr></thead>
+      <thead role="rowgroup"><tr role="row">${HEADS.map(
+        (text) => html`<th key=${text} scope="col"
+        role="columnheader">${text}</th>`,
+      )}</tr></thead>
       <tbody role="rowgroup">${history.map((run) => html`<${Run} key=${run.due} run=${run} job=${job} />`)}</tbody>
     </table></div></section>`;
 }
 
+/** @param {{ run: JobRun, job: JobRow }} props */
 function Run({ run, job }) {
   const when = onTheWall(run.due, job.zone);
   const words = [CAUSES[run.cause], run.reason, deliveryOf(run)].filter(Boolean).join("; ");
@@ -90,6 +123,9 @@ function Run({ run, job }) {
     <td role="cell"><${Tag} kind=${KINDS[run.state]} title=${OUTCOMES[run.state]}>${run.state}${times}<//>
       ${spent && html` <span class="muted small">${spent}</span>`}</td>
     <td role="cell" class="why">${words}</td>
-    <td role="cell">${run.session && html`<a href=${`#${pathTo("sessions", run.session)}`}>Look at it<span
-      class="unseen"> (${when})</span></a>`}</td></tr>`;
+    <td role="cell">${
+      run.session &&
+      html`<a href=${`#${pathTo("sessions", run.session)}`}>Open<span
+      class="unseen"> (${when})</span></a>`
+    }</td></tr>`;
 }

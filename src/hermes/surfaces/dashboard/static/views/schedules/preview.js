@@ -1,4 +1,5 @@
 // What a schedule means: its next instants while it is typed, or how far it was understood.
+/** @import { ScheduleMeaning } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Icon, Time } from "../../app/parts/basics.js";
 import { html, useEffect, useState } from "../../app/ui.js";
@@ -6,16 +7,22 @@ import { onTheWall } from "./words.js";
 
 const PAUSE = 200; // milliseconds without a key before it is looked at
 
-/** {zone, next, problem, hint} of what was typed last; null while nothing was, or it is not known yet. */
+/**
+ * {zone, next, problem, hint} of what was typed last; null while nothing was, or it is not known yet.
+ * @param {string} schedule
+ * @param {string} zone
+ */
 export function useMeaning(schedule, zone) {
-  const [meaning, setMeaning] = useState(null);
+  const [meaning, setMeaning] = useState(/** @type {ScheduleMeaning | null} */ (null));
   useEffect(() => {
     let wanted = true;
     if (!schedule.trim()) return setMeaning(null);
-    const look = () => api.post("/api/schedules/preview", { schedule, zone }).then(
-      (answer) => wanted && setMeaning(answer),
-      (error) => wanted && setMeaning({ zone, next: [], problem: error.message, hint: error.hint }),
-    );
+    const look = () =>
+      api.post("/api/schedules/preview", { schedule, zone }).then(
+        (answer) => wanted && setMeaning(answer),
+        (error) =>
+          wanted && setMeaning({ zone, next: [], problem: error.message, hint: error.hint }),
+      );
     const timer = setTimeout(look, PAUSE);
     return () => {
       wanted = false;
@@ -25,18 +32,31 @@ export function useMeaning(schedule, zone) {
   return meaning;
 }
 
-/** Instants in a list. */
+/**
+ * Instants in a list.
+ * @param {{ next: number[], zone: string }} props
+ */
 export function Coming({ next, zone }) {
-  return html`<ol class="plain coming">${next.map((at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
-    <span class="muted small"><${Time} at=${at} /></span></li>`)}</ol><p class="muted small">Times of ${zone}</p>`;
+  return html`<ol class="plain coming">${next.map(
+    (at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
+    <span class="muted small"><${Time} at=${at} /></span></li>`,
+  )}</ol><p class="muted small">Times are in ${zone}</p>`;
 }
 
+/** @param {{ meaning: ScheduleMeaning | null }} props */
 export function Meaning({ meaning }) {
   return html`<div class="meaning" role="status" aria-label="What the schedule means">
-    ${!meaning && html`<p class="muted small">Write when it should run; the next times appear here.</p>`}
-    ${meaning?.problem && html`<p class="field-error"><${Icon} name="info" size=${16} /> ${meaning.problem}</p>
-      <p class="muted small">${meaning.hint}</p>`}
-    ${meaning && !meaning.problem && html`<h3 class="section-title">It would run</h3>
-      <${Coming} next=${meaning.next} zone=${meaning.zone} />`}
+    ${!meaning && html`<p class="muted small">Type when it should run. The next times appear here.</p>`}
+    ${
+      meaning?.problem &&
+      html`<p class="field-error"><${Icon} name="info" size=${16} /> ${meaning.problem}</p>
+      <p class="muted small">${meaning.hint}</p>`
+    }
+    ${
+      meaning &&
+      !meaning.problem &&
+      html`<h3 class="section-title">Next runs</h3>
+      <${Coming} next=${meaning.next} zone=${meaning.zone} />`
+    }
   </div>`;
 }

@@ -1,37 +1,49 @@
 // What can be done with a session from here: naming it, deleting it. Both say what they do first.
-import { api } from "../../app/api.js";
+/** @import { SessionRow } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
 import { money, plural } from "../../app/parts/format.js";
 import { toast, trying } from "../../app/parts/toast.js";
 
+/** @param {{ id: string, title: string }} session */
 export function titleOf(session) {
   return session.title || `Session ${session.id}`;
 }
 
-export function addressOf(session, ...rest) {
-  return ["/api/sessions", encodeURIComponent(session.id), ...rest].join("/");
-}
-
-/** Asks for a name. Resolves to the session as it is then, or to undefined. */
+/**
+ * Asks for a name. Resolves to the session as it is then, or to undefined.
+ * @param {SessionRow} session
+ */
 export async function rename(session) {
-  const title = await ask({ title: "Rename the session", label: "Name", value: session.title, action: "Rename" });
+  const title = await ask({
+    title: "Rename the session",
+    label: "Name",
+    value: session.title,
+    action: "Rename",
+  });
   if (title === null || title.trim() === session.title) return undefined;
-  return trying(() => api.patch(addressOf(session), { title }));
+  return trying(() => api.patch(sessionPath(session.id), { title }));
 }
 
-/** Asks, then deletes. Resolves to whether it is gone. */
+/**
+ * Asks, then deletes. Resolves to whether it is gone.
+ * @param {SessionRow} session
+ */
 export async function remove(session) {
-  const spent = session.cost_usd ? ` Its ${money(session.cost_usd)} leave the usage figures too.` : "";
+  const spent = session.cost_usd
+    ? ` Its ${money(session.cost_usd)} disappear from the usage figures too.`
+    : "";
   const sure = await confirm({
     title: `Delete “${titleOf(session)}”?`,
-    text: `${plural(session.messages, "message")} in ${plural(session.turns, "turn")} go for good, here, in search and `
-      + `in every other Hermes on this home.${spent} Files it changed stay as they are; undoing its changes is `
-      + "no longer possible. Export it first to keep a copy.",
-    action: "Delete it",
+    text:
+      `This permanently deletes ${plural(session.messages, "message")} in ${plural(session.turns, "turn")}, here, ` +
+      `in search and in every other Hermes on this home.${spent} Files it changed stay as they are and can ` +
+      "no longer be undone. Export the session first to keep a copy.",
+    action: "Delete session",
     danger: true,
   });
   if (!sure) return false;
-  const answer = await trying(() => api.delete(addressOf(session)));
-  if (answer) toast(`Deleted, with ${plural(answer.rows, "row")}.`, "good");
+  const answer = await trying(() => api.delete(sessionPath(session.id)));
+  if (answer) toast(`Deleted ${plural(answer.rows, "row")}.`, "good");
   return Boolean(answer);
 }

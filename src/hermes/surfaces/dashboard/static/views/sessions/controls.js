@@ -1,4 +1,7 @@
 // Moving through a timeline: playing, stepping, sliding, how fast; and which kinds of steps are shown.
+/** @import { Player } from "./player.js" */
+/** @import { Story } from "./story.js" */
+/** @import { Step } from "../../types/page.d.ts" */
 import { Button } from "../../app/parts/basics.js";
 import { clock, inFull, money } from "../../app/parts/format.js";
 import { html } from "../../app/ui.js";
@@ -7,6 +10,7 @@ import { KINDS } from "./story.js";
 
 const SPEEDS = [1, 4, 16, 64].map((speed) => [speed, `${speed}×`]);
 
+/** @param {{ player: Player, steps: Step[], step: Step, story: Story }} props */
 export function Controls({ player, steps, step, story }) {
   const { at, go, playing, toggle } = player;
   const last = steps.length - 1;
@@ -27,11 +31,11 @@ export function Controls({ player, steps, step, story }) {
         min="0"
         max=${last}
         value=${at}
-        aria-label="Place in the session"
+        aria-label="Position in the session"
         aria-valuetext=${`${place}, ${step.title}, ${when}`}
         onInput=${(event) => go(Number(event.target.value))}
       />
-      <${Button} kind="quiet" icon="right" label="Step on" onClick=${() => go(at + 1)} disabled=${at === last} />
+      <${Button} kind="quiet" icon="right" label="Step forward" onClick=${() => go(at + 1)} disabled=${at === last} />
       <${Speed} player=${player} />
       <p class="whereabouts">
         <span>${place}</span>
@@ -43,6 +47,7 @@ export function Controls({ player, steps, step, story }) {
   `;
 }
 
+/** @param {{ player: Player }} props */
 function Speed({ player: { speed, setSpeed } }) {
   return html`
     <label class="speed">
@@ -54,12 +59,16 @@ function Speed({ player: { speed, setSpeed } }) {
   `;
 }
 
-/** Which kinds there are, in their colours; each can be hidden. */
+/**
+ * Which kinds there are, in their colours; each can be hidden.
+ * @param {{ story: Story, hidden: Set<string>, toggle: (kind: string) => void }} props
+ */
 export function Kinds({ story: { numbers }, hidden, toggle }) {
   const present = Object.entries(KINDS).filter(([kind]) => numbers[kind]);
   return html`
-    <div class="kinds" role="group" aria-label="What is shown">
-      ${present.map(([kind, { label }]) => html`
+    <div class="kinds" role="group" aria-label="Kinds of steps">
+      ${present.map(
+        ([kind, { label }]) => html`
         <button
           key=${kind}
           type="button"
@@ -69,7 +78,8 @@ export function Kinds({ story: { numbers }, hidden, toggle }) {
         >
           <i aria-hidden="true" />${label}<span class="number">${numbers[kind]}</span>
         </button>
-      `)}
+      `,
+      )}
     </div>
   `;
 }

@@ -1,12 +1,26 @@
 // The head of a timeline: which session it is, its relatives, what it has cost, and what can be done with it.
-import { may } from "../../app/api.js";
+/** @import { LoadedValue } from "../loading.js" */
+/** @import { Story } from "./story.js" */
+/** @import { SessionDetail, SessionRow } from "../../types/page.d.ts" */
+import { may, sessionPath } from "../../app/api.js";
 import { Button, Icon, IconLink, Tag, Time } from "../../app/parts/basics.js";
 import { count, money, plural } from "../../app/parts/format.js";
 import { linkTo, navigate } from "../../app/router.js";
 import { html } from "../../app/ui.js";
-import { addressOf, remove, rename, titleOf } from "./actions.js";
+import { remove, rename, titleOf } from "./actions.js";
 
-/** `about` is what was loaded of the session; before that, only its `id` is known. */
+/**
+ * @typedef {object} HeadProps
+ * @property {string} id
+ * @property {LoadedValue<SessionDetail>} about
+ * @property {Story} story
+ * @property {SessionRow[]} children
+ */
+
+/**
+ * `about` is what was loaded of the session; before that, only its `id` is known.
+ * @param {HeadProps} props
+ */
 export function Head({ id, about, story, children }) {
   const session = about.value?.session ?? { id, title: "" };
   return html`
@@ -20,13 +34,14 @@ export function Head({ id, about, story, children }) {
       <div class="timeline-sum">
         <strong>${money(story.cost)}</strong>
         <span>${count(story.tokens)} tokens · ${plural(story.turns.length, "turn")}</span>
-        ${story.unpriced > 0 && html`<span>${plural(story.unpriced, "call")} of unknown price</span>`}
+        ${story.unpriced > 0 && html`<span>cost of ${plural(story.unpriced, "call")} unknown</span>`}
       </div>
       <${Actions} session=${session} again=${about.again} />
     </header>
   `;
 }
 
+/** @param {{ session: Partial<SessionRow>, detail: SessionDetail | undefined }} props */
 function Facts({ session, detail }) {
   return html`
     <p class="session-meta">
@@ -34,29 +49,36 @@ function Facts({ session, detail }) {
       ${session.model && html`<span>${session.model}</span>`}
       ${session.cwd && html`<span class="session-cwd" title=${session.cwd}>${session.cwd}</span>`}
       ${session.created && html`<${Time} at=${session.created} />`}
-      ${detail?.running && html`<${Tag} kind="accent">at work<//>`}
-      ${detail?.waiting.length > 0 && html`<${Tag} kind="warn">waits for you<//>`}
+      ${detail?.running && html`<${Tag} kind="accent">running<//>`}
+      ${detail && detail.waiting.length > 0 && html`<${Tag} kind="warn">waiting for you<//>`}
     </p>
   `;
 }
 
+/** @param {{ session: Partial<SessionRow>, children: SessionRow[] }} props */
 function Family({ session, children }) {
   if (!children.length && session.kind !== "child" && session.kind !== "branch") return null;
-  const relation = session.kind === "branch" ? "Branched from" : "Works for";
+  const relation = session.kind === "branch" ? "Branched from this session" : "Parent session";
   return html`
     <nav class="family" aria-label="Related sessions">
-      ${session.parent && html`
-        <a href=${linkTo("sessions", session.parent)}><${Icon} name="up" size=${14} />${relation} this session</a>
-      `}
-      ${children.map((child) => html`
+      ${
+        session.parent &&
+        html`
+        <a href=${linkTo("sessions", session.parent)}><${Icon} name="up" size=${14} />${relation}</a>
+      `
+      }
+      ${children.map(
+        (child) => html`
         <a key=${child.id} href=${linkTo("sessions", child.id)}>
           <${Icon} name="branch" size=${14} />${titleOf(child)}
         </a>
-      `)}
+      `,
+      )}
     </nav>
   `;
 }
 
+/** @param {{ session: SessionRow, again: () => void }} props */
 function Actions({ session, again }) {
   const onRename = async () => (await rename(session)) && again();
   const onDelete = async () => (await remove(session)) && navigate("/sessions");
@@ -64,7 +86,7 @@ function Actions({ session, again }) {
     <div class="session-actions always">
       <a class="button" href=${linkTo("chat", session.id)}><${Icon} name="chat" />Open in chat</a>
       ${may("chat") && html`<${Button} kind="quiet" icon="edit" label="Rename" onClick=${onRename} />`}
-      <${IconLink} icon="download" label="Export" href=${addressOf(session, "export")} download />
+      <${IconLink} icon="download" label="Export" href=${sessionPath(session.id, "export")} download />
       ${may("admin") && html`<${Button} kind="quiet" icon="trash" label="Delete" onClick=${onDelete} />`}
     </div>
   `;

@@ -1,37 +1,56 @@
 // What a search found, by session: each place leads into the timeline.
-import { api } from "../../app/api.js";
+/** @import { Shelf } from "./shelf.js" */
+/** @import { Search } from "./list.js" */
+/** @import { SearchHit, SessionQuery, SessionRow } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
 import { Empty, Icon, Loading, Problem, Time } from "../../app/parts/basics.js";
 import { plural } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
-import { addressOf, titleOf } from "./actions.js";
+import { titleOf } from "./actions.js";
 import { Marked, wordsOf } from "./marked.js";
 import { Row } from "./row.js";
 import { passes } from "./shelf.js";
 
+/**
+ * @typedef {object} HitsProps
+ * @property {string} query
+ * @property {Search} found
+ * @property {SessionQuery} filters
+ * @property {Shelf} shelf
+ */
+
+/** @type {Record<string, [string, string]>} */
 const ROLES = { user: ["user", "You"], assistant: ["thought", "Hermes"], tool: ["tool", "A tool"] };
 const NAMED = 5; // sessions that are shown for their name
 
+/** @param {HitsProps} props */
 export function Hits({ query, found, filters, shelf }) {
   const pattern = useMemo(() => wordsOf(query), [query]);
   const known = useKnown(found.value?.hits ?? [], shelf.sessions);
-  const named = shelf.matching.filter((one) => one.title && pattern && one.title.search(pattern) >= 0);
+  const named = shelf.matching.filter(
+    (one) => one.title && pattern && one.title.search(pattern) >= 0,
+  );
   if (found.error) return html`<${Problem} error=${found.error} retry=${found.again} />`;
   if (!found.value) return html`<${Loading} label="Searching" />`;
+  /** @param {SessionRow | undefined} session */
   const isWanted = (session) => !session || passes(session, filters, shelf.now);
   const groups = grouped(found.value.hits).filter(([id]) => isWanted(known.get(id)));
   if (!groups.length && !named.length) return found.fresh && html`<${Nothing} />`;
   const hits = groups.reduce((sum, [, list]) => sum + list.length, 0);
   const sessions = groups.length === 1 ? "one session" : `${groups.length} sessions`;
   return html`
-    <p class="unseen" role="status">${plural(hits, "place")} in ${plural(groups.length, "session")}</p>
-    ${named.length > 0 && html`
-      <h2 class="section-title">Named so</h2>
+    <p class="unseen" role="status">${plural(hits, "match", "matches")} in ${plural(groups.length, "session")}</p>
+    ${
+      named.length > 0 &&
+      html`
+      <h2 class="section-title">In titles</h2>
       <ul class="session-list">
         ${named.slice(0, NAMED).map((one) => html`<${Row} key=${one.id} session=${one} shelf=${shelf} />`)}
       </ul>
-    `}
-    ${groups.length > 0 && html`<h2 class="section-title">Said in ${sessions}</h2>`}
+    `
+    }
+    ${groups.length > 0 && html`<h2 class="section-title">In messages of ${sessions}</h2>`}
     <ul class="hit-groups" aria-busy=${found.busy}>
       ${groups.map(([id, list]) => {
         const session = known.get(id) ?? { id, title: list[0].title };
@@ -44,11 +63,14 @@ export function Hits({ query, found, filters, shelf }) {
 function Nothing() {
   return html`
     <${Empty} icon="search" title="Nothing found">
-      No message holds all of these words. Whole words and their beginnings are found.
+      No message contains all of these words. Whole words and beginnings of words are found.
     <//>
   `;
 }
 
+/**
+ * @param {{ session: { id: string, title: string }, list: SearchHit[], query: string, pattern: RegExp | null }} props
+ */
 function Group({ session, list, query, pattern }) {
   return html`
     <li class="hit-group">
@@ -58,9 +80,10 @@ function Group({ session, list, query, pattern }) {
   `;
 }
 
+/** @param {{ hit: SearchHit, query: string, pattern: RegExp | null }} props */
 function Hit({ hit, query, pattern }) {
   const [icon, who] = ROLES[hit.role] ?? ["info", hit.role];
-  const place = `${linkTo("sessions", hit.session)}?${new URLSearchParams({ at: hit.seq, q: query })}`;
+  const place = `${linkTo("sessions", hit.session)}?${new URLSearchParams({ at: `${hit.seq}`, q: query })}`;
   return html`
     <li>
       <a class="hit" href=${place}>
@@ -72,16 +95,23 @@ function Hit({ hit, query, pattern }) {
   `;
 }
 
-/** Sessions by id: those of the list, and those that only the search knows of. */
+/**
+ * Sessions by id: those of the list, and those that only the search knows of.
+ * @param {SearchHit[]} hits
+ * @param {SessionRow[]} sessions
+ */
 function useKnown(hits, sessions) {
-  const [fetched, setFetched] = useState(new Map());
-  const known = useMemo(() => new Map([...fetched, ...sessions.map((one) => [one.id, one])]), [fetched, sessions]);
-  const missing = [...new Set(hits.map((hit) => hit.session))].filter((id) => !known.has(id)).join("\n");
+  const [fetched, setFetched] = useState(/** @type {Map<string, SessionRow>} */ (new Map()));
+  const known = useMemo(() => new Map([...fetched, ...byId(sessions)]), [fetched, sessions]);
+  const missing = [...new Set(hits.map((hit) => hit.session))]
+    .filter((id) => !known.has(id))
+    .join("\n");
   useEffect(() => {
     if (!missing) return undefined;
     let wanted = true;
     Promise.all(missing.split("\n").map(sessionOf)).then((list) => {
-      if (wanted) setFetched((was) => new Map([...was, ...list.filter(Boolean).map((one) => [one.id, one])]));
+      if (wanted)
+        setFetched((was) => new Map([...was, ...byId(list.filter((one) => one !== null))]));
     });
     return () => {
       wanted = false;
@@ -90,13 +120,29 @@ function useKnown(hits, sessions) {
   return known;
 }
 
-/** A session, or null where it can't be had. */
+/**
+ * A session, or null where it can't be had.
+ * @param {string} id
+ */
 function sessionOf(id) {
-  return api.get(addressOf({ id })).then((answer) => answer.session, () => null);
+  return api.get(sessionPath(id)).then(
+    (answer) => answer.session,
+    () => null,
+  );
 }
 
+/** @param {SearchHit[]} hits */
 function grouped(hits) {
+  /** @type {Map<string, SearchHit[]>} */
   const groups = new Map();
   for (const hit of hits) groups.set(hit.session, [...(groups.get(hit.session) ?? []), hit]);
   return [...groups];
+}
+
+/**
+ * @param {SessionRow[]} sessions
+ * @returns {[string, SessionRow][]}
+ */
+function byId(sessions) {
+  return sessions.map((one) => [one.id, one]);
 }

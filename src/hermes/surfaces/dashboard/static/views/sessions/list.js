@@ -1,28 +1,36 @@
 // The list of sessions: search in what was said, filters, and what can be done with each.
-import { api, may } from "../../app/api.js";
+/** @import { Shelf } from "./shelf.js" */
+/** @import { Ref, Route, SessionQuery, SessionRow } from "../../types/page.d.ts" */
+import { api, may, sessionPath } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Icon, Problem } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
-import { html, useEffect, useMemo, useRef, useState } from "../../app/ui.js";
+import { html, useEffect, useElement, useMemo, useState } from "../../app/ui.js";
 import { Options, SearchBox } from "../inputs.js";
 import { useLoaded } from "../loading.js";
-import { addressOf } from "./actions.js";
 import { Hits } from "./hits.js";
-import { removeRow, renameRow, Row } from "./row.js";
+import { Row, removeRow, renameRow } from "./row.js";
 import { COSTS, DATES, STATES, useShelf } from "./shelf.js";
+
+/** @typedef {ReturnType<typeof useSearch>} Search */
 
 const PAUSE = 200; // milliseconds without a key before a search begins
 const MOST_HITS = 100;
-const FILTERS = ["surface", "state", "cost", "date"];
-const NO_FILTERS = Object.fromEntries(FILTERS.map((name) => [name, ""]));
+const FILTERS = /** @type {const} */ (["surface", "state", "cost", "date"]);
+const NO_FILTERS = { surface: "", state: "", cost: "", date: "" };
 
+/** @param {{ route: Route }} props */
 export function SessionList({ route }) {
   const given = useMemo(() => readQuery(route.query), [route.query]);
-  const filters = useMemo(() => given, FILTERS.map((name) => given[name]));
+  const filters = useMemo(
+    () => given,
+    FILTERS.map((name) => given[name]),
+  );
   const shelf = useShelf(filters);
   const found = useSearch(given.q);
-  const search = useRef();
-  const list = useRef();
+  const search = /** @type {Ref<HTMLInputElement>} */ (useElement());
+  const list = /** @type {Ref<HTMLElement>} */ (useElement());
+  /** @param {Partial<SessionQuery>} more */
   const change = (more) => navigate(withQuery({ ...given, ...more }), { replace: true });
   useSessionKeys({ search, list, shelf });
   const isNarrowed = FILTERS.some((name) => given[name]);
@@ -35,27 +43,40 @@ export function SessionList({ route }) {
       <div class="toolbar" role="search">
         <${SearchBox}
           field=${search}
-          label="Search in what was said"
+          label="Search messages"
           value=${given.q}
-          onInput=${(q) => change({ q })}
+          onInput=${(/** @type {string} */ q) => change({ q })}
         />
         <${Filters} given=${given} change=${change} sessions=${shelf.sessions} />
-        ${isNarrowed && html`
+        ${
+          isNarrowed &&
+          html`
           <${Button} kind="quiet" icon="close" onClick=${() => change(NO_FILTERS)}>Clear filters<//>
-        `}
+        `
+        }
       </div>
       ${shelf.error && html`<${Problem} error=${shelf.error} retry=${shelf.refresh} />`}
       <div ref=${list}>
-        ${given.q.trim()
-          ? html`<${Hits} query=${given.q} found=${found} filters=${filters} shelf=${shelf} />`
-          : html`<${All} shelf=${shelf} isNarrowed=${isNarrowed} />`}
+        ${
+          given.q.trim()
+            ? html`<${Hits} query=${given.q} found=${found} filters=${filters} shelf=${shelf} />`
+            : html`<${All} shelf=${shelf} isNarrowed=${isNarrowed} />`
+        }
       </div>
     </div>
   `;
 }
 
+/**
+ * @param {{ given: SessionQuery, change: (more: Partial<SessionQuery>) => void, sessions: SessionRow[] }} props
+ */
 function Filters({ given, change, sessions }) {
   const surfaces = [...new Set(sessions.map((one) => one.surface).filter(Boolean))].sort();
+  /**
+   * @param {keyof SessionQuery} name
+   * @param {string} label
+   * @param {string[][]} choices
+   */
   const select = (name, label, choices) => html`
     <select
       class="input"
@@ -68,7 +89,7 @@ function Filters({ given, change, sessions }) {
   `;
   return html`
     <div class="filters">
-      ${select("surface", "Where it began", [["", "Anywhere"], ...surfaces.map((one) => [one, one])])}
+      ${select("surface", "Started in", [["", "Anywhere"], ...surfaces.map((one) => [one, one])])}
       ${select("state", "State", STATES)}
       ${select("cost", "Cost", COSTS)}
       ${select("date", "Last used", DATES)}
@@ -76,28 +97,38 @@ function Filters({ given, change, sessions }) {
   `;
 }
 
+/** @param {{ shelf: Shelf, isNarrowed: boolean }} props */
 function All({ shelf, isNarrowed }) {
-  if (!shelf.shown.length && !shelf.busy && !shelf.error) return html`<${Nothing} isNarrowed=${isNarrowed} />`;
+  if (!shelf.shown.length && !shelf.busy && !shelf.error)
+    return html`<${Nothing} isNarrowed=${isNarrowed} />`;
   return html`
     <ul class="session-list" aria-busy=${shelf.busy}>
       ${shelf.shown.map((session) => html`<${Row} key=${session.id} session=${session} shelf=${shelf} />`)}
     </ul>
-    ${shelf.hasMore && html`
+    ${
+      shelf.hasMore &&
+      html`
       <div class="row center"><${Button} busy=${shelf.busy} onClick=${shelf.loadMore}>Show more<//></div>
-    `}
+    `
+    }
   `;
 }
 
+/** @param {{ isNarrowed: boolean }} props */
 function Nothing({ isNarrowed }) {
-  if (isNarrowed) return html`<${Empty} icon="filter" title="Nothing fits">No session passes these filters.<//>`;
+  if (isNarrowed)
+    return html`<${Empty} icon="filter" title="No matches">No session matches these filters.<//>`;
   return html`
     <${Empty} icon="sessions" title="No sessions yet">
-      What you say to Hermes, here, in the terminal or in a chat app, appears here.
+      Your conversations with Hermes, here, in the terminal or in a chat app, appear here.
     <//>
   `;
 }
 
-/** What was found, a moment after the last key. */
+/**
+ * What was found, a moment after the last key.
+ * @param {string} query
+ */
 function useSearch(query) {
   const [settled, setSettled] = useState(query.trim());
   useEffect(() => {
@@ -112,27 +143,35 @@ function useSearch(query) {
   return { ...found, fresh: settled === query.trim() && found.value?.query === settled };
 }
 
-/** Rows are gone through with j and k or the arrows; the other keys act on the one that has the focus. */
+/**
+ * Rows are gone through with j and k or the arrows; the other keys act on the one that has the focus.
+ * @param {{ search: Ref<HTMLInputElement>, list: Ref<HTMLElement>, shelf: Shelf }} view
+ */
 function useSessionKeys({ search, list, shelf }) {
   const focused = () => {
-    const id = document.activeElement?.closest("[data-session]")?.dataset.session;
+    const id = document.activeElement?.closest("[data-session]")?.getAttribute("data-session");
     return shelf.sessions.find((session) => session.id === id);
   };
+  /** @param {number} step */
   const move = (step) => () => {
-    const links = [...list.current.querySelectorAll(".session-main, .hit")];
+    const links = /** @type {HTMLElement[]} */ ([
+      ...list.current.querySelectorAll(".session-main, .hit"),
+    ]);
     const last = links.length - 1;
-    const at = links.indexOf(document.activeElement);
+    const at = links.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     const first = step > 0 ? 0 : last;
     links[at < 0 ? first : Math.min(Math.max(at + step, 0), last)]?.focus();
   };
+  /** @param {(session: SessionRow) => unknown} work */
   const withFocused = (work) => () => {
     const session = focused();
     return session ? void work(session) : false;
   };
-  const down = (event) => (event.target.tagName === "SELECT" ? false : move(1)());
+  /** @param {Event} event */
+  const down = (event) => (event.target instanceof HTMLSelectElement ? false : move(1)());
   const chat = withFocused((session) => navigate(pathTo("chat", session.id)));
   const rename = withFocused((session) => may("chat") && renameRow(session, shelf));
-  const download = withFocused((session) => location.assign(addressOf(session, "export")));
+  const download = withFocused((session) => location.assign(sessionPath(session.id, "export")));
   const remove = withFocused((session) => may("admin") && removeRow(session, shelf));
   const group = "Sessions";
   useKeys([
@@ -148,10 +187,22 @@ function useSessionKeys({ search, list, shelf }) {
   ]);
 }
 
+/**
+ * @param {URLSearchParams} query
+ * @returns {SessionQuery}
+ */
 function readQuery(query) {
-  return Object.fromEntries(["q", ...FILTERS].map((name) => [name, query.get(name) ?? ""]));
+  const read = (/** @type {string} */ name) => query.get(name) ?? "";
+  return {
+    q: read("q"),
+    surface: read("surface"),
+    state: read("state"),
+    cost: read("cost"),
+    date: read("date"),
+  };
 }
 
+/** @param {SessionQuery} given */
 function withQuery(given) {
   const set = Object.entries(given).filter(([, value]) => value);
   return set.length ? `/sessions?${new URLSearchParams(set)}` : "/sessions";

@@ -1,7 +1,10 @@
 // Text with the words that were searched for marked in it.
 import { html } from "../../app/ui.js";
 
-/** A pattern for the words of a search, or null without any. */
+/**
+ * A pattern for the words of a search, or null without any.
+ * @param {string} query
+ */
 export function wordsOf(query) {
   const words = query.match(/[\p{L}\p{N}_]+/gu);
   if (!words) return null;
@@ -9,7 +12,10 @@ export function wordsOf(query) {
   return new RegExp(`(${longest.join("|")})`, "giu");
 }
 
-/** `pattern` comes from `wordsOf`. */
+/**
+ * `pattern` comes from `wordsOf`.
+ * @param {{ text: string, pattern: RegExp | null }} props
+ */
 export function Marked({ text, pattern }) {
   if (!pattern) return text;
   // Splitting by a group leaves what matched at the odd places.

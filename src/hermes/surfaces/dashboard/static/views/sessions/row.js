@@ -1,12 +1,17 @@
 // One session in the list, with what can be done about it.
-import { may } from "../../app/api.js";
+/** @import { Shelf } from "./shelf.js" */
+/** @import { Child, SessionRow } from "../../types/page.d.ts" */
+import { may, sessionPath } from "../../app/api.js";
 import { Button, IconLink, Tag, Time } from "../../app/parts/basics.js";
 import { count, inFull, money, plural } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
-import { addressOf, remove, rename, titleOf } from "./actions.js";
+import { remove, rename, titleOf } from "./actions.js";
 
-/** One session as a row. Keys find it by `data-session`. */
+/**
+ * One session as a row. Keys find it by `data-session`.
+ * @param {{ session: SessionRow, shelf: Shelf, children?: Child }} props
+ */
 export function Row({ session, shelf, children }) {
   const running = shelf.now.running.has(session.id);
   const waiting = shelf.now.waiting.has(session.id);
@@ -15,8 +20,8 @@ export function Row({ session, shelf, children }) {
       <a class="session-main" href=${linkTo("sessions", session.id)}>
         <span class="session-title">
           ${titleOf(session)}
-          ${running && html`<${Tag} kind="accent">at work<//>`}
-          ${waiting && html`<${Tag} kind="warn">waits for you<//>`}
+          ${running && html`<${Tag} kind="accent">running<//>`}
+          ${waiting && html`<${Tag} kind="warn">waiting for you<//>`}
           ${session.kind === "branch" && html`<${Tag}>branch<//>`}
         </span>
         <span class="session-meta">
@@ -36,6 +41,7 @@ export function Row({ session, shelf, children }) {
   `;
 }
 
+/** @param {{ session: SessionRow, shelf: Shelf }} props */
 function RowActions({ session, shelf }) {
   const name = titleOf(session);
   const onRename = () => renameRow(session, shelf);
@@ -48,36 +54,53 @@ function RowActions({ session, shelf }) {
         title="Open in chat (o)"
         href=${linkTo("chat", session.id)}
       />
-      ${may("chat") && html`
+      ${
+        may("chat") &&
+        html`
         <${Button} kind="quiet" icon="edit" label=${`Rename ${name}`} title="Rename (r)" onClick=${onRename} />
-      `}
+      `
+      }
       <${IconLink}
         icon="download"
         label=${`Export ${name}`}
         title="Export (x)"
-        href=${addressOf(session, "export")}
+        href=${sessionPath(session.id, "export")}
         download
       />
-      ${may("admin") && html`
+      ${
+        may("admin") &&
+        html`
         <${Button} kind="quiet" icon="trash" label=${`Delete ${name}`} title="Delete (Del)" onClick=${onDelete} />
-      `}
+      `
+      }
     </span>
   `;
 }
 
-/** What it cost; where no price is known, how much was read and written. */
+/**
+ * What it cost; where no price is known, how much was read and written.
+ * @param {SessionRow} session
+ */
 function spent({ cost_usd: cost, tokens }) {
   if (cost) return money(cost);
   return tokens ? `${count(tokens)} tokens` : "";
 }
 
-/** Asks for a name and puts it on the shelf. */
+/**
+ * Asks for a name and puts it on the shelf.
+ * @param {SessionRow} session
+ * @param {Shelf} shelf
+ */
 export async function renameRow(session, shelf) {
   const changed = await rename(session);
   if (changed) shelf.replace(changed);
 }
 
-/** Asks, deletes, and takes it off the shelf. */
+/**
+ * Asks, deletes, and takes it off the shelf.
+ * @param {SessionRow} session
+ * @param {Shelf} shelf
+ */
 export async function removeRow(session, shelf) {
   if (await remove(session)) shelf.drop(session);
 }

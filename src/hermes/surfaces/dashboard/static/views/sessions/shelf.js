@@ -1,7 +1,10 @@
 // The sessions that are known to the page: loaded page by page, kept fresh by what happens, narrowed by filters.
-import { api } from "../../app/api.js";
+/** @import { Failure, SessionQuery, SessionRow } from "../../types/page.d.ts" */
+import { api, asFailure } from "../../app/api.js";
 import { useEffect, useMemo, useRef, useState, useStore } from "../../app/ui.js";
 import { changes, waiting } from "../../app/waiting.js";
+
+/** @typedef {ReturnType<typeof useShelf>} Shelf */
 
 const PAGE = 100;
 const ENOUGH = 50; // matching sessions that are looked for before the user asks for more
@@ -22,22 +25,41 @@ export const DATES = [
   ["30", "Last 30 days"],
   ["365", "Last year"],
 ];
-export const STATES = [["", "Any state"], ["running", "At work"], ["waiting", "Waiting for you"]];
+export const STATES = [
+  ["", "Any state"],
+  ["running", "Running"],
+  ["waiting", "Waiting for you"],
+];
 
-/** Whether a session passes the filters. `now` holds who is at work and who waits. */
+/**
+ * Whether a session passes the filters. `now` holds who is at work and who waits.
+ * @param {SessionRow} session
+ * @param {SessionQuery} filters
+ * @param {{ running: Set<string>, waiting: Set<string> }} now
+ */
 export function passes(session, filters, now) {
   if (filters.surface && session.surface !== filters.surface) return false;
   if (filters.cost && session.cost_usd <= Number(filters.cost)) return false;
-  if (filters.date && session.updated < Date.now() / 1000 - Number(filters.date) * DAY) return false;
+  if (filters.date && session.updated < Date.now() / 1000 - Number(filters.date) * DAY)
+    return false;
   if (filters.state === "running" && !now.running.has(session.id)) return false;
   if (filters.state === "waiting" && !now.waiting.has(session.id)) return false;
   return true;
 }
 
-/** Everything the list shows: {sessions, matching, more, busy, error, now, loadMore, refresh, replace, drop}. */
+/**
+ * Everything the list shows: {sessions, matching, more, busy, error, now, loadMore, refresh, replace, drop}.
+ * @param {SessionQuery} filters
+ */
 export function useShelf(filters) {
-  const [shelf, setShelf] = useState({ sessions: [], more: true, busy: false, error: null, wanted: ENOUGH });
-  const [running, setRunning] = useState(() => new Set());
+  const [shelf, setShelf] = useState({
+    sessions: /** @type {SessionRow[]} */ ([]),
+    more: true,
+    busy: false,
+    error: /** @type {Failure | null} */ (null),
+    wanted: ENOUGH,
+  });
+  const [running, setRunning] = useState(() => /** @type {Set<string>} */ (new Set()));
   const open = useStore(waiting);
   const now = useMemo(() => {
     const asking = open.flatMap((one) => [one.session_id, one.root_session_id]);
@@ -45,8 +67,10 @@ export function useShelf(filters) {
   }, [running, open]);
   const latest = useRef(shelf);
   latest.current = shelf;
+  /** @param {Partial<typeof shelf>} more */
   const change = (more) => setShelf((was) => ({ ...was, ...more }));
 
+  /** @param {number} [before] */
   const loadPage = async (before) => {
     change({ busy: true });
     try {
@@ -59,7 +83,7 @@ export function useShelf(filters) {
         error: null,
       }));
     } catch (error) {
-      change({ busy: false, error });
+      change({ busy: false, error: asFailure(error) });
     }
   };
   const refresh = async () => {
@@ -75,10 +99,11 @@ export function useShelf(filters) {
   );
   useEffect(() => {
     const canLoad = shelf.more && !shelf.busy && !shelf.error && shelf.sessions.length;
-    if (canLoad && matching.length < shelf.wanted) loadPage(shelf.sessions.at(-1).updated);
+    if (canLoad && matching.length < shelf.wanted) loadPage(shelf.sessions.at(-1)?.updated);
   }, [matching.length, shelf]);
   useEffect(() => change({ wanted: ENOUGH }), [filters]);
 
+  /** @param {(sessions: SessionRow[]) => SessionRow[]} work */
   const edit = (work) => change({ sessions: work(latest.current.sessions) });
   return {
     ...shelf,
@@ -88,12 +113,17 @@ export function useShelf(filters) {
     shown: matching.slice(0, shelf.wanted),
     hasMore: matching.length > shelf.wanted || shelf.more,
     loadMore: () => change({ wanted: shelf.wanted + ENOUGH }),
-    replace: (session) => edit((list) => list.map((one) => (one.id === session.id ? session : one))),
-    drop: (session) => edit((list) => list.filter((one) => one.id !== session.id)),
+    replace: (/** @type {SessionRow} */ session) =>
+      edit((list) => list.map((one) => (one.id === session.id ? session : one))),
+    drop: (/** @type {SessionRow} */ session) =>
+      edit((list) => list.filter((one) => one.id !== session.id)),
   };
 }
 
-/** Calls `refresh` now, and soon after something happened to a session. */
+/**
+ * Calls `refresh` now, and soon after something happened to a session.
+ * @param {() => void} refresh
+ */
 function useFresh(refresh) {
   const current = useRef(refresh);
   current.current = refresh;
@@ -112,7 +142,11 @@ function useFresh(refresh) {
   }, []);
 }
 
-/** Both lists as one, the most recently used first; the fresh one counts. */
+/**
+ * Both lists as one, the most recently used first; the fresh one counts.
+ * @param {SessionRow[]} fresh
+ * @param {SessionRow[]} old
+ */
 function merged(fresh, old) {
   const all = new Map([...old, ...fresh].map((session) => [session.id, session]));
   return [...all.values()].sort((a, b) => b.updated - a.updated || (a.id < b.id ? 1 : -1));

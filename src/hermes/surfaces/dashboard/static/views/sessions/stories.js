@@ -1,16 +1,21 @@
 // The story of a session as it is told by its feed: what was, then what happens.
+/** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { SessionFeed } from "../../app/feed.js";
 import { useEffect, useRef, useState } from "../../app/ui.js";
 import { Story } from "./story.js";
 
-/** {story, version, state, gone}. `version` grows with each addition; `state` is "replaying" until all are there. */
+/**
+ * {story, version, state, gone}. `version` grows with each addition; `state` is "replaying" until all are there.
+ * @param {string} id
+ */
 export function useStory(id) {
-  const held = useRef(null);
-  held.current ??= new Story();
+  const [first] = useState(() => new Story());
+  const held = useRef(first);
   const [seen, setSeen] = useState({ version: 0, state: "replaying", gone: false });
   useEffect(() => {
     let frame = 0;
     let replaying = true;
+    /** @type {{ state?: string, gone?: boolean }} */
     let next = {};
     // However many rows come, they are drawn once per frame; those of a replay when all are there.
     const draw = () => {
@@ -18,6 +23,7 @@ export function useStory(id) {
       [frame, next] = [0, {}];
       setSeen((was) => ({ ...was, ...news, version: was.version + 1 }));
     };
+    /** @param {HermesEvent[]} events */
     const take = (events) => {
       let grown = false;
       for (const event of events) {
@@ -32,6 +38,7 @@ export function useStory(id) {
       replaying &&= next.state !== "live" && !next.gone;
       if (!replaying && (grown || next.state || next.gone)) frame ||= requestAnimationFrame(draw);
     };
+    /** @param {FeedState} state */
     const onState = (state) => {
       if (state !== "closed") return;
       replaying = false;

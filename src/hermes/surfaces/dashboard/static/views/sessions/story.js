@@ -1,9 +1,17 @@
 // A session's rows as a story: what each one is, in words, and what had been spent by then.
+/** @import { EventOf, HermesEvent, Step, Turn } from "../../types/page.d.ts" */
+
+import { plural } from "../../app/parts/format.js";
+
+/** @typedef {[kind: string, title: string, text?: string]} Told */
 
 /** Lanes of the strip, from the top. */
-export const LANES = ["Said", "Done", "Asked", "Notes"];
+export const LANES = ["Messages", "Tools", "Approvals", "Notes"];
 
-/** Kinds of steps: what a person calls them, and their lane. */
+/**
+ * Kinds of steps: what a person calls them, and their lane.
+ * @type {Record<string, { label: string, lane: number }>}
+ */
 export const KINDS = {
   user: { label: "You", lane: 0 },
   reply: { label: "Hermes", lane: 0 },
@@ -12,87 +20,131 @@ export const KINDS = {
   room: { label: "Context", lane: 3 },
   learn: { label: "Learning", lane: 3 },
   note: { label: "Note", lane: 3 },
-  fault: { label: "Trouble", lane: 3 },
+  fault: { label: "Problem", lane: 3 },
 };
 
+/** @type {Record<string, string>} */
 const ENDS = {
-  done: "The turn is done",
+  done: "The turn ended",
   interrupted: "The turn was stopped",
   failed: "The turn failed",
-  crashed: "The turn was cut off by a crash",
+  crashed: "Hermes stopped during this turn",
   refused: "The model refused",
   budget: "A spending cap ended the turn",
 };
-const ANSWERS = { once: "Allowed once", session: "Allowed for this session", always: "Allowed always", deny: "Denied" };
+/** @type {Record<string, string>} */
+const ANSWERS = {
+  once: "Allowed once",
+  session: "Allowed for this session",
+  always: "Always allowed",
+  deny: "Denied",
+};
 
-/** How each type of row is told: [kind, title, text]. */
+/**
+ * How each type of row is told: [kind, title, text].
+ * @type {{ [T in HermesEvent["type"]]?: (e: EventOf<T>) => Told }}
+ */
 const TOLD = {
-  "session.created": (e) => ["note", "The session began", joined(e.surface && `in ${e.surface}`, e.cwd)],
-  "session.titled": (e) => ["note", e.title ? `Named “${e.title}”` : "The name was removed", `by ${e.by}`],
-  "session.prompted": (e) => ["note", "The instructions were fixed", `${e.tools?.length ?? 0} tools`],
+  "session.created": (e) => [
+    "note",
+    "Session started",
+    joined(e.surface && `in ${e.surface}`, e.cwd),
+  ],
+  "session.titled": (e) => [
+    "note",
+    e.title ? `Named “${e.title}”` : "The name was removed",
+    `by ${e.by}`,
+  ],
+  "session.prompted": (e) => ["note", "System prompt set", `${e.tools?.length ?? 0} tools`],
   "session.imported": (e) => ["note", "Imported", `${e.rows} rows`],
-  "session.recovered": (e) => ["fault", "Recovered from a damaged file", `${e.kept} rows kept, ${e.lost} lost`],
+  "session.recovered": (e) => [
+    "fault",
+    "Recovered from a damaged file",
+    `${e.kept} rows kept, ${e.lost} lost`,
+  ],
   "session.compacted": (e) => [
     "room",
-    "The conversation was summarised",
+    "The conversation was summarized",
     `about ${count(e.before)} → ${count(e.after)} tokens`,
   ],
-  "session.trimmed": (e) => ["room", "Old results became pointers", `${count(e.freed)} characters freed`],
-  "session.compaction_failed": (e) => ["fault", "Room could not be made", e.detail],
+  "session.trimmed": (e) => [
+    "room",
+    "Old results replaced by pointers",
+    `${count(e.freed)} characters freed`,
+  ],
+  "session.compaction_failed": (e) => ["fault", "Compression failed", e.detail],
   "session.undone": (e) => [
     "note",
-    `${plural(e.turns?.length || 1, "turn")} taken back`,
+    `Undid ${plural(e.turns?.length || 1, "turn")}`,
     `${plural(e.restored ?? 0, "file")} restored`,
   ],
-  "session.redone": () => ["note", "Brought back what was undone", ""],
+  "session.redone": () => ["note", "Redid what was undone", ""],
   "agent.message.user": (e) => [
     "user",
-    e.origin === "hermes" ? "A nudge by Hermes" : e.delivery === "steer" ? "You, while it worked" : "You",
+    e.origin === "hermes"
+      ? "Note from Hermes"
+      : e.delivery === "steer"
+        ? "You, during the turn"
+        : "You",
     e.text,
   ],
   "agent.message.assistant": (e) => ["reply", "Hermes", e.text || asks(e.tool_calls)],
-  "agent.turn.started": () => ["note", "A turn began", ""],
-  "agent.turn.steered": () => ["note", "Your words reached the running turn", ""],
+  "agent.turn.started": () => ["note", "Turn started", ""],
+  "agent.turn.steered": () => ["note", "Your message reached the running turn", ""],
   "agent.turn.ended": (e) => [
     e.reason === "done" ? "note" : "fault",
     ENDS[e.reason] ?? `The turn ended: ${e.reason}`,
     e.detail,
   ],
-  "agent.tool.started": (e) => ["tool", `${e.name} began`, preview(e.arguments)],
+  "agent.tool.started": (e) => ["tool", `${e.name} started`, preview(e.arguments)],
   "agent.tool.finished": (e) =>
-    e.ok === false ? ["fault", `${e.name} failed`, e.text] : ["tool", `${e.name} ended`, e.text],
-  "agent.approval.requested": (e) => ["ask", "May it?", e.summary],
+    e.ok === false ? ["fault", `${e.name} failed`, e.text] : ["tool", `${e.name} finished`, e.text],
+  "agent.approval.requested": (e) => ["ask", "Approval requested", e.summary],
   "agent.approval.answered": (e) => ["ask", ANSWERS[e.answer] ?? e.answer, e.by && `by ${e.by}`],
   "agent.question.asked": (e) => ["ask", "A question", e.text],
-  "agent.question.answered": (e) => ["ask", e.text == null ? "Nobody answered" : "Answered", e.text ?? ""],
-  "agent.interrupt.requested": (e) => ["user", "Stop was asked for", e.by && `by ${e.by}`],
-  "agent.model.retried": (e) => ["fault", "The model is asked again", e.detail || e.reason],
+  "agent.question.answered": (e) => [
+    "ask",
+    e.text == null ? "Nobody answered" : "Answered",
+    e.text ?? "",
+  ],
+  "agent.interrupt.requested": (e) => ["user", "Stop requested", e.by && `by ${e.by}`],
+  "agent.model.retried": (e) => ["fault", "Retrying the model", e.detail || e.reason],
   "agent.reply.rejected": (e) => ["fault", "A reply could not be used", e.detail || e.reason],
   "agent.picture.described": (e) => ["note", "A picture was described", e.text],
   "agent.picture.reduced": (e) => ["fault", "A picture was made smaller", e.detail],
   "agent.picture.withheld": (e) => ["fault", "A picture was left out", e.detail],
-  "agent.auxiliary.called": (e) => ["note", `On the side: ${e.task}`, e.failure || e.model],
+  "agent.auxiliary.called": (e) => ["note", `Auxiliary call: ${e.task}`, e.failure || e.model],
   "agent.learning.changed": (e) => ["learn", "Learned", e.title],
   "agent.learning.proposed": (e) => ["learn", "Proposed a change", e.title],
-  "agent.learning.reviewed": (e) => ["learn", "Looked back", e.failure || e.summary],
+  "agent.learning.reviewed": (e) => ["learn", "Review", e.failure || e.summary],
 };
 
 const SAYS_MOST = ["command", "path", "query", "url", "task", "code", "name"]; // of a tool's arguments
 
 /** Builds the steps row by row, so that a session that still runs only adds to what is there. */
 export class Story {
+  /** @type {Step[]} */
   steps = [];
-  turns = []; // {id, from, to, reason}
+  /** @type {Turn[]} */
+  turns = [];
   cost = 0;
   tokens = 0;
   unpriced = 0;
+  /** @type {Record<string, number>} */
   numbers = {}; // of steps, by kind
+  /** @type {Map<string, Step>} */
   #calls = new Map();
 
-  /** Adds a durable row. */
+  /**
+   * Adds a durable row.
+   * @param {HermesEvent} event
+   */
   add(event) {
-    const [kind, title, text] = (TOLD[event.type] ?? told)(event);
-    const usage = event.type === "agent.turn.ended" ? null : event.usage; // a turn's is the sum of what was counted
+    const tell = /** @type {(event: HermesEvent) => Told} */ (TOLD[event.type] ?? told);
+    const [kind, title, text] = tell(event);
+    // The usage of a whole turn is the sum of what was counted before.
+    const isCounted = event.type !== "agent.turn.ended" && "usage" in event;
+    const usage = isCounted ? event.usage : null;
     this.cost += usage?.cost_usd ?? 0;
     this.tokens += (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0);
     if (usage && usage.cost_usd == null) this.unpriced += 1;
@@ -115,6 +167,10 @@ export class Story {
     this.numbers[kind] = (this.numbers[kind] ?? 0) + 1;
   }
 
+  /**
+   * @param {HermesEvent} event
+   * @param {Step} step
+   */
   #bounds(event, step) {
     if (event.type === "agent.turn.started") {
       this.turns.push({ id: event.turn_id, from: step.index, to: null, reason: "" });
@@ -130,15 +186,23 @@ export class Story {
   }
 }
 
+/**
+ * @param {HermesEvent} event
+ * @returns {Told}
+ */
 function told(event) {
   return ["note", event.type, ""];
 }
 
+/** @param {{ name: string }[]} calls */
 function asks(calls) {
-  return calls?.length ? `asks for ${calls.map((call) => call.name).join(", ")}` : "";
+  return calls?.length ? `calls ${calls.map((call) => call.name).join(", ")}` : "";
 }
 
-/** The one argument that says most, else all of them. */
+/**
+ * The one argument that says most, else all of them.
+ * @param {string} text
+ */
 export function preview(text) {
   try {
     const given = JSON.parse(text);
@@ -150,6 +214,7 @@ export function preview(text) {
   }
 }
 
+/** @param {...string} parts */
 const joined = (...parts) => parts.filter(Boolean).join(" · ");
+/** @param {number | undefined} number */
 const count = (number) => (number ?? 0).toLocaleString("en");
-const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;

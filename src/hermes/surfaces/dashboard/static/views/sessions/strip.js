@@ -1,5 +1,8 @@
 // The strip: every step as a mark in its lane, turns as bands behind them, what was spent as a curve below.
-import { html, useLayoutEffect, useMemo, useRef, useState } from "../../app/ui.js";
+/** @import { Story } from "./story.js" */
+/** @import { Ref, Step, Turn } from "../../types/page.d.ts" */
+import { html, useMemo } from "../../app/ui.js";
+import { useWidth } from "../width.js";
 import { KINDS, LANES } from "./story.js";
 
 const LANE = 16; // units of height
@@ -7,20 +10,18 @@ const CURVE = 26;
 const LEAST = 3; // pixels that a mark is wide
 const MOST = 14;
 
-/** One path for each kind, so that ten thousand marks are eight nodes; moving the cursor draws none of them again. */
+/**
+ * One path for each kind, so that ten thousand marks are eight nodes; moving the cursor draws none of them again.
+ * @param {{ steps: Step[], story: Story, at: number, onMove: (index: number) => void }} props
+ */
 export function Strip({ steps, story, at, onMove }) {
-  const box = useRef();
-  const [width, setWidth] = useState(800);
-  useLayoutEffect(() => {
-    const watcher = new ResizeObserver(([entry]) => setWidth(Math.max(entry.contentRect.width, 100)));
-    watcher.observe(box.current);
-    return () => watcher.disconnect();
-  }, []);
+  const [box, width] = useWidth(800, 100);
   const unit = width / steps.length;
   const picture = useMemo(
     () => html`<${Picture} steps=${steps} turns=${story.turns} width=${width} unit=${unit} />`,
     [steps, story, width],
   );
+  /** @param {PointerEvent} event */
   const move = (event) => {
     if (event.buttons !== 1 && event.type !== "pointerdown") return;
     if (event.type === "pointerdown") box.current.setPointerCapture(event.pointerId);
@@ -32,7 +33,7 @@ export function Strip({ steps, story, at, onMove }) {
     <div class="strip">
       <div class="lanes" aria-hidden="true">
         ${LANES.map((lane) => html`<span key=${lane}>${lane}</span>`)}
-        <span class="lane-cost">Spent</span>
+        <span class="lane-cost">Cost</span>
       </div>
       <div ref=${box} class="strip-marks" aria-hidden="true" onPointerDown=${move} onPointerMove=${move}>
         ${picture}
@@ -42,6 +43,7 @@ export function Strip({ steps, story, at, onMove }) {
   `;
 }
 
+/** @param {{ steps: Step[], turns: Turn[], width: number, unit: number }} props */
 function Picture({ steps, turns, width, unit }) {
   const height = LANES.length * LANE;
   return html`
@@ -55,23 +57,34 @@ function Picture({ steps, turns, width, unit }) {
   `;
 }
 
+/** @param {{ band: { x: number, width: number, reason: string }, height: number }} props */
 function Band({ band: { x, width, reason }, height }) {
   return html`<rect class=${`band end-${reason || "open"}`} x=${x} y="0" width=${width} height=${height} rx="3" />`;
 }
 
+/**
+ * @param {Step[]} steps
+ * @param {number} unit
+ */
 function marksOf(steps, unit) {
+  /** @type {Record<string, string[]>} */
   const paths = {};
   const wide = Math.max(LEAST, Math.min(unit - 1, MOST));
   steps.forEach((step, index) => {
     const y = KINDS[step.kind].lane * LANE + 3;
     const x = (index * unit + (unit - wide) / 2).toFixed(1);
-    (paths[step.kind] ??= []).push(`M${x} ${y}h${wide.toFixed(1)}v${LANE - 6}h-${wide.toFixed(1)}z`);
+    paths[step.kind] ??= [];
+    paths[step.kind].push(`M${x} ${y}h${wide.toFixed(1)}v${LANE - 6}h-${wide.toFixed(1)}z`);
   });
   return Object.fromEntries(Object.entries(paths).map(([kind, parts]) => [kind, parts.join("")]));
 }
 
+/**
+ * @param {Step[]} steps
+ * @param {number} unit
+ */
 function curveOf(steps, unit) {
-  const by = steps.at(-1)?.cost > 0 ? "cost" : "tokens";
+  const by = steps.at(-1)?.cost ? "cost" : "tokens";
   const most = steps.at(-1)?.[by] || 1;
   const base = LANES.length * LANE + CURVE;
   const points = steps.map((step, index) => {
@@ -81,13 +94,20 @@ function curveOf(steps, unit) {
   return `M0 ${base}${points.join("")}V${base}z`;
 }
 
-/** Where each turn begins and ends among the steps that are shown. Both go forward only, so one walk is enough. */
+/**
+ * Where each turn begins and ends among the steps that are shown. Both go forward only, so one walk is enough.
+ * @param {Step[]} steps
+ * @param {Turn[]} turns
+ * @param {number} unit
+ */
 function bandsOf(steps, turns, unit) {
   let next = 0;
-  return turns.map((turn) => {
-    while (next < steps.length && steps[next].index < turn.from) next += 1;
-    const from = next;
-    while (next < steps.length && (turn.to === null || steps[next].index <= turn.to)) next += 1;
-    return { x: from * unit, width: (next - from) * unit, reason: turn.reason };
-  }).filter((band) => band.width > 0);
+  return turns
+    .map((turn) => {
+      while (next < steps.length && steps[next].index < turn.from) next += 1;
+      const from = next;
+      while (next < steps.length && (turn.to === null || steps[next].index <= turn.to)) next += 1;
+      return { x: from * unit, width: (next - from) * unit, reason: turn.reason };
+    })
+    .filter((band) => band.width > 0);
 }

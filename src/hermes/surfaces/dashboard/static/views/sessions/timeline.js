@@ -1,13 +1,15 @@
 // The timeline of a session: scrub, step or play through what was said, done and asked, with what it had cost by then.
-import { api } from "../../app/api.js";
-import { useKeys } from "../../app/keys.js";
+/** @import { Player } from "./player.js" */
+/** @import { Story } from "./story.js" */
+/** @import { Child, Route, Step } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
+import { isWithin, useKeys } from "../../app/keys.js";
 import { Empty, Loading, Problem } from "../../app/parts/basics.js";
 import { clock } from "../../app/parts/format.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../app/ui.js";
-import { Rows } from "../rows.js";
 import { useLoaded } from "../loading.js";
-import { addressOf } from "./actions.js";
+import { Rows } from "../rows.js";
 import { Controls, Kinds } from "./controls.js";
 import { Details } from "./details.js";
 import { Head } from "./head.js";
@@ -16,18 +18,38 @@ import { usePlayer } from "./player.js";
 import { useStory } from "./stories.js";
 import { Strip } from "./strip.js";
 
+/**
+ * @typedef {object} StepsProps
+ * @property {Step[]} steps
+ * @property {Step} step
+ * @property {Story} story
+ * @property {Player} player
+ * @property {Child} kinds
+ * @property {RegExp | null} pattern
+ */
+
 const ROW = 52; // pixels
 const LONGEST = 200; // characters of a step that its row shows
 const SETTLE = 400; // milliseconds before the place is in the address
 
+/** @param {{ id: string, route: Route }} props */
 export function Timeline({ id, route }) {
   const { story, version, state, gone } = useStory(id);
   const turns = state === "replaying" ? "" : `${story.turns.length} ${story.turns.at(-1)?.reason}`;
-  const about = useLoaded(() => api.get(addressOf({ id })), [id, turns]);
-  const children = useLoaded(async () => (await api.get(addressOf({ id }, "children"))).sessions, [id, turns]);
+  const about = useLoaded(() => api.get(sessionPath(id)), [id, turns]);
+  const children = useLoaded(
+    async () => (await api.get(sessionPath(id, "children"))).sessions,
+    [id, turns],
+  );
   const [hidden, setHidden] = useState(() => new Set());
-  const steps = useMemo(() => story.steps.filter((step) => !hidden.has(step.kind)), [version, hidden]);
-  const player = usePlayer(steps, { ready: state !== "replaying", seq: Number(route.query.get("at")) || 0 });
+  const steps = useMemo(
+    () => story.steps.filter((step) => !hidden.has(step.kind)),
+    [version, hidden],
+  );
+  const player = usePlayer(steps, {
+    ready: state !== "replaying",
+    seq: Number(route.query.get("at")) || 0,
+  });
   const step = steps[player.at];
   usePlace(id, route, step, player.moved);
   useTimelineKeys(player, story, steps);
@@ -35,15 +57,18 @@ export function Timeline({ id, route }) {
   if (about.error && !about.value) {
     return html`<div class="page"><${Problem} error=${about.error} retry=${about.again} /></div>`;
   }
+  /** @param {string} kind */
   const toggle = (kind) => setHidden((was) => toggled(was, kind));
   const kinds = html`<${Kinds} story=${story} hidden=${hidden} toggle=${toggle} />`;
   const parts = { steps, step, story, player, kinds, pattern: wordsOf(route.query.get("q") ?? "") };
   return html`
     <div class="page timeline">
       <${Head} id=${id} about=${about} story=${story} children=${children.value ?? []} />
-      ${step
-        ? html`<${Steps} ...${parts} />`
-        : html`<${NoSteps} isLoading=${state === "replaying"} kinds=${kinds} />`}
+      ${
+        step
+          ? html`<${Steps} ...${parts} />`
+          : html`<${NoSteps} isLoading=${state === "replaying"} kinds=${kinds} />`
+      }
     </div>
   `;
 }
@@ -56,6 +81,7 @@ function Gone() {
   `;
 }
 
+/** @param {{ isLoading: boolean, kinds: Child }} props */
 function NoSteps({ isLoading, kinds }) {
   if (isLoading) return html`<${Loading} />`;
   return html`
@@ -64,7 +90,12 @@ function NoSteps({ isLoading, kinds }) {
   `;
 }
 
+/** @param {StepsProps} props */
 function Steps({ steps, step, story, player, kinds, pattern }) {
+  /**
+   * @param {Step} one
+   * @param {number} index
+   */
   const row = (one, index) => html`
     <${StepRow} key=${one.seq} step=${one} current=${index === player.at} onPick=${() => player.go(index)} />
   `;
@@ -88,6 +119,7 @@ function Steps({ steps, step, story, player, kinds, pattern }) {
   `;
 }
 
+/** @param {{ step: Step, current: boolean, onPick: () => void }} props */
 function StepRow({ step, current, onPick }) {
   return html`
     <button
@@ -105,11 +137,21 @@ function StepRow({ step, current, onPick }) {
   `;
 }
 
+/**
+ * @param {Set<string>} set
+ * @param {string} one
+ */
 function toggled(set, one) {
   return set.has(one) ? new Set([...set].filter((other) => other !== one)) : new Set([...set, one]);
 }
 
-/** Keeps the place in the address, once it has been moved to and rests. */
+/**
+ * Keeps the place in the address, once it has been moved to and rests.
+ * @param {string} id
+ * @param {Route} route
+ * @param {Step | undefined} step
+ * @param {boolean} moved
+ */
 function usePlace(id, route, step, moved) {
   const query = useRef(route.query);
   query.current = route.query;
@@ -117,33 +159,52 @@ function usePlace(id, route, step, moved) {
     if (!step || !moved) return undefined;
     const timer = setTimeout(() => {
       const next = new URLSearchParams(query.current);
-      next.set("at", step.seq);
+      next.set("at", String(step.seq));
       navigate(`${pathTo("sessions", id)}?${next}`, { replace: true });
     }, SETTLE);
     return () => clearTimeout(timer);
   }, [step?.seq, moved]);
 }
 
+/**
+ * @param {Player} player
+ * @param {Story} story
+ * @param {Step[]} steps
+ */
 function useTimelineKeys(player, story, steps) {
   const group = "Timeline";
   const last = steps.length - 1;
   const starts = story.turns.map((one) => one.from);
   const here = steps[player.at]?.index ?? 0;
+  /** @param {number} by */
   const step = (by) => () => player.go(player.at + by);
+  /**
+   * @param {number | undefined} from
+   * @param {number} otherwise
+   */
   const toStart = (from, otherwise) =>
     player.go(from === undefined ? otherwise : steps.findIndex((one) => one.index >= from));
-  const before = () => toStart(starts.findLast((from) => from < here), 0);
-  const after = () => toStart(starts.find((from) => from > here), last);
-  const play = (event) => (event.target.closest?.("button, a") ? false : player.toggle());
+  const before = () =>
+    toStart(
+      starts.findLast((from) => from < here),
+      0,
+    );
+  const after = () =>
+    toStart(
+      starts.find((from) => from > here),
+      last,
+    );
+  /** @param {Event} event */
+  const play = (event) => (isWithin(event, "button, a") ? false : player.toggle());
   useKeys([
     { keys: " ", label: "Play or pause", group, run: play },
     { keys: "ArrowLeft", label: "Step back", group, run: step(-1) },
-    { keys: "ArrowRight", label: "Step on", group, run: step(1) },
+    { keys: "ArrowRight", label: "Step forward", group, run: step(1) },
     { keys: "k", label: "Step back", group, hidden: true, run: step(-1) },
-    { keys: "j", label: "Step on", group, hidden: true, run: step(1) },
-    { keys: "Shift+ArrowLeft", label: "Turn before", group, run: before },
-    { keys: "Shift+ArrowRight", label: "Turn after", group, run: after },
-    { keys: "Home", label: "To the beginning", group, run: () => player.go(0) },
-    { keys: "End", label: "To the end", group, run: () => player.go(last) },
+    { keys: "j", label: "Step forward", group, hidden: true, run: step(1) },
+    { keys: "Shift+ArrowLeft", label: "Previous turn", group, run: before },
+    { keys: "Shift+ArrowRight", label: "Next turn", group, run: after },
+    { keys: "Home", label: "Go to the beginning", group, run: () => player.go(0) },
+    { keys: "End", label: "Go to the end", group, run: () => player.go(last) },
   ]);
 }

@@ -1,21 +1,25 @@
 // What Hermes has to work with: models, tools, MCP servers.
+/** @import { Answer, McpServer, ToolInfo } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
 import { plural } from "../../app/parts/format.js";
 import { html, useState } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 
+/** @type {Record<string, string>} */
 const SOURCES = {
-  fallback: "asked when the first fails",
-  custom_providers: "of your own providers",
-  used: "answered before",
+  fallback: "used when the first one fails",
+  custom_providers: "from your own providers",
+  used: "used before",
 };
+/** @type {Record<string, [string, string]>} */
 const EFFECTS = {
   read: ["", "only reads"],
   files: ["accent", "changes files"],
   network: ["accent", "uses the network"],
   other: ["warn", "any effect"],
 };
+/** @type {Record<string, string>} */
 const STATES = { connected: "good", failed: "bad", connecting: "warn" };
 
 export function Models() {
@@ -25,44 +29,48 @@ export function Models() {
     return { current, choices, problem };
   }, []);
   return html`
-    <${Loaded} of=${models}>
-      ${({ current, choices, problem }) => html`
+    ${whenLoaded(
+      models,
+      ({ current, choices, problem }) => html`
         <div class="stack">
           <section class="card">
-            <h2>The model that answers</h2>
+            <h2>Current model</h2>
             ${current ? html`<p class="big mono">${current}</p>` : html`<p class="field-error">${problem}</p>`}
             <p class="muted small">
-              Another one for good: change <code>model.provider</code> and <code>model.default</code> in the settings.
-              For one session: pick it in the chat.
+              To change it permanently, set <code>model.provider</code> and <code>model.default</code> in the settings.
+              To change it for one session, pick a model in the chat.
             </p>
           </section>
           <section class="card stack tight">
-            <h2>Others to pick from</h2>
+            <h2>Other models</h2>
             <${Choices} list=${choices} />
           </section>
         </div>
-      `}
-    <//>
+      `,
+    )}
   `;
 }
 
+/** @param {{ list: Answer<"GET", "/api/models">["choices"] }} props */
 function Choices({ list }) {
   if (!list.length) {
     return html`
       <p class="muted">
-        None yet. Those of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those that
-        answered before.
+        None yet. The models of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those
+        used before.
       </p>
     `;
   }
   return html`
     <ul class="plain lined">
-      ${list.map((one) => html`
+      ${list.map(
+        (one) => html`
         <li key=${one.name} class="row">
           <code class="grow">${one.name}</code>
           <span class="muted small">${SOURCES[one.source] ?? one.source}</span>
         </li>
-      `)}
+      `,
+      )}
     </ul>
   `;
 }
@@ -70,7 +78,9 @@ function Choices({ list }) {
 export function Tools() {
   const tools = useLoaded(() => api.get("/api/tools"), []);
   const [words, setWords] = useState("");
-  const isWanted = (one) => `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase());
+  /** @param {ToolInfo} one */
+  const isWanted = (one) =>
+    `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase());
   return html`
     <div class="stack">
       <input
@@ -81,19 +91,22 @@ export function Tools() {
         value=${words}
         onInput=${(event) => setWords(event.target.value)}
       />
-      <${Loaded} of=${tools}>${({ tools: list }) => html`<${ToolList} list=${list.filter(isWanted)} />`}<//>
+      ${whenLoaded(tools, ({ tools: list }) => html`<${ToolList} list=${list.filter(isWanted)} />`)}
       <p class="muted small">
-        Which are offered is up to <code>tools.enabled</code> and <code>tools.disabled</code> in the settings.
+        The settings <code>tools.enabled</code> and <code>tools.disabled</code> decide which tools are offered.
       </p>
     </div>
   `;
 }
 
+/** @param {{ list: ToolInfo[] }} props */
 function ToolList({ list }) {
-  if (!list.length) return html`<${Empty} icon="tool" title="No such tool">Nothing fits what you typed.<//>`;
+  if (!list.length)
+    return html`<${Empty} icon="tool" title="No matching tools">No tool matches your search.<//>`;
   return html`<ul class="plain lined card">${list.map((one) => html`<${Tool} key=${one.name} one=${one} />`)}</ul>`;
 }
 
+/** @param {{ one: ToolInfo }} props */
 function Tool({ one }) {
   const [kind, effect] = EFFECTS[one.effect] ?? ["", one.effect];
   return html`
@@ -112,14 +125,15 @@ function Tool({ one }) {
 
 export function Servers() {
   const servers = useLoaded(() => api.get("/api/mcp"), []);
-  return html`<${Loaded} of=${servers}>${({ servers: list }) => html`<${ServerList} list=${list} />`}<//>`;
+  return html`${whenLoaded(servers, ({ servers: list }) => html`<${ServerList} list=${list} />`)}`;
 }
 
+/** @param {{ list: McpServer[] }} props */
 function ServerList({ list }) {
   if (!list.length) {
     return html`
       <${Empty} icon="plugins" title="No MCP servers">
-        Servers of others bring tools along. Add one with <code>hermes mcp add</code>,
+        MCP servers add tools. Add one with <code>hermes mcp add</code>,
         or as <code>mcp_servers</code> in the settings.
       <//>
     `;
@@ -127,6 +141,7 @@ function ServerList({ list }) {
   return html`<ul class="plain lined card">${list.map((one) => html`<${Server} key=${one.name} one=${one} />`)}</ul>`;
 }
 
+/** @param {{ one: McpServer }} props */
 function Server({ one }) {
   return html`
     <li class="tool-row">
@@ -137,12 +152,15 @@ function Server({ one }) {
         <span class="muted small">${plural(one.tools, "tool")}</span>
       </div>
       ${one.detail && html`<p class="small">${one.detail} ${one.hint}</p>`}
-      ${one.changed.length > 0 && html`
+      ${
+        one.changed.length > 0 &&
+        html`
         <p class="small">
-          <${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: no longer what was accepted.
+          <${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: changed since you accepted them.
           See <code>hermes mcp</code>.
         </p>
-      `}
+      `
+      }
     </li>
   `;
 }

@@ -1,5 +1,19 @@
 // Two small charts, drawn as SVG: stacked bars by day, and an area of what came together. Tables say the same in words.
-import { html, useLayoutEffect, useMemo, useRef, useState } from "../../app/ui.js";
+/** @import { Child, Ref } from "../../types/page.d.ts" */
+import { html, useMemo } from "../../app/ui.js";
+import { useWidth } from "../width.js";
+
+/** @typedef {{ day: string, parts: number[] }} Day */
+
+/** @typedef {(value: number) => string} Format */
+
+/**
+ * @typedef {object} Scale
+ * @property {number} step
+ * @property {(value: number) => number} y
+ * @property {(index: number) => number} middle
+ * @property {(index: number) => object} column
+ */
 
 const HEIGHT = 190;
 const LEFT = 52;
@@ -12,55 +26,76 @@ const DATE = 64; // that a date takes
 /** Classes for series, in this order; further ones share the last. */
 export const SERIES = ["s0", "s1", "s2", "s3", "s4", "s5"];
 
+/** @param {number} index */
 export function seriesClass(index) {
   return SERIES[Math.min(index, SERIES.length - 1)];
 }
 
-/** `days` is [{day, parts: [number, ...]}], one part for each series; `names` names those. */
+/**
+ * `days` is [{day, parts: [number, ...]}], one part for each series; `names` names those.
+ * @param {{ days: Day[], names: string[], format: Format, label: string }} props
+ */
 export function Bars({ days, names, format, label }) {
   const most = niceTop(Math.max(...days.map((one) => sum(one.parts)), 0));
+  /** @param {Scale} scale */
   const draw = (scale) =>
-    days.map((one, index) => html`
+    days.map(
+      (one, index) => html`
       <g key=${one.day} class="bar-day">
         <title>${tell(one, names, format)}</title>
         <rect class="bar-hit" ...${scale.column(index)} />
         <${Bar} parts=${one.parts} index=${index} scale=${scale} />
       </g>
-    `);
+    `,
+    );
   return html`<${Chart} days=${days} most=${most} format=${format} label=${label} draw=${draw} />`;
 }
 
+/** @param {{ parts: number[], index: number, scale: Scale }} props */
 function Bar({ parts, index, scale: { step, y } }) {
   const width = Math.min(Math.max(step * 0.7, 1), WIDEST);
   const x = LEFT + index * step + (step - width) / 2;
   const round = Math.min(2, width / 3);
   return stacked(parts).map(([from, to], part) => {
     const height = Math.max(y(from) - y(to), 0.5);
-    return to > from && html`
+    return (
+      to > from &&
+      html`
       <rect key=${part} class=${seriesClass(part)} x=${x} y=${y(to)} width=${width} height=${height} rx=${round} />
-    `;
+    `
+    );
   });
 }
 
-/** What came together, day by day. */
+/**
+ * What came together, day by day.
+ * @param {{ days: Day[], format: Format, label: string }} props
+ */
 export function Area({ days, format, label }) {
   const totals = useMemo(() => {
-    let so = 0;
-    return days.map((one) => (so += sum(one.parts)));
+    let total = 0;
+    return days.map((one) => {
+      total += sum(one.parts);
+      return total;
+    });
   }, [days]);
+  /** @param {Scale} scale */
   const draw = (scale) => html`
     ${totals.length > 0 && html`<${Hill} totals=${totals} scale=${scale} />`}
-    ${days.map((one, index) => html`
+    ${days.map(
+      (one, index) => html`
       <rect key=${one.day} class="bar-hit" ...${scale.column(index)}>
         <title>${one.day}: ${format(totals[index])} so far</title>
       </rect>
-    `)}
+    `,
+    )}
   `;
   return html`
     <${Chart} days=${days} most=${niceTop(totals.at(-1) ?? 0)} format=${format} label=${label} draw=${draw} />
   `;
 }
 
+/** @param {{ totals: number[], scale: Scale }} props */
 function Hill({ totals, scale: { middle, y } }) {
   const line = `M${totals.map((value, index) => `${middle(index)},${y(value).toFixed(1)}`).join("L")}`;
   const ground = `L${middle(totals.length - 1)},${y(0)}L${middle(0)},${y(0)}z`;
@@ -70,10 +105,14 @@ function Hill({ totals, scale: { middle, y } }) {
   `;
 }
 
-/** The ground of both: axes and dates; `draw(scale)` draws the values. */
+/**
+ * The ground of both: axes and dates; `draw(scale)` draws the values.
+ * @param {{ days: Day[], most: number, format: Format, label: string, draw: (scale: Scale) => Child }} props
+ */
 function Chart({ days, most, format, label, draw }) {
-  const [box, width] = useWidth();
+  const [box, width] = useWidth(640, 200);
   const step = (width - LEFT) / Math.max(days.length, 1);
+  /** @type {Scale} */
   const scale = {
     step,
     y: (value) => TOP + ROOM * (1 - value / most),
@@ -90,6 +129,7 @@ function Chart({ days, most, format, label, draw }) {
   `;
 }
 
+/** @param {{ most: number, format: Format, width: number, y: Scale["y"] }} props */
 function Axis({ most, format, width, y }) {
   return [0, 0.5, 1].map((part) => {
     const value = most * part;
@@ -103,6 +143,7 @@ function Axis({ most, format, width, y }) {
   });
 }
 
+/** @param {{ days: Day[], scale: Scale }} props */
 function Dates({ days, scale: { step, middle } }) {
   const every = Math.max(1, Math.ceil(DATE / Math.max(step, 0.01)));
   return days.map((one, index) => {
@@ -116,38 +157,43 @@ function Dates({ days, scale: { step, middle } }) {
   });
 }
 
-function useWidth() {
-  const box = useRef();
-  const [width, setWidth] = useState(640);
-  useLayoutEffect(() => {
-    const watcher = new ResizeObserver(([entry]) => setWidth(Math.max(entry.contentRect.width, 200)));
-    watcher.observe(box.current);
-    return () => watcher.disconnect();
-  }, []);
-  return [box, width];
-}
-
+/** @param {number[]} parts */
 const sum = (parts) => parts.reduce((so, value) => so + value, 0);
 
+/** @param {number[]} parts */
 function stacked(parts) {
-  let from = 0;
-  return parts.map((value) => [from, (from += value)]);
+  let to = 0;
+  return parts.map((value) => {
+    to += value;
+    return [to - value, to];
+  });
 }
 
+/**
+ * @param {Day} one
+ * @param {string[]} names
+ * @param {Format} format
+ */
 function tell(one, names, format) {
   const total = `${one.day}: ${format(sum(one.parts))}`;
-  const parts = one.parts.map((value, index) => [value, names[index]]).filter(([value]) => value > 0);
+  const parts = one.parts
+    .map((value, index) => ({ value, name: names[index] }))
+    .filter((part) => part.value > 0);
   if (parts.length <= 1) return total;
-  return [total, ...parts.map(([value, name]) => `${name}: ${format(value)}`)].join("\n");
+  return [total, ...parts.map(({ value, name }) => `${name}: ${format(value)}`)].join("\n");
 }
 
-/** The next round number. */
+/**
+ * The next round number.
+ * @param {number} value
+ */
 function niceTop(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((top) => top >= value);
 }
 
+/** @param {string} day */
 function short(day) {
   return new Date(`${day}T12:00:00`).toLocaleDateString("en", { month: "short", day: "numeric" });
 }

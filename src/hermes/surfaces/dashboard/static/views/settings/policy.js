@@ -1,41 +1,50 @@
 // The policy: what would happen with a command, the user's rules, answers that are remembered, and the sandbox.
+/** @import { PolicyRules, Rule } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Tag } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { plural } from "../../app/parts/format.js";
 import { trying } from "../../app/parts/toast.js";
 import { html } from "../../app/ui.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Check, sentence } from "./judging.js";
 
+/** @type {["forbid" | "ask" | "allow" | "network", string][]} */
 const LISTS = [
-  ["forbid", "Never done"],
-  ["ask", "Always asked about"],
+  ["forbid", "Never allowed"],
+  ["ask", "Always ask"],
   ["allow", "Allowed"],
-  ["network", "Hosts that may be reached"],
+  ["network", "Allowed hosts"],
 ];
 
+async function readPolicy() {
+  const { rules, ...rest } = await api.get("/api/policy");
+  return { ...rest, rules: /** @type {PolicyRules} */ (rules) };
+}
+
 export function Policy() {
-  const policy = useLoaded(() => api.get("/api/policy"), []);
+  const policy = useLoaded(readPolicy, []);
   return html`
     <div class="stack">
       <${Check} />
-      <${Loaded} of=${policy}>
-        ${(value) => html`
+      ${whenLoaded(
+        policy,
+        (value) => html`
           <${Sandbox} sandbox=${value.sandbox} why=${value.why} />
           <${Remembered} shapes=${value.rules.remembered} again=${policy.again} />
           <${Rules} rules=${value.rules} problem=${value.problem} file=${value.file} />
-        `}
-      <//>
+        `,
+      )}
     </div>
   `;
 }
 
+/** @param {{ sandbox: string, why: string }} props */
 function Sandbox({ sandbox, why }) {
   const isConfined = sandbox !== "none";
   const words = isConfined
-    ? "Commands write only where they may, and have no network unless they ask for it."
-    : `Commands are not confined, so every effect is asked about. ${why}`;
+    ? "Commands can write only to allowed folders, and have no network access unless they request it."
+    : `Commands are not confined, so Hermes asks about every effect. ${why}`;
   return html`
     <section class="card">
       <h2>Sandbox</h2>
@@ -44,51 +53,70 @@ function Sandbox({ sandbox, why }) {
   `;
 }
 
+/** @param {{ shapes: string[], again: () => void }} props */
 function Remembered({ shapes, again }) {
+  /** @param {string} shape */
   const forget = async (shape) => {
-    const text = `The next time, you are asked again about: ${shape}`;
-    if (!(await confirm({ title: "Forget this answer?", text, action: "Forget it" }))) return;
+    const text = `Hermes will ask again about: ${shape}`;
+    if (!(await confirm({ title: "Forget this answer?", text, action: "Forget this answer" })))
+      return;
     if (await trying(() => api.post("/api/policy/forget", { shape }))) again();
   };
+  /** @param {string} shape */
   const row = (shape) => html`
     <li key=${shape} class="row">
       <code class="grow">${shape}</code>
-      ${may("admin") && html`
+      ${
+        may("admin") &&
+        html`
         <${Button} kind="quiet" icon="trash" label=${`Forget ${shape}`} onClick=${() => forget(shape)} />
-      `}
+      `
+      }
     </li>
   `;
   return html`
     <section class="card stack tight">
       <h2>Remembered answers</h2>
-      ${shapes.length
-        ? html`<ul class="plain lined">${shapes.map(row)}</ul>`
-        : html`<p class="muted">None. When you answer “always”, it is kept here.</p>`}
+      ${
+        shapes.length
+          ? html`<ul class="plain lined">${shapes.map(row)}</ul>`
+          : html`<p class="muted">None. What you always allow is listed here.</p>`
+      }
     </section>
   `;
 }
 
+/** @param {{ rules: PolicyRules, problem: string, file: string }} props */
 function Rules({ rules, problem, file }) {
   const lists = LISTS.filter(([name]) => rules[name].length);
   return html`
     <section class="card stack tight">
       <h2>Your rules</h2>
-      ${problem && html`
+      ${
+        problem &&
+        html`
         <p class="field-error" role="alert">
-          ${sentence(problem)} Until that is corrected, no rule allows anything and every effect is asked about.
+          ${sentence(problem)} Until you correct it, no rule allows anything and Hermes asks about every effect.
         </p>
-      `}
-      ${lists.length
-        ? lists.map(([name, label]) => html`<${RuleList} key=${name} label=${label} rules=${rules[name]} />`)
-        : html`<p class="muted">None: the built-in policy decides.</p>`}
+      `
+      }
+      ${
+        lists.length
+          ? lists.map(
+              ([name, label]) =>
+                html`<${RuleList} key=${name} label=${label} rules=${rules[name]} />`,
+            )
+          : html`<p class="muted">None: the built-in policy decides.</p>`
+      }
       <p class="muted small">
-        They are in <code>${file}</code>, apart from the settings. Only you write there; nothing on this page can loosen
-        them.
+        Your rules are in <code>${file}</code>, separate from the settings. Only you edit that file; this page can't
+        loosen them.
       </p>
     </section>
   `;
 }
 
+/** @param {{ label: string, rules: Rule[] }} props */
 function RuleList({ label, rules }) {
   return html`
     <div>
@@ -100,6 +128,7 @@ function RuleList({ label, rules }) {
   `;
 }
 
+/** @param {Rule} rule */
 function described(rule) {
   if (!rule.program) return rule.path || rule.tool || rule.host;
   const reach = rule.reach && rule.reach !== "workspace" ? ` (${rule.reach})` : "";

@@ -1,22 +1,41 @@
 // One typed setting, edited in place. The server judges what was typed, and says when it holds.
-import { api, may } from "../../app/api.js";
+/** @import { Failure, FieldEvent, Saving, SettingRow } from "../../types/page.d.ts" */
+import { api, asFailure, may } from "../../app/api.js";
 import { Button, Tag, Words } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError, Options } from "../inputs.js";
 
+/**
+ * @typedef {object} ControlProps
+ * @property {SettingRow} one
+ * @property {string} text
+ * @property {(text: string) => void} setText
+ * @property {(value: string) => void} save
+ * @property {() => void} reset
+ * @property {boolean} fixed
+ * @property {string} typed
+ * @property {boolean} busy
+ * @property {Failure | null} error
+ */
+
+/** @typedef {Omit<ControlProps, "fixed" | "error"> & { shared: object }} FieldProps */
+
+/** @type {Record<string, string>} */
 const WHEN = {
-  now: "Saved. It holds from now on.",
-  restart: "Saved. This dashboard takes it up when it is started again; other Hermes processes at their next start.",
+  now: "Saved. It takes effect now.",
+  restart: "Saved. It takes effect when this dashboard and other Hermes processes are restarted.",
 };
 const TALLEST = 14; // lines of a field
 
+/** @param {{ one: SettingRow, again: () => Promise<void> }} props */
 export function Setting({ one, again }) {
   const typed = asTyped(one.value);
   const [text, setText] = useState(typed);
-  const [state, setState] = useState({ busy: false, error: null });
+  const [state, setState] = useState(/** @type {Saving} */ ({ busy: false, error: null }));
   useEffect(() => setText(typed), [typed]);
   const fixed = !may("admin") || isVariable(one) || one.masked;
+  /** @param {() => Promise<{ applies: string }>} work */
   const run = async (work) => {
     setState({ busy: true, error: null });
     try {
@@ -25,10 +44,12 @@ export function Setting({ one, again }) {
       setState({ busy: false, error: null });
       toast(WHEN[applies] ?? "Saved.", "good");
     } catch (error) {
-      setState({ busy: false, error });
+      setState({ busy: false, error: asFailure(error) });
     }
   };
+  /** @type {`/api/settings/${string}`} */
   const address = `/api/settings/${encodeURIComponent(one.key)}`;
+  /** @param {string} value */
   const save = (value) => run(() => api.put(address, { value }));
   const restore = () => run(() => api.delete(address));
   const reset = () => {
@@ -51,29 +72,39 @@ export function Setting({ one, again }) {
   `;
 }
 
-/** Where the value comes from, and the way back to the default. */
+/**
+ * Where the value comes from, and the way back to the default.
+ * @param {{ one: SettingRow, busy: boolean, restore: () => void }} props
+ */
 function Origin({ one, busy, restore }) {
   const canRestore = one.origin !== "default" && !isVariable(one) && may("admin");
   return html`
     <p class="setting-origin">
       <${Source} one=${one} />
-      ${one.masked && html`<span>Holds something secret: change it in the file.</span>`}
-      ${canRestore && html`
+      ${one.masked && html`<span>Contains a secret. Edit it in the file.</span>`}
+      ${
+        canRestore &&
+        html`
         <${Button} kind="quiet" icon="undo" class="slim" disabled=${busy} onClick=${restore}>
           <span class="unseen">Restore the default of ${one.key}, </span>default: ${asTyped(one.default) || "empty"}
         <//>
-      `}
+      `
+      }
     </p>
   `;
 }
 
+/** @param {{ one: SettingRow }} props */
 function Source({ one }) {
   if (one.origin === "default") return html`<${Tag}>default<//>`;
   if (!isVariable(one)) return html`<${Tag} kind="accent">${one.origin}<//>`;
-  return html`<${Tag} kind="warn" title="A variable of the environment goes before the file.">${one.origin}<//>`;
+  return html`<${Tag} kind="warn" title="An environment variable overrides the file.">${one.origin}<//>`;
 }
 
-/** What a setting is changed with, by what it holds: a switch, a choice, or text. */
+/**
+ * What a setting is changed with, by what it holds: a switch, a choice, or text.
+ * @param {ControlProps} props
+ */
 function Control({ one, text, setText, save, reset, fixed, typed, busy, error }) {
   const shared = {
     id: `set-${one.key}`,
@@ -82,6 +113,7 @@ function Control({ one, text, setText, save, reset, fixed, typed, busy, error })
     "aria-invalid": error ? "true" : undefined,
   };
   if (typeof one.value === "boolean") {
+    /** @param {FieldEvent} event */
     const onChange = (event) => save(String(event.target.checked));
     return html`
       <input ...${shared} type="checkbox" class="switch" role="switch" checked=${one.value} onChange=${onChange} />
@@ -97,10 +129,13 @@ function Control({ one, text, setText, save, reset, fixed, typed, busy, error })
   return html`<${Field} ...${{ one, shared, text, setText, save, reset, typed, busy }} />`;
 }
 
+/** @param {FieldProps} props */
 function Field({ one, shared, text, setText, save, reset, typed, busy }) {
   const isChanged = text !== typed;
+  /** @param {KeyboardEvent & FieldEvent} event */
   const onKeyDown = (event) => {
-    const saves = event.key === "Enter" && (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey);
+    const saves =
+      event.key === "Enter" && (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey);
     if (event.key === "Escape") reset();
     else if (saves && isChanged) save(text);
     else return;
@@ -113,31 +148,40 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
     placeholder: one.kind,
     spellcheck: false,
     autocomplete: "off",
-    onInput: (event) => setText(event.target.value),
+    onInput: (/** @type {FieldEvent} */ event) => setText(event.target.value),
     onKeyDown,
   };
   const isTable = one.value !== null && typeof one.value === "object";
   const lines = Math.min(text.split("\n").length, TALLEST);
   return html`
     <div class="setting-edit">
-      ${isTable
-        ? html`<textarea ...${field} class="input mono" rows=${lines} />`
-        : html`<input ...${field} class="input" />`}
-      ${isChanged && html`
+      ${
+        isTable
+          ? html`<textarea ...${field} class="input mono" rows=${lines} />`
+          : html`<input ...${field} class="input" />`
+      }
+      ${
+        isChanged &&
+        html`
         <span class="row">
           <${Button} kind="primary" busy=${busy} onClick=${() => save(text)}>Save<//>
           <${Button} kind="quiet" onClick=${reset}>Cancel<//>
         </span>
-      `}
+      `
+      }
     </div>
   `;
 }
 
+/** @param {SettingRow} one */
 function isVariable(one) {
   return one.origin === one.variable;
 }
 
-/** A value as a person would type it. Lists and tables are JSON, which is YAML too. */
+/**
+ * A value as a person would type it. Lists and tables are JSON, which is YAML too.
+ * @param {unknown} value
+ */
 export function asTyped(value) {
   if (value === null) return "null";
   if (typeof value !== "object") return String(value);

@@ -1,8 +1,10 @@
 // Rows of usage, added up by day and by model. A row is what one model took on one day.
+/** @import { UsageRow, UsageTotal } from "../../types/page.d.ts" */
 
 const MOST_DAYS = 400; // drawn; older ones are in the table
 const MOST_MODELS = 6; // told apart in a chart
 const DAY = 86_400_000;
+/** @type {(keyof UsageTotal)[]} */
 const NUMBERS = [
   "calls",
   "input_tokens",
@@ -13,7 +15,12 @@ const NUMBERS = [
   "unpriced_calls",
 ];
 
-/** Days without a hole, and models by what they make up; those beyond five become one. `of` is what is counted. */
+/**
+ * Days without a hole, and models by what they make up; those beyond five become one. `of` is what is counted.
+ * @param {UsageRow[]} rows
+ * @param {number} range
+ * @param {(row: UsageTotal) => number} of
+ */
 export function arranged(rows, range, of) {
   const all = byName(rows, nameOf)
     .map(([name, total]) => ({ name, value: of(total) }))
@@ -24,11 +31,12 @@ export function arranged(rows, range, of) {
   const found = new Map(days.map((one) => [one.day, one]));
   for (const row of rows) {
     const day = found.get(row.day);
-    if (day) day.parts[place.get(nameOf(row))] += of(row);
+    if (day) day.parts[place.get(nameOf(row)) ?? 0] += of(row);
   }
   return { days, models };
 }
 
+/** @param {{ name: string, value: number }[]} models */
 function withOthers(models) {
   if (models.length <= MOST_MODELS) return models;
   const rest = models.slice(MOST_MODELS - 1);
@@ -36,40 +44,63 @@ function withOthers(models) {
   return [...models.slice(0, MOST_MODELS - 1), { name: "others", value }];
 }
 
-/** Every day from the first that is asked for, or used, to the last. */
+/**
+ * Every day from the first that is asked for, or used, to the last.
+ * @param {UsageRow[]} rows
+ * @param {number} range
+ */
 function daysOf(rows, range) {
   const earliest = Math.max(Date.parse(rows[0].day), daysBack(MOST_DAYS));
-  const last = Math.max(Date.now(), Date.parse(rows.at(-1).day));
+  const last = Math.max(Date.now(), Date.parse(rows[rows.length - 1].day));
   const days = [];
-  for (let at = Date.parse(dayOf(range ? daysBack(range) : earliest)); at <= last; at += DAY) days.push(dayOf(at));
+  for (let at = Date.parse(dayOf(range ? daysBack(range) : earliest)); at <= last; at += DAY)
+    days.push(dayOf(at));
   return days;
 }
 
-/** The first of so many days, of which today is the last. */
+/**
+ * The first of so many days, of which today is the last.
+ * @param {number} range
+ */
 export function firstDay(range) {
   return dayOf(daysBack(range));
 }
 
+/** @param {number} range */
 function daysBack(range) {
   return Date.now() - (range - 1) * DAY;
 }
 
-/** A day as the log names it: in UTC. */
+/**
+ * A day as the log names it: in UTC.
+ * @param {number} at
+ */
 function dayOf(at) {
   return new Date(at).toISOString().slice(0, 10);
 }
 
+/**
+ * @param {UsageRow[]} rows
+ * @returns {UsageTotal}
+ */
 export function sumOf(rows) {
-  return Object.fromEntries(NUMBERS.map((name) => [name, rows.reduce((so, row) => so + row[name], 0)]));
+  const sums = NUMBERS.map((name) => [name, rows.reduce((so, row) => so + row[name], 0)]);
+  return Object.fromEntries(sums);
 }
 
-/** [[name, sum]] for each name that `name(row)` gives. */
+/**
+ * [[name, sum]] for each name that `name(row)` gives.
+ * @param {UsageRow[]} rows
+ * @param {(row: UsageRow) => string} name
+ * @returns {[string, UsageTotal][]}
+ */
 export function byName(rows, name) {
   const groups = new Map();
   for (const row of rows) groups.set(name(row), [...(groups.get(name(row)) ?? []), row]);
   return [...groups].map(([key, list]) => [key, sumOf(list)]);
 }
 
+/** @param {UsageRow} row */
 export function nameOf(row) {
   return row.model ? `${row.provider}:${row.model}` : row.provider || "unknown";
 }

@@ -1,15 +1,24 @@
 // What was spent: tokens and money, by day and by model.
+/** @import { UsageRow, UsageTotal } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty } from "../../app/parts/basics.js";
 import { count, inFull, money, plural } from "../../app/parts/format.js";
 import { html, useMemo, useState } from "../../app/ui.js";
 import { Columns } from "../columns.js";
 import { Chips } from "../inputs.js";
-import { Loaded, useLoaded } from "../loading.js";
+import { useLoaded, whenLoaded } from "../loading.js";
 import { Area, Bars, seriesClass } from "./chart.js";
 import { arranged, byName, firstDay, nameOf, sumOf } from "./spending.js";
 
-const RANGES = [[7, "7 days"], [30, "30 days"], [90, "90 days"], [0, "Everything"]];
+/** @typedef {{ label: string, of: (row: UsageTotal) => number, format: (value: number) => string }} Amount */
+
+const RANGES = [
+  [7, "7 days"],
+  [30, "30 days"],
+  [90, "90 days"],
+  [0, "All time"],
+];
+/** @type {Record<string, Amount>} */
 const AMOUNTS = {
   cost: { label: "Cost", of: (row) => row.cost_usd, format: money },
   tokens: {
@@ -19,40 +28,45 @@ const AMOUNTS = {
   },
 };
 const COUNTED = Object.entries(AMOUNTS).map(([name, { label }]) => [name, label]);
+/** @type {[string, (row: UsageTotal) => string][]} */
 const COLUMNS = [
   ["Calls", (row) => inFull(row.calls)],
-  ["Read", (row) => inFull(row.input_tokens)],
+  ["Input", (row) => inFull(row.input_tokens)],
   ["Cached", (row) => inFull(row.cache_read_tokens)],
-  ["Written", (row) => inFull(row.output_tokens)],
+  ["Output", (row) => inFull(row.output_tokens)],
   ["Cost", (row) => money(row.cost_usd)],
 ];
 
 export function Usage() {
   const [range, setRange] = useState(30);
   const [chosen, setChosen] = useState("cost");
-  const usage = useLoaded(() => api.get("/api/usage", { since: range ? firstDay(range) : "" }), [range]);
+  const usage = useLoaded(
+    () => api.get("/api/usage", { since: range ? firstDay(range) : "" }),
+    [range],
+  );
   return html`
     <div class="stack">
       <div class="toolbar">
-        <${Chips} label="How far back" choices=${RANGES} value=${range} onPick=${setRange} />
-        <${Chips} label="What is counted" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
+        <${Chips} label="Period" choices=${RANGES} value=${range} onPick=${setRange} />
+        <${Chips} label="Measure" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
       </div>
-      <${Loaded} of=${usage}>
-        ${({ usage: rows }) => (rows.length
+      ${whenLoaded(usage, ({ usage: rows }) =>
+        rows.length
           ? html`<${Report} rows=${rows} range=${range} amount=${AMOUNTS[chosen]} />`
-          : html`<${Empty} icon="clock" title="Nothing was spent">No model was asked in this time.<//>`)}
-      <//>
+          : html`<${Empty} icon="clock" title="No usage">No model was called in this period.<//>`,
+      )}
     </div>
   `;
 }
 
+/** @param {{ rows: UsageRow[], range: number, amount: Amount }} props */
 function Report({ rows, range, amount }) {
   const { label, format } = amount;
   const { days, models } = useMemo(() => arranged(rows, range, amount.of), [rows, range, amount]);
   const names = models.map((one) => one.name);
   const total = format(models.reduce((so, one) => so + one.value, 0));
-  const barsLabel = `${label} by day, ${total} in all. The table below has the numbers.`;
-  const areaLabel = `${label} added up over ${plural(days.length, "day")}`;
+  const barsLabel = `${label} by day, ${total} in total. The table below has the numbers.`;
+  const areaLabel = `${label} cumulative over ${plural(days.length, "day")}`;
   return html`
     <${Tiles} total=${sumOf(rows)} />
     <section class="card chart-card">
@@ -61,7 +75,7 @@ function Report({ rows, range, amount }) {
       <${Bars} days=${days} names=${names} format=${format} label=${barsLabel} />
     </section>
     <section class="card chart-card">
-      <h2>${label}, added up</h2>
+      <h2>${label}, cumulative</h2>
       <${Area} days=${days} format=${format} label=${areaLabel} />
     </section>
     <section class="card">
@@ -75,42 +89,55 @@ function Report({ rows, range, amount }) {
   `;
 }
 
+/** @param {{ total: UsageTotal }} props */
 function Tiles({ total }) {
-  const cached = total.input_tokens ? Math.round((total.cache_read_tokens / total.input_tokens) * 100) : 0;
-  const unpriced = total.unpriced_calls ? `${plural(total.unpriced_calls, "call")} of unknown price` : "";
-  const thinking = total.reasoning_tokens ? `${count(total.reasoning_tokens)} of them thinking` : "";
+  const cached = total.input_tokens
+    ? Math.round((total.cache_read_tokens / total.input_tokens) * 100)
+    : 0;
+  const unpriced = total.unpriced_calls
+    ? `cost of ${plural(total.unpriced_calls, "call")} unknown`
+    : "";
+  const thinking = total.reasoning_tokens ? `${count(total.reasoning_tokens)} for thinking` : "";
   const tiles = [
     ["Cost", money(total.cost_usd), unpriced],
     ["Model calls", inFull(total.calls), ""],
-    ["Tokens read", count(total.input_tokens), `${cached}% from the cache`],
-    ["Tokens written", count(total.output_tokens), thinking],
+    ["Input tokens", count(total.input_tokens), `${cached}% from the cache`],
+    ["Output tokens", count(total.output_tokens), thinking],
   ];
   return html`
     <dl class="tiles">
-      ${tiles.map(([label, value, note]) => html`
+      ${tiles.map(
+        ([label, value, note]) => html`
         <div key=${label} class="card">
           <dt>${label}</dt>
           <dd>${value}</dd>
           ${note && html`<dd class="muted small">${note}</dd>`}
         </div>
-      `)}
+      `,
+      )}
     </dl>
   `;
 }
 
+/**
+ * @param {{ models: { name: string, value: number }[], format: (value: number) => string }} props
+ */
 function Legend({ models, format }) {
   return html`
     <ul class="legend">
-      ${models.map((one, index) => html`
+      ${models.map(
+        (one, index) => html`
         <li key=${one.name}>
           <i class=${seriesClass(index)} aria-hidden="true" />
           ${one.name} <span class="muted">${format(one.value)}</span>
         </li>
-      `)}
+      `,
+      )}
     </ul>
   `;
 }
 
+/** @param {{ caption: string, head: string, rows: [string, UsageTotal][] }} props */
 function Table({ caption, head, rows }) {
   return html`
     <div class="scroll-x" tabindex="0" role="region" aria-label=${caption}>
@@ -118,12 +145,14 @@ function Table({ caption, head, rows }) {
         <caption class="unseen">${caption}</caption>
         <${Columns} titles=${[head, ...COLUMNS.map(([title]) => title)]} />
         <tbody>
-          ${rows.map(([name, row]) => html`
+          ${rows.map(
+            ([name, row]) => html`
             <tr key=${name}>
               <th scope="row">${name}</th>
               ${COLUMNS.map(([title, tell]) => html`<td key=${title}>${tell(row)}</td>`)}
             </tr>
-          `)}
+          `,
+          )}
         </tbody>
       </table>
     </div>

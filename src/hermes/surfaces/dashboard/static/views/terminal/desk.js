@@ -1,15 +1,27 @@
 // The open terminals: their tabs, and the one that is shown.
+/** @import { Screen } from "./screen.js" */
+/** @import { Ref, TerminalInfo } from "../../types/page.d.ts" */
 import { useKeys } from "../../app/keys.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
-import { html, kept, useEffect, useRef, useState, useStore } from "../../app/ui.js";
+import { html, kept, useEffect, useElement, useState, useStore } from "../../app/ui.js";
 import { KeyRow } from "./keyrow.js";
 import { Options, speak } from "./options.js";
 import { spoken } from "./screen.js";
 import { screenOf } from "./screens.js";
 
+/**
+ * @typedef {object} DeskProps
+ * @property {TerminalInfo[]} list
+ * @property {TerminalInfo} current
+ * @property {(command: TerminalInfo["command"]) => void} open
+ * @property {(info: TerminalInfo) => void} end
+ */
+
+/** @type {Record<string, string>} */
 const NAMES = { hermes: "Hermes", shell: "Shell" };
 
+/** @param {DeskProps} props */
 export function Desk({ list, current, open, end }) {
   const screen = screenOf(current);
   const [options, setOptions] = useState(false);
@@ -36,9 +48,10 @@ export function Desk({ list, current, open, end }) {
   `;
 }
 
+/** @param {{ openHermes: () => void, openShell: () => void, endCurrent: () => void }} actions */
 function useDeskKeys({ openHermes, openShell, endCurrent }) {
   const aloud = useStore(spoken);
-  const speaking = aloud ? "Stop speaking what terminals write" : "Let a screen reader speak what terminals write";
+  const speaking = aloud ? "Turn screen reader mode off" : "Turn screen reader mode on";
   const group = "Terminal";
   useKeys([
     { label: "New Hermes terminal", group, icon: "plus", run: openHermes },
@@ -49,9 +62,13 @@ function useDeskKeys({ openHermes, openShell, endCurrent }) {
   ]);
 }
 
+/**
+ * @param {{ list: TerminalInfo[], current: TerminalInfo, end: (info: TerminalInfo) => void }} props
+ */
 function TabList({ list, current, end }) {
-  const box = useRef();
+  const box = /** @type {Ref<HTMLElement>} */ (useElement());
   const at = list.indexOf(current);
+  /** @param {KeyboardEvent} event */
   const press = (event) => {
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: list.length - 1 }[event.key];
     if (event.key === "Delete") return end(current);
@@ -60,17 +77,20 @@ function TabList({ list, current, end }) {
     event.preventDefault();
     const next = (to + list.length) % list.length;
     show(list[next]);
-    box.current.children[next].focus();
+    /** @type {HTMLElement} */ (box.current.children[next]).focus();
   };
   return html`
     <div ref=${box} class="terminal-tabs" role="tablist" aria-label="Open terminals" onKeyDown=${press}>
-      ${list.map((info, index) => html`
+      ${list.map(
+        (info, index) => html`
         <${Tab} key=${info.id} info=${info} number=${index + 1} chosen=${info === current} />
-      `)}
+      `,
+      )}
     </div>
   `;
 }
 
+/** @param {{ info: TerminalInfo, number: number, chosen: boolean }} props */
 function Tab({ info, number, chosen }) {
   const screen = screenOf(info);
   const title = useStore(screen.title);
@@ -93,12 +113,14 @@ function Tab({ info, number, chosen }) {
   `;
 }
 
+/** @param {TerminalInfo} info */
 function show(info) {
   navigate(pathTo("terminal", info.id), { replace: true });
 }
 
+/** @param {{ screen: Screen, onAgain: () => void, onClose: () => void }} props */
 function Shown({ screen, onAgain, onClose }) {
-  const place = useRef();
+  const place = /** @type {Ref<HTMLElement>} */ (useElement());
   useEffect(() => {
     screen.mount(place.current);
     screen.focus();
@@ -113,7 +135,10 @@ function Shown({ screen, onAgain, onClose }) {
   `;
 }
 
-/** What is to be said of a terminal that is not simply there. */
+/**
+ * What is to be said of a terminal that is not simply there.
+ * @param {{ screen: Screen, onAgain: () => void, onClose: () => void }} props
+ */
 function Note({ screen, onAgain, onClose }) {
   const state = useStore(screen.state);
   const ended = useStore(screen.ended);
@@ -125,18 +150,18 @@ function Note({ screen, onAgain, onClose }) {
     return html`
       <p class="terminal-note warn" role="status">
         <span class="spinner" aria-hidden="true" />
-        The line broke. The program goes on, and it is connected again.
+        Connection lost. The program keeps running. Reconnecting …
       </p>
     `;
   }
   if (state === "ended") {
-    const how = ended?.code ? ` with code ${ended.code}` : "";
+    const how = ended?.code ? ` with exit code ${ended.code}` : "";
     return html`<p class="terminal-note" role="status">The program has ended${how}.${ways}</p>`;
   }
   if (state === "gone") {
     return html`
       <p class="terminal-note warn" role="status">
-        This terminal is no more: the dashboard was restarted, or nobody looked at it for half an hour.
+        This terminal is gone: the dashboard was restarted, or no page showed it for half an hour.
         ${ways}
       </p>
     `;

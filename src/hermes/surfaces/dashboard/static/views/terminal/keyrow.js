@@ -1,7 +1,9 @@
 // Keys that phones don't have. They leave the focus where it is, so that the keyboard stays.
-import { html, useStore } from "../../app/ui.js";
+/** @import { Screen } from "./screen.js" */
+
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
+import { html, useStore } from "../../app/ui.js";
 
 // What is on the key, what it types, and its name where the face doesn't say it. Ctrl types nothing by itself.
 const KEYS = [
@@ -19,16 +21,19 @@ const KEYS = [
 ];
 const ARROWS = new Set(["left", "up", "down", "right"]);
 
+/** @param {{ screen: Screen }} props */
 export function KeyRow({ screen }) {
   const ctrl = useStore(screen.ctrl);
+  /** @param {Event} event */
   const stay = (event) => event.preventDefault();
   const paste = async () => {
     try {
       screen.paste(await navigator.clipboard.readText());
     } catch {
-      toast("This browser did not allow pasting. Press and hold on the terminal instead.", "bad");
+      toast("The browser did not allow pasting. Press and hold on the terminal instead.", "bad");
     }
   };
+  /** @param {string[]} key */
   const key = ([face, text, name]) => {
     if (face === "ctrl") {
       const onClick = () => screen.ctrl.set(!ctrl);

@@ -7,6 +7,7 @@ import { letters, spoken } from "./screen.js";
 const SMALLEST = 9; // pixels
 const LARGEST = 28;
 
+/** @param {{ onClose: () => void }} props */
 export function Options({ onClose }) {
   const aloud = useStore(spoken);
   return html`
@@ -14,7 +15,7 @@ export function Options({ onClose }) {
       <div class="stack">
         <${Letters} />
         <label class="row">
-          <span class="spring">Screen reader mode: what is written is spoken</span>
+          <span class="spring">Screen reader mode: read the output aloud</span>
           <input type="checkbox" checked=${aloud} onChange=${speak} />
         </label>
         <dl class="facts">
@@ -23,9 +24,9 @@ export function Options({ onClose }) {
           <dt>Paste</dt>
           <dd>Ctrl Shift V, or ⌘ V</dd>
           <dt>Leave the terminal</dt>
-          <dd>Ctrl Shift X, then the arrow keys go through the tabs, and Delete ends one</dd>
+          <dd>Ctrl Shift X. Then the arrow keys switch tabs, and Delete ends a terminal.</dd>
           <dt>Open a link</dt>
-          <dd>Ctrl or ⌘ and a click</dd>
+          <dd>Ctrl or ⌘ and click</dd>
         </dl>
       </div>
     <//>
@@ -38,14 +39,15 @@ function Letters() {
   const larger = () => scale(1);
   return html`
     <div class="row">
-      <span class="spring" id="letters-label">Size of the letters</span>
-      <${Button} icon="minus" label="Smaller letters" disabled=${size <= SMALLEST} onClick=${smaller} />
+      <span class="spring" id="letters-label">Font size</span>
+      <${Button} icon="minus" label="Smaller font" disabled=${size <= SMALLEST} onClick=${smaller} />
       <output aria-labelledby="letters-label">${size}</output>
-      <${Button} icon="plus" label="Larger letters" disabled=${size >= LARGEST} onClick=${larger} />
+      <${Button} icon="plus" label="Larger font" disabled=${size >= LARGEST} onClick=${larger} />
     </div>
   `;
 }
 
+/** @param {number} by */
 function scale(by) {
   letters.set(Math.min(LARGEST, Math.max(SMALLEST, letters.value + by)));
   kept.set("terminal.letters", String(letters.value));

@@ -1,11 +1,14 @@
 // One terminal as it is shown: xterm on a line. It lives as long as its tab, also while another view is on the page.
-import { Store, kept } from "../../app/ui.js";
+/** @import { ConnectionState, Ready } from "./connection.js" */
+/** @import { TerminalInfo } from "../../types/page.d.ts" */
+
+import { FitAddon } from "/static/vendor/xterm-addon-fit-0.11.0/addon-fit.js";
+import { UnicodeGraphemesAddon } from "/static/vendor/xterm-addon-unicode-graphemes-0.4.0/addon-unicode-graphemes.js";
+import { Terminal } from "/static/vendor/xterm-xterm-6.0.0/xterm.js";
 import { copy } from "../../app/parts/copy.js";
-import { FitAddon } from "../../vendor/xterm-addon-fit-0.11.0/addon-fit.js";
-import { UnicodeGraphemesAddon } from "../../vendor/xterm-addon-unicode-graphemes-0.4.0/addon-unicode-graphemes.js";
-import { Terminal } from "../../vendor/xterm-xterm-6.0.0/xterm.js";
+import { kept, Store } from "../../app/ui.js";
 import { colours } from "./colours.js";
-import { Line } from "./line.js";
+import { TerminalConnection } from "./connection.js";
 
 const SETTLE = 80; // milliseconds without a change before a new size counts
 const LINE = 1.1; // height of a row in boxes of a letter: with 1, underscores would be cut off
@@ -20,7 +23,6 @@ const MONO = [
   "monospace",
 ].join(", ");
 // Answers of a terminal to a program's questions: where the cursor is, what it can do, its colours.
-// eslint-disable-next-line no-control-regex
 const ANSWER = /^\x1b(\[[?>=]?[\d;]*[cRnytu]|\[\?[\d;]*\$y|\][\d;].*|P.*)/;
 
 /** Whether a screen reader is to be told what is written; slower, so it is a choice. */
@@ -29,7 +31,10 @@ export const spoken = new Store(kept.get("terminal.spoken") === "yes");
 /** Size of the letters, in pixels. */
 export const letters = new Store(Number(kept.get("terminal.letters")) || 14);
 
-/** About how many letters fit into the view, so that a program starts with the right size. */
+/**
+ * About how many letters fit into the view, so that a program starts with the right size.
+ * @param {HTMLElement} place
+ */
 export function roomFor(place) {
   const probe = document.createElement("span");
   probe.className = "terminal-probe";
@@ -39,8 +44,15 @@ export function roomFor(place) {
   const { width, height } = probe.getBoundingClientRect();
   probe.remove();
   if (!width || !height) return {};
+  /**
+   * @param {number} room
+   * @param {number} one
+   */
   const fits = (room, one) => Math.min(500, Math.max(10, Math.floor(room / one)));
-  return { cols: fits(place.clientWidth - 32, width / 50), rows: fits(place.clientHeight - 80, height * LINE) };
+  return {
+    cols: fits(place.clientWidth - 32, width / 50),
+    rows: fits(place.clientHeight - 80, height * LINE),
+  };
 }
 
 export class Screen {
@@ -53,14 +65,16 @@ export class Screen {
   #leads = true; // false while another page decides how large the terminal is, and answers its questions
   #timer = 0;
   #observer = new ResizeObserver(() => this.#settle());
+  /** @type {(() => unknown)[]} */
   #unwatch = [];
 
+  /** @param {TerminalInfo} info */
   constructor(info) {
     this.id = info.id;
     this.info = info;
     this.title = new Store("");
-    this.state = new Store("connecting");
-    this.ended = new Store(null);
+    this.state = new Store(/** @type {ConnectionState} */ ("connecting"));
+    this.ended = new Store(/** @type {{ code: number | null } | null} */ (null));
     this.ctrl = new Store(false); // the next key is pressed with Ctrl, on phones
     this.#term = new Terminal({
       allowProposedApi: true,
@@ -80,13 +94,22 @@ export class Screen {
     this.#term.attachCustomKeyEventHandler((event) => this.#press(event));
     this.#term.onTitleChange((title) => this.title.set(title.slice(0, 80)));
     this.#term.onData((text) => this.#typed(text));
-    this.#term.onBinary((text) => this.#line.send(Uint8Array.from(text, (letter) => letter.charCodeAt(0))));
+    this.#term.onBinary((text) =>
+      this.#line.send(Uint8Array.from(text, (letter) => letter.charCodeAt(0))),
+    );
     this.#unwatch = [
-      colours.watch((theme) => (this.#term.options.theme = theme)),
-      spoken.watch((on) => (this.#term.options.screenReaderMode = on)),
-      letters.watch((size) => ((this.#term.options.fontSize = size), this.#settle())),
+      colours.watch((theme) => {
+        this.#term.options.theme = theme;
+      }),
+      spoken.watch((on) => {
+        this.#term.options.screenReaderMode = on;
+      }),
+      letters.watch((size) => {
+        this.#term.options.fontSize = size;
+        this.#settle();
+      }),
     ];
-    this.#line = new Line(info.id, {
+    this.#line = new TerminalConnection(info.id, {
       onReady: (ready) => this.#ready(ready),
       onData: (bytes, done) => this.#show(bytes, done),
       onResized: ({ cols, rows }) => this.#followed(cols, rows),
@@ -95,7 +118,10 @@ export class Screen {
     });
   }
 
-  /** Puts it into an element; it moves if it was in another. */
+  /**
+   * Puts it into an element; it moves if it was in another.
+   * @param {HTMLElement} place
+   */
   mount(place) {
     if (this.#term.element) place.append(this.#term.element);
     else this.#open(place);
@@ -104,9 +130,10 @@ export class Screen {
     this.#resize();
   }
 
+  /** @param {HTMLElement} place */
   #open(place) {
     this.#term.open(place);
-    this.#term.textarea.addEventListener("focus", () => this.#lead());
+    this.#term.textarea?.addEventListener("focus", () => this.#lead());
   }
 
   /** Takes it out; it goes on unseen. */
@@ -120,12 +147,18 @@ export class Screen {
     this.#term.focus();
   }
 
-  /** Text as if it had been typed. */
+  /**
+   * Text as if it had been typed.
+   * @param {string} text
+   */
   type(text) {
     this.#term.input(text, true);
   }
 
-  /** Text as if it had been pasted. */
+  /**
+   * Text as if it had been pasted.
+   * @param {string} text
+   */
   paste(text) {
     this.#term.paste(text);
   }
@@ -138,7 +171,10 @@ export class Screen {
   get text() {
     const buffer = this.#term.buffer.active;
     const lines = Array.from({ length: buffer.length }, (_, at) => buffer.getLine(at));
-    return lines.map((line) => (line.isWrapped ? "" : "\n") + line.translateToString(true)).join("").trim();
+    return lines
+      .map((line) => (line?.isWrapped ? "" : "\n") + (line?.translateToString(true) ?? ""))
+      .join("")
+      .trim();
   }
 
   close() {
@@ -148,6 +184,7 @@ export class Screen {
     this.#term.dispose();
   }
 
+  /** @param {Ready} ready */
   #ready(ready) {
     this.#written = ready.position;
     this.#replayTo = ready.fresh ? ready.shown : 0;
@@ -158,6 +195,10 @@ export class Screen {
     else this.#term.resize(ready.cols, ready.rows); // what comes is, or was, written for that size
   }
 
+  /**
+   * @param {Uint8Array} bytes
+   * @param {() => void} done
+   */
   #show(bytes, done) {
     this.#term.write(bytes, () => {
       const before = this.#written;
@@ -172,7 +213,11 @@ export class Screen {
     this.#resize(true);
   }
 
-  /** Another page has changed the size: it leads until somebody turns to this one. */
+  /**
+   * Another page has changed the size: it leads until somebody turns to this one.
+   * @param {number} cols
+   * @param {number} rows
+   */
   #followed(cols, rows) {
     this.#leads = false;
     this.#term.resize(cols, rows);
@@ -191,7 +236,13 @@ export class Screen {
 
   /** Fits the letters into the place. Not while the past is shown: it was written for another size. */
   #resize(tell = false) {
-    if (this.#replayTo || !this.#leads || this.state.value === "ended" || !this.#term.element?.isConnected) return;
+    if (
+      this.#replayTo ||
+      !this.#leads ||
+      this.state.value === "ended" ||
+      !this.#term.element?.isConnected
+    )
+      return;
     const size = this.#fit.proposeDimensions();
     if (!size?.cols || !size.rows) return;
     const { cols, rows } = size;
@@ -200,6 +251,7 @@ export class Screen {
     if (changed || tell) this.#line.resize(cols, rows);
   }
 
+  /** @param {string} text */
   #typed(text) {
     // A question in what is only shown again was answered long ago; of several pages, one answers.
     if ((this.#replayTo || !this.#leads) && ANSWER.test(text)) return;
@@ -211,7 +263,10 @@ export class Screen {
     this.#line.send(this.#encoder.encode(text));
   }
 
-  /** False for keys that are not the program's. */
+  /**
+   * False for keys that are not the program's.
+   * @param {KeyboardEvent} event
+   */
   #press(event) {
     const name = event.key.toLowerCase();
     const mod = event.ctrlKey && event.shiftKey;
@@ -222,15 +277,24 @@ export class Screen {
       return false;
     }
     if (mod && name === "x") {
-      if (event.type === "keydown") document.querySelector(".terminal-tabs [aria-selected=true]")?.focus();
+      if (event.type === "keydown") focusTab();
       event.preventDefault();
       return false;
     }
     return true;
   }
 
+  /**
+   * @param {MouseEvent} event
+   * @param {string} address
+   */
   #follow(event, address) {
     if (!/^https?:/i.test(address) || !(event.ctrlKey || event.metaKey)) return;
     window.open(address, "_blank", "noopener,noreferrer");
   }
+}
+
+function focusTab() {
+  const tab = document.querySelector(".terminal-tabs [aria-selected=true]");
+  if (tab instanceof HTMLElement) tab.focus();
 }

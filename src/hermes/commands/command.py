@@ -1,0 +1,302 @@
+"""`@command`: a plain typed function becomes a command of every surface that it names.
+
+    @command("sessions rename", slash="title title", role="user", scope="chat", group="Sessions")
+    def rename_session(context: Context, id: SessionId, title: Annotated[str, "the new title"]) -> Message:
+        "Give a session a title."
+
+Parameters before `*` are operands in the shell, those behind it are options. The docstring is the help. A synchronous
+function runs in a thread where there is an event loop. The result is a `Result`, or the exit code of a command that
+talks to the terminal by itself.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+
+from hermes.errors import UsageError
+
+Role: TypeAlias = Literal["owner", "user", ""]
+"""Who may use a command in a chat app; empty when nobody may."""
+
+Scope: TypeAlias = Literal["observe", "chat", "approve", "admin", ""]
+"""What a token must be good for to use a command over HTTP; empty when none is."""
+
+Place: TypeAlias = Literal["shell", "chat", "http"]
+
+
+class Arg(msgspec.Struct, frozen=True):
+    """How one parameter is given. A plain text in `Annotated` is an `Arg` with that help."""
+
+    help: str = ""
+    metavar: str = ""
+    short: str = ""
+    """A short option, such as `-o`."""
+    at_least: int | None = None
+    excludes: str = ""
+    """Options with the same word here can't be given together."""
+    after_dashes: bool = False
+    """Everything behind `--` goes here as it is."""
+    current: str = ""
+    """What fills it in a chat: `session`. Then it is no parameter there."""
+
+
+SessionId: TypeAlias = Annotated[
+    str, Arg("which session", metavar="ID", current="session")
+]
+"""A session by its id, the beginning of one, its title, or `last`; in a chat the current one."""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of a command."""
+
+    name: str
+    kind: Any
+    """Its type, without `Annotated` and `None`."""
+    arg: Arg
+    default: Any
+    """`msgspec.NODEFAULT` when it must be given."""
+    is_option: bool
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is msgspec.NODEFAULT
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it takes several words."""
+        return get_origin(self.kind) is tuple
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return get_args(self.kind) if get_origin(self.kind) is Literal else ()
+
+    @property
+    def flag(self) -> str:
+        """Its long option."""
+        return "--" + self.name.removesuffix("_").replace("_", "-")
+
+    @property
+    def metavar(self) -> str:
+        return self.arg.metavar or self.name.removesuffix("_").upper()
+
+    @property
+    def value_type(self) -> Any:
+        """What one word of it must be."""
+        kind = get_args(self.kind)[0] if self.is_many else self.kind
+        limit = self.arg.at_least
+        return kind if limit is None else Annotated[kind, msgspec.Meta(ge=limit)]
+
+    def read(self, word: str) -> Any:
+        """The value of one word; UsageError when it can't be one."""
+        if not word.isascii() and any("\ud800" <= sign <= "\udfff" for sign in word):
+            raise UsageError(f"{word!r} is not UTF-8 text")
+        try:
+            return msgspec.convert(word, self.value_type, strict=False)
+        except msgspec.ValidationError as error:
+            raise UsageError(self._expected(word)) from error
+
+    def _expected(self, word: str) -> str:
+        if self.choices:
+            return f"there is no {word!r}; expected one of {', '.join(self.choices)}"
+        if self.arg.at_least is None:
+            return f"expected a number, not {word!r}"
+        return f"expected a number of at least {self.arg.at_least}, not {word!r}"
+
+
+class Command:
+    """A command made of a function."""
+
+    def __init__(  # noqa: PLR0913 - what the decorator is told
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str,
+        slash: str,
+        role: Role,
+        scope: Scope,
+        group: str,
+        private: bool,
+    ) -> None:
+        self.function = function
+        self.name = name
+        """What is typed in the shell behind `hermes`; empty for a command of chats alone."""
+        self.slash, *self._slash_names = slash.split() or [""]
+        self.role: Role = role
+        self.scope: Scope = scope
+        self.group = group
+        self.private = private
+        """Whether it shows more than the session it is given in: not where others read along."""
+        self.is_async = inspect.iscoroutinefunction(function)
+
+    @property
+    def key(self) -> str:
+        """Its name in addresses and translations: `sessions.list`."""
+        return self.name.replace(" ", ".") or self.slash
+
+    @cached_property
+    def summary(self) -> str:
+        """The first sentence of the docstring, as lists of commands show it."""
+        first = inspect.cleandoc(self.function.__doc__ or "").partition("\n\n")[0]
+        text = " ".join(first.split()).removesuffix(".")
+        return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+    @cached_property
+    def description(self) -> str:
+        """The docstring behind its first sentence."""
+        return inspect.cleandoc(self.function.__doc__ or "").partition("\n\n")[2]
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Everything but the context, in the order of the signature."""
+        signature = inspect.signature(self.function, eval_str=True)
+        _, *rest = signature.parameters.values()
+        return tuple(map(_parameter, rest))
+
+    @cached_property
+    def result_type(self) -> Any:
+        return inspect.signature(self.function, eval_str=True).return_annotation
+
+    @cached_property
+    def slash_parameters(self) -> tuple[Parameter, ...]:
+        """What the words behind the slash command are, in their order."""
+        named = {parameter.name: parameter for parameter in self.parameters}
+        return tuple(named[name] for name in self._slash_names)
+
+    @cached_property
+    def slash_value(self) -> str:
+        """What follows the slash command, as help shows it."""
+        return " ".join(one.metavar for one in self.slash_parameters)
+
+    @cached_property
+    def form(self) -> type[msgspec.Struct]:
+        """The arguments as a type, for requests over HTTP."""
+        fields = [_field(parameter) for parameter in self.parameters]
+        name = "".join(part.title() for part in re.split(r"[ .-]", self.key))
+        return msgspec.defstruct(
+            f"{name}Arguments",
+            fields,
+            forbid_unknown_fields=True,
+            frozen=True,
+            kw_only=True,
+        )
+
+    async def run(self, context: Any, arguments: Mapping[str, Any]) -> Any:
+        """Calls the function where there is an event loop."""
+        if self.is_async:
+            return await self.function(context, **arguments)
+        import asyncio
+
+        return await asyncio.to_thread(self.function, context, **arguments)
+
+    def words(self, text: str, current: Mapping[str, str]) -> dict[str, Any]:
+        """The arguments of a slash command. `force` switches on the parameter of that name."""
+        given: dict[str, Any] = {
+            one.name: current[one.arg.current]
+            for one in self.parameters
+            if one.arg.current in current
+        }
+        switches = {
+            one.name: one
+            for one in self.parameters
+            if one.kind is bool and one not in self.slash_parameters
+        }
+        rest = text.strip()
+        while (word := rest.rpartition(" ")[2]) in switches:
+            given[word], rest = True, rest[: -len(word)].rstrip()
+        while (word := rest.partition(" ")[0]) in switches:
+            given[word], rest = True, rest[len(word) :].lstrip()
+        waiting = list(self.slash_parameters)
+        while rest:
+            if not waiting:
+                raise UsageError(
+                    f"/{self.slash} does not take {rest!r}.", hint=self._how
+                )
+            parameter = waiting.pop(0)
+            takes_rest = parameter.is_many or (parameter.kind is str and not waiting)
+            value = rest if takes_rest else rest.split(None, 1)[0]
+            rest = rest[len(value) :].lstrip()
+            given[parameter.name] = self._read(parameter, value)
+        missing = [one for one in waiting if one.is_required]
+        if missing:
+            raise UsageError(f"{missing[0].metavar} is missing.", hint=self._how)
+        return given
+
+    def _read(self, parameter: Parameter, text: str) -> Any:
+        try:
+            if parameter.is_many:
+                return tuple(map(parameter.read, text.split()))
+            return parameter.read(text)
+        except UsageError as error:
+            raise UsageError(
+                f"{parameter.metavar}: {error.message}.", hint=self._how
+            ) from error
+
+    @property
+    def _how(self) -> str:
+        return f"Usage: /{self.slash} {self.slash_value}".rstrip()
+
+
+def command(
+    name: str = "",
+    *,
+    slash: str = "",
+    role: Role = "",
+    scope: Scope = "",
+    group: str = "",
+    private: bool = False,
+) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a command of a function.
+
+    `slash` is its name in chats, followed by the parameters that are typed behind it. `role` lets people use it in chat
+    apps, `scope` lets tokens use it over HTTP. `group` is its heading in the help of chats. A `private` command is
+    refused in chats of several people.
+    """
+
+    def make(function: Callable[..., Any]) -> Command:
+        return Command(
+            function,
+            name=name,
+            slash=slash,
+            role=role,
+            scope=scope,
+            group=group,
+            private=private,
+        )
+
+    return make
+
+
+def _parameter(found: inspect.Parameter) -> Parameter:
+    kind, arg = found.annotation, Arg()
+    if get_origin(kind) is Annotated:
+        kind, first, *_ = get_args(kind)
+        arg = Arg(first) if isinstance(first, str) else first
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(one for one in get_args(kind) if one is not NoneType)
+    no_default = found.default is found.empty
+    return Parameter(
+        found.name,
+        kind,
+        arg,
+        msgspec.NODEFAULT if no_default else found.default,
+        is_option=found.kind is found.KEYWORD_ONLY,
+    )
+
+
+def _field(parameter: Parameter) -> tuple[str, Any, Any]:
+    meta = msgspec.Meta(
+        description=parameter.arg.help or None, ge=parameter.arg.at_least
+    )
+    described: Any = Annotated[parameter.kind, meta]
+    kind = described | None if parameter.default is None else described
+    name = parameter.name
+    return (
+        name,
+        kind,
+        msgspec.field(default=parameter.default, name=name.removesuffix("_")),
+    )

@@ -1,0 +1,122 @@
+"""What a command is given: the home, the app, the session it is about, and the person's surface."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from hermes.commands.views import Block
+from hermes.errors import Refused, UsageError
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.load import environment, find_home, load, load_secrets
+
+if TYPE_CHECKING:
+    from hermes.app import App
+    from hermes.commands.conversation import Conversation
+    from hermes.learning.learning_service import LearningService
+
+
+class Surface(Protocol):
+    """What a command needs of the place where it was given, beside its result."""
+
+    name: str
+
+    def tell(self, *blocks: Block) -> None:
+        """Shows something right away, before the result."""
+
+    def warn(self, message: str, hint: str = "") -> None:
+        """Shows what the person should know beside the result."""
+
+    def confirm(self, question: str, nothing_done: str) -> bool:
+        """Asks for a yes; raises Refused where nobody can be asked."""
+
+    def read_secret(self, name: str) -> str:
+        """Asks for a value that is not shown."""
+
+
+class Context:
+    """One call of a command. Nothing is loaded or opened before it is needed."""
+
+    def __init__(
+        self,
+        surface: Surface,
+        *,
+        app: "App | None" = None,
+        conversation: "Conversation | None" = None,
+    ) -> None:
+        self.surface = surface
+        self.conversation = conversation
+        """The chat that the command was typed in."""
+        self._app = app
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def session(self) -> str:
+        """The session of the chat that the command was typed in; empty elsewhere."""
+        return self.conversation.session if self.conversation is not None else ""
+
+    @property
+    def chat(self) -> "Conversation":
+        """The chat; UsageError where there is none."""
+        if self.conversation is None:
+            raise UsageError("This command works in a chat only.")
+        return self.conversation
+
+    def confirm(self, question: str, nothing_done: str) -> None:
+        """Goes on after a yes; else raises Refused."""
+        if not self.surface.confirm(question, nothing_done):
+            raise Refused(nothing_done)
+
+    @cached_property
+    def home(self) -> Home:
+        return self._app.home if self._app is not None else find_home()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of the app; without one, as the files are now."""
+        return self._app.settings if self._app is not None else load(home=self.home)
+
+    @property
+    def secrets(self) -> Secrets:
+        return load_secrets(home=self.home)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return environment()
+
+    @cached_property
+    def app(self) -> "App":
+        """The app of this process, or one that is closed after the command."""
+        if self._app is not None:
+            return self._app
+        from hermes.app import build
+
+        return self._stack.enter_context(build(self.settings, self.home))
+
+    @cached_property
+    def learning(self) -> "LearningService":
+        """Memory and skills of this home."""
+        from hermes.learning.learning_service import open_learning
+
+        return open_learning(self.home, self.settings.learning, self.environment)
+
+    def keep(self, close: Callable[[], object]) -> None:
+        """Calls `close` after the result was shown."""
+        self._stack.callback(close)
+
+    def path(self, text: str) -> Path:
+        """A path as a person types it."""
+        return Path(text).expanduser()

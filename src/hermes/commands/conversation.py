@@ -1,0 +1,73 @@
+"""What commands need of a chat, be it in a terminal or in a chat app."""
+
+from typing import Protocol
+
+from hermes.app.agent import Agent, ApprovalMode
+
+
+class Conversation(Protocol):
+    """A chat: one person, one session at a time."""
+
+    @property
+    def session(self) -> str:
+        """The session that is talked in."""
+        ...
+
+    @property
+    def agent(self) -> Agent:
+        """Who works on the session."""
+        ...
+
+    @property
+    def approvals(self) -> ApprovalMode:
+        """What runs without asking."""
+        ...
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What only this surface knows of the chat, for `/status`."""
+        ...
+
+    async def require_idle(self) -> None:
+        """Raises SessionBusy while a turn runs."""
+        ...
+
+    @property
+    def via(self) -> str:
+        """The message that the command came in, when its answer must go there; empty in a terminal."""
+        ...
+
+    async def begin(self) -> str:
+        """Goes on in a new session; returns its id."""
+        ...
+
+    async def enter(self, name: str, *, recap: bool) -> None:
+        """Goes on in another session, and says so. `recap` shows where it was."""
+        ...
+
+    async def resume(self) -> None:
+        """Lets a turn run that waits in the log."""
+        ...
+
+    async def stop(self) -> bool:
+        """Stops the turn; False when none runs."""
+        ...
+
+    def rewound(self, text: str) -> None:
+        """Takes note that turns were undone or restored; `text` is what the person had said first."""
+        ...
+
+    async def model_names(self) -> list[str]:
+        """Models to choose from."""
+        ...
+
+    async def use_model(self, name: str, *, force: bool) -> str:
+        """Lets another model answer in this chat; `force` also takes one that its service does not list.
+
+        Returns the name of the model, if it is known.
+        """
+        ...
+
+    async def use_approvals(self, mode: ApprovalMode) -> str:
+        """Changes what runs without asking; returns what the person should know about it."""
+        ...

@@ -1,0 +1,46 @@
+"""Times, amounts and numbers in words, the same on every surface."""
+
+import time
+
+_DAY_S = 86400.0
+
+
+def ago(ts: float, now: float) -> str:
+    """When, in at most ten cells: how long ago, or the day."""
+    passed = now - ts
+    if not -60 < passed < 30 * _DAY_S:
+        return moment(ts, "%Y-%m-%d")
+    for size, name in ((_DAY_S, "d"), (3600.0, "h"), (60.0, "min")):
+        if passed >= size:
+            return f"{int(passed / size)} {name} ago"
+    return "just now"
+
+
+def moment(ts: float, form: str = "%Y-%m-%d %H:%M") -> str:
+    """A time of the log in this machine's time zone."""
+    try:
+        return time.strftime(form, time.localtime(ts))
+    except (OverflowError, ValueError, OSError):  # an imported file may hold any number
+        return "?"
+
+
+def money(usd: float) -> str:
+    """An amount; nothing for none."""
+    if usd <= 0:
+        return ""
+    return f"${usd:,.2f}" if usd >= 0.01 else "<$0.01"
+
+
+def dollars(amount: float) -> str:
+    """An amount of any size; small ones with more digits."""
+    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def first_line(text: str) -> str:
+    """All of a short text on one line; the beginning of a long one."""
+    return " ".join(text[:2000].split())

@@ -1,0 +1,417 @@
+"""Models: which there are, which one answers, and the tokens and cost of asking them."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes.codex.engine_choice import codex_model, is_on
+from hermes.commands.command import Arg, SessionId, command
+from hermes.commands.context import Context
+from hermes.commands.formats import count, dollars
+from hermes.commands.views import (
+    Block,
+    Column,
+    Look,
+    Message,
+    Record,
+    TableRow,
+    line,
+    message,
+    table,
+)
+from hermes.errors import NotFound, SessionNotFound
+from hermes.providers import quirks
+from hermes.providers.catalogue import all_models
+from hermes.providers.routing import EMBEDDED, Route, first_route, route_facts, route_to
+from hermes.settings import Secrets, Settings
+from hermes.settings.load import environment
+from hermes.store.sessions import UsageRow
+
+EXAMPLES = """\
+examples:
+  hermes model list                        providers, their usual models, which keys are set
+  hermes model pick anthropic              use Anthropic's usual model
+  hermes model pick openrouter:z-ai/glm-5  ... or a certain one
+  hermes model add base                    download the local model
+  hermes model add ~/models/qwen.gguf      use a GGUF file of your own
+  hermes model add lab --base-url http://lab:8000/v1 --model qwen3
+  hermes model test                        what can the model do? 30 and more small tasks
+"""
+_EMBEDDED_WINDOW_TOKENS = 4096
+_DAY_S = 86400.0
+_MAX_DAYS = 36_500
+_MAX_LISTED_MODELS = 20
+_COUNTS = (
+    "calls",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
+
+class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider with its usual model, or a model."""
+
+    provider: str
+    model: str
+    window: int
+    input_price: float | None
+    output_price: float | None
+    key: str
+    key_set: bool
+    current: bool
+
+    @property
+    def ready(self) -> str:
+        """Whether it can be asked, in a word or two."""
+        if self.provider == EMBEDDED:
+            return "ready" if self.key_set else "not downloaded"
+        if not self.key:
+            return "needs no key"
+        return "key set" if self.key_set else "no key"
+
+    @property
+    def prices(self) -> tuple[str, str]:
+        """Dollars for a million tokens, in and out."""
+        if self.input_price is None or self.output_price is None:
+            return "?", "?"
+        if not self.output_price:
+            return "free", ""
+        return f"{self.input_price:g}", f"{self.output_price:g}"
+
+
+class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
+    """Providers with their usual models, or the models of one."""
+
+    models: tuple[ListedModel, ...]
+    is_overview: bool
+    engine: str = ""
+
+    def document(self) -> Any:
+        return {"models": self.models}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        columns = (
+            Column(),
+            Column("PROVIDER"),
+            Column(),
+            Column("MODEL", widest=28, shrinks=True),
+            Column("WINDOW", right=True),
+            Column("$/M IN", right=True),
+            Column("OUT", right=True),
+        )
+        rows = [_model_row(one) for one in self.models]
+        yield table(columns, rows, narrow=((0, 1, 2), (3,)))
+        if self.is_overview:
+            yield line("\n* answers now.\nAll models of one: hermes model list PROVIDER", "dim")  # fmt: skip
+        if self.is_overview and self.engine:
+            yield line(f"Engine: {self.engine}")
+
+
+class CurrentModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The model that answers now."""
+
+    model: ListedModel
+    base_url: str
+    api: str
+    engine: str
+
+    def document(self) -> Any:
+        address = {"base_url": self.base_url, "api": self.api}
+        return msgspec.to_builtins(self.model) | address
+
+    def view(self, _now: float) -> Iterable[Block]:
+        one = self.model
+        into, out = one.prices
+        price = f"${into} in, ${out} out per million tokens" if out else into
+        rows = (
+            ("engine", self.engine),
+            ("provider", one.provider),
+            ("model", one.model),
+            ("address", self.base_url),
+            ("window", f"{one.window:,} tokens" if one.model else ""),
+            ("price", price.replace("?", "unknown", 1) if one.model else ""),
+            ("state", f"{one.ready} ({one.key})" if one.key else one.ready),
+        )
+        if into == "?":
+            rows = tuple(
+                row if row[0] != "price" else ("price", "unknown") for row in rows
+            )
+        yield Record(rows)
+
+
+class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens and cost, by day and model."""
+
+    days: tuple[UsageRow, ...]
+
+    @property
+    def total(self) -> dict[str, Any]:
+        sums = {name: sum(getattr(row, name) for row in self.days) for name in _COUNTS}
+        return sums | {
+            "cost_usd": sum(row.cost_usd for row in self.days),
+            "unpriced_calls": sum(row.unpriced_calls for row in self.days),
+        }
+
+    def document(self) -> Any:
+        return {"days": list(map(msgspec.to_builtins, self.days)), "total": self.total}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.days:
+            yield line("No model was asked in that time.")
+            return
+        total = self.total
+        last = (
+            "total", "", f"{total['calls']:,}", f"{total['input_tokens']:,}", "",
+            f"{total['output_tokens']:,}", dollars(total["cost_usd"]),
+        )  # fmt: skip
+        numbers = ("CALLS", "TOKENS IN", "CACHED", "TOKENS OUT", "COST")
+        columns = (
+            Column("DAY (UTC)"),
+            Column("MODEL", widest=34),
+            *(Column(title, right=True) for title in numbers),
+        )
+        rows = [TableRow(_usage_cells(row)) for row in self.days]
+        rows.append(TableRow(last, "bold"))
+        yield table(columns, rows, narrow=((0, 6, 1), (2, 3, 5)), cut=False)
+        yield from self._unpriced()
+
+    def _unpriced(self) -> Iterator[Block]:
+        """Calls whose price is unknown are named, never taken for free."""
+        names = sorted({_usage_name(row) for row in self.days if row.unpriced_calls})
+        if not names:
+            return
+        calls = self.total["unpriced_calls"]
+        yield line(
+            f"\nThe price of {calls:,} calls is unknown and not in the total: {', '.join(names)}.",
+            "warn",
+        )
+        yield line(
+            "Set it in custom_providers.NAME.models.MODEL: input_price and output_price.",
+            "dim",
+        )
+
+
+@command("model list", scope="observe")
+def list_models(
+    context: Context,
+    provider: Annotated[str, "every known model of this provider"] = "",
+) -> ModelListing:
+    """List providers and models, with window, price and whether a key is set."""
+    settings, secrets = context.settings, context.secrets
+    found = (
+        models_of(provider, settings, secrets)
+        if provider
+        else providers(settings, secrets)
+    )
+    return ModelListing(
+        models=tuple(found), is_overview=not provider, engine=_codex_engine(settings)
+    )
+
+
+@command("model show", scope="observe")
+def show_model(context: Context) -> CurrentModel:
+    """Show the model that answers now."""
+    settings, secrets = context.settings, context.secrets
+    route = first_route(settings, secrets)
+    return CurrentModel(
+        model=_listed(route, secrets, is_current=True),
+        base_url=route.base_url,
+        api=route.api,
+        engine=_codex_engine(settings),
+    )
+
+
+@command(slash="model name", role="owner", group="Model")
+async def choose_chat_model(
+    context: Context,
+    session: SessionId,
+    name: Annotated[str, Arg("MODEL or PROVIDER:MODEL", metavar="NAME")] = "",
+    *,
+    force: Annotated[bool, "also a name that the service does not list"] = False,
+) -> Message:
+    """Show which model answers in this chat, or change it."""
+    chat = context.chat
+    found = ""
+    if name:
+        await chat.require_idle()
+        found = await chat.use_model(name, force=force)
+    model = chat.agent.describe(session)
+    own = "with its own model" if model.engine == "codex" else "with its first model"
+    answers = f"{model.provider} {model.name or found or own} answers."
+    if name:
+        return message(answers)
+    names = await chat.model_names()
+    others = [f"- {one}" for one in names[:_MAX_LISTED_MODELS]]
+    return message(answers, *others, "Change it: /model NAME, or /model PROVIDER:NAME")
+
+
+@command("usage", scope="observe")
+def show_usage(
+    context: Context,
+    *,
+    days: Annotated[
+        int, Arg("the last N days (default: 30)", metavar="N", at_least=1)
+    ] = 30,
+    session: Annotated[
+        str, Arg("only this session: its id, its title, or last", metavar="ID")
+    ] = "",
+) -> UsageReport:
+    """Show tokens and cost, by day and model."""
+    app = context.app
+    if not app.has_log and session:
+        raise SessionNotFound(
+            "there are no sessions yet", hint='Begin one: hermes "hello"'
+        )
+    if not app.has_log:
+        return UsageReport(days=())
+    only = app.store.sessions.find(session).id if session else ""
+    first = app.clock.now() - (min(days, _MAX_DAYS) - 1) * _DAY_S
+    day = time.strftime("%Y-%m-%d", time.gmtime(first))
+    return UsageReport(
+        days=tuple(app.store.sessions.usage(session=only, since_day=day))
+    )
+
+
+@command(slash="usage", role="user", group="Model")
+def show_session_usage(context: Context, session: SessionId) -> Message:
+    """Show tokens and cost of this session."""
+    rows = context.app.store.sessions.usage(session=session)
+    calls = count(sum(row.calls for row in rows), "model call")
+    tokens = count(sum(row.input_tokens + row.output_tokens for row in rows), "token")
+    spent = sum(row.cost_usd for row in rows)
+    unpriced = sorted({_usage_name(row) for row in rows if row.unpriced_calls})
+    cost = dollars(spent) if spent or not unpriced else "cost unknown"
+    note = f" (no price for {', '.join(unpriced)})" if unpriced else ""
+    return message(f"This session: {calls}, {tokens}, {cost}{note}")
+
+
+def providers(settings: Settings, secrets: Secrets) -> list[ListedModel]:
+    """The local model, the user's own services, then every known provider."""
+    current = first_route(settings, secrets)
+    families = (family.family for family in quirks.FAMILIES)
+    names = dict.fromkeys((EMBEDDED, *settings.custom_providers, *families))
+    listed = (
+        []
+        if current.provider in names
+        else [_listed(current, secrets, is_current=True)]
+    )
+    for name in names:
+        is_current = name == current.provider
+        route = current if is_current else route_to(settings, secrets, name, "")
+        listed.append(_listed(route, secrets, is_current=is_current))
+    return listed
+
+
+def models_of(provider: str, settings: Settings, secrets: Secrets) -> list[ListedModel]:
+    """Every known model of a provider."""
+    current = first_route(settings, secrets)
+    names = _model_names(provider, settings, secrets)
+    if not names:
+        raise NotFound(
+            f"Hermes knows no model of {provider} by name.",
+            hint=f"Ask for one: --model {provider}:NAME",
+        )
+    routes = [route_to(settings, secrets, provider, name) for name in names]
+    is_provider = provider == current.provider
+    return [
+        _listed(one, secrets, is_current=is_provider and one.model == current.model)
+        for one in routes
+    ]
+
+
+def current_model(settings: Settings, secrets: Secrets) -> ListedModel:
+    """The model that answers now."""
+    return _listed(first_route(settings, secrets), secrets, is_current=True)
+
+
+def _model_names(provider: str, settings: Settings, secrets: Secrets) -> list[str]:
+    if provider == EMBEDDED:
+        from hermes.providers.embedded import CATALOGUE
+
+        return list(CATALOGUE)
+    route = route_to(settings, secrets, provider, "")
+    known = (
+        name
+        for name, facts in all_models().items()
+        if facts.family == route.quirks.family and not name.endswith("-")
+    )
+    return [*route.custom, *known]
+
+
+def _codex_engine(settings: Settings) -> str:
+    """Says that codex runs the turns; empty when Hermes does."""
+    if not is_on(settings.model):
+        return ""
+    name = codex_model(settings.model) or "its own model"
+    return f"codex runs your turns, with {name}; the model marked here does everything else"
+
+
+def _listed(route: Route, secrets: Secrets, *, is_current: bool) -> ListedModel:
+    if route.embedded:
+        return _embedded(route, is_current=is_current)
+    facts = route_facts(route)
+    own_key = route.key_variable != route.quirks.key_variable
+    key = route.key_variable if route.quirks.needs_key or own_key else ""
+    return ListedModel(
+        provider=route.provider,
+        model=route.model,
+        window=facts.window,
+        input_price=facts.prices.input if facts.prices else None,
+        output_price=facts.prices.output if facts.prices else None,
+        key=key,
+        key_set=bool(key) and secrets.get(key) is not None,
+        current=is_current,
+    )
+
+
+def _embedded(route: Route, *, is_current: bool) -> ListedModel:
+    from hermes.providers.embedded import CATALOGUE, DEFAULT, find, models_folder
+
+    name = route.model or DEFAULT
+    entry = CATALOGUE.get(name)
+    folder = models_folder(environment(), Path.home())
+    is_here = entry is None or find(entry, folder) is not None
+    return ListedModel(
+        provider=EMBEDDED,
+        model=name,
+        window=_EMBEDDED_WINDOW_TOKENS,
+        input_price=0.0,
+        output_price=0.0,
+        key="",
+        key_set=is_here,
+        current=is_current,
+    )
+
+
+def _model_row(one: ListedModel) -> TableRow:
+    look: Look = "good" if one.current else ""
+    if one.key and not one.key_set and not one.current:
+        look = "dim"
+    mark = "*" if one.current else ""
+    numbers = ("", "", "")
+    if one.model:
+        numbers = (f"{one.window // 1000:,}k", *one.prices)
+    return TableRow((mark, one.provider, one.ready, one.model or "-", *numbers), look)
+
+
+def _usage_cells(row: UsageRow) -> tuple[str, ...]:
+    cost = dollars(row.cost_usd) + "+" * bool(row.unpriced_calls)
+    if row.unpriced_calls and not row.cost_usd:
+        cost = "?"
+    numbers: Sequence[int] = (
+        row.calls,
+        row.input_tokens,
+        row.cache_read_tokens,
+        row.output_tokens,
+    )
+    return (row.day, _usage_name(row), *(f"{number:,}" for number in numbers), cost)
+
+
+def _usage_name(row: UsageRow) -> str:
+    return f"{row.provider}:{row.model}" if row.provider else row.model

@@ -1,0 +1,572 @@
+"""Sessions: listing, reading, searching, naming, moving and deleting them."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TextIO
+
+import msgspec
+
+from hermes.commands.command import Arg, SessionId, command
+from hermes.commands.context import Context
+from hermes.commands.formats import ago, count, first_line, moment, money
+from hermes.commands.views import (
+    Block,
+    Column,
+    Line,
+    Message,
+    RawText,
+    Span,
+    TableRow,
+    line,
+    message,
+    table,
+)
+from hermes.errors import (
+    HermesError,
+    ImportRejected,
+    Refused,
+    SessionNotFound,
+    UsageError,
+)
+from hermes.schema.events import SessionTitled
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.store import Store
+from hermes.store.log_row import MAX_EVENT_BYTES, Row
+from hermes.store.search import MessageHit
+from hermes.store.sessions import SessionInfo
+
+EXAMPLES = """\
+ID is a session's id, the beginning of one, its exact title, or `last`.
+
+examples:
+  hermes sessions list                       your sessions, newest first
+  hermes sessions show last                  read the newest one
+  hermes sessions search parser bug          find messages with these words
+  hermes sessions search '"a phrase" -not'   ... with this phrase, without that word
+  hermes sessions export last -o talk.jsonl  write one to a file
+  hermes sessions prune --older-than 90d     delete those not used for 90 days
+  hermes sessions diff last                  what its last turn changed in files
+  hermes sessions undo last                  undo that turn, files and all
+"""
+_IMPORT_ONE = "Import one with: hermes sessions import FILE"
+_NONE_YET = ("No sessions yet. Each conversation with Hermes becomes one.", _IMPORT_ONE)
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
+_MAX_TITLE_CHARACTERS = 200
+_MAX_LISTED_DELETIONS = 10
+_ROWS_PER_READ = 200
+_EVERYTHING = 2**53  # as a limit
+
+Limit = Annotated[int, Arg("at most N (default: 20)", metavar="N", at_least=1)]
+
+
+class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions, the most recently used first."""
+
+    sessions: tuple[SessionInfo, ...]
+    labels: tuple[str, ...] = ()
+    has_more: bool = False
+    current: str = ""
+
+    def document(self) -> Any:
+        return {"sessions": list(map(session_document, self.sessions))}
+
+    def view(self, now: float) -> Iterable[Block]:
+        if not self.sessions:
+            yield from (line(text, fit="wrap") for text in _NONE_YET)
+            return
+        rows = [
+            TableRow(
+                (
+                    info.id,
+                    ago(info.updated, now),
+                    f"{info.messages:,}",
+                    money(info.cost_usd),
+                    label,
+                ),
+                "bold" if info.id == self.current else "",
+            )
+            for info, label in zip(self.sessions, self.labels, strict=True)
+        ]
+        columns = (
+            Column("ID", widest=28),
+            Column("USED"),
+            Column("MESSAGES", right=True),
+            Column("COST", right=True),
+            Column("TITLE"),
+        )
+        yield table(columns, rows, narrow=((0, 1), (4,)))
+        if self.has_more:
+            yield line("\nThere are more: hermes sessions list --all", "dim")
+
+
+class SessionTranscript(msgspec.Struct, frozen=True, kw_only=True):
+    """A session to be read: its rows, one after the other."""
+
+    as_lines: ClassVar[bool] = True
+
+    session: SessionInfo
+    rows: Any
+    """An iterator of rows: a session can be long."""
+    envelope: Any
+    as_events: bool = False
+    after: int = 0
+    with_heading: bool = True
+
+    def document(self) -> Iterator[Mapping[str, Any]]:
+        return map(self.envelope, self.rows)
+
+    def view(self, _now: float) -> Iterable[Block]:
+        for row in self.rows:
+            if isinstance(row.event, UserMessage | AssistantMessage):
+                who = "You" if isinstance(row.event, UserMessage) else "Hermes"
+                yield line(f"{who}: {row.event.text}")
+
+
+class SearchResults(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages that a search found, newest first."""
+
+    hits: tuple[MessageHit, ...]
+    query: str = ""
+    no_sessions: bool = False
+
+    def document(self) -> Any:
+        return {"hits": list(map(_hit_document, self.hits))}
+
+    def view(self, now: float) -> Iterable[Block]:
+        if self.no_sessions:
+            yield from (line(text, fit="wrap") for text in _NONE_YET)
+        elif not self.hits:
+            yield line(
+                "Nothing was found. All words must be in one message; fewer or shorter words find more."
+            )
+        for hit in self.hits:
+            title = first_line(hit.title) or hit.session
+            yield line(f"{title}, {ago(hit.ts, now)}", "bold")
+            yield line(first_line(hit.snippet))
+
+
+class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at the whole session log found."""
+
+    sessions: int
+    rows: int
+    problems: tuple[str, ...]
+    recovered: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        return int(bool(self.problems) or self.recovered)
+
+    def view(self, _now: float) -> Iterable[Block]:
+        for problem in self.problems:
+            yield Line((Span("fail ", "bad"), Span(problem)))
+        checked = (
+            f"Checked {count(self.sessions, 'session')} and {count(self.rows, 'row')}"
+        )
+        if self.problems:
+            yield line(f"\n{checked}; {count(len(self.problems), 'problem')}.")
+        else:
+            yield Line((Span("ok   ", "good"), Span(f"{checked}; no problems.")))
+
+
+def open_log(context: Context) -> Store:
+    """The session log; SessionNotFound when there is none. Reports what had to be recovered."""
+    if not context.app.has_log:
+        raise SessionNotFound("there are no sessions yet", hint=_IMPORT_ONE)
+    store = context.app.store
+    if (damage := store.recovery or store.incomplete) is not None:
+        context.surface.warn(str(damage))
+    return store
+
+
+@command(
+    "sessions list",
+    slash="sessions limit",
+    role="owner",
+    scope="observe",
+    group="Sessions",
+    private=True,
+)
+def list_sessions(
+    context: Context,
+    *,
+    limit: Annotated[
+        int, Arg("at most N (default: 20)", metavar="N", at_least=1, excludes="limit")
+    ] = 20,
+    all_: Annotated[bool, Arg("every session", excludes="limit")] = False,
+) -> SessionListing:
+    """List sessions, the most recently used first."""
+    if not context.app.has_log:
+        return SessionListing(sessions=())
+    store = open_log(context)
+    wanted = _EVERYTHING if all_ else limit
+    found = store.sessions.recent(limit=wanted + 1)
+    shown = found[:wanted]
+    return SessionListing(
+        sessions=tuple(shown),
+        labels=tuple(_label(store, info) for info in shown),
+        has_more=len(found) > wanted,
+        current=context.session,
+    )
+
+
+@command("sessions show")
+def show_session(
+    context: Context,
+    session: SessionId,
+    *,
+    events: Annotated[bool, "list every row instead of the transcript"] = False,
+    after: Annotated[
+        int, Arg("only rows after this one", metavar="SEQ", at_least=0)
+    ] = 0,
+) -> SessionTranscript:
+    """Read a session."""
+    store = open_log(context)
+    info = store.sessions.find(session)
+    return SessionTranscript(
+        session=info,
+        rows=_rows(store, info.id, after),
+        envelope=context.app.envelope,
+        as_events=events,
+        after=after,
+    )
+
+
+@command(slash="history messages", group="Sessions")
+def show_history(
+    context: Context,
+    session: SessionId,
+    messages: Annotated[int, Arg("how many", metavar="N", at_least=1)] = 10,
+) -> SessionTranscript:
+    """Read the last N messages again."""
+    store = open_log(context)
+    rows = list(store.log.every_event(session))
+    spoken = [
+        index
+        for index, row in enumerate(rows)
+        if isinstance(row.event, UserMessage | AssistantMessage)
+    ]
+    first = spoken[-messages] if len(spoken) >= messages else 0
+    return SessionTranscript(
+        session=store.sessions.find(session),
+        rows=iter(rows[first:]),
+        envelope=context.app.envelope,
+        with_heading=False,
+    )
+
+
+@command(
+    "sessions search",
+    slash="search words",
+    role="owner",
+    scope="observe",
+    group="Sessions",
+    private=True,
+)
+def search_sessions(
+    context: Context,
+    words: Annotated[
+        tuple[str, ...],
+        Arg("a message must have all of them; '\"...\"' is a phrase", metavar="WORD"),
+    ],
+    *,
+    session: Annotated[str, Arg("only in this session", metavar="ID")] = "",
+    limit: Limit = 20,
+) -> SearchResults:
+    """Find messages by their words, newest first."""
+    if not all(word.strip() for word in words):
+        raise UsageError("WORD: expected a word to look for, got nothing.")
+    if not context.app.has_log:
+        return SearchResults(hits=(), no_sessions=True)
+    store, query = open_log(context), " ".join(words)
+    only = store.sessions.find(session).id if session else ""
+    hits = store.search.find(query, session=only, limit=limit)
+    return SearchResults(hits=tuple(hits), query=query)
+
+
+@command("sessions rename", scope="chat")
+def rename_session(
+    context: Context,
+    session: SessionId,
+    title: Annotated[
+        tuple[str, ...], Arg("the new title; '' removes it", metavar="TITLE")
+    ],
+) -> Message:
+    """Give a session a title."""
+    store = open_log(context)
+    info = store.sessions.find(session)
+    text = " ".join(" ".join(title).split())
+    if len(text) > _MAX_TITLE_CHARACTERS:
+        raise UsageError(
+            f"The title has {len(text):,} characters; {_MAX_TITLE_CHARACTERS} are possible.",
+            hint="Shorten it.",
+        )
+    context.app.record(info.id, SessionTitled(title=text))
+    return message(f"{info.id}  {text or '(no title)'}")
+
+
+@command(slash="title title", role="user", group="Sessions")
+def title_session(
+    context: Context,
+    session: SessionId,
+    title: Annotated[tuple[str, ...], Arg("the new title", metavar="TEXT")] = (),
+) -> Message:
+    """Name this session, or show its name."""
+    if title:
+        rename_session.function(context, session, title)
+    name = first_line(open_log(context).sessions.find(session).title)
+    return message(f"Title: {name or '(none yet)'}")
+
+
+@command("sessions export", slash="export output", group="Sessions")
+def export_session(
+    context: Context,
+    session: SessionId,
+    *,
+    output: Annotated[
+        str, Arg("where to (default: stdout)", metavar="FILE", short="-o")
+    ] = "-",
+    force: Annotated[bool, "replace FILE if it exists"] = False,
+) -> RawText | Message:
+    """Write a session to a file: .md to read, else JSON lines."""
+    store = open_log(context)
+    info = store.sessions.find(session)
+    folder = Path()
+    if context.conversation is not None:
+        folder = Path(info.cwd or ".")
+        output = f"{info.id}.jsonl" if output == "-" else output
+    if output == "-":
+        return RawText(lines=store.transfer.export(info.id))
+    target = (folder / context.path(output)).resolve()
+    if target.exists() and not target.is_file():
+        raise HermesError(
+            f"{target} is not a file", hint="Nothing was written. Name a file with -o."
+        )
+    if target.exists() and not force:
+        raise Refused(
+            f"{target} exists.",
+            hint="Nothing was written. Replace it with --force, or name another file.",
+        )
+    is_markdown = target.suffix == ".md"
+    lines = _markdown(store, info) if is_markdown else store.transfer.export(info.id)
+    _write_file(target, lines)
+    return message(f"Wrote {count(info.head, 'row')} of session {info.id} to {target}")
+
+
+@command("sessions import")
+def import_session(
+    context: Context,
+    file: Annotated[str, "an exported session, or - for stdin"],
+) -> Message:
+    """Read an exported session."""
+    app = context.app
+    source = sys.stdin.fileno() if file == "-" else file
+    new_id = app.ids.session()
+    try:
+        with open(
+            source, encoding="utf-8-sig", newline="\n", closefd=file != "-"
+        ) as stream:
+            imported = app.store.transfer.import_lines(_lines(stream), fresh_id=new_id)
+    except UnicodeDecodeError as error:
+        raise ImportRejected(
+            f"{file} is not UTF-8 text", hint="Nothing was imported."
+        ) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ImportRejected(
+            f"{file} can't be read ({reason})", hint="Nothing was imported."
+        ) from error
+    lines = [f"Imported {count(imported.rows, 'row')} as session {imported.session}"]
+    if imported.session == new_id:
+        lines.append("Its own id was taken, so it has a new one.")
+    return message(*lines)
+
+
+@command("sessions delete", scope="admin")
+def delete_sessions(
+    context: Context,
+    sessions: Annotated[tuple[str, ...], Arg("which sessions", metavar="ID")],
+    *,
+    yes: Annotated[bool, "don't ask"] = False,
+) -> Message:
+    """Delete sessions for good."""
+    store = open_log(context)
+    found = {info.id: info for info in map(store.sessions.find, sessions)}
+    return _delete(context, list(found.values()), lambda _: True, yes=yes)
+
+
+@command("sessions prune", scope="admin")
+def prune_sessions(
+    context: Context,
+    *,
+    older_than: Annotated[str, Arg("such as 90d, 12w, 1y or 36h", metavar="AGE")],
+    dry_run: Annotated[bool, "only show what would be deleted"] = False,
+    yes: Annotated[bool, "don't ask"] = False,
+) -> Message:
+    """Delete sessions that were not used for long."""
+    cutoff = context.app.clock.now() - age(older_than)
+    if not context.app.has_log:
+        return message(*_NONE_YET)
+    store = open_log(context)
+    found = store.sessions.recent(limit=_EVERYTHING, updated_before=cutoff)
+    if not found:
+        return message(
+            f"Nothing to delete: every session was used since {moment(cutoff)}."
+        )
+    if dry_run:
+        context.surface.tell(*_deletions(found, context.app.clock.now()))
+        return message("Nothing was deleted (--dry-run).")
+
+    def is_still_old(info: SessionInfo) -> bool:
+        # A session may have been used while the question was on the screen.
+        return store.sessions.find(info.id).updated < cutoff
+
+    return _delete(context, found, is_still_old, yes=yes)
+
+
+@command("sessions check")
+def check_log(context: Context) -> LogCheck | Message:
+    """Check every page, row and sequence of the session log."""
+    if not context.app.has_log:
+        return message(*_NONE_YET)
+    app, store = context.app, open_log(context)
+    report = store.check()
+    if report.problems:
+        context.keep(lambda: _rebuild(context))
+    return LogCheck(
+        sessions=report.sessions,
+        rows=report.rows,
+        problems=tuple(report.problems),
+        recovered=app.store.recovery is not None,
+    )
+
+
+def _rebuild(context: Context) -> None:
+    """Opens a damaged log again, which rebuilds it."""
+    from hermes.app import build
+
+    context.app.close()
+    with build(context.settings, context.home) as reopened:
+        if reopened.store.recovery is not None:
+            context.surface.warn(str(reopened.store.recovery))
+
+
+def age(text: str) -> float:
+    """`90d` in seconds."""
+    found = re.fullmatch(r"([0-9]{1,6})([hdwmy])", text.strip().lower())
+    if not found or not int(found[1]):
+        raise UsageError(
+            f"--older-than: expected an age such as 90d, 12w, 6m, 1y or 36h, not {text!r}."
+        )
+    return int(found[1]) * _HOURS[found[2]] * 3600.0
+
+
+def session_document(info: SessionInfo) -> dict[str, Any]:
+    """A session for a program, with the names that events have."""
+    names = {"id": "session_id", "root": "root_session_id", "head": "seq"}
+    fields = msgspec.structs.asdict(info)
+    return {names.get(name, name): value for name, value in fields.items()}
+
+
+def _hit_document(hit: MessageHit) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(hit)
+    return {"session_id": fields.pop("session"), **fields}
+
+
+def _label(store: Store, info: SessionInfo) -> str:
+    """The title, or what a person would know an untitled session by: its first words."""
+    kind = "" if info.kind == "root" else f"[{info.kind}] "
+    if info.title:
+        return kind + first_line(info.title)
+    events = (row.event for row in store.log.events(info.id, after=1, limit=5))
+    texts = (event.text for event in events if isinstance(event, UserMessage))
+    words = first_line(next(texts, ""))
+    return kind + (f"“{words}”" if words else "(empty)")
+
+
+def _rows(store: Store, session: str, after: int) -> Iterator[Row]:
+    while page := store.log.events(session, after=after, limit=_ROWS_PER_READ):
+        yield from page
+        after = page[-1].seq
+
+
+def _delete(
+    context: Context,
+    sessions: list[SessionInfo],
+    is_wanted: Callable[[SessionInfo], bool],
+    *,
+    yes: bool,
+) -> Message:
+    """Asks, then deletes; one session that can't be deleted does not keep the others."""
+    context.surface.tell(*_deletions(sessions, context.app.clock.now()))
+    if not yes:
+        context.confirm(
+            f"Delete {count(len(sessions), 'session')} for good?",
+            "Nothing was deleted.",
+        )
+    deleted = rows = 0
+    failed = False
+    for info in sessions:
+        try:
+            if is_wanted(info):
+                rows += context.app.delete(info.id)
+                deleted += 1
+        except HermesError as error:
+            failed = True
+            context.surface.warn(error.message, error.hint)
+    done = f"{count(deleted, 'session')} deleted ({count(rows, 'row')})."
+    return message(done, failed=failed)
+
+
+def _deletions(sessions: list[SessionInfo], now: float) -> Iterator[Block]:
+    rows = sum(info.head for info in sessions)
+    days = sorted(moment(info.updated, "%Y-%m-%d") for info in sessions)
+    span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    total = f"{count(len(sessions), 'session')}, {count(rows, 'row')}"
+    yield line(f"{total}, last used {span}:", fit="wrap")
+    for info in sessions[:_MAX_LISTED_DELETIONS]:
+        text = f"  {info.id}  {ago(info.updated, now):<10}  {first_line(info.title)}"
+        yield line(text.rstrip(), fit="cut")
+    if len(sessions) > _MAX_LISTED_DELETIONS:
+        yield line(f"  … and {len(sessions) - _MAX_LISTED_DELETIONS:,} more")
+
+
+def _lines(stream: TextIO) -> Iterator[str]:
+    """Lines, none of which can fill the memory."""
+    while text := stream.readline(MAX_EVENT_BYTES + 2):
+        yield text
+
+
+def _markdown(store: Store, info: SessionInfo) -> Iterator[str]:
+    yield f"# {first_line(info.title) or info.id}"
+    for said in store.log.messages(info.id):
+        if isinstance(said, UserMessage | AssistantMessage) and said.text.strip():
+            who = "You" if isinstance(said, UserMessage) else "Hermes"
+            yield f"\n## {who}\n\n{said.text.strip()}"
+
+
+def _write_file(target: Path, lines: Iterable[str]) -> None:
+    """Writes all of it or nothing, for this user's eyes only."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}.new")
+    try:
+        handle = os.open(
+            draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600
+        )
+        try:
+            with os.fdopen(handle, "wb") as file:
+                for text in lines:
+                    file.write(text.encode() + b"\n")
+                file.flush()
+                os.fsync(handle)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = (
+            "Nothing was written. Check the folder, its permissions and the free space."
+        )
+        raise HermesError(f"{target} can't be written ({reason})", hint=hint) from error

@@ -1,0 +1,115 @@
+"""The table of commands: which first words there are, and the modules that have their commands.
+
+A module is imported only when one of its commands runs or is described. Modules of surfaces stand here by name alone;
+one with `configure(parser)` and `run(args)` reads its arguments by itself.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from hermes.commands.command import Command
+
+
+class Topic(NamedTuple):
+    """A first word behind `hermes`. Its commands are in the modules, those used most in the first."""
+
+    name: str
+    modules: tuple[str, ...]
+    summary: str
+    group: str
+    default: str = ""
+    """The action that is meant when none is given."""
+
+
+def _topic(
+    name: str, modules: str, summary: str, group: str, default: str = ""
+) -> Topic:
+    found = tuple(f"hermes.{module}" for module in modules.split())
+    return Topic(name, found, summary, group, default)
+
+
+TOPICS = (
+    _topic("setup", "surfaces.cli.setup", "connect a model, in under a minute", "Models"),
+    _topic("model", "commands.models surfaces.cli.models surfaces.cli.model_tasks",
+           "list, pick, add and test models", "Models", "list"),
+    _topic("usage", "commands.models", "show tokens and cost, by day and model", "Models"),
+    _topic("sessions", "commands.sessions commands.undo", "list, search, show and move your sessions", "Sessions"),
+    _topic("resume", "surfaces.cli.resume", "continue a session, whichever surface it began on", "Sessions"),
+    _topic("import", "surfaces.cli.imports", "import sessions, memory and skills of another agent", "Sessions"),
+    _topic("memory", "surfaces.cli.memory", "show, edit and revert what Hermes remembers", "Learning"),
+    _topic("skills", "surfaces.cli.skills", "list, install, review and revert skills", "Learning"),
+    _topic("dashboard", "surfaces.dashboard.command", "Hermes in your browser", "Sessions"),
+    _topic("gateway", "surfaces.gateway.command", "Hermes in chat apps, as a service", "Sessions"),
+    _topic("cron", "surfaces.cli.cron", "run jobs at certain times", "Sessions"),
+    _topic("events", "surfaces.cli.events", "watch what Hermes does: live, past, in numbers", "Sessions"),
+    _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions"),
+    _topic("tools", "surfaces.cli.tools", "show what the model can do, and where", "Settings"),
+    _topic("mcp", "surfaces.cli.mcp", "list, add, test and remove MCP servers", "Settings"),
+    _topic("codex", "surfaces.cli.codex", "let the codex program run your turns, or stop it", "Settings"),
+    _topic("plugins", "surfaces.cli.plugins", "list, enable and disable plugins", "Settings"),
+    _topic("hooks", "surfaces.cli.hooks", "list, trust and test hooks", "Settings"),
+    _topic("policy", "surfaces.cli.policy", "show and check what runs without asking", "Settings"),
+    _topic("config", "surfaces.cli.config", "show and change settings and secrets", "Settings"),
+    _topic("backup", "surfaces.cli.backup", "write everything of yours to one file", "Settings"),
+    _topic("restore", "surfaces.cli.restore", "restore a backup", "Settings"),
+    _topic("doctor", "surfaces.cli.doctor", "check this installation and say what to do", "Settings"),
+)  # fmt: skip
+
+CHAT = "hermes.surfaces.tui.chat"  # `hermes` without a question, at a terminal
+
+EXAMPLES = (
+    ('hermes "what is in this folder?"', "one answer"),
+    ("git diff | hermes 'review this'", "with piped input"),
+    ("hermes --continue", "continue where you left off"),
+    ("hermes doctor", "is everything in order?"),
+    ("hermes config set display.color never", "change one setting"),
+    ("hermes config set OPENAI_API_KEY", "store a secret; you are asked for it"),
+)
+
+CHAT_MODULES = ("hermes.commands.sessions", "hermes.commands.undo")
+"""Modules with commands of chats, in the order of the help."""
+
+
+def find_topic(name: str) -> Topic | None:
+    return next((topic for topic in TOPICS if topic.name == name), None)
+
+
+def commands_in(module: ModuleType) -> Iterator["Command"]:
+    """The commands that a module defines, in their order."""
+    from hermes.commands.command import Command
+
+    for value in vars(module).values():
+        if isinstance(value, Command) and value.function.__module__ == module.__name__:
+            yield value
+
+
+def commands_of(topic: Topic) -> Iterator["Command"]:
+    """The commands of a topic."""
+    for name in topic.modules:
+        for one in commands_in(import_module(name)):
+            if one.name.split(" ")[0] == topic.name:
+                yield one
+
+
+def find_command(topic: Topic, words: list[str]) -> "Command | None":
+    """The command that the words behind the topic name; None when they name none, or ask for help."""
+    action = next(iter(words), topic.default)
+    names = {topic.name, f"{topic.name} {action}"}
+    return next((one for one in commands_of(topic) if one.name in names), None)
+
+
+def every_command() -> Iterator["Command"]:
+    """All commands that work in more than one place; each once."""
+    modules = [name for topic in TOPICS for name in topic.modules]
+    for name in dict.fromkeys((*modules, *CHAT_MODULES)):
+        if name.startswith("hermes.commands."):
+            yield from commands_in(import_module(name))
+
+
+def chat_commands() -> Iterator["Command"]:
+    """The commands of chats, in the order of their help."""
+    for name in CHAT_MODULES:
+        yield from (one for one in commands_in(import_module(name)) if one.slash)

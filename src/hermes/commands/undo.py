@@ -1,0 +1,182 @@
+"""Going back: undo and redo of turns, what a turn changed, a branch, another try."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.commands.command import Arg, SessionId, command
+from hermes.commands.context import Context
+from hermes.commands.formats import count, first_line
+from hermes.commands.sessions import open_log
+from hermes.commands.views import Block, Diff, Message, line, message
+
+_MAX_LISTED_FILES = 10
+_MAX_QUOTED_CHARACTERS = 60
+
+Force = Annotated[bool, "also restore files that were changed since"]
+
+
+class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Turns that were undone or restored, and what became of their files."""
+
+    report: UndoReport
+    action: Literal["undo", "redo", "retry"]
+    overwrite: str
+    """What to type to have changed files overwritten."""
+
+    def document(self) -> Any:
+        return self.report
+
+    def view(self, _now: float) -> Iterable[Block]:
+        turns = count(len(self.report.turns), "turn")
+        text = first_line(self.report.text)
+        if len(text) > _MAX_QUOTED_CHARACTERS:
+            text = f"{text[: _MAX_QUOTED_CHARACTERS - 1].rstrip()}…"
+        if self.action == "redo":
+            yield line(f"Redone: {turns}.")
+        elif self.action == "retry":
+            yield line("Undid the last turn. Asking again.")
+        elif text:
+            yield line(f'Undone: {turns}, from "{text}" on.')
+        else:
+            yield line(f"Undone: {turns}.")
+        yield from map(line, self._files())
+
+    def _files(self) -> Iterator[str]:
+        files = self.report.files
+        if files.restored:
+            yield f"{count(len(files.restored), 'file')} restored:"
+            yield from _listed([(name, "") for name in files.restored])
+        elif not files.conflicts and not files.unkept:
+            yield self.report.note or "No files had changed."
+        if files.conflicts:
+            are = "is" if len(files.conflicts) == 1 else "are"
+            it = "it is" if are == "is" else "they are"
+            yield f"{count(len(files.conflicts), 'file')} left as {it} now:"
+            yield from _listed(files.conflicts)
+            yield f"To restore {'it' if are == 'is' else 'them'} too: {self.overwrite}"
+        if files.unkept:
+            yield "Hermes has no copy of these, so they are as they are now:"
+            yield from _listed(files.unkept)
+
+
+class TurnDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """What a turn changed in files."""
+
+    diff: str
+
+    def view(self, _now: float) -> Iterable[Block]:
+        yield Diff(self.diff) if self.diff else line("No files were changed.")
+
+
+@command("sessions undo", slash="undo turns", role="user", scope="chat", group="Changes")  # fmt: skip
+async def undo(
+    context: Context,
+    session: SessionId,
+    *,
+    turns: Annotated[
+        int, Arg("how many turns (default: 1)", metavar="N", at_least=1)
+    ] = 1,
+    force: Force = False,
+    keep_files: Annotated[bool, "leave all files as they are"] = False,
+) -> UndoResult:
+    """Undo the last turn, or N of them: their files, and what the model remembers of them."""
+    rewind = await _rewind(context)
+    report = await asyncio.to_thread(
+        rewind.undo, session, turns=turns, force=force, files=not keep_files
+    )
+    if context.conversation is not None:
+        context.conversation.rewound(report.text)
+        return UndoResult(
+            report=report, action="undo", overwrite="/redo, then /undo force"
+        )
+    again = f"hermes sessions redo {session}, then undo with --force"
+    return UndoResult(report=report, action="undo", overwrite=again)
+
+
+@command("sessions redo", slash="redo", role="user", scope="chat", group="Changes")
+async def redo(
+    context: Context, session: SessionId, *, force: Force = False
+) -> UndoResult:
+    """Restore what the last undo took back."""
+    rewind = await _rewind(context)
+    report = await asyncio.to_thread(rewind.redo, session, force=force)
+    if context.conversation is not None:
+        context.conversation.rewound("")
+        return UndoResult(
+            report=report, action="redo", overwrite="/undo, then /redo force"
+        )
+    again = f"hermes sessions undo {session}, then redo with --force"
+    return UndoResult(report=report, action="redo", overwrite=again)
+
+
+@command(slash="retry", role="user", group="Changes")
+async def retry(
+    context: Context, session: SessionId, *, force: Force = False
+) -> UndoResult | Message:
+    """Undo the last turn and ask the same again."""
+    chat = context.chat
+    rewind = await _rewind(context)
+    report = await asyncio.to_thread(rewind.retry, session, force=force, via=chat.via)
+    chat.rewound("")
+    await chat.resume()
+    if chat.via:
+        return message()  # the reply is the answer
+    return UndoResult(report=report, action="retry", overwrite="/retry force")
+
+
+@command("sessions diff", slash="diff", role="user", scope="observe", group="Changes")
+async def diff(
+    context: Context,
+    session: SessionId,
+    *,
+    turn: Annotated[
+        str, Arg("which turn's id (default: the last)", metavar="TURN")
+    ] = "",
+) -> TurnDiff:
+    """Show what a turn changed in files."""
+    open_log(context)
+    rewind = Rewind(context.app, shadows_of(context.app))
+    return TurnDiff(diff=await asyncio.to_thread(rewind.diff, session, turn=turn))
+
+
+@command("sessions branch", slash="branch back", scope="chat", group="Changes")
+async def branch(
+    context: Context,
+    session: SessionId,
+    *,
+    back: Annotated[
+        int, Arg("leave out the last N turns", metavar="N", at_least=1)
+    ] = 0,
+    at: Annotated[
+        int | None, Arg("take only rows up to this one", metavar="SEQ", at_least=1)
+    ] = None,
+) -> Message:
+    """Continue a copy of a session in a new one, perhaps without its last turns."""
+    rewind = await _rewind(context)
+    made = await asyncio.to_thread(
+        rewind.branch, session, at=at, back=back, surface=context.surface.name
+    )
+    if context.conversation is None:
+        return message(
+            f"Session {made} begins where that one was. Continue it with: hermes --resume {made}"
+        )
+    await context.conversation.enter(made, recap=False)
+    return message(f"Session {made}, a copy of {session}. To return: /resume {session}")
+
+
+async def _rewind(context: Context) -> Rewind:
+    if context.conversation is not None:
+        await context.conversation.require_idle()
+    open_log(context)
+    return Rewind(context.app, shadows_of(context.app))
+
+
+def _listed(files: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for name, why in files[:_MAX_LISTED_FILES]:
+        yield f"  {name} ({why})" if why else f"  {name}"
+    if len(files) > _MAX_LISTED_FILES:
+        yield f"  … and {len(files) - _MAX_LISTED_FILES:,} more"

@@ -1,0 +1,134 @@
+"""What the result of a command looks like: blocks of text, tables, records and diffs, which every surface can draw."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+import msgspec
+
+Look: TypeAlias = Literal["", "bold", "dim", "good", "warn", "bad"]
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Words of one look."""
+
+    text: str
+    look: Look = ""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line, or a paragraph with line breaks of its own. `fit` says what becomes of one wider than the screen."""
+
+    spans: tuple[Span, ...]
+    fit: Literal["leave", "cut", "wrap"] = "leave"
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of a table."""
+
+    title: str = ""
+    right: bool = False
+    widest: int = 0
+    """Cells that it takes at most; 0 for as many as there are."""
+    shrinks: bool = False
+    """Whether it gives way on a screen that is too narrow for all columns."""
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    cells: tuple[str, ...]
+    look: Look = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows below titles. On a narrow screen each row becomes several lines, of the columns named in `narrow`."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    narrow: tuple[tuple[int, ...], ...] = ()
+    cut: bool = True
+    """Whether lines end where the screen does."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Names and values of one thing. Empty values are left out."""
+
+    rows: tuple[tuple[str, str], ...]
+    indent: int = 0
+
+
+class Diff(msgspec.Struct, frozen=True):
+    """A unified diff."""
+
+    text: str
+
+
+Block: TypeAlias = Line | Table | Record | Diff
+
+
+class Result(Protocol):
+    """What a command found or did: a frozen struct, which is also its JSON.
+
+    A result may have `document()` for another JSON, `exit_code`, `has_json = False` when it is nothing but sentences,
+    and `as_lines = True` when its document is an iterator whose items become lines of JSON.
+    """
+
+    def view(self, now: float, /) -> Iterable[Block]:
+        """What a person sees. `now` is the time it is seen at."""
+        ...
+
+
+def document_of(result: Result) -> Any:
+    """What `--json` and HTTP give."""
+    document = getattr(result, "document", None)
+    return result if document is None else document()
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A result that is sentences and nothing else."""
+
+    has_json: ClassVar[bool] = False
+
+    lines: tuple[str, ...]
+    exit_code: int = 0
+
+    def view(self, _now: float) -> Iterable[Block]:
+        return lines_of(self.lines)
+
+
+class RawText(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that a program reads, written as they are."""
+
+    has_json: ClassVar[bool] = False
+
+    lines: Any
+
+    def view(self, _now: float) -> Iterable[Block]:
+        return lines_of(self.lines)
+
+
+def message(*lines: str, failed: bool = False) -> Message:
+    """Sentences as a result."""
+    return Message(lines, exit_code=int(failed))
+
+
+def line(
+    text: str, look: Look = "", *, fit: Literal["leave", "cut", "wrap"] = "leave"
+) -> Line:
+    """A line of one look."""
+    return Line((Span(text, look),), fit)
+
+
+def lines_of(texts: Iterable[str], look: Look = "") -> list[Line]:
+    return [line(text, look) for text in texts]
+
+
+def table(
+    columns: Sequence[Column | str],
+    rows: Iterable[TableRow | tuple[str, ...]],
+    *,
+    narrow: tuple[tuple[int, ...], ...] = (),
+    cut: bool = True,
+) -> Table:
+    """A table; a column is its title, a row its cells, where nothing more is to be said of them."""
+    made = tuple(Column(one) if isinstance(one, str) else one for one in columns)
+    filled = tuple(one if isinstance(one, TableRow) else TableRow(one) for one in rows)
+    return Table(made, filled, narrow, cut)

@@ -1,0 +1,324 @@
+"""From arguments to an exit code: the overview, the choice of a command, and what becomes of every error.
+
+A word that is a command is that command; anything else is a question. Exit codes: 0 done, 1 failed, 2 wrong usage,
+3 refused or not approved, 130 interrupted, 141 the reader of our output went away.
+"""
+
+import errno
+import io
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from hermes import __version__
+from hermes.commands.table import (
+    CHAT,
+    EXAMPLES,
+    TOPICS,
+    Topic,
+    find_command,
+    find_topic,
+)
+from hermes.errors import FolderGone, HermesError, Refused, UsageError
+from hermes.surfaces.cli.parser import Parser, sentence
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_OUTPUT_ERRORS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EBADF,
+}  # printing may fail with these at any moment
+FAILED, USAGE, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 130, 141
+
+
+class ClosedOutput(io.FileIO):
+    """A stdout that the process was started without: to write to it fails, as it would have."""
+
+    dropped = False
+
+    # pyrefly: ignore[missing-override-decorator]
+    def write(self, data: "Buffer", /) -> int:
+        if not self.dropped:
+            raise OSError(errno.EBADF, "it is closed")
+        return memoryview(data).nbytes
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line. This is the only place where an exception becomes a message and an exit code."""
+    _print_anything()
+    debug = "--debug" in arguments[:1]
+    try:
+        code = _dispatch(arguments[1:] if debug else arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit as stop:  # argparse, after printing help
+        return stop.code if isinstance(stop.code, int) else 0
+    except HermesError as error:
+        return _explain(error)
+    except BrokenPipeError as error:
+        return output_failed(error)
+    except Exception as error:  # noqa: BLE001 - the boundary of the process
+        return _unexpected(error, debug=debug)
+    failure = _output_error()
+    return code if failure is None else output_failed(failure)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments:
+        return converse(arguments)
+    name, *rest = arguments
+    if name in {"-h", "--help", "help"}:
+        if rest and name == "help":
+            return _dispatch([rest[0], "--help"])
+        print(overview())
+        return 0
+    if name in {"-V", "--version"}:
+        print(f"hermes {__version__}")
+        return 0
+    topic = _find(arguments)
+    if topic is None:
+        return converse(arguments)
+    return _run_topic(topic, rest)
+
+
+def _run_topic(topic: Topic, rest: list[str]) -> int:
+    module = import_module(topic.modules[0])
+    if hasattr(module, "configure"):
+        _start_log_if_needed()
+        parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
+        module.configure(parser)
+        return int(module.run(parser.parse_args(rest)))
+    from hermes.surfaces.cli.shell import run_topic
+
+    command = find_command(topic, rest)
+    _start_log_if_needed()
+    return run_topic(topic, rest, command)
+
+
+def converse(arguments: list[str]) -> int:
+    """A question is answered; without one there is a chat at a terminal, and elsewhere stdin is the question."""
+    from hermes.surfaces.cli.question import parse
+    from hermes.surfaces.terminal.run_options import RunOptions
+
+    question = (
+        parse(arguments, [topic.name for topic in TOPICS])
+        if arguments
+        else RunOptions()
+    )
+    _start_log()
+    if (
+        question.text is None
+        and not question.json
+        and sys.stdin is not None
+        and sys.stdin.isatty()
+    ):
+        return int(import_module(CHAT).chat(question))
+    from hermes.surfaces.cli.ask import ask
+
+    return ask(question)
+
+
+def _start_log_if_needed() -> None:
+    """A command that loads nothing that logs needs no log."""
+    if "logging" in sys.modules:
+        _start_log()
+
+
+def _start_log() -> None:
+    from hermes.surfaces.cli.logs import start
+
+    start()
+
+
+def _find(arguments: list[str]) -> Topic | None:
+    """The first word's topic; None for a question."""
+    name = arguments[0]
+    if (topic := find_topic(name)) is not None:
+        return topic
+    from hermes.surfaces.cli.question import is_question, option_names
+    from hermes.surfaces.terminal.run_options import nearest
+
+    names = [topic.name for topic in TOPICS]
+    if is_question(arguments, names):
+        return None
+    if name.startswith("-"):
+        near = nearest(name, ["--help", "--version", "--debug", *option_names()])
+        hint = (
+            f"Did you mean: hermes {near}?" if near else "See all with: hermes --help"
+        )
+        raise UsageError(f"There is no option {name!r}.", hint=hint)
+    near = nearest(name, names)
+    hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help."
+    raise UsageError(
+        f"There is no command {name!r}.", hint=f"{hint} To ask it: hermes -z {name}"
+    )
+
+
+def overview() -> str:
+    """The text of `hermes --help`."""
+    from hermes.surfaces.terminal.style import stdout_style
+
+    style = stdout_style()
+    width = max(len(topic.name) for topic in TOPICS) + 2
+    lines = [
+        f"{style.bold('Hermes')} {__version__}: an AI agent that belongs to its user.",
+        "",
+    ]
+    lines += [
+        f"{style.bold('Usage:')} hermes                      chat",
+        '       hermes [OPTIONS] "QUESTION"  one answer; what is piped in is added to it',
+        "       hermes COMMAND [ARGUMENTS]",
+    ]
+    for group in dict.fromkeys(topic.group for topic in TOPICS):
+        lines += ["", style.bold(group)]
+        lines += [
+            f"  {topic.name:<{width}}{topic.summary}"
+            for topic in TOPICS
+            if topic.group == group
+        ]
+    lines += ["", style.bold("Options"), *_options()]
+    width = max(len(example) for example, _ in EXAMPLES) + 2
+    lines += ["", style.bold("Examples")]
+    lines += [
+        f"  {example:<{width}}{style.dim('# ' + what)}" for example, what in EXAMPLES
+    ]
+    return "\n".join(lines)
+
+
+def _options() -> list[str]:
+    from hermes.surfaces.cli.question import OPTIONS
+
+    rows = [
+        (f"{short}, {long}" if short else long, value, what)
+        for short, long, value, what in OPTIONS
+    ]
+    rows += [
+        ("-h, --help", "", "show this; `hermes COMMAND --help` tells more"),
+        ("-V, --version", "", "print the version"),
+        ("--debug", "", "show the traceback of an unexpected error; comes first"),
+    ]
+    return [f"  {f'{names} {value}':<20}  {what}" for names, value, what in rows]
+
+
+def topic_help(topic: Topic) -> list[tuple[str, str]]:
+    """The name and help text of a topic and of each of its commands, for the reference page."""
+    import argparse
+
+    module = import_module(topic.modules[0])
+    if hasattr(module, "configure"):
+        parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
+        module.configure(parser)
+    else:
+        from hermes.surfaces.cli.shell import topic_parser
+
+        parser = topic_parser(topic)
+    pages = [(parser.prog, parser.format_help())]
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list subcommands
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            pages += [
+                (child.prog, child.format_help())
+                for child in dict.fromkeys(action.choices.values())
+            ]
+    return pages
+
+
+def output_failed(error: OSError) -> int:
+    """Stdout can't be written: quietly if its reader went away, with a message if not."""
+    from hermes.surfaces.terminal.stderr_message import say
+
+    _drop_output()
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    say(f"The output can't be written ({(error.strerror or str(error)).lower()}).")
+    return FAILED
+
+
+def _drop_output() -> None:
+    """Send stdout nowhere, so that Python's own flush at exit has nothing to fail on."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if isinstance(raw, ClosedOutput):
+        raw.dropped = True
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def _explain(error: HermesError) -> int:
+    from hermes.surfaces.terminal.stderr_message import say
+
+    if _output_error() is not None:
+        _drop_output()
+    say(error.message, error.hint)
+    if isinstance(error, UsageError):
+        return USAGE
+    return REFUSED if isinstance(error, Refused) else FAILED
+
+
+def _unexpected(error: Exception, *, debug: bool) -> int:
+    from hermes.settings.load import environment
+    from hermes.surfaces.terminal.stderr_message import say
+
+    if (
+        isinstance(error, OSError)
+        and error.filename is None
+        and error.errno in _OUTPUT_ERRORS
+    ):
+        return output_failed(error)
+    if isinstance(error, FileNotFoundError) and (gone := _folder_gone()):
+        return _explain(gone)
+    _output_error()
+    if debug or environment().get("HERMES_DEBUG", "") not in {"", "0"}:
+        import traceback
+
+        traceback.print_exception(error)
+    what = str(error).partition("\n")[0]
+    say(
+        f"Something unexpected went wrong: {type(error).__name__}{': ' + what if what else ''}",
+        "This is a bug in Hermes. Run it again with `hermes --debug ...` to see where.",
+        styled=False,  # whatever broke may break the style too
+    )
+    return FAILED
+
+
+def _folder_gone() -> HermesError | None:
+    """Whether the folder the user is in was deleted: whatever needed it failed because of that."""
+    from hermes.settings.load import current_folder
+
+    try:
+        current_folder()
+    except FolderGone as error:
+        return error
+    return None
+
+
+def _output_error() -> OSError | None:
+    """Why what was printed so far can't be written, if it can't."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return error
+    return None
+
+
+def _print_anything() -> None:
+    """A name or value that the terminal can't show must not end the command."""
+    if (
+        sys.__stdin__ is None
+    ):  # started with its input closed; the lowest free number is that of the stream
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
+    if sys.__stdout__ is None:
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(ClosedOutput(os.devnull, "w")), encoding="utf-8"
+        )
+    if sys.__stderr__ is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in {
+            "strict",
+            "surrogateescape",
+        }:
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,240 @@
+"""Runs a command in the shell: reads its arguments, calls it, prints its result, returns the exit code."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, get_args
+
+import msgspec
+
+from hermes.commands.command import Command, Parameter
+from hermes.commands.context import Context
+from hermes.commands.table import Topic, commands_of
+from hermes.commands.views import Block, RawText, Result, document_of
+from hermes.errors import Refused, UsageError
+from hermes.surfaces.cli.parser import Parser, add_action, sentence
+from hermes.surfaces.terminal.render import draw, draw_blocks
+from hermes.surfaces.terminal.stderr_message import say
+from hermes.surfaces.terminal.text import stdout_screen
+
+_MAX_SECRET_BYTES = 64 * 1024
+
+
+class ShellSurface:
+    """The terminal, or the pipe, of one run of `hermes`."""
+
+    name = "cli"
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+
+    def tell(self, *blocks: Block) -> None:
+        """Prints, unless a program reads the output."""
+        if not self.quiet:
+            for line in draw_blocks(blocks, stdout_screen()):
+                print(line, flush=True)
+
+    def warn(self, message: str, hint: str = "") -> None:
+        sys.stdout.flush()
+        say(message, hint)
+
+    def confirm(self, question: str, nothing_done: str) -> bool:
+        """Asks on stderr, so that the question is seen where stdout goes into a file."""
+        if not sys.stdin.isatty():
+            raise Refused(
+                "This needs a yes, and there is no terminal to ask on.",
+                hint=f"{nothing_done} Say it with --yes.",
+            )
+        sys.stdout.flush()
+        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline()
+        if not answer.endswith(
+            "\n"
+        ):  # end of input leaves the cursor behind the question
+            print(file=sys.stderr)
+        return answer.strip().lower() in {"y", "yes"}
+
+    def read_secret(self, name: str) -> str:
+        """Asks without an echo at a terminal; else reads stdin."""
+        if sys.stdin.isatty():
+            import getpass
+
+            try:
+                return getpass.getpass(f"{name} (not shown): ").strip()
+            except EOFError:
+                return ""
+        content = sys.stdin.buffer.read(_MAX_SECRET_BYTES + 1)
+        if len(content) > _MAX_SECRET_BYTES:
+            raise UsageError(
+                f"{name}: more than 64 KiB on stdin.", hint="Nothing was changed."
+            )
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"{name}: stdin is not UTF-8 text.", hint="Nothing was changed."
+            ) from error
+        return text.removesuffix("\n").removesuffix("\r")
+
+
+def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
+    """Runs the command of a topic that `words` name; without one, says what there is."""
+    if command is None:
+        topic_parser(topic).parse_args(words)  # prints help, or says what is wrong
+        raise UsageError(
+            f"hermes {topic.name}: an action is missing.",
+            hint=f"See: hermes {topic.name} --help",
+        )
+    rest = words if command.name == topic.name else words[1:]
+    parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
+    configure(parser, command)
+    if command.name == topic.name:
+        parser.epilog = examples(topic)
+    return run_command(command, parser, rest)
+
+
+def run_command(command: Command, parser: Parser, words: list[str]) -> int:
+    """Parses the words and runs the command."""
+    arguments = read_arguments(command, parser, words)
+    as_json = bool(arguments.pop("json", False))
+    with Context(ShellSurface(quiet=as_json)) as context:
+        result = call(command, context, arguments)
+        return result if isinstance(result, int) else show(result, as_json=as_json)
+
+
+def call(command: Command, context: Context, arguments: Mapping[str, Any]) -> Any:
+    """Calls a command where there is no event loop."""
+    if not command.is_async:
+        return command.function(context, **arguments)
+    import asyncio
+
+    return asyncio.run(command.function(context, **arguments))
+
+
+def show(result: Result, *, as_json: bool) -> int:
+    """Prints a result and returns its exit code."""
+    if as_json:
+        print_json(result)
+    elif isinstance(result, RawText):
+        for line in result.lines:
+            print_bytes(line.encode())
+    else:
+        for line in draw(result, stdout_screen(), time.time()):
+            print(line)
+    sys.stdout.flush()
+    return int(getattr(result, "exit_code", 0))
+
+
+def print_json(result: Result) -> None:
+    """Always UTF-8, whatever the terminal speaks."""
+    encode = partial(msgspec.json.encode, enc_hook=str)
+    document = document_of(result)
+    if getattr(result, "as_lines", False):
+        for item in document:
+            print_bytes(encode(item))
+    else:
+        print_bytes(msgspec.json.format(encode(document), indent=2))
+
+
+def print_bytes(line: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(line + b"\n")
+
+
+def topic_parser(topic: Topic) -> Parser:
+    """The parser of everything below a first word, for its help."""
+    parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
+    parser.epilog = examples(topic)
+    commands = list(commands_of(topic))
+    if [one.name for one in commands] == [topic.name]:
+        configure(parser, commands[0])
+        return parser
+    actions = parser.add_subparsers(
+        dest="action",
+        metavar="ACTION",
+        parser_class=Parser,
+        required=not topic.default,
+    )
+    for one in commands:
+        configure(add_action(actions, one.name.partition(" ")[2], one.summary), one)
+    return parser
+
+
+def examples(topic: Topic) -> str | None:
+    """What stands below the help of a topic."""
+    return getattr(sys.modules[topic.modules[0]], "EXAMPLES", None)
+
+
+def configure(parser: argparse.ArgumentParser, command: Command) -> None:
+    """Adds the arguments of a command."""
+    groups: dict[str, Any] = {}
+    for one in command.parameters:
+        target: Any = parser
+        if one.arg.excludes:
+            if one.arg.excludes not in groups:
+                groups[one.arg.excludes] = parser.add_mutually_exclusive_group()
+            target = groups[one.arg.excludes]
+        names = (one.name,)
+        if one.is_option:
+            names = (one.arg.short, one.flag) if one.arg.short else (one.flag,)
+        target.add_argument(*names, **_argument(one))
+    if has_json(command):
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _argument(one: Parameter) -> dict[str, Any]:
+    """What argparse is told of a parameter."""
+    told: dict[str, Any] = {"help": one.arg.help.replace("%", "%%") or None}
+    if one.is_option:
+        told["dest"] = one.name
+    if one.kind is bool:
+        return told | {"action": "store_true"}
+    if one.choices:
+        told["choices"] = one.choices
+        if one.arg.metavar:
+            told["metavar"] = one.arg.metavar
+    else:
+        told |= {"type": _reader(one), "metavar": one.metavar}
+    if one.is_option:
+        told |= {"action": "append"} if one.is_many else {}
+        return told | ({"required": True} if one.is_required else {"default": None})
+    if one.is_many:
+        return told | {"nargs": "+" if one.is_required else "*"}
+    return told if one.is_required else told | {"nargs": "?"}
+
+
+def _reader(one: Parameter) -> Callable[[str], Any]:
+    def read(word: str) -> Any:
+        try:
+            return one.read(word)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(error.message) from error
+
+    return read
+
+
+def has_json(command: Command) -> bool:
+    """Whether there is more to a result than sentences."""
+    kinds = get_args(command.result_type) or (command.result_type,)
+    return any(kind is not int and getattr(kind, "has_json", True) for kind in kinds)
+
+
+def read_arguments(
+    command: Command, parser: argparse.ArgumentParser, words: list[str]
+) -> dict[str, Any]:
+    """The arguments of a command by their names; what was not given is left to the function."""
+    behind = next((one for one in command.parameters if one.arg.after_dashes), None)
+    own: list[str] = []
+    if behind is not None and "--" in words:
+        at = words.index("--")
+        words, own = words[:at], words[at + 1 :]
+    given = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(parser.parse_args(words)).items()
+        if value is not None and value is not False
+    }
+    if behind is not None and own:
+        given[behind.name] = (*given.get(behind.name, ()), *own)
+    return given

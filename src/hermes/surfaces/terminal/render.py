@@ -1,0 +1,196 @@
+"""Draws the result of a command on a terminal: every block by one function, some results by a function of their own."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, cast
+
+from hermes.commands.views import (
+    Block,
+    Column,
+    Diff,
+    Line,
+    Look,
+    Record,
+    Result,
+    Span,
+    Table,
+)
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import (
+    TextScreen,
+    clean,
+    cut,
+    one_line,
+    pad,
+    width,
+    wrap,
+)
+
+if TYPE_CHECKING:
+    from hermes.commands.sessions import SearchResults, SessionTranscript
+
+_MIN_COLUMN_CELLS = 12  # cells of a column that gives way
+
+
+def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
+    """The lines of a result."""
+    match type(result).__name__:  # by name, so that nothing is loaded that is not drawn
+        case "SessionTranscript":
+            return _transcript(cast("SessionTranscript", result), screen)
+        case "SearchResults":
+            return _search_results(cast("SearchResults", result), screen, now)
+        case _:
+            return draw_blocks(result.view(now), screen)
+
+
+def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
+    """The lines of some blocks."""
+    for block in blocks:
+        match block:
+            case Line():
+                yield from _line(block, screen)
+            case Table():
+                yield from _table(block, screen)
+            case Record():
+                yield from _record(block, screen)
+            case Diff():
+                yield from draw_diff(block.text, screen.style)
+
+
+def _transcript(result: "SessionTranscript", screen: TextScreen) -> Iterator[str]:
+    from hermes.surfaces.terminal.transcript import heading, listing, transcript
+
+    if result.as_events:
+        lines = listing(result.rows, screen)
+    else:
+        if result.with_heading:
+            yield from heading(result.session, screen)
+        lines = transcript(result.rows, screen)
+    is_empty = True
+    for line in lines:
+        yield line
+        is_empty = False
+    if is_empty and result.after:
+        yield f"No rows after {result.after}; the last one is {result.session.head}."
+    elif is_empty:
+        yield "\nNothing was said yet."
+
+
+def _search_results(
+    result: "SearchResults", screen: TextScreen, now: float
+) -> Iterable[str]:
+    from hermes.surfaces.terminal.search_results import hit_lines
+
+    if not result.hits:
+        return draw_blocks(result.view(now), screen)
+    return hit_lines(list(result.hits), result.query, screen, now)
+
+
+def paint(style: Style, look: Look, text: str) -> str:
+    """Text in the colour of its look."""
+    colours = {
+        "bold": style.bold,
+        "dim": style.dim,
+        "good": style.green,
+        "warn": style.yellow,
+        "bad": style.red,
+    }
+    colour = colours.get(look)
+    return text if colour is None else colour(text)
+
+
+def draw_diff(text: str, style: Style) -> Iterator[str]:
+    """A unified diff, in colours where there are any."""
+    for line in clean(text).rstrip("\n").split("\n"):
+        if line.startswith(("@@", "diff", "index", "---", "+++")):
+            yield style.dim(line)
+        elif line.startswith("+"):
+            yield style.green(line)
+        elif line.startswith("-"):
+            yield style.red(line)
+        else:
+            yield line
+
+
+def _line(line: Line, screen: TextScreen) -> Iterator[str]:
+    if line.fit == "leave":
+        yield "".join(_painted(span, screen.style) for span in line.spans)
+        return
+    text = "".join(clean(span.text) for span in line.spans)
+    look = line.spans[0].look
+    texts = wrap(text, screen.columns) if line.fit == "wrap" else [text]
+    for one in texts:
+        yield paint(screen.style, look, cut(one, screen.columns))
+
+
+def _painted(span: Span, style: Style) -> str:
+    """A span; line breaks at its beginning are left out of the colour."""
+    text = clean(span.text)
+    plain = text.lstrip("\n")
+    return "\n" * (len(text) - len(plain)) + paint(style, span.look, plain)
+
+
+def _record(record: Record, screen: TextScreen) -> Iterator[str]:
+    rows = [(name, one_line(value)) for name, value in record.rows if value]
+    size = max((len(name) for name, _ in rows), default=0) + 2
+    for name, value in rows:
+        yield cut_to(f"{' ' * record.indent}{name:<{size}}{value}", screen)
+
+
+def cut_to(text: str, screen: TextScreen) -> str:
+    """A line that fits a terminal; into a file it goes whole."""
+    return cut(text, screen.columns) if screen.style.enabled else text
+
+
+def _table(table: Table, screen: TextScreen) -> Iterator[str]:
+    if screen.is_narrow and table.narrow:
+        yield from _stacked(table, screen)
+        return
+    cells = [[one_line(cell) for cell in row.cells] for row in table.rows]
+    titles = [column.title for column in table.columns]
+    if any(titles):
+        cells.insert(0, titles)
+    cells = [_limited(row, table.columns) for row in cells]
+    widths = _widths(cells, table, screen)
+    looks: list[Look] = [row.look for row in table.rows]
+    if any(titles):
+        looks.insert(0, "bold")
+    for row, look in zip(cells, looks, strict=True):
+        aligned = [
+            _aligned(cell, size, column)
+            for cell, size, column in zip(row, widths, table.columns, strict=True)
+        ]
+        text = "  ".join(aligned).rstrip()
+        fitting = cut(text, screen.columns) if table.cut else text
+        yield paint(screen.style, look, fitting)
+
+
+def _limited(row: list[str], columns: tuple[Column, ...]) -> list[str]:
+    return [
+        cut(cell, column.widest) if column.widest else cell
+        for cell, column in zip(row, columns, strict=True)
+    ]
+
+
+def _widths(cells: list[list[str]], table: Table, screen: TextScreen) -> list[int]:
+    """The cells of each column; one that gives way gets what the others leave."""
+    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
+    excess = sum(widths) + 2 * (len(widths) - 1) - screen.columns
+    for index, column in enumerate(table.columns):
+        if column.shrinks and excess > 0:
+            widths[index] = max(widths[index] - excess, _MIN_COLUMN_CELLS)
+    return widths
+
+
+def _aligned(cell: str, size: int, column: Column) -> str:
+    text = cut(cell, size)
+    return " " * (size - width(text)) + text if column.right else pad(text, size)
+
+
+def _stacked(table: Table, screen: TextScreen) -> Iterator[str]:
+    """Each row as some lines, the first in bold."""
+    for row in table.rows:
+        for number, columns in enumerate(table.narrow):
+            cells = [one_line(row.cells[index]) for index in columns]
+            text = "  ".join(cell for cell in cells if cell)
+            indented = cut(f"{'  ' * bool(number)}{text}", screen.columns)
+            yield paint(screen.style, "" if number else row.look or "bold", indented)
