@@ -213,7 +213,7 @@ async def test_a_wrong_password_is_said(tmp_path: Path) -> None:
         await until(
             lambda: gateway.status.parts and gateway.status.parts[0].state == "failed"
         )
-        assert "does not take the password" in gateway.status.parts[0].error
+        assert "rejects the password" in gateway.status.parts[0].error
 
 
 async def test_a_mail_that_is_too_large_is_answered_and_one_that_can_not_be_read_keeps_nobody_out(

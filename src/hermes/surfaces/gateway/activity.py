@@ -100,7 +100,7 @@ class ChatActivity:
     async def _show(self, text: str) -> None:
         out = Outbound(text=text)
         if self._message:
-            await self._post.change(self._chat, self._message, out)
+            await self._post.try_edit(self._chat, self._message, out)
             return
         try:
             self._message = await self._post.adapter.send(self._chat, out)

@@ -31,7 +31,7 @@ from hermes.store.chats import Binding, DeliveredMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.activity import ChatActivity
 from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
-from hermes.surfaces.gateway.file_transfer import outgoing_files
+from hermes.surfaces.gateway.files import linked_files
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.questions import asking, settled
 from hermes.surfaces.terminal.notices import compaction_words
@@ -285,7 +285,7 @@ class ChatDelivery:
         files: tuple[OutgoingFile, ...] = ()
         if "](" in text:
             files = await asyncio.to_thread(
-                outgoing_files, text, self._office.folder(session), self._file_limit
+                linked_files, text, self._office.folder(session), self._file_limit
             )
         answers = self._answers if adopt else ()
         parts = [
@@ -321,7 +321,7 @@ class ChatDelivery:
             if number < len(self._begun):
                 begun = self._begun[number]
                 if part != self._shown.get(begun.id):
-                    wait = await self._post.change(self.chat, begun.message, out)
+                    wait = await self._post.try_edit(self.chat, begun.message, out)
                     self._shown[begun.id] = part
                 continue
             piece = await self._post.begin(

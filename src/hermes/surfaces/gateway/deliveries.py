@@ -194,7 +194,7 @@ class Deliveries:
         name, _, thread = place.partition("/")
         limits = post.adapter.limits
         for part in split(text, limits.text, limits.size):
-            if not await post.tell(
+            if not await post.send(
                 Chat(platform, name, thread=thread), Outbound(text=part)
             ):
                 raise AdapterError(f"{platform} does not take it for {place}.")
@@ -239,9 +239,9 @@ class Deliveries:
             return
         chat = msgspec.json.decode(binding.chat, type=Chat)
         if post.adapter.limits.edit:
-            await post.finish(chat, piece.message, Outbound(text=text))
+            await post.edit(chat, piece.message, Outbound(text=text))
         else:
-            await post.tell(chat, Outbound(text=text, key=f"hermes-{piece.id}-settled"))
+            await post.send(chat, Outbound(text=text, key=f"hermes-{piece.id}-settled"))
 
     def _owners(self, but: str) -> list[tuple[str, Chat, str]]:
         """Chats between Hermes and an owner alone, each owner's most recent one."""

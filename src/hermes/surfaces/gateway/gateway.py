@@ -15,6 +15,7 @@ from hermes.app.dead_turns import DeadTurns
 from hermes.app.log_follower import LogFollower
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
+from hermes.primitives.tasks import cancel_until_ended
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
 from hermes.surfaces.gateway.access import PeopleAccess
@@ -31,7 +32,7 @@ from hermes.surfaces.gateway.status import (
     PartStatus,
     write_status,
 )
-from hermes.surfaces.gateway.supervisor import Supervisor, end
+from hermes.surfaces.gateway.supervisor import Supervisor
 
 log = logging.getLogger("hermes.gateway")
 
@@ -194,9 +195,9 @@ class Gateway:
         supervisor = Supervisor(
             part,
             clock=self._app.clock,
-            patience=self._app.settings.gateway.connect_timeout,
+            connect_timeout_s=self._app.settings.gateway.connect_timeout,
             receive=self._reception.receive,
-            settle=self._deliver_backlog,
+            deliver_backlog=self._deliver_backlog,
         )
         if isinstance(part, ChatAdapter):
             post = self._office.posts.get(part.name)
@@ -215,7 +216,7 @@ class Gateway:
 
     async def _disconnect(self) -> None:
         """Receives nothing new; what was received is on disk."""
-        await end(set(self._running.values()))
+        await cancel_until_ended(*self._running.values())
         self._running.clear()
         if self.status.state != "draining":
             await self._close_parts()

@@ -23,7 +23,7 @@ from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Rec
 from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.commands import Asking, Commands
 from hermes.surfaces.gateway.deliveries import Deliveries
-from hermes.surfaces.gateway.file_transfer import keep_file
+from hermes.surfaces.gateway.files import store_attachment
 from hermes.surfaces.gateway.questions import read_press, verdict_of
 from hermes.surfaces.gateway.session_rules import is_at, key_of
 
@@ -238,7 +238,9 @@ class InboundMessages:
                     f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]"
                 )
                 continue
-            path, image = await asyncio.to_thread(keep_file, work, attachment, data)
+            path, image = await asyncio.to_thread(
+                store_attachment, work, attachment, data
+            )
             if image is not None:
                 images.append(image)
             if attachment.kind == "voice" and self.voice is not None:
@@ -362,7 +364,7 @@ class InboundMessages:
             key=f"hermes-{inbound.id}",
             answers=(inbound.id,),
         )
-        await post.tell(inbound.chat, out)
+        await post.send(inbound.chat, out)
 
     def _is_taken(self, session: str, via: str) -> bool:
         """Whether the session has these very words already."""
