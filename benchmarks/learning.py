@@ -18,9 +18,9 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.learning.learner import Learner
-from hermes.app.learning.reviewer import Circle, Nobody
-from hermes.app.session_log import SessionJournal
-from hermes.core.budget import TurnBudget, request_tokens
+from hermes.app.learning.reviewer import Nobody, ReviewDeps
+from hermes.app.session_journal import SessionJournal
+from hermes.core.budget import Price, TurnBudget, request_tokens
 from hermes.core.calls import CallRunner
 from hermes.core.ports import Model, PolicyDecision, Tool
 from hermes.core.turn import NativeRuntime, Turn
@@ -134,7 +134,7 @@ class Apprentice:
         return [("skill_manage", {"action": "write", "name": SKILL, "text": text})]
 
 
-def circle(model: Model, tools: Mapping[str, Tool]) -> Circle:
+def circle(model: Model, tools: Mapping[str, Tool]) -> ReviewDeps:
     """What a review takes from an agent; there is always room, and nothing has a price."""
 
     @asynccontextmanager
@@ -147,7 +147,10 @@ def circle(model: Model, tools: Mapping[str, Tool]) -> Circle:
     def room(session: str, input_tokens: int) -> None:  # noqa: ARG001 - the port's shape
         return None
 
-    return Circle(same, offered, room, lambda: None)
+    def price(session: str) -> Price | None:  # noqa: ARG001 - the shape of the port
+        return None
+
+    return ReviewDeps(same, offered, room, price)
 
 
 class Anything:
@@ -191,9 +194,7 @@ async def work(
     )
     (said,) = app.record(session, UserMessage(text=TASK))
     lease = app.store.leases.acquire(session)
-    journal = SessionJournal(
-        app.store, session, lease, publish=app.publish, show=lambda _: None
-    )
+    journal = SessionJournal(app, session, lease)
     journal.load()
     journal.turn = "turn-1"
     await journal.record(prompt, TurnStarted(inputs=(said.seq,)))

@@ -92,7 +92,7 @@ def events_page() -> str:
 
 def tools_page() -> str:
     """Every tool of Hermes itself, by set."""
-    from hermes.surfaces.cli.tools import DOES
+    from hermes.commands.tools import EFFECTS
     from hermes.tools.toolsets import SURFACES, TOOLSETS, toolset_of
 
     lines = ["# Tools", "", NOTE, ""]
@@ -113,7 +113,7 @@ def tools_page() -> str:
         lines.append(f"| `{toolset.name}` | {toolset.summary} | {surfaces} |")
     for name, tool in _every_tool().items():
         lines += ["", f"## `{name}`", "", tool.spec.description, ""]
-        lines += [f"Toolset `{toolset_of(name)}`; {DOES[tool.effect]}.", ""]
+        lines += [f"Toolset `{toolset_of(name)}`; {EFFECTS[tool.effect]}.", ""]
         parameters = tool.spec.parameters
         lines += ["| parameter | type | |", "|---|---|---|"]
         for field, schema in parameters.get("properties", {}).items():

@@ -185,7 +185,7 @@ async def test_slash_commands(tmp_path: Path) -> None:
         terminal.type("/title A talk" + ENTER)
         await terminal.sees("Title: A talk")
         terminal.type("/cost" + ENTER)
-        await terminal.sees("1 call whose price is not known")
+        await terminal.sees("cost unknown (no price for")
         terminal.type("/status" + ENTER)
         await terminal.sees("waiting for you")
         terminal.type("/model other-1 force" + ENTER)

@@ -124,7 +124,8 @@ async def test_wrong_words_are_answered_with_what_was_understood(
         (("next", "sometime"), "can't be read"),
     ):
         done = await hermes.run("cron", *words)
-        assert (done.code, said in done.err) == (2, True), done.err
+        code = 1 if said == "no job" else 2
+        assert (done.code, said in done.err) == (code, True), done.err
 
 
 async def test_when_a_schedule_would_run(tmp_path: Path) -> None:

@@ -67,7 +67,9 @@ async def test_replay_reads_the_log_and_stats_asks_whoever_runs(tmp_path: Path) 
     slow = ServedCall(name="terminal", arguments='{"command": "touch begun; sleep 60"}')
     async with ModelServer("Hello.", ScriptedResponse(calls=(slow,)), "done") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        assert "Nothing of this home runs" in (await hermes.run("events", "stats")).out
+        assert (
+            "No process of this home runs" in (await hermes.run("events", "stats")).out
+        )
         await hermes.run("-z", "first words")
         rows = await _replayed(hermes, "agent.message.*", "--session", "last")
         assert [(row["type"], row["text"]) for row in rows] == [
@@ -127,6 +129,8 @@ async def test_a_process_that_was_stopped_is_named_and_holds_up_nobody(
 ) -> None:
     async with ModelServer("hello", repeat=True) as server:
         hermes = InstalledHermes(tmp_path, server.url)
+        # Whoever makes the database holds it alone, and a process that stops then holds up everybody.
+        await hermes.run("-z", "hi")
         stopped = await hermes.start("cron", "daemon")
         assert stopped.stdout is not None
         await asyncio.wait_for(stopped.stdout.readline(), 30)

@@ -56,7 +56,7 @@ def brew(tmp_path: Path) -> Path:
 def test_looking_makes_nothing(hermes: Shell) -> None:
     assert "(empty)" in hermes("memory").stdout
     assert "debug-systematically" in hermes("skills").stdout
-    assert hermes("skills", "proposals").stdout == "Nothing waits for your word.\n"
+    assert hermes("skills", "proposals").stdout == "Nothing to review.\n"
     assert not hermes.home.exists()
 
 
@@ -69,7 +69,7 @@ def test_memory_is_edited_shown_and_taken_back(hermes: Shell) -> None:
     (entry,) = json.loads(hermes("memory", "history", "--json").stdout)
     assert entry["title"] == "edited by hand"
     assert "+- likes tea" in hermes("memory", "history", entry["hash"][:10]).stdout
-    assert "1 file put back" in hermes("memory", "revert", entry["hash"][:10]).stdout
+    assert "1 file restored" in hermes("memory", "revert", entry["hash"][:10]).stdout
     assert "likes tea" not in hermes("memory", "show").stdout
 
 
@@ -133,7 +133,7 @@ def test_proposals_are_shown_approved_and_rejected(hermes: Shell) -> None:
         "p1 is done: memory: add memory (change "
         in hermes("skills", "approve", "p1").stdout
     )
-    assert "put aside" in hermes("skills", "reject", "p2").stdout
+    assert "is rejected" in hermes("skills", "reject", "p2").stdout
     assert hermes("skills", "approve", "p2").returncode == 1
     assert learning.memory.read("memory") == "- likes tea\n"
     assert "(rejected)" in hermes("skills", "proposals", "--all").stdout

@@ -132,7 +132,7 @@ async def test_what_has_changed_is_shown_and_accepted(tmp_path: Path) -> None:
         ),
         (
             ("add", "fake", "--", "x", "--key", "sk-ant-0123456789abcdef"),
-            "does not belong into the command",
+            "must not contain a key",
         ),
         (("add", "fake", "--timeout", "-1", "--", "x"), "can't be a server"),
         (("test", "fake"), "There is no MCP server 'fake'"),
@@ -145,7 +145,7 @@ async def test_what_can_not_be_done_is_said(
 ) -> None:
     hermes = InstalledHermes(tmp_path)
     done = await hermes.run("mcp", *arguments)
-    assert done.code == 2
+    assert done.code == (1 if words.startswith(("There is no", "no MCP")) else 2)
     assert words in " ".join(done.err.split())
     assert TOKEN not in done.err
     assert not (hermes.home / "config.yaml").exists()

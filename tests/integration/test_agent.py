@@ -308,14 +308,17 @@ def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_c
 def test_a_process_that_serves_many_sessions_forgets_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.app.app._REMEMBERED", 4)
+    monkeypatch.setattr("hermes.app.app._MAX_SESSIONS", 4)
+    monkeypatch.setattr("hermes.app.log_writer._MAX_RECENT_SESSIONS", 4)
     bus = Bus()
     bus.subscribe("session.**", lambda _: None)  # what nobody listens to is not made
     with build(Settings(), Home(tmp_path), bus=bus) as app:
         sessions = [
             app.begin(SessionCreated(surface="test")).session for _ in range(12)
         ]
-        assert (len(app._feeds), len(app._recent), len(app._roots)) == (4, 4, 4)
+        writer = app.writer
+        assert (len(writer._orders), len(writer._recent)) == (4, 4)
+        assert len(app._roots) == 4
         assert list(app._roots) == sessions[-4:]
         app.record(sessions[0], SessionTitled(title="still there"))
         assert list(app._roots) == [*sessions[-3:], sessions[0]]
@@ -324,7 +327,7 @@ def test_a_process_that_serves_many_sessions_forgets_old_ones(
 def test_a_session_that_is_written_to_keeps_its_order_when_it_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.app.app._REMEMBERED", 1)
+    monkeypatch.setattr("hermes.app.log_writer._MAX_RECENT_SESSIONS", 1)
     bus = Bus()
     with build(Settings(), Home(tmp_path), bus=bus) as app:
         session = app.begin(SessionCreated(surface="test")).session
@@ -437,7 +440,7 @@ async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_s
                 SessionCreated(surface=surface, cwd=str(tmp_path))
             ).session
             assert ("terminal" in agent.tools(session)) is (surface == "cli")
-            with agent.desk.attached("test"):
+            with agent.questions.attached("test"):
                 await agent.service.submit(session, "go")
                 opening = await codex.receive("thread/start")
                 codex.notify(
@@ -484,7 +487,7 @@ async def test_codex_works_for_the_user_alone(tmp_path: Path) -> None:
             mine = app.begin(
                 SessionCreated(surface="telegram", cwd=str(tmp_path))
             ).session
-            assert (agent.engine_of(guests), agent.engine_of(mine)) == (
+            assert (agent.engine_name(guests), agent.engine_name(mine)) == (
                 "native",
                 "codex",
             )

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.session_events import watch
 
 from hermes.app import build
 from hermes.app.agent import Agent
@@ -45,7 +46,7 @@ async def agent(
             ).session
 
             async def allow() -> None:
-                async for event in made.service.watch(session):
+                async for event in watch(app, session):
                     if event["type"] == "agent.approval.requested":
                         await made.service.answer(
                             session,
@@ -55,7 +56,7 @@ async def agent(
                             shown=approval_hash(event),
                         )
 
-            with made.desk.attached("test"):
+            with made.questions.attached("test"):
                 allowing = asyncio.ensure_future(allow())
                 try:
                     yield app, made, session

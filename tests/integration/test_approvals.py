@@ -11,7 +11,6 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
-from hermes.app.agent_pool import Staff
 from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, SessionCreated
@@ -77,7 +76,7 @@ async def bench(tmp_path: Path, server: ModelServer) -> AsyncIterator[Bench]:
     project.mkdir()
     with build(SETTINGS, Home(tmp_path / "home"), bus=bus) as app:
         one = Bench(app, bus, secrets(server), project)
-        with one.agent.desk.attached("test"):
+        with one.agent.questions.attached("test"):
             yield one
             await one.agent.close()
 
@@ -163,20 +162,21 @@ async def test_a_session_of_many_gets_another_mode_in_the_middle_of_its_turn(
         bus, project = Bus(), tmp_path / "project"
         project.mkdir()
         with build(SETTINGS, Home(tmp_path / "home"), bus=bus) as app:
-            staff, asked = Staff(app, secrets(server), "test"), Asked(bus)
+            agent = Agent(app, secrets(server), surface="test")
+            asked = Asked(bus)
             session, other = (
                 app.begin(SessionCreated(surface="test", cwd=str(project))).session
                 for _ in range(2)
             )
-            await staff.service(session).submit(session, "write")
+            await agent.service.submit(session, "write")
             await asked.next()
-            await staff.set_mode(session, "auto-edit")
-            await staff.service(session).idle(session)
+            await agent.set_mode(session, "auto-edit")
+            await agent.service.idle(session)
             assert (project / "b.txt").exists()
-            assert (staff.approvals(session), staff.approvals(other)) == (
+            assert (agent.mode(session), agent.mode(other)) == (
                 "auto-edit",
                 "ask",
             )
-            await staff.service(other).submit(other, "write")
+            await agent.service.submit(other, "write")
             assert await asked.next() == "call-c.txt"  # asked there as before
-            await staff.close()
+            await agent.close()

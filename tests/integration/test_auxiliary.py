@@ -351,7 +351,7 @@ async def test_looking_whether_there_is_room_leaves_a_running_turn_its_budget(
         ModelServer() as server,
         at_work(server, tmp_path, settings, dear=DEAR) as (agent, app, session),
     ):
-        spending = agent._spending
+        spending = agent._parts.spending
         running = spending.budget(session)
         spending.check(session, 100)
         assert spending._budgets[session] is running

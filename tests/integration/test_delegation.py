@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.fakes.session_events import watch
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
@@ -259,7 +260,7 @@ async def test_a_question_of_a_child_reaches_whoever_watches_the_parent(
     async with family(tmp_path, respond) as (work, _):
 
         async def deny() -> str:
-            async for event in work.agent.service.watch(work.session):
+            async for event in watch(work.app, work.session):
                 if event["type"] == "agent.approval.requested":
                     await work.agent.service.answer(
                         event["session_id"], event["call_id"], "deny", by="test"
@@ -267,7 +268,7 @@ async def test_a_question_of_a_child_reaches_whoever_watches_the_parent(
                     return str(event["session_id"])
             raise AssertionError
 
-        with work.agent.desk.attached("test"):
+        with work.agent.questions.attached("test"):
             watching = asyncio.ensure_future(deny())
             assert (await work.say("go")).reason == "done"
             asked = await asyncio.wait_for(watching, 20)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from hermes.app import build
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, NotFound
 from hermes.events import Bus
 from hermes.events.origin import relay
 from hermes.plugins.hook_runner import HookRunner
@@ -185,7 +185,7 @@ def test_a_manifest_that_can_t_be_used_is_said(
     assert problem in hook.problem
     with pytest.raises(HermesError, match="can't be used"):
         Hooks(home).trust("bad")
-    with pytest.raises(UsageError, match="no hook"):
+    with pytest.raises(NotFound, match="no hook"):
         Hooks(home).find("none")
 
 

@@ -7,21 +7,19 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.turn_engine import FakeEngine
 
 from hermes.app import build
-from hermes.app.approvals import Desk
+from hermes.app.approvals import PendingQuestions
 from hermes.app.compaction import context_of
 from hermes.app.past_sessions import StoreRecall
-from hermes.app.session_runner import Workshop
 from hermes.app.session_service import SessionService
-from hermes.core.budget import TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.compaction import MARK, CompactionCut, compact
 from hermes.core.context_window import ContextLimits, Room
 from hermes.core.ports import Approver
 from hermes.core.turn import NativeRuntime
 from hermes.events import Bus
-from hermes.schema.event import Event
 from hermes.schema.events import (
     SessionCompacted,
     SessionCreated,
@@ -155,29 +153,9 @@ async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_fin
             calls = CallRunner({"session_search": search}, policy, approvals)
             return NativeRuntime(model, calls, max_steps=5, context=room)
 
-        async def prompt(session: str, cwd: Path) -> SessionPrompted:
-            return SessionPrompted(system=("be brief",), tools=(search.spec,))
-
-        async def finish(turn: str, cwd: Path) -> None:
-            """Nothing was changed."""
-
-        def show(session: str, turn: str, event: Event) -> None:
-            """Nobody watches."""
-
-        workshop = Workshop(
-            store=app.store,
-            ids=app.ids,
-            desk=Desk(),
-            runtime=runtime,
-            prompt=prompt,
-            budget=lambda session: TurnBudget(),
-            publish=app.publish,
-            snapshot=app.snapshot,
-            title=lambda session, history: None,
-            show=show,
-            finish=finish,
-        )
-        person.service = service = SessionService(app, workshop)
+        prompt = SessionPrompted(system=("be brief",), tools=(search.spec,))
+        engine = FakeEngine(runtime, lambda: prompt)
+        person.service = service = SessionService(engine.deps(app, PendingQuestions()))
         person.session = session = app.begin(
             SessionCreated(surface="test", cwd=str(tmp_path))
         ).session

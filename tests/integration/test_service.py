@@ -6,24 +6,25 @@ import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import apsw
 import pytest
+from tests.fakes.session_events import watch
 
 from hermes.app import App, build
-from hermes.app.approvals import Desk
+from hermes.app.approvals import PendingQuestions
 from hermes.app.dead_turns import DeadTurns
 from hermes.app.partial_text import PartialText
-from hermes.app.session_log import SessionJournal
-from hermes.app.session_runner import Runner, Workshop
+from hermes.app.session_journal import SessionJournal
+from hermes.app.session_runner import Runner, RunnerDeps
 from hermes.app.session_service import SessionService
 from hermes.children.helper_programs import find_program
 from hermes.core.answers import approval_hash
 from hermes.core.budget import TurnBudget
 from hermes.core.calls import CallRunner
+from hermes.core.history import ConversationHistory
 from hermes.core.parallel_calls import Effect
 from hermes.core.ports import Approver, Model, PolicyDecision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
@@ -55,6 +56,7 @@ from hermes.schema.model import ModelEvent, ModelRequest, TextDelta
 from hermes.schema.tools import ToolResult, ToolSpec
 from hermes.settings import Home, Settings
 from hermes.store.leases import Lease, Leases
+from hermes.store.log_row import Row
 from hermes.testing import Reply, ScriptedModel
 
 
@@ -97,41 +99,32 @@ class Fixed:
 
 
 class Desktop:
-    """An app with a service over a scripted model."""
+    """An app with a service over a scripted model, and the engine of its sessions."""
+
+    attended = True
 
     def __init__(self, root: Path, model: Model, verdict: str = "allow") -> None:
         self.bus = Bus()
         self.app: App = build(Settings(), Home(root), bus=self.bus)
         self.tool = Wait()
-        self.desk = Desk()
+        self.questions = PendingQuestions()
         self.finished: list[str] = []
         self.closing = asyncio.Event()
         self.hold: asyncio.Event | None = None
         self.failure: Exception | None = None
         self._model, self._policy = model, Fixed(verdict)
-        self.workshop = self._workshop()
-        self.service = SessionService(self.app, self.workshop)
-
-    def _workshop(self) -> Workshop:
-        return Workshop(
-            store=self.app.store,
-            ids=self.app.ids,
-            desk=self.desk,
-            runtime=self._runtime,
-            prompt=self._prompt,
-            budget=lambda session: TurnBudget(),
-            publish=self.app.publish,
-            snapshot=self.app.snapshot,
-            title=lambda session, history: None,
-            show=self._show,
-            finish=self._finish,
-            partial=partial(PartialText, self.app.home),
+        self.deps = RunnerDeps(
+            app=self.app,
+            questions=self.questions,
+            engine=lambda session: self,
+            keep_files=self._keep_files,
         )
+        self.service = SessionService(self.deps)
 
-    async def _prompt(self, session: str, cwd: Path) -> SessionPrompted:
+    async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
 
-    async def _finish(self, turn: str, cwd: Path) -> None:
+    async def _keep_files(self, turn: str, cwd: Path) -> None:
         self.finished.append(turn)
         self.closing.set()
         if self.hold is not None:
@@ -139,15 +132,21 @@ class Desktop:
         if self.failure is not None:
             raise self.failure
 
-    def _runtime(self, session: str, approvals: Approver) -> NativeRuntime:
+    def runtime(self, session: str, approvals: Approver) -> NativeRuntime:
         return NativeRuntime(
             self._model,
             CallRunner({"wait": self.tool}, self._policy, approvals),
             max_steps=20,
         )
 
-    def _show(self, session: str, turn: str, event: Event) -> None:
-        self.bus.publish(event.topic, {"session_id": session})
+    def budget(self, session: str) -> TurnBudget:
+        return TurnBudget()
+
+    def written(self, row: Row) -> None:
+        """Nothing was claimed."""
+
+    def title(self, session: str, history: ConversationHistory) -> None:
+        """Nobody looks for a better title."""
 
     def begin(self) -> str:
         return self.app.begin(SessionCreated(surface="test", cwd="/")).session
@@ -257,7 +256,7 @@ async def test_another_process_steers_answers_and_interrupts_by_writing_rows(
     model = ScriptedModel(WAIT, WAIT)
     async with desktop(tmp_path, model, "ask") as desk:
         with (
-            desk.desk.attached("test"),
+            desk.questions.attached("test"),
             build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
         ):
             session = desk.begin()
@@ -284,7 +283,7 @@ async def test_another_process_steers_answers_and_interrupts_by_writing_rows(
 
 async def test_the_first_answer_counts_and_a_second_is_told_so(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
@@ -303,7 +302,7 @@ async def test_between_two_processes_the_answer_that_was_written_first_counts(
     ours: Literal["deny", "once"] = "once" if theirs == "deny" else "deny"
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
         with (
-            desk.desk.attached("test"),
+            desk.questions.attached("test"),
             build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
         ):
             session = desk.begin()
@@ -330,7 +329,7 @@ async def test_an_answer_that_comes_second_from_another_process_is_not_written(
 ) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
         with (
-            desk.desk.attached("test"),
+            desk.questions.attached("test"),
             build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
         ):
             session = desk.begin()
@@ -355,7 +354,7 @@ async def test_an_answer_that_comes_second_from_another_process_is_not_written(
 async def test_of_ten_identical_answers_at_once_one_counts(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
         desk.tool.go.set()
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
@@ -380,7 +379,7 @@ async def test_an_answer_of_the_wrong_kind_is_refused_and_the_turn_goes_on(
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
         desk.tool.go.set()
         with (
-            desk.desk.attached("test"),
+            desk.questions.attached("test"),
             build(Settings(), Home(tmp_path), bus=Bus()) as elsewhere,
         ):
             session = desk.begin()
@@ -426,7 +425,7 @@ async def test_a_question_is_not_answered_by_a_word_about_a_call(
 
 async def test_whoever_allows_a_call_must_have_seen_that_call(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "ok"), "ask") as desk:
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
@@ -524,7 +523,7 @@ async def test_a_request_that_waited_when_the_process_ended_is_asked_again_and_t
     model = ScriptedModel("all done", "and you?")
     async with desktop(tmp_path, model, "ask") as desk:
         session = _crash_while_asking(desk)
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             asked = _on(desk.bus, "agent.approval.requested")
             desk.tool.go.set()
             await desk.service.submit(session, "still there?")
@@ -558,7 +557,7 @@ async def test_a_request_that_nobody_can_answer_any_more_is_closed_as_refused(
 ) -> None:
     async with desktop(tmp_path, ScriptedModel("I see"), "ask") as desk:
         session = _crash_while_asking(desk, expires=expires)
-        with desk.desk.attached("test") if attached else nullcontext():
+        with desk.questions.attached("test") if attached else nullcontext():
             await desk.service.submit(session, "still there?")
             await desk.service.idle(session)
         results = {
@@ -574,8 +573,8 @@ async def test_a_request_that_nobody_answers_expires_and_the_log_says_so(
     tmp_path: Path,
 ) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "too bad"), "ask") as desk:
-        desk.desk.patience = 0.05
-        with desk.desk.attached("test"):
+        desk.questions.timeout_s = 0.05
+        with desk.questions.attached("test"):
             session = desk.begin()
             await desk.service.submit(session, "one")
             await desk.service.idle(session)
@@ -596,8 +595,8 @@ async def test_the_time_a_request_has_does_not_begin_anew_with_a_restart(
     async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
         end = time.time() + 3_000
         session = _crash_while_asking(desk, expires=end)
-        desk.desk.patience = 9_000
-        with desk.desk.attached("test"):
+        desk.questions.timeout_s = 9_000
+        with desk.questions.attached("test"):
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.resume(session)
             assert (await asked)["expires"] == end
@@ -670,7 +669,7 @@ async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(
 ) -> None:
     async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
         session = _crash_while_asking(desk)
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             assert await desk.service.settle(session)
             (request,) = await desk.service.pending(session)
             assert request.call_id == "b"
@@ -718,7 +717,7 @@ async def test_a_question_that_died_with_its_turn_is_pending_no_more(
     tmp_path: Path,
 ) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT), "ask") as desk:
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
@@ -735,13 +734,7 @@ async def test_what_was_noted_and_could_not_be_written_stops_the_turn(
     async with desktop(tmp_path, ScriptedModel("x")) as desk:
         session = desk.begin()
         lease = desk.app.store.leases.acquire(session)
-        journal = SessionJournal(
-            desk.app.store,
-            session,
-            lease,
-            publish=desk.app.publish,
-            show=lambda event: None,
-        )
+        journal = SessionJournal(desk.app, session, lease)
         journal.load()
         desk.app.store.leases.release(
             lease
@@ -757,7 +750,7 @@ async def test_an_answer_for_the_session_is_remembered_after_a_restart(
 ) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "once"), "ask") as desk:
         desk.tool.go.set()
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             session = desk.begin()
             asked = _on(desk.bus, "agent.approval.requested")
             await desk.service.submit(session, "one")
@@ -769,7 +762,7 @@ async def test_an_answer_for_the_session_is_remembered_after_a_restart(
             await desk.service.idle(session)
     async with desktop(tmp_path, ScriptedModel(WAIT, "twice"), "ask") as desk:
         desk.tool.go.set()
-        with desk.desk.attached("test"):
+        with desk.questions.attached("test"):
             await desk.service.submit(session, "two")
             await desk.service.idle(session)
         answers = [
@@ -811,7 +804,7 @@ async def test_watching_replays_from_a_cursor_and_goes_on_live_without_holes_or_
         await desk.service.submit(session, "one")
         await desk.tool.running.wait()
         seen: list[int] = []
-        async for event in desk.service.watch(session, after=1):
+        async for event in watch(desk.app, session, after=1):
             if "seq" in event:
                 seen.append(event["seq"])
             desk.tool.go.set()
@@ -999,7 +992,7 @@ async def test_a_runner_that_is_cancelled_while_it_takes_the_session_leaves_it_f
             return not go.wait(20)
 
         store._db._writer.set_commit_hook(wait)
-        running = asyncio.ensure_future(Runner(desk.workshop, session).run())
+        running = asyncio.ensure_future(Runner(desk.deps, session).run())
         assert await asyncio.to_thread(at_commit.wait, 20)
         running.cancel()
         await asyncio.wait({running})
@@ -1056,7 +1049,7 @@ async def test_a_turn_that_can_not_be_ended_keeps_nobody_from_the_others_and_is_
             return [bad] if len(looks) == 1 else [bad, good]
 
         watching = asyncio.ensure_future(
-            DeadTurns(sessions, lambda _: desk.service).run()
+            DeadTurns(sessions, lambda: desk.service).run()
         )
         await third.wait()
         watching.cancel()
@@ -1104,7 +1097,7 @@ async def test_settling_a_turn_does_not_wait_for_the_next_one(tmp_path: Path) ->
 async def test_whoever_waits_for_a_question_is_not_cut_off_when_another_gives_up() -> (
     None
 ):
-    desk = Desk()
+    desk = PendingQuestions()
     first, second = (asyncio.ensure_future(desk.opened("s", "c")) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()

@@ -119,6 +119,16 @@ def test_what_is_not_indexed_yet_is_found_as_the_index_would(
     assert unindexed == [[row for row in rows if row.seq > head] for rows in indexed]
 
 
+def test_a_search_without_the_index_ends_when_its_time_is_up(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    store.search.catch_up()
+    store.log.append("s", *(UserMessage(text=f"hay {n}") for n in range(2_000)))
+    expressions = (match_expression("hay", prefix=False),)
+    with store._db.separate_reader() as connection:
+        found = find_unindexed(connection, "hay", expressions, "", 10_000, timeout_s=0)
+    assert found == [[]]
+
+
 def test_a_search_does_not_wait_for_a_large_load_to_be_indexed(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:

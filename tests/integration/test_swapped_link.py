@@ -4,10 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.fakes.session_events import watch
 
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.app.undo import Rewind
+from hermes.app.undo import Rewind, shadows_of
 from hermes.core.answers import approval_hash
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
@@ -44,7 +45,7 @@ async def test_a_link_swapped_between_approval_and_run(
             session = app.begin(SessionCreated(surface="cli", cwd=str(work))).session
 
             async def allow() -> None:
-                async for event in agent.service.watch(session):
+                async for event in watch(app, session):
                     if event["type"] == "agent.approval.requested":
                         if swapped:
                             (work / "notes.txt").unlink()
@@ -58,7 +59,7 @@ async def test_a_link_swapped_between_approval_and_run(
                         )
                         return
 
-            with agent.desk.attached("test"):
+            with agent.questions.attached("test"):
                 answering = asyncio.ensure_future(allow())
                 await agent.service.submit(session, "write it")
                 async with asyncio.timeout(20):
@@ -135,7 +136,7 @@ async def test_after_an_undo_what_the_session_knew_of_files_counts_no_more(
                 await agent.service.submit(session, "edit")
                 await agent.service.idle(session)
                 assert (work / "a.txt").read_text() == "two\n"
-                await asyncio.to_thread(Rewind(app, agent.shadows).undo, session)
+                await asyncio.to_thread(Rewind(app, shadows_of(app)).undo, session)
                 agent.toolbox.forget_files(session)
                 assert (work / "a.txt").read_text() == "one\n"
             await agent.close()

@@ -9,7 +9,7 @@ from tests.integration.shadow.bench import PATH
 
 from hermes.app import App, build
 from hermes.app.partial_text import partial_path
-from hermes.app.session_log import read_history
+from hermes.app.session_journal import read_history
 from hermes.app.undo import Rewind
 from hermes.core.calls import CallRunner, CallScope, ReadyCall
 from hermes.core.history import ConversationHistory

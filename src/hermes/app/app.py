@@ -1,4 +1,4 @@
-"""`App`: settings, home, bus and session log of one process, and the one way to write events: durable, then published.
+"""`App`: the settings, home, bus and session log of one process.
 
 Nothing is opened or imported before it is needed: a command that only reads the log never loads the bus.
 """
@@ -11,16 +11,14 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
-from weakref import WeakValueDictionary
 
-from hermes.app.ordered_publisher import Feed
-from hermes.app.published_rows import PublishedRows
+from hermes.app.log_writer import LogWriter, PublishedRows
 from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.repeated_errors import RepeatedErrors
-from hermes.schema.event import Event
+from hermes.schema.event import Event, payload_of
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_store
@@ -29,11 +27,12 @@ from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 
 if TYPE_CHECKING:
-    from hermes.app.exporters import Outside
+    from hermes.app.exporters import Exporters
+    from hermes.app.feed import Feed
 
 log = logging.getLogger("hermes.app")
 
-_REMEMBERED = 1_024  # sessions
+_MAX_SESSIONS = 1_024  # whose root and person are kept
 
 
 class EventPublisher(Protocol):
@@ -56,6 +55,18 @@ class EventPublisher(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[Mapping[str, Any]]]: ...
 
 
+class _Opened:
+    """What an app opened so far. Shared with its copies under other settings."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.going_live = threading.Lock()
+        self.store: Store | None = None
+        self.exporters: Exporters | None = None
+        self.feed: Feed | None = None
+        self.is_closed = False
+
+
 class App:
     """The parts of one running Hermes. Safe to use from several threads."""
 
@@ -74,27 +85,18 @@ class App:
         self.ids = ids
         self.errors = RepeatedErrors(log)
         """Errors that keep repeating in this process."""
+        self.writer = LogWriter(lambda: self.store.log, self._publish)
+        """Writes rows and publishes them."""
         self._bus = bus
-        self._store: Store | None = None
-        self._closed = False
-        self._opening = threading.Lock()
-        self._remembering = threading.Lock()
-        self._feeds: WeakValueDictionary[str, Feed] = (
-            WeakValueDictionary()
-        )  # also those forgotten but still writing
-        self._recent: RecentDict[str, Feed] = RecentDict(_REMEMBERED)
-        self._roots: RecentDict[str, str] = RecentDict(_REMEMBERED)
-        self._persons: RecentDict[str, str] = RecentDict(_REMEMBERED)
-        self._outside: list[
-            Outside
-        ] = []  # one at most, and the same one under other settings
-        self._going_live = threading.Lock()
-        self._told = PublishedRows()
-        self._sent = PublishedRows()  # rows of other homes, which are not in this log
+        self._opened = _Opened()
+        self._lock = threading.Lock()
+        self._roots: RecentDict[str, str] = RecentDict(_MAX_SESSIONS)
+        self._persons: RecentDict[str, str] = RecentDict(_MAX_SESSIONS)
+        self._relayed = PublishedRows()  # rows of other homes, which are not in the log
 
     @property
     def bus(self) -> EventPublisher:
-        """The bus that was given, or the default one of this process."""
+        """The bus that was given, or the default bus of this process."""
         if self._bus is None:
             from hermes.events import default_bus
 
@@ -102,9 +104,18 @@ class App:
         return self._bus
 
     @property
-    def outside(self) -> "Outside | None":
-        """What leads out of this process, once it is live."""
-        return self._outside[0] if self._outside else None
+    def exporters(self) -> "Exporters | None":
+        """What sends events out of this process, once `go_live` was called."""
+        return self._opened.exporters
+
+    @property
+    def feed(self) -> "Feed":
+        """The feed of this process. It belongs to the event loop that asks for it first."""
+        if self._opened.feed is None:
+            from hermes.app.feed import Feed
+
+            self._opened.feed = Feed(self.bus)
+        return self._opened.feed
 
     @property
     def has_log(self) -> bool:
@@ -113,102 +124,87 @@ class App:
 
     @property
     def store(self) -> Store:
-        """The session log, opened (and made, with the home) on first use."""
-        with self._opening:
-            if self._closed:
+        """The session log, opened on first use. If there is none, it is created together with the home."""
+        opened = self._opened
+        with opened.lock:
+            if opened.is_closed:
                 raise StoreError("the session log is closed")
-            if self._store is None:
-                path = (
-                    self.home.state if self.has_log else self.home.ensure().state
-                )  # one that is there may be read-only
-                self._store = open_store(
-                    path,
+            if opened.store is None:
+                # A home that exists may be read-only, so `ensure` is called only for a new one.
+                home = self.home if self.has_log else self.home.ensure()
+                opened.store = open_store(
+                    home.state,
                     clock=self.clock,
                     busy_timeout=self.settings.store.busy_timeout,
                 )
-            return self._store
+            return opened.store
 
     def with_settings(self, settings: Settings) -> Self:
-        """The same app, the same log and bus, for whoever works under other settings. The first one closes the log."""
-        _ = self.store  # opened once, for both
+        """A copy under other settings, with the same log and bus. Closing either closes both."""
         other = copy.copy(self)
         other.settings = settings
         return other
 
     def begin(self, created: SessionCreated, session: str = "") -> Row:
-        """Begins a session under a new id, or the one given. Its first row is on disk and published."""
-        session = session or self.ids.session()
-        return self._feed(session).write(
-            lambda: (self.store.log.create(session, created),), self.publish
-        )[0]
+        """Begins a session under the given id, or a new one. Its first row is on disk and published."""
+        return self.writer.create(session or self.ids.session(), created)
 
     def record(
         self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
     ) -> tuple[Row, ...]:
-        """Writes the events, all or none; once they are on disk each is published, in the order of the log."""
-        rows = self._feed(session).write(
-            lambda: self.store.log.append(session, *events, turn=turn, lease=lease),
-            self.publish,
-        )
+        """Writes the events, all or none, and publishes them. Blocks until they are on disk."""
+        rows = self.writer.append(session, *events, turn=turn, lease=lease)
         if any(isinstance(event, TurnEnded) for event in events):
             self.snapshot(session)
         return rows
 
-    def recorded(self, session: str, rows: tuple[Row, ...]) -> None:
-        """Publishes rows that were submitted to the log and are on disk, behind those that `record` has written."""
-        self._feed(session).write(lambda: rows, self.publish)
+    def show(self, session: str, turn: str, event: Event) -> None:
+        """Publishes a transient event, such as a piece of a reply."""
+        payload = payload_of(event)
+        payload["session_id"], payload["turn_id"] = session, turn
+        self.bus.publish(event.topic, payload)
 
-    def publish(self, row: Row, *, foreign: bool = False) -> None:
-        """Tells the bus of a row that is on disk, once: a runner that finds it in the log may not know whose it is.
-
-        A foreign row was written by another process, which sends it where events are sent.
-        """
-        if not self._told.claim(row.session, row.epoch, row.seq) or not self.bus.heard(
-            row.type
-        ):
+    def _publish(self, row: Row, foreign: bool) -> None:
+        bus = self.bus
+        if not bus.heard(row.type):
             return
         if foreign:
             from hermes.events.origin import relay
 
-            relay(self.bus.publish, row.type, self.envelope(row))
+            relay(bus.publish, row.type, self.envelope(row))
         else:
-            self.bus.publish(row.type, self.envelope(row))
+            bus.publish(row.type, self.envelope(row))
 
-    def has_published(self, session: str, epoch: int, seq: int) -> bool:
-        """Whether a row of this log was published here."""
-        return self._told.has(session, epoch, seq)
-
-    def is_news(self, session: str, epoch: int, seq: int) -> bool:
-        """Whether a row of another home's log, sent by its process, is new here."""
-        return self._sent.claim(session, epoch, seq)
+    def is_new_relayed(self, session: str, epoch: int, seq: int) -> bool:
+        """Whether a row of another home, sent by one of its processes, has not come before."""
+        return self._relayed.claim(session, epoch, seq)
 
     def go_live(self, secrets: Secrets, surface: str = "terminal") -> None:
-        """Lets the outside see what this process does, from now until it is closed. The first surface names it."""
-        with self._going_live:
-            if not self._outside:
-                from hermes.app.exporters import Outside
+        """Starts the exporters, until the app is closed. The surface that comes first names the process."""
+        with self._opened.going_live:
+            if self._opened.exporters is None:
+                from hermes.app.exporters import Exporters
 
-                self._outside.append(Outside(self, secrets, surface))
-                self._outside[0].open()
+                self._opened.exporters = Exporters(self, secrets, surface)
+                self._opened.exporters.open()
 
     def person(self, session: str) -> str:
-        """Whom a session works for, when that is somebody else than the user; a child's is that of its root."""
+        """The person a session works for, if that is not the user. A child works for the person of its root."""
         known = self._persons.get(session)
         if known is None:
             info = self.store.sessions.origin(session)
-            first = self.store.log.events(
-                info.root if info.kind == "child" else session, limit=1
-            )
+            root = info.root if info.kind == "child" else session
+            first = self.store.log.events(root, limit=1)
             created = first[0].event if first else None
             known = created.person if isinstance(created, SessionCreated) else ""
-        with self._remembering:
+        with self._lock:
             self._persons[session] = known
         return known
 
     def snapshot(self, session: str) -> None:
-        """Writes the session's JSON copy, if the user wants one. To be called after each turn.
+        """Writes the JSON copy of a session, if the user wants one. Called after each turn.
 
-        The turn is saved already: a copy that can't be written is reported, and does not fail the turn.
+        The turn is saved already, so a copy that can't be written is reported and does not fail the turn.
         """
         if not self.settings.sessions.write_json_snapshots:
             return
@@ -228,39 +224,41 @@ class App:
             )
 
     def delete(self, session: str) -> int:
-        """Removes a session and its JSON snapshot; returns how many rows that were."""
+        """Deletes a session and its JSON snapshot. Returns the number of rows."""
         rows = self.store.sessions.delete(session)
         if _is_file_name(session):
             (self.home.sessions / f"session_{session}.json").unlink(missing_ok=True)
         from hermes.app.partial_text import partial_path
 
         partial_path(self.home, session).unlink(missing_ok=True)
-        with self._remembering:
-            self._feeds.pop(session, None)
-            self._recent.pop(session, None)
+        self.writer.forget(session)
+        with self._lock:
             self._roots.pop(session, None)
         return rows
 
     def envelope(self, row: Row) -> dict[str, Any]:
-        """A row as every feed shows it (docs/events.md)."""
+        """A row as the event that every feed shows (docs/events.md)."""
         head: dict[str, Any] = {
             "type": row.type,
             "ts": row.ts,
             "src": row.type.partition(".")[0],
         }
-        root = self._root(row.session)
+        root = self.root(row.session)
         if root:
             head["root_session_id"] = root
         return head | row.envelope()
 
     def close(self) -> None:
-        """Lets go of the session log. Idempotent."""
-        if self.outside is not None:
-            self.outside.close()
-        with self._opening:
-            self._closed = True
-            if self._store is not None:
-                self._store.close()
+        """Ends the exporters and the feed, and closes the session log. Idempotent."""
+        opened = self._opened
+        if opened.exporters is not None:
+            opened.exporters.close()
+        if opened.feed is not None:
+            opened.feed.stop()
+        with opened.lock:
+            opened.is_closed = True
+            if opened.store is not None:
+                opened.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -273,20 +271,13 @@ class App:
     ) -> None:
         self.close()
 
-    def _feed(self, session: str) -> Feed:
-        with self._remembering:
-            feed = self._feeds.get(session) or Feed()
-            self._feeds[session] = feed
-            self._recent[session] = feed
-        return feed
-
-    def _root(self, session: str) -> str:
-        """The first session of a child's lineage; empty for a session that is nobody's child."""
+    def root(self, session: str) -> str:
+        """The first session of a child's lineage; empty for a session that is not a child."""
         root = self._roots.get(session)
         if root is None:
             info = self.store.sessions.origin(session)
             root = info.root if info.kind == "child" else ""
-        with self._remembering:
+        with self._lock:
             self._roots[session] = root
         return root
 
@@ -299,11 +290,11 @@ def build(
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> App:
-    """Puts the parts together. Touches no file; the log is opened on first use."""
+    """Puts the parts together. Touches no file."""
     clock = clock or SystemClock()
     return App(settings, home, bus=bus, clock=clock, ids=ids or SystemIds(clock))
 
 
 def _is_file_name(session: str) -> bool:
-    """Imported sessions bring their own ids; one must not lead out of its folder."""
+    """Whether a session id can name a file. Imported sessions bring ids of any kind."""
     return Path(session).name == session and "\0" not in session

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels
-from hermes.app.session_log import SessionJournal, read_history
+from hermes.app.session_journal import SessionJournal, read_history
 from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, compact
 from hermes.core.compaction_preview import Outlook, outlook
 from hermes.core.context_usage import Context, measure
@@ -51,9 +51,7 @@ async def compress(
     settings = app.settings.compression
     lease = await asyncio.to_thread(app.store.leases.acquire, session)
     try:
-        journal = SessionJournal(
-            app.store, session, lease, publish=app.publish, show=lambda _: None
-        )
+        journal = SessionJournal(app, session, lease)
         await asyncio.to_thread(journal.load)
         messages = journal.history.messages
         cut = choose_cut(

@@ -21,7 +21,7 @@ class DeadTurns:
     def __init__(
         self,
         sessions: Callable[[], Iterable[str]],
-        service: Callable[[str], SessionService],
+        service: Callable[[], SessionService],
     ) -> None:
         self._sessions = sessions
         self._service = service
@@ -38,7 +38,7 @@ class DeadTurns:
     async def _settle(self, session: str) -> None:
         self._failed.pop(session, None)
         try:
-            await self._service(session).settle(session)
+            await self._service().settle(session)
         except HermesError as error:
             log.warning(
                 "could not end the turn of session %s, whose process is gone: %s",

@@ -20,9 +20,9 @@ from hermes.schema.tools import ToolResult
 from hermes.store.sessions import SessionInfo
 from hermes.tools.tool import tool
 
-DEEPEST = 2  # children of children
-_AT_ONCE = 8
-_LONGEST_ANSWER = 30_000
+MAX_DEPTH = 2  # children of children
+_MAX_RUNNING_CHILDREN = 8
+_MAX_ANSWER_CHARS = 30_000
 _TASK = (
     "You work for another agent, which gave you this task. Do it to its end and answer with the complete result: the "
     "answer is all that the other agent sees.\n\n"
@@ -76,7 +76,7 @@ class Delegation:
         running = [
             one.id for one in self._children(context.session) if self._runs(one.id)
         ]
-        if len(running) >= _AT_ONCE:
+        if len(running) >= _MAX_RUNNING_CHILDREN:
             raise ToolFailed(
                 f"{len(running)} children work already.",
                 hint="Wait for one of them, or stop one.",
@@ -142,8 +142,8 @@ class Delegation:
                 source = f"child {child}, which read words of others"
             if isinstance(row.event, TurnStarted | TurnEnded):
                 ended = row.event if isinstance(row.event, TurnEnded) else None
-        if len(said) > _LONGEST_ANSWER:
-            said = f"{said[:_LONGEST_ANSWER]}\n[cut; the whole of it is in session {child}: see session_search]"
+        if len(said) > _MAX_ANSWER_CHARS:
+            said = f"{said[:_MAX_ANSWER_CHARS]}\n[cut; the whole of it is in session {child}: see session_search]"
         if self._runs(child):
             return ToolResult(
                 text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}",
@@ -197,7 +197,7 @@ class Delegation:
 def depth(app: App, session: str) -> int:
     """How many parents a session has."""
     steps = 0
-    while steps <= DEEPEST:
+    while steps <= MAX_DEPTH:
         try:
             info = app.store.sessions.origin(session)
         except SessionNotFound:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.app")
 
 
-class Outside:
+class Exporters:
     """Everything of one process that leads out of it. Begins with `open`, ends with `close`; neither ever raises."""
 
     def __init__(self, app: "App", secrets: Secrets, surface: str) -> None:

@@ -1,54 +1,81 @@
-"""Follows what other processes write into the shared log, and publishes it here, in the order it was written.
+"""Follows the session log and publishes the rows that other processes write, in the order of the log.
 
-Only a look at the file's times is needed to see that nothing happened.
+Most polls only look at the times of the database's files.
 """
 
 import asyncio
+import contextlib
 import time
 from pathlib import Path
 
 from hermes.app.app import App
+from hermes.app.feed import Feed
 from hermes.errors import StoreError
 
-LISTEN = 0.15
-"""Seconds between looks."""
-
-READING = "reading what other processes write"
-"""What it is called when it fails."""
-
-_FRESH = (
-    1.0  # seconds for which a file counts as just changed: its clock has large steps
-)
-_PAGE = 1000  # rows
+POLL_INTERVAL_S = 0.15
+_UNWATCHED_POLL_INTERVAL_S = 5.0
+_READING = "reading what other processes write"
+_FRESH_S = 1.0  # for which a file counts as just changed: its clock has large steps
+_PAGE_ROWS = 1000
 
 
 class LogFollower:
-    """Runs as a task. Rows of this process are published where they are written, not here."""
+    """Runs as a task. With a feed, rows are published only while the feed has a reader.
 
-    def __init__(self, app: App) -> None:
+    Rows of this process are published where they are written.
+    """
+
+    def __init__(self, app: App, feed: Feed | None = None) -> None:
         self._app = app
-        self._file = DatabaseFiles(app.home.state)
+        self._feed = feed
+        self._files = DatabaseFiles(app.home.state)
+        self._last = 0
 
     async def run(self) -> None:
-        """From the newest row on, until it is cancelled."""
-        log_of_all = self._app.store.log
-        log_of_all.remember()
-        last = await asyncio.to_thread(log_of_all.newest)
+        """Runs from the newest row on, until it is cancelled."""
+        log, errors = self._app.store.log, self._app.errors
+        log.remember()
+        self._last = await asyncio.to_thread(log.newest)
         while True:
+            was_watched = await self._pause()
             try:
-                while self._file.changed():
-                    before = last
-                    last, rows = log_of_all.since(before, limit=_PAGE)
-                    for row in rows:
-                        self._app.publish(row, foreign=True)
-                    if last < before + _PAGE:
-                        break
-                    await asyncio.sleep(0)
+                if self._files.changed() or not was_watched:
+                    await self._read(publish=was_watched)
             except (StoreError, OSError) as error:
-                await asyncio.sleep(self._app.errors.note(READING, error))
+                self._files.forget()
+                await asyncio.sleep(errors.note(_READING, error))
             else:
-                self._app.errors.succeeded(READING)
-            await asyncio.sleep(LISTEN)
+                errors.succeeded(_READING)
+
+    async def _pause(self) -> bool:
+        """Waits for the next poll. Returns whether the feed had a reader before."""
+        feed = self._feed
+        if feed is None or feed.watched.is_set():
+            await asyncio.sleep(POLL_INTERVAL_S)
+            return True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_UNWATCHED_POLL_INTERVAL_S):
+                await feed.watched.wait()
+        return False
+
+    async def _read(self, *, publish: bool) -> None:
+        """Reads the rows that are new, and publishes them if there was a reader."""
+        while True:
+            before = self._last
+            self._last, rows = self._app.store.log.since(before, limit=_PAGE_ROWS)
+            if publish:
+                self._app.writer.publish(*rows, foreign=True)
+            if self._last < before + _PAGE_ROWS:
+                break
+            await asyncio.sleep(0)
+        feed = self._feed
+        if feed is None or not (watched := feed.sessions):
+            return
+        stale = set(watched)  # nothing was published before their readers came
+        if publish:
+            stale = await asyncio.to_thread(self._app.store.sessions.missing, watched)
+        for session in stale:
+            feed.read_log(session)
 
 
 class DatabaseFiles:
@@ -59,11 +86,15 @@ class DatabaseFiles:
         self._stamp: tuple[int, ...] = ()
 
     def changed(self) -> bool:
-        """Whether somebody may have written since the last look."""
+        """Whether somebody may have written since the last call."""
         stamp, newest = _stamp(self._state)
-        changed = stamp != self._stamp or time.time() - newest < _FRESH
+        changed = stamp != self._stamp or time.time() - newest < _FRESH_S
         self._stamp = stamp
         return changed
+
+    def forget(self) -> None:
+        """Makes the next look find a change: what changed was not read."""
+        self._stamp = ()
 
 
 def _stamp(state: Path) -> tuple[tuple[int, ...], float]:

@@ -1,5 +1,5 @@
-"""Runs one session in this process: takes the lease, settles what a crash left, runs a turn for whatever was said, and
-listens to what other processes write into the log."""
+"""Runs one session in this process: takes the lease, settles what a crash left, runs a turn for the messages that wait,
+and reacts to what other processes write into the log."""
 
 import asyncio
 import logging
@@ -10,18 +10,18 @@ from typing import Protocol
 
 import msgspec
 
-from hermes.app.approvals import Desk, SessionApprovals
+from hermes.app.app import App
+from hermes.app.approvals import PendingQuestions, SessionApprovals
 from hermes.app.partial_text import PartialText
-from hermes.app.session_log import UNKNOWN, SessionJournal, crashed
+from hermes.app.session_journal import UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
 from hermes.children.helper_programs import add_workspace
 from hermes.core.budget import TurnBudget
 from hermes.core.history import ConversationHistory
-from hermes.core.ports import Approver, Ids
+from hermes.core.ports import Approver
 from hermes.core.runtime import Runtime
 from hermes.core.turn import Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
-from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event
 from hermes.schema.events import (
@@ -34,56 +34,59 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import ToolCall
-from hermes.store import Store
 from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
 from hermes.tools.process.process_marks import end_leftovers
 
 log = logging.getLogger("hermes.app")
 
-_LISTEN = 0.15  # seconds between looks at what other processes wrote
+_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
 _STOPPED = "Stopped while it ran; what it had done by then remains."
 
 
-class Publish(Protocol):
-    """Tells of a row that is on disk; a foreign one was written by another process."""
+class TurnEngine(Protocol):
+    """What a runner needs to run the turns of a session."""
 
-    def __call__(self, row: Row, *, foreign: bool = False) -> None: ...
+    @property
+    def attended(self) -> bool:
+        """Whether somebody can be asked."""
+        ...
+
+    async def prompt(self, session: str, cwd: Path) -> SessionPrompted: ...
+
+    def runtime(self, session: str, approvals: Approver) -> Runtime: ...
+
+    def budget(self, session: str) -> TurnBudget: ...
+
+    def written(self, row: Row) -> None:
+        """A row of a turn is on disk."""
+
+    def title(self, session: str, history: ConversationHistory) -> None:
+        """Looks for a better title in the background."""
 
 
-class Workshop(msgspec.Struct, frozen=True):
-    """What a runner works with."""
+class RunnerDeps(msgspec.Struct, frozen=True):
+    """What the runners of a process share."""
 
-    store: Store
-    ids: Ids
-    desk: Desk
-    runtime: Callable[[str, Approver], Runtime]
-    prompt: Callable[[str, Path], Awaitable[SessionPrompted]]
-    budget: Callable[[str], TurnBudget]
-    publish: Publish
-    snapshot: Callable[[str], None] | None
-    """Writes a session's JSON copy, if the user wants one."""
-    title: Callable[[str, ConversationHistory], None]
-    """Looks for a better title, on the side."""
-    show: Callable[[str, str, Event], None]
-    """Publishes a transient event of a session and turn."""
-    finish: Callable[[str, Path], Awaitable[None]]
-    """Keeps how the files stand at the end of a turn, for undo."""
-    errors: RepeatedErrors = msgspec.field(default_factory=lambda: RepeatedErrors(log))
-    """Errors that keep repeating in this process."""
-    partial: Callable[[str], PartialText | None] = lambda _: None
-    """Where the text shown of a session's reply is kept, in case the process is killed."""
+    app: App
+    questions: PendingQuestions
+    engine: Callable[[str], TurnEngine]
+    """The engine that runs a session's turns from now on."""
+    keep_files: Callable[[str, Path], Awaitable[None]]
+    """Saves the state of the files at the end of a turn, for undo."""
 
 
 class Runner:
-    """One session at work."""
+    """Runs one session until nothing waits any more."""
 
-    def __init__(self, workshop: Workshop, session: str) -> None:
-        self._shop = workshop
+    def __init__(self, deps: RunnerDeps, session: str) -> None:
+        self._deps = deps
+        self._app = deps.app
         self._journal: SessionJournal | None = None
+        self._engine: TurnEngine | None = None  # of the running turn
         self._turn: Turn | None = None
-        self._unwanted = False
-        self._closing = False
+        self._is_interrupted = False  # before the turn began
+        self._is_closing = False
         self.stopping = False
         self.session = session
         self.ended: TurnEnded | None = None
@@ -98,70 +101,64 @@ class Runner:
         return self._journal
 
     def interrupt(self) -> bool:
-        """Stops the running turn, or the one that is about to begin; False when none runs yet."""
+        """Stops the running turn, or the one that is about to begin. Returns False when no turn runs yet."""
         if self._turn is None:
-            self._unwanted = (
-                not self._closing
-            )  # a turn that ends already takes the next one not along
+            self._is_interrupted = not self._is_closing  # the next turn is not meant
             return False
         self._turn.interrupt()
         return True
 
     def stop(self) -> None:
-        """Ends the running turn and begins no other; what waits is answered when the session is resumed."""
+        """Ends the running turn and begins no other. What waits is answered when the session is resumed."""
         self.stopping = True
         self.interrupt()
 
     async def run(self) -> None:
-        """Works until nothing is waiting any more. While another process runs the session, waits for it.
+        """Works until nothing waits any more. While another process runs the session, waits for that process.
 
-        A runner that is to stop only records what a crash left.
+        A runner that was stopped before only settles what a crash left.
         """
-        add_workspace(
-            self._folder()
-        )  # before anything is started: what a crash left needs git too
-        lease = await self._take()
+        add_workspace(self._folder())  # before any program is started
+        lease = await self._take_lease()
         if lease is None and not self.stopping:
-            lease = await self._outwait()
+            lease = await self._wait_for_lease()
         if lease is None:
             return
         try:
             await self._work(lease)
         finally:
+            giving_back = self._app.store.leases.give_back(lease)
             try:
-                await asyncio.shield(
-                    asyncio.wrap_future(self._shop.store.leases.give_back(lease))
-                )
+                await asyncio.shield(asyncio.wrap_future(giving_back))
             finally:
                 self.released.set()
 
     async def _work(self, lease: Lease) -> None:
-        self._journal = journal = self._read(lease)
+        self._journal = journal = self._open_journal(lease)
         helpers = BackgroundTasks("looking after a session")
-        helpers.start(self._keep(lease))
-        helpers.start(self._listen(journal))
+        helpers.start(self._renew(lease))
+        helpers.start(self._poll(journal))
         try:
             carried = await self._settle(journal)
             self.settled.set()
-            while (carried or await self._is_wanted(journal)) and not self.stopping:
+            while (carried or await self._has_messages(journal)) and not self.stopping:
                 await self._run_turn(journal, carried)
                 carried = ()
         finally:
-            self._journal = None  # without a pause after the last look at what waits: nothing slips in between
+            self._journal = None  # right after the last look, so no message is missed
             helpers.cancel()
             journal.close()
 
-    async def _is_wanted(self, journal: SessionJournal) -> bool:
-        """Whether something waits. Before it says no it looks at what was written past the journal: words that came
-        while the log was being read."""
+    async def _has_messages(self, journal: SessionJournal) -> bool:
+        """Whether a message waits, also one that was written past the journal while the log was being read."""
         if not journal.history.waiting:
             await journal.settled()
             for row in journal.foreign():
-                self._hear(row)
+                self._react(row)
         return bool(journal.history.waiting)
 
-    async def _take(self) -> Lease | None:
-        taking = self._shop.store.leases.take(self.session)
+    async def _take_lease(self) -> Lease | None:
+        taking = self._app.store.leases.take(self.session)
         try:
             return await asyncio.wrap_future(taking)
         except SessionBusy as busy:
@@ -174,37 +171,37 @@ class Runner:
     def _give_back_unused(self, taking: "Future[Lease]") -> None:
         """The lease came after this runner was cancelled."""
         if not taking.cancelled() and taking.exception() is None:
-            self._shop.store.leases.give_back(taking.result())
+            self._app.store.leases.give_back(taking.result())
 
-    async def _outwait(self) -> Lease | None:
-        """Follows the process that has the session, until it has answered everything or is gone."""
-        follower = self._read(Lease(self.session, "", 0, 0.0))
+    async def _wait_for_lease(self) -> Lease | None:
+        """Follows the process that has the session until it has answered everything (None) or is gone."""
+        follower = self._open_journal(Lease(self.session, "", 0, 0.0))
         while follower.history.waiting:
-            await asyncio.sleep(_LISTEN)
-            for row in follower.foreign():
-                self._shop.publish(row, foreign=True)
-            if lease := await self._take():
+            await asyncio.sleep(_POLL_INTERVAL_S)
+            self._app.writer.publish(*follower.foreign(), foreign=True)
+            if lease := await self._take_lease():
                 return lease
         return None
 
-    def _read(self, lease: Lease) -> SessionJournal:
-        shop = self._shop
-        partial = shop.partial(self.session)
+    def _open_journal(self, lease: Lease) -> SessionJournal:
         journal = SessionJournal(
-            shop.store,
+            self._app,
             self.session,
             lease,
-            publish=shop.publish,
-            show=self._show,
-            partial=partial,
+            partial=PartialText(self._app.home, self.session),
+            on_written=self._written,
         )
         journal.load()
         return journal
 
+    def _written(self, row: Row) -> None:
+        if self._engine is not None:
+            self._engine.written(row)
+
     async def _settle(self, journal: SessionJournal) -> tuple[ToolCall, ...]:
         """The crash rule: a turn without an end is closed, and no call is run again.
 
-        A call that still waited for a person had not begun: it is returned, to be asked about once more.
+        A call that still waited for a person had not begun. Such calls are returned, to be asked about once more.
         """
         history = journal.history
         if not history.open_turn and not history.open_calls:
@@ -218,10 +215,9 @@ class Runner:
         ]
         ended: list[Event] = []
         if history.open_turn:
-            await asyncio.to_thread(
-                end_leftovers, self.session
-            )  # what a killed process left running
-            await self._shop.finish(history.open_turn, self._folder())
+            # Processes that the vanished one left running.
+            await asyncio.to_thread(end_leftovers, self.session)
+            await self._deps.keep_files(history.open_turn, self._folder())
             ended = crashed(journal.partial())
         await journal.record(*results, *ended)
         journal.drop_partial()
@@ -229,30 +225,38 @@ class Runner:
 
     def _carried(self, history: ConversationHistory) -> dict[str, ToolCall]:
         """Calls whose question is still open, if there is somebody to answer it."""
-        if not self._shop.desk.anybody:
-            return {}
+        questions = self._deps.questions
         asked = {
             call_id: request
             for call_id, request in history.asked_calls.items()
             if call_id in history.open_calls
         }
+        if not asked or not self._can_ask():
+            return {}
         return {
             call_id: history.open_calls[call_id]
             for call_id, request in asked.items()
-            if self._shop.desk.left(request) != 0.0
+            if questions.seconds_left(request) != 0.0
         }
+
+    def _can_ask(self) -> bool:
+        if not self._deps.questions.has_surface:
+            return False
+        return self._deps.engine(self.session).attended
 
     async def _run_turn(
         self, journal: SessionJournal, carried: tuple[ToolCall, ...] = ()
     ) -> None:
-        """Runs a turn for what waits, or to its end what a crash left `carried`: new words come after its results."""
-        shop = self._shop
+        """Runs a turn for the messages that wait, or finishes the calls that a crash left."""
+        self._engine = engine = self._deps.engine(self.session)
         cwd = self._folder()
-        opening: list[Event] = (
-            [] if journal.history.prompt else [await shop.prompt(self.session, cwd)]
-        )
-        runtime = shop.runtime(self.session, SessionApprovals(shop.desk, journal))
-        journal.turn = shop.ids.turn()
+        opening: list[Event] = []
+        if not journal.history.prompt:
+            opening = [await engine.prompt(self.session, cwd)]
+        questions = self._deps.questions
+        approvals = SessionApprovals(questions, journal, attended=engine.attended)
+        runtime = engine.runtime(self.session, approvals)
+        journal.turn = self._app.ids.turn()
         inputs = () if carried else tuple(journal.history.waiting)
         await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))
         self._turn = Turn(
@@ -261,113 +265,101 @@ class Runner:
             cwd=cwd,
             journal=journal,
             history=journal.history,
-            budget=shop.budget(self.session),
+            budget=engine.budget(self.session),
         )
         self._turn.carried = carried
-        if self._unwanted:
+        if self._is_interrupted:
             self._turn.interrupt()
-        self._closing = True  # from the end of the work on, with no pause in between
+        self._is_closing = True  # an interrupt after the end of the work is too late
         try:
-            ended = await self._to_the_end(runtime, self._turn)
+            ended = await self._run_to_end(runtime, self._turn)
         finally:
-            self._turn, self._unwanted = None, False
+            self._turn, self._is_interrupted = None, False
         try:
-            await self._close(journal, ended)
+            await self._end_turn(engine, journal, ended)
         finally:
-            self._closing = False
+            self._is_closing = False
 
-    async def _close(self, journal: SessionJournal, ended: TurnEnded) -> None:
-        shop = self._shop
+    async def _end_turn(
+        self, engine: TurnEngine, journal: SessionJournal, ended: TurnEnded
+    ) -> None:
+        app, history = self._app, journal.history
         await journal.flush()
-        await shop.finish(journal.turn, self._folder())
-        untitled = not shop.store.sessions.title(self.session)
-        titled = (
-            [SessionTitled(title=first_words(journal.history), by="hermes")]
-            if untitled
-            else []
-        )
-        await journal.record(*journal.history.unfinished(_STOPPED), ended, *titled)
+        await self._deps.keep_files(journal.turn, self._folder())
+        titled: list[Event] = []
+        if not app.store.sessions.title(self.session):
+            titled = [SessionTitled(title=first_words(history), by="hermes")]
+        await journal.record(*history.unfinished(_STOPPED), ended, *titled)
         if titled:
-            shop.title(self.session, journal.history)
-        if shop.snapshot is not None:
-            await asyncio.to_thread(shop.snapshot, self.session)
+            engine.title(self.session, history)
+        if app.settings.sessions.write_json_snapshots:
+            await asyncio.to_thread(app.snapshot, self.session)
         self.ended = ended
 
     def _folder(self) -> Path:
-        return Path(self._shop.store.sessions.origin(self.session).cwd or ".")
+        return Path(self._app.store.sessions.origin(self.session).cwd or ".")
 
-    async def _to_the_end(self, runtime: Runtime, turn: Turn) -> TurnEnded:
-        """The boundary of a turn: whatever goes wrong in it ends it, with words."""
+    async def _run_to_end(self, runtime: Runtime, turn: Turn) -> TurnEnded:
+        """The boundary of a turn: whatever fails in it ends it, with a reason."""
         try:
             return await runtime.run(turn)
         except StoreError:
             raise
         except HermesError as error:
-            return TurnEnded(
-                reason="failed", detail=in_sentences(error), usage=turn.budget.used
-            )
+            detail = in_sentences(error)
         except Exception as error:
             log.exception("turn of session %s failed", self.session)
-            return TurnEnded(
-                reason="failed",
-                detail=f"{type(error).__name__}: {error}",
-                usage=turn.budget.used,
-            )
+            detail = f"{type(error).__name__}: {error}"
+        return TurnEnded(reason="failed", detail=detail, usage=turn.budget.used)
 
-    async def _keep(self, lease: Lease) -> None:
-        """The heartbeat."""
+    async def _renew(self, lease: Lease) -> None:
+        """Renews the lease again and again."""
+        errors = self._app.errors
+        what = f"renewing the lease of session {self.session}"
         while True:
             await asyncio.sleep(LEASE_TTL_S / 3)
             try:
-                await asyncio.to_thread(self._shop.store.leases.renew, lease)
+                await asyncio.to_thread(self._app.store.leases.renew, lease)
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 self.interrupt()
                 return
             except StoreError as error:
-                self._shop.errors.note(
-                    f"renewing the lease of session {self.session}", error
-                )
+                errors.note(what, error)
             else:
-                self._shop.errors.succeeded(
-                    f"renewing the lease of session {self.session}"
-                )
+                errors.succeeded(what)
 
-    async def _listen(self, journal: SessionJournal) -> None:
-        """Acts on what other processes write: interrupts, answers; messages are in the history already."""
+    async def _poll(self, journal: SessionJournal) -> None:
         while True:
-            await asyncio.sleep(_LISTEN)
-            await self._look(journal)
+            await asyncio.sleep(_POLL_INTERVAL_S)
+            await self._read_others(journal)
 
-    async def look(self) -> bool:
-        """Acts at once on what was written since the last look; False when it does not have the session."""
+    async def read_others(self) -> bool:
+        """Reacts now to what was written past the journal. Returns False when this runner does not have the session."""
         if self._journal is None:
             return False
-        await self._look(self._journal)
+        await self._read_others(self._journal)
         return True
 
-    async def _look(self, journal: SessionJournal) -> None:
-        await journal.settled()  # so that none of our own rows is taken for another's
+    async def _read_others(self, journal: SessionJournal) -> None:
+        await journal.settled()  # so that no row of our own is taken for another's
         what = f"reading what other processes write in session {self.session}"
         try:
             rows = journal.foreign()
         except StoreError as error:
-            await asyncio.sleep(self._shop.errors.note(what, error))
+            await asyncio.sleep(self._app.errors.note(what, error))
             return
-        self._shop.errors.succeeded(what)
+        self._app.errors.succeeded(what)
         for row in rows:
-            self._hear(row)
+            self._react(row)
 
-    def _hear(self, row: Row) -> None:
-        self._shop.publish(row)
+    def _react(self, row: Row) -> None:
+        """Acts on interrupts and answers. Messages are in the history already."""
+        self._app.writer.publish(row)
         match row.event:
             case InterruptRequested():
                 self.interrupt()
             case (ApprovalAnswered() | QuestionAnswered()) as answer:
-                self._shop.desk.resolve(self.session, answer)
+                self._deps.questions.resolve(self.session, answer)
             case _:
                 pass
-
-    def _show(self, event: Event) -> None:
-        turn = self._journal.turn if self._journal else ""
-        self._shop.show(self.session, turn, event)

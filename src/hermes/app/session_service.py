@@ -1,18 +1,17 @@
-"""The session service: what every surface calls. Submit, steer, interrupt, answer, watch.
+"""The session service: what every surface calls to submit, steer, interrupt and answer.
 
-When `submit` returns, the words are on disk; the turn that answers them belongs to the session, not to the caller.
+When `submit` returns, the message is on disk. The turn that answers it belongs to the session, not to the caller.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
-from typing import Any, Literal
+from typing import Literal
 
 from hermes.app.app import App
-from hermes.app.approvals import Waiting
-from hermes.app.session_log import read_history
-from hermes.app.session_runner import Runner, Workshop
+from hermes.app.approvals import AnswerFuture
+from hermes.app.session_journal import read_history
+from hermes.app.session_runner import Runner, RunnerDeps
 from hermes.core.calls import writable
 from hermes.errors import AnsweredAlready, HermesError, LeaseLost
 from hermes.primitives.tasks import cancel_and_wait, running
@@ -29,14 +28,9 @@ from hermes.schema.messages import Image, UserMessage
 
 log = logging.getLogger("hermes.app")
 
-_REMEMBERED = 256  # sessions whose last end is known
-_ASKED_AGAIN_S = 20.0  # for a turn to get to a question that was asked before
-_PATIENCE = 5.0  # seconds for a turn to end in order
-
-_QUESTIONS = frozenset(
-    kind.topic
-    for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered)
-)
+_MAX_IDLE_RUNNERS = 256  # kept to say how their last turn ended
+_ASK_AGAIN_TIMEOUT_S = 20.0  # for a turn to reach a question that was asked before
+_STOP_TIMEOUT_S = 5.0  # for a turn to end in order
 
 Delivery = Literal["queue", "steer", "interrupt"]
 Verdict = Literal["once", "session", "always", "deny"]
@@ -45,9 +39,9 @@ Verdict = Literal["once", "session", "always", "deny"]
 class SessionService:
     """Runs the sessions of this process."""
 
-    def __init__(self, app: App, workshop: Workshop) -> None:
-        self._app = app
-        self._shop = workshop
+    def __init__(self, deps: RunnerDeps) -> None:
+        self._app: App = deps.app
+        self._deps = deps
         self._runners: dict[str, Runner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._wanted: set[str] = set()
@@ -62,7 +56,7 @@ class SessionService:
         delivery: Delivery = "queue",
         via: str = "",
     ) -> tuple[int, int]:
-        """Accepts a message and sees to it that it is answered. Returns its cursor `(epoch, seq)`, on disk."""
+        """Writes a message to the log and has it answered. Returns the message's cursor `(epoch, seq)`."""
         kind: Literal["queue", "steer"] = "steer" if delivery == "steer" else "queue"
         message = UserMessage(
             text=writable(text), images=images, delivery=kind, via=via
@@ -74,7 +68,7 @@ class SessionService:
         return cursor
 
     async def interrupt(self, session: str, *, by: str) -> None:
-        """Stops the running turn, wherever it runs. What was queued is still answered."""
+        """Stops the running turn, in whichever process it runs. Queued messages are still answered."""
         if await self.settle(session):
             return
         runner = self._runners.get(session)
@@ -92,10 +86,10 @@ class SessionService:
         shown: str = "",
         reason: str = "",
     ) -> bool:
-        """Answers a request for approval, wherever it waits; False when it is not open (any more).
+        """Answers a request for approval, in whichever process it waits. Returns False when it is not open.
 
-        `shown` is the `approval_hash` of the request the person saw. Raises AnswerRefused if another one is waiting.
-        The model reads the `reason` together with a denial.
+        `shown` is the `approval_hash` of the request that the person saw. Raises AnswerRefused if another request is
+        waiting. The model reads the `reason` together with a denial.
         """
         answered = ApprovalAnswered(
             call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason)
@@ -103,7 +97,7 @@ class SessionService:
         return await self._settle(session, answered)
 
     async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
-        """Answers a question of a tool, wherever it waits; False when it is not open (any more)."""
+        """Answers a question of a tool, in whichever process it waits. Returns False when it is not open."""
         return await self._settle(
             session, QuestionAnswered(call_id=call_id, text=writable(text), by=by)
         )
@@ -119,9 +113,9 @@ class SessionService:
     async def _settle(
         self, session: str, answered: ApprovalAnswered | QuestionAnswered
     ) -> bool:
-        """The log decides: of several answers, also of other processes, the first that is written down counts."""
-        place = self._shop.desk.find(session, answered.call_id)
-        if place is None:
+        """Writes the answer. Of several answers, also from other processes, the first one in the log counts."""
+        future = self._deps.questions.find(session, answered.call_id)
+        if future is None:
             elsewhere = await asyncio.to_thread(self._app.store.leases.holder, session)
             waiting = any(
                 request.call_id == answered.call_id
@@ -130,30 +124,31 @@ class SessionService:
             if not waiting:
                 return False
             if not elsewhere:
-                place = await self._asked_again(session, answered.call_id)
-                if place is None:
+                future = await self._ask_again(session, answered.call_id)
+                if future is None:
                     return False
         try:
             await self._append(session, answered)
         except AnsweredAlready:
             return False
-        if place is None:
+        if future is None:
             return True  # the process that waits reads the log
         runner = self._runners.get(session)
-        if runner is None or not await runner.look():
-            await asyncio.wait({place}, timeout=_PATIENCE)
-        return place.done() and place.result() == answered
+        if runner is None or not await runner.read_others():
+            await asyncio.wait({future}, timeout=_STOP_TIMEOUT_S)
+        return future.done() and future.result() == answered
 
-    async def _asked_again(self, session: str, call_id: str) -> Waiting | None:
-        """Continues a session whose process is gone, asks its question again, and returns the future for the answer.
+    async def _ask_again(self, session: str, call_id: str) -> AnswerFuture | None:
+        """Resumes a session whose process is gone, so that it asks its question again. Returns the answer's future.
 
-        None if the question is not asked again: it has expired, or codex, which would have run the call, is gone too.
+        Returns None if the question is not asked again: it has expired, or codex, which would have run the call, is
+        gone too.
         """
         self._start(session)
-        async with running(self._shop.desk.opened(session, call_id)) as opened:
+        async with running(self._deps.questions.opened(session, call_id)) as opened:
             await asyncio.wait(
                 {opened, self._tasks[session]},
-                timeout=_ASKED_AGAIN_S,
+                timeout=_ASK_AGAIN_TIMEOUT_S,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             return opened.result() if opened.done() else None
@@ -163,21 +158,21 @@ class SessionService:
         self._start(session)
 
     async def settle(self, session: str) -> bool:
-        """Ends the session's open turn if its process is gone, and begins no other. False if there was no such turn.
+        """Ends the open turn of a session whose process is gone. Returns False if there was no such turn.
 
-        Surfaces that show a session call this. Raises when the end can't be written.
+        Surfaces that show a session call this. Raises if the end can't be written.
         """
         if session in self._tasks or not await asyncio.to_thread(
             self._has_dead_turn, session
         ):
             return False
-        if session in self._tasks:  # begun meanwhile; that settles it too
+        if session in self._tasks:  # a runner that began meanwhile settles it too
             return False
-        runner = self._runners[session] = Runner(self._shop, session)
+        runner = self._runners[session] = Runner(self._deps, session)
         runner.stop()
-        self._drive_on(session)
+        self._start_task(session)
         task = self._tasks[session]
-        await _first(runner.released, task)  # new words may keep the task busy for long
+        await _first(runner.released, task)  # the task may go on with new messages
         if runner.settled.is_set():
             return True
         if failure := self._failures.pop(session, None):
@@ -191,23 +186,23 @@ class SessionService:
         return store.leases.holder(session) is None and store.log.has_open_turn(session)
 
     async def settled(self, session: str) -> None:
-        """Waits until what a crash left of the session is written down, if it was resumed."""
+        """Waits until what a crash left of a resumed session is written down."""
         if (runner := self._runners.get(session)) and (
             task := self._tasks.get(session)
         ):
             await _first(runner.settled, task)
 
     def works_on(self, session: str) -> bool:
-        """Whether this process has something to do in the session."""
+        """Whether this process works on the session."""
         return session in self._tasks
 
     @property
     def turns(self) -> int:
-        """How many sessions this process has something to do in."""
+        """How many sessions this process works on."""
         return len(self._tasks)
 
     async def idle(self, session: str) -> TurnEnded | None:
-        """Waits until the session has nothing left to do; how its last turn here ended. Raises what stopped it."""
+        """Waits until the session has nothing to do. Returns the end of its last turn here, or raises what stopped it."""
         while task := self._tasks.get(session):
             await asyncio.shield(task)
         if failure := self._failures.pop(session, None):
@@ -216,97 +211,68 @@ class SessionService:
         return runner.ended if runner else None
 
     async def all_idle(self) -> None:
-        """Waits until no session has anything left to do."""
+        """Waits until no session has anything to do."""
         while self._tasks:
             await asyncio.wait(set(self._tasks.values()))
 
-    async def watch(
-        self, session: str, *, after: int = 0
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Everything of a session from a cursor on, as envelopes: first what was, then what happens, without end.
-
-        Rows come from the log, in order, without holes or doubles; the bus only says when to look. Transient events
-        come as they are published. Questions of sessions that work for this one come too, under their own id.
-        """
-        last = after
-        async with self._app.bus.stream("**", 10_000) as live:
-            async for row in _rows(self._app, session, last):
-                yield self._app.envelope(row)
-                last = row.seq
-            async for event in live:
-                if event["type"] == "gap" or (
-                    event.get("session_id") == session and event.get("seq", 0) > last
-                ):
-                    async for row in _rows(self._app, session, last):
-                        yield self._app.envelope(row)
-                        last = row.seq
-                elif (event.get("session_id") == session and "seq" not in event) or (
-                    event.get("root_session_id") == session
-                    and event["type"] in _QUESTIONS
-                ):
-                    yield dict(event)
-
     async def hold(self, session: str) -> None:
-        """Ends the running turn. What waits behind it goes on waiting, until `resume` or the next words."""
+        """Ends the running turn. Queued messages wait until `resume` or the next message."""
         self._wanted.discard(session)
         task = self._tasks.get(session)
         if task is not None:
             self._runners[session].stop()
-            await asyncio.wait({task}, timeout=_PATIENCE)
+            await asyncio.wait({task}, timeout=_STOP_TIMEOUT_S)
 
     async def park(self) -> set[str]:
-        """Lets go of turns that wait for a person, as a crash would: whoever resumes them asks once more. Which."""
+        """Abandons turns that wait for a person, as a crash would; whoever resumes them asks again. Returns their sessions."""
         waiting = {
             session: task
             for session, task in self._tasks.items()
-            if self._shop.desk.waits(session)
+            if self._deps.questions.waits(session)
         }
-        await cancel_and_wait(*waiting.values(), timeout_s=_PATIENCE)
+        await cancel_and_wait(*waiting.values(), timeout_s=_STOP_TIMEOUT_S)
         return set(waiting)
 
     async def close(self) -> None:
-        """Ends what runs, waits for it to be written down, and begins nothing new."""
+        """Ends the running turns, waits until they are written down, and begins no other."""
         self._wanted.clear()
         for session in list(self._tasks):
             self._runners[session].stop()
         if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=_PATIENCE)
+            await asyncio.wait(self._tasks.values(), timeout=_STOP_TIMEOUT_S)
         await cancel_and_wait(*self._tasks.values())
 
     async def _record(
         self, session: str, event: UserMessage | InterruptRequested
     ) -> tuple[int, int]:
-        """Writes the event, through the runner while it has the session. Returns its cursor."""
+        """Writes an event, through the runner while it has the session. Returns the event's cursor."""
         runner = self._runners.get(session)
         journal = runner.journal if runner else None
         if journal is not None:
-            with contextlib.suppress(
-                LeaseLost
-            ):  # the turn ended at this very moment: written without it, then
+            # If the turn ends at this moment, the event is written without the lease.
+            with contextlib.suppress(LeaseLost):
                 (seq,) = await journal.record(event)
                 return journal.epoch, seq
         return await self._append(session, event)
 
     async def _append(self, session: str, event: Event) -> tuple[int, int]:
-        """Writes the event as any process may, whoever has the session. Returns its cursor."""
-        rows = await asyncio.shield(
-            asyncio.wrap_future(self._app.store.log.submit(session, event))
-        )
-        self._app.recorded(session, rows)
+        """Writes an event without a lease, as any process may. Returns the event's cursor."""
+        writing = asyncio.ensure_future(self._app.writer.write(session, event))
+        rows = await asyncio.shield(writing)
         return rows[0].epoch, rows[0].seq
 
     def _start(self, session: str) -> None:
-        """Sees to it that a runner looks at the session after this moment."""
+        """Makes sure that a runner looks at the session after this moment."""
         runner = self._runners.get(session)
         if session in self._tasks and runner and runner.journal and not runner.stopping:
             return
         if session not in self._tasks:
-            self._runners[session] = Runner(self._shop, session)
-            self._drive_on(session)
+            self._runners[session] = Runner(self._deps, session)
+            self._start_task(session)
         else:
             self._wanted.add(session)
 
-    def _drive_on(self, session: str) -> None:
+    def _start_task(self, session: str) -> None:
         self._wanted.add(session)
         self._failures.pop(session, None)
         self._tasks[session] = asyncio.ensure_future(self._drive(session))
@@ -317,18 +283,18 @@ class SessionService:
                 self._wanted.discard(session)
                 await self._runners[session].run()
                 if session in self._wanted:
-                    self._runners[session] = Runner(self._shop, session)
+                    self._runners[session] = Runner(self._deps, session)
         except HermesError as error:
-            log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the words say it all
+            log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the message is enough
             self._failures[session] = error
         finally:
             del self._tasks[session]
             self._forget()
 
     def _forget(self) -> None:
-        """Drops what is remembered of sessions that are done, the oldest first: a process may serve thousands."""
+        """Drops the runners of idle sessions, oldest first: a process may serve thousands."""
         done = [session for session in self._runners if session not in self._tasks]
-        for session in done[: len(done) - _REMEMBERED]:
+        for session in done[: len(done) - _MAX_IDLE_RUNNERS]:
             del self._runners[session]
             self._failures.pop(session, None)
 
@@ -337,10 +303,3 @@ async def _first(event: asyncio.Event, task: "asyncio.Task[None]") -> None:
     """Waits for an event, or for the end of the task that would set it."""
     async with running(event.wait()) as waiting:
         await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
-
-
-async def _rows(app: App, session: str, after: int) -> AsyncIterator[Any]:
-    while page := await asyncio.to_thread(app.store.log.events, session, after=after):
-        for row in page:
-            yield row
-        after = page[-1].seq

@@ -1,7 +1,9 @@
-"""Titles of sessions: one at once from the first words, a better one by a model if the user wants it.
+"""Titles of sessions: at first the first words, then a better one by a model if the user wants it.
 
-Nobody waits for it, and what it cost is in the log.
+Nobody waits for the model, and what it cost is in the log.
 """
+
+from collections.abc import Callable
 
 from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.core.history import ConversationHistory
@@ -22,29 +24,33 @@ _OUTPUT_TOKENS = 1_000  # with what a model thinks before it writes
 
 
 class Titles:
-    """Looks for better titles on the side."""
+    """Looks for better titles in the background. `auxiliary` returns the models that help in a session."""
 
-    def __init__(self, auxiliary: AuxiliaryModels) -> None:
+    def __init__(self, auxiliary: Callable[[str], AuxiliaryModels]) -> None:
         self._auxiliary = auxiliary
         self._tasks = BackgroundTasks("looking for a title")
 
     def begin(self, session: str, history: ConversationHistory) -> None:
         """Starts the search for a better title, if the user wants one."""
-        if self._auxiliary.wanted("title") == "off" or len(history.messages) < 2:
+        auxiliary = self._auxiliary(session)
+        if auxiliary.wanted("title") == "off" or len(history.messages) < 2:
             return
-        self._tasks.start(self._find(session, asked(history)))
+        self._tasks.start(_find(auxiliary, session, asked(history)))
 
     async def close(self) -> None:
         """Ends what is being looked for; the first words stay."""
         await self._tasks.close()
 
-    async def _find(self, session: str, request: ModelRequest) -> None:
-        try:
-            message = await self._auxiliary.ask("title", session, request)
-        except HermesError:  # it is noted in the session
-            return
-        if title := shortened(message.text.strip().strip("\"'`.")):
-            await self._auxiliary.note(session, SessionTitled(title=title, by="model"))
+
+async def _find(
+    auxiliary: AuxiliaryModels, session: str, request: ModelRequest
+) -> None:
+    try:
+        message = await auxiliary.ask("title", session, request)
+    except HermesError:  # `ask` has noted it in the session
+        return
+    if title := shortened(message.text.strip().strip("\"'`.")):
+        await auxiliary.note(session, SessionTitled(title=title, by="model"))
 
 
 def first_words(history: ConversationHistory) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,7 +12,7 @@ from hermes.app.past_sessions import StoreRecall
 from hermes.core.ports import Tool
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.settings import Secrets
+from hermes.settings import Home, Secrets
 from hermes.settings.load import environment
 from hermes.tools import Needs, close_tools, session_tools
 from hermes.tools.files.file_stamps import FileStamps
@@ -145,16 +145,13 @@ def needs_of(
     """For `session_tools`; `extra` are tools that come from elsewhere."""
     settings = app.settings
     choice = ToolChoice(surface, settings.tools.enabled, settings.tools.disabled)
-    outputs = OutputFolder(app.home.cache / "outputs")
+    around = _surroundings(app.home, settings.sandbox.hide_secrets)
+    outputs = OutputFolder(around.readable[0])
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
-    seen = (app.home.cache / "outputs", app.home.skills)
-    around = Surroundings(
-        environment(), app.home.root, seen, hide_secrets=settings.sandbox.hide_secrets
-    )
     return Needs(
-        outputs=app.home.cache / "outputs",
+        outputs=outputs.path,
         environment=environment(),
-        hermes_home=app.home.root,
+        hermes_home=around.hermes_home,
         recall=StoreRecall(lambda: app.store),
         surroundings=around,
         extra=(
@@ -164,6 +161,13 @@ def needs_of(
         ),
         choice=choice,
     )
+
+
+@lru_cache(maxsize=8)
+def _surroundings(home: Home, hide_secrets: bool) -> Surroundings:
+    """The same for all sessions: a gateway remembers the tools of many."""
+    readable = (home.cache / "outputs", home.skills)
+    return Surroundings(environment(), home.root, readable, hide_secrets=hide_secrets)
 
 
 def _browser(app: App, outputs: OutputFolder) -> tuple[Tool, ...]:

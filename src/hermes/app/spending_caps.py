@@ -19,9 +19,9 @@ _GUESSES_KEPT = 4_096  # sessions and days with calls that had to be estimated
 
 
 class Spending:
-    """The budgets of all sessions of one process. `price` is the most a token can cost."""
+    """The budgets of all sessions of one process. `price` returns the most that a token can cost in a session."""
 
-    def __init__(self, app: App, price: Callable[[], Price | None]) -> None:
+    def __init__(self, app: App, price: Callable[[str], Price | None]) -> None:
         self._app = app
         self._price = price
         self._caps = {
@@ -79,7 +79,7 @@ class Spending:
         claiming = claim if any(cap.scope != "turn" for cap in caps) else None
         if above is not None:
             return above.child(refresh, claiming)
-        return TurnBudget(caps, self._price(), refresh=refresh, claim=claiming)
+        return TurnBudget(caps, self._price(session), refresh=refresh, claim=claiming)
 
     def _refresh(self, session: str) -> Callable[[Cap], tuple[float, float]]:
         info = self._app.store.sessions.find(session)
@@ -100,7 +100,7 @@ class Spending:
         budget = self._budgets.get(session)
         if budget is None:  # no caps
             return
-        price = self._price()
+        price = self._price(session)
         usage = msgspec.structs.replace(
             usage, cost_usd=price.of(usage) if price else 0.0
         )
@@ -129,19 +129,20 @@ class Spending:
         )
         guessed = self._guessed.get(first if of_session else today, Usage())
         if cap.unit == "usd":
-            return sum(map(self._cost, rows)) + (guessed.cost_usd or 0.0), claimed[1]
+            cost = sum(_cost(row, self._price(session)) for row in rows)
+            return cost + (guessed.cost_usd or 0.0), claimed[1]
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)
         return float(tokens + guessed.input_tokens + guessed.output_tokens), float(
             claimed[0]
         )
 
-    def _cost(self, row: UsageRow) -> float:
-        """What a row of the usage cost; calls without a known price count as much as they can have."""
-        price = self._price()
-        if not row.unpriced_calls or price is None:
-            return row.cost_usd
-        used = Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens)
-        return row.cost_usd + price.of(used) * row.unpriced_calls / row.calls
+
+def _cost(row: UsageRow, price: Price | None) -> float:
+    """What a row of the usage cost. Calls without a known price count as the most they can have cost."""
+    if not row.unpriced_calls or price is None:
+        return row.cost_usd
+    used = Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens)
+    return row.cost_usd + price.of(used) * row.unpriced_calls / row.calls
 
 
 def _cap(scope: str, text: str) -> Cap:

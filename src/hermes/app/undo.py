@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.partial_text import partial_path
-from hermes.app.session_log import UNKNOWN, crashed, read_history
+from hermes.app.session_journal import UNKNOWN, crashed, read_history
 from hermes.core.history import Beginning, ConversationHistory
 from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
 from hermes.schema.event import Event
@@ -138,7 +138,7 @@ class Rewind:
         row = self._app.store.log.branch(
             session, self._app.ids.session(), at=last, surface=surface
         )
-        self._app.publish(row)
+        self._app.writer.publish(row)
         if left_out:
             undone = SessionUndone(since=left_out[0].seq, turns=_names(left_out))
             self._app.record(row.session, undone)

@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.app.compaction import outlook_of
 from hermes.commands.command import Arg, SessionId, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.formats import count
 from hermes.commands.sessions import SessionListing, list_sessions
 from hermes.commands.views import Block, Message, Record, line, message
@@ -62,7 +62,7 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @command(slash="status", role="user", group="Chat")
-def show_status(context: Context, session: SessionId) -> ChatStatus:
+def show_status(context: CommandContext, session: SessionId) -> ChatStatus:
     """Show the session, the model, the folder and what is allowed."""
     chat = context.chat
     info = context.app.store.sessions.find(session)
@@ -80,14 +80,14 @@ def show_status(context: Context, session: SessionId) -> ChatStatus:
 
 
 @command(slash="stop", role="user", group="Chat")
-async def stop_turn(context: Context) -> Message:
+async def stop_turn(context: CommandContext) -> Message:
     """Stop the running turn."""
     stopped = await context.chat.stop()
     return message() if stopped else message("Nothing is running.")
 
 
 @command(slash="new", role="user", group="Sessions")
-async def new_session(context: Context) -> Message:
+async def new_session(context: CommandContext) -> Message:
     """Begin a new session."""
     made = await context.chat.begin()
     return message(f"Session {made} has begun. The old one is kept.")
@@ -95,18 +95,18 @@ async def new_session(context: Context) -> Message:
 
 @command(slash="resume name", role="owner", group="Sessions")
 async def resume_session(
-    context: Context,
+    context: CommandContext,
     name: Annotated[str, Arg("its id or title", metavar="ID")] = "",
 ) -> SessionListing | Message:
     """Continue another session; without a name, list them."""
     if not name:
-        return list_sessions.function(context, limit=10)
+        return await asyncio.to_thread(list_sessions.function, context, limit=10)
     await context.chat.enter(name, recap=True)
     return message()
 
 
 @command(slash="context", role="user", group="Model")
-async def show_context(context: Context, session: SessionId) -> ContextUse:
+async def show_context(context: CommandContext, session: SessionId) -> ContextUse:
     """Show how full the model's context is, and with what."""
     usage = await asyncio.to_thread(context.chat.agent.context, session)
     preview = await asyncio.to_thread(outlook_of, context.app, session)
@@ -114,7 +114,7 @@ async def show_context(context: Context, session: SessionId) -> ContextUse:
 
 
 @command(slash="compress", role="user", group="Model")
-async def compress(context: Context, session: SessionId) -> Message:
+async def compress(context: CommandContext, session: SessionId) -> Message:
     """Compress a long conversation: summarize its older part."""
     await context.chat.require_idle()
     context.surface.tell(line("Summarizing the older part of the conversation ..."))

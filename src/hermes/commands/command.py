@@ -1,7 +1,7 @@
 """`@command`: a plain typed function becomes a command of every surface that it names.
 
     @command("sessions rename", slash="title title", role="user", scope="chat", group="Sessions")
-    def rename_session(context: Context, id: SessionId, title: Annotated[str, "the new title"]) -> Message:
+    def rename_session(context: CommandContext, id: SessionId, title: Annotated[str, "the new title"]) -> Message:
         "Give a session a title."
 
 Parameters before `*` are operands in the shell, those behind it are options. The docstring is the help. A synchronous
@@ -171,6 +171,11 @@ class Command:
     def slash_value(self) -> str:
         """What follows the slash command, as help shows it."""
         return " ".join(one.metavar for one in self.slash_parameters)
+
+    @property
+    def slash_choices(self) -> tuple[str, ...]:
+        """What may be typed first behind the slash command."""
+        return self.slash_parameters[0].choices if self.slash_parameters else ()
 
     @cached_property
     def form(self) -> type[msgspec.Struct]:

@@ -36,7 +36,7 @@ class Surface(Protocol):
         """Asks for a value that is not shown."""
 
 
-class Context:
+class CommandContext:
     """One call of a command. Nothing is loaded or opened before it is needed."""
 
     def __init__(

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from hermes.app.agent import Agent, ApprovalMode
+from hermes.app.agent import Agent
+from hermes.app.engine import ApprovalMode
 
 
 class Conversation(Protocol):
@@ -64,7 +65,7 @@ class Conversation(Protocol):
     async def use_model(self, name: str, *, force: bool) -> str:
         """Lets another model answer in this chat; `force` also takes one that its service does not list.
 
-        Returns the name of the model, if it is known.
+        Returns a sentence that says which one.
         """
         ...
 

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hermes.app.engine import ModelInfo
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, dollars
 from hermes.commands.views import (
     Block,
@@ -30,7 +31,8 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 from hermes.store.sessions import UsageRow
 
-EXAMPLES = """\
+EXAMPLES = {
+    "model": """\
 examples:
   hermes model list                        providers, their usual models, which keys are set
   hermes model pick anthropic              use Anthropic's usual model
@@ -40,6 +42,7 @@ examples:
   hermes model add lab --base-url http://lab:8000/v1 --model qwen3
   hermes model test                        what can the model do? 30 and more small tasks
 """
+}
 _EMBEDDED_WINDOW_TOKENS = 4096
 _DAY_S = 86400.0
 _MAX_DAYS = 36_500
@@ -199,7 +202,7 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @command("model list", scope="observe")
 def list_models(
-    context: Context,
+    context: CommandContext,
     provider: Annotated[str, "every known model of this provider"] = "",
 ) -> ModelListing:
     """List providers and models, with window, price and whether a key is set."""
@@ -215,7 +218,7 @@ def list_models(
 
 
 @command("model show", scope="observe")
-def show_model(context: Context) -> CurrentModel:
+def show_model(context: CommandContext) -> CurrentModel:
     """Show the model that answers now."""
     settings, secrets = context.settings, context.secrets
     route = first_route(settings, secrets)
@@ -229,7 +232,7 @@ def show_model(context: Context) -> CurrentModel:
 
 @command(slash="model name", role="owner", group="Model")
 async def choose_chat_model(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     name: Annotated[str, Arg("MODEL or PROVIDER:MODEL", metavar="NAME")] = "",
     *,
@@ -237,15 +240,9 @@ async def choose_chat_model(
 ) -> Message:
     """Show which model answers in this chat, or change it."""
     chat = context.chat
-    found = ""
     if name:
-        await chat.require_idle()
-        found = await chat.use_model(name, force=force)
-    model = chat.agent.describe(session)
-    own = "with its own model" if model.engine == "codex" else "with its first model"
-    answers = f"{model.provider} {model.name or found or own} answers."
-    if name:
-        return message(answers)
+        return message(await chat.use_model(name, force=force))
+    answers = model_in_words(chat.agent.describe(session))
     names = await chat.model_names()
     others = [f"- {one}" for one in names[:_MAX_LISTED_MODELS]]
     return message(answers, *others, "Change it: /model NAME, or /model PROVIDER:NAME")
@@ -253,7 +250,7 @@ async def choose_chat_model(
 
 @command("usage", scope="observe")
 def show_usage(
-    context: Context,
+    context: CommandContext,
     *,
     days: Annotated[
         int, Arg("the last N days (default: 30)", metavar="N", at_least=1)
@@ -279,7 +276,7 @@ def show_usage(
 
 
 @command(slash="usage", role="user", group="Model")
-def show_session_usage(context: Context, session: SessionId) -> Message:
+def show_session_usage(context: CommandContext, session: SessionId) -> Message:
     """Show tokens and cost of this session."""
     rows = context.app.store.sessions.usage(session=session)
     calls = count(sum(row.calls for row in rows), "model call")
@@ -289,6 +286,12 @@ def show_session_usage(context: Context, session: SessionId) -> Message:
     cost = dollars(spent) if spent or not unpriced else "cost unknown"
     note = f" (no price for {', '.join(unpriced)})" if unpriced else ""
     return message(f"This session: {calls}, {tokens}, {cost}{note}")
+
+
+def model_in_words(model: ModelInfo, found: str = "") -> str:
+    """Says which model answers; `found` is its name if only its service knows it."""
+    own = "with its own model" if model.engine == "codex" else "with its first model"
+    return f"{model.provider} {model.name or found or own} answers."
 
 
 def providers(settings: Settings, secrets: Secrets) -> list[ListedModel]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, TextIO
 import msgspec
 
 from hermes.commands.command import Arg, SessionId, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, count, first_line, moment, money
 from hermes.commands.views import (
     Block,
@@ -172,7 +172,7 @@ class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
             yield Line((Span("ok   ", "good"), Span(f"{checked}; no problems.")))
 
 
-def open_log(context: Context) -> Store:
+def open_log(context: CommandContext) -> Store:
     """The session log; SessionNotFound when there is none. Reports what had to be recovered."""
     if not context.app.has_log:
         raise SessionNotFound("there are no sessions yet", hint=_IMPORT_ONE)
@@ -191,7 +191,7 @@ def open_log(context: Context) -> Store:
     private=True,
 )
 def list_sessions(
-    context: Context,
+    context: CommandContext,
     *,
     limit: Annotated[
         int, Arg("at most N (default: 20)", metavar="N", at_least=1, excludes="limit")
@@ -215,7 +215,7 @@ def list_sessions(
 
 @command("sessions show")
 def show_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     *,
     events: Annotated[bool, "list every row instead of the transcript"] = False,
@@ -237,7 +237,7 @@ def show_session(
 
 @command(slash="history messages", group="Sessions")
 def show_history(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     messages: Annotated[int, Arg("how many", metavar="N", at_least=1)] = 10,
 ) -> SessionTranscript:
@@ -267,7 +267,7 @@ def show_history(
     private=True,
 )
 def search_sessions(
-    context: Context,
+    context: CommandContext,
     words: Annotated[
         tuple[str, ...],
         Arg("a message must have all of them; '\"...\"' is a phrase", metavar="WORD"),
@@ -289,7 +289,7 @@ def search_sessions(
 
 @command("sessions rename", scope="chat")
 def rename_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     title: Annotated[
         tuple[str, ...], Arg("the new title; '' removes it", metavar="TITLE")
@@ -310,7 +310,7 @@ def rename_session(
 
 @command(slash="title title", role="user", group="Sessions")
 def title_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     title: Annotated[tuple[str, ...], Arg("the new title", metavar="TEXT")] = (),
 ) -> Message:
@@ -323,7 +323,7 @@ def title_session(
 
 @command("sessions export", slash="export output", group="Sessions")
 def export_session(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     *,
     output: Annotated[
@@ -358,7 +358,7 @@ def export_session(
 
 @command("sessions import")
 def import_session(
-    context: Context,
+    context: CommandContext,
     file: Annotated[str, "an exported session, or - for stdin"],
 ) -> Message:
     """Read an exported session."""
@@ -387,7 +387,7 @@ def import_session(
 
 @command("sessions delete", scope="admin")
 def delete_sessions(
-    context: Context,
+    context: CommandContext,
     sessions: Annotated[tuple[str, ...], Arg("which sessions", metavar="ID")],
     *,
     yes: Annotated[bool, "don't ask"] = False,
@@ -400,7 +400,7 @@ def delete_sessions(
 
 @command("sessions prune", scope="admin")
 def prune_sessions(
-    context: Context,
+    context: CommandContext,
     *,
     older_than: Annotated[str, Arg("such as 90d, 12w, 1y or 36h", metavar="AGE")],
     dry_run: Annotated[bool, "only show what would be deleted"] = False,
@@ -428,7 +428,7 @@ def prune_sessions(
 
 
 @command("sessions check")
-def check_log(context: Context) -> LogCheck | Message:
+def check_log(context: CommandContext) -> LogCheck | Message:
     """Check every page, row and sequence of the session log."""
     if not context.app.has_log:
         return message(*_NONE_YET)
@@ -444,7 +444,7 @@ def check_log(context: Context) -> LogCheck | Message:
     )
 
 
-def _rebuild(context: Context) -> None:
+def _rebuild(context: CommandContext) -> None:
     """Opens a damaged log again, which rebuilds it."""
     from hermes.app import build
 
@@ -494,7 +494,7 @@ def _rows(store: Store, session: str, after: int) -> Iterator[Row]:
 
 
 def _delete(
-    context: Context,
+    context: CommandContext,
     sessions: list[SessionInfo],
     is_wanted: Callable[[SessionInfo], bool],
     *,

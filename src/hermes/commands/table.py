@@ -38,24 +38,24 @@ TOPICS = (
     _topic("usage", "commands.models", "show tokens and cost, by day and model", "Models"),
     _topic("sessions", "commands.sessions commands.undo", "list, search, show and move your sessions", "Sessions"),
     _topic("resume", "surfaces.cli.resume", "continue a session, whichever surface it began on", "Sessions"),
-    _topic("import", "surfaces.cli.imports", "import sessions, memory and skills of another agent", "Sessions"),
-    _topic("memory", "surfaces.cli.memory", "show, edit and revert what Hermes remembers", "Learning"),
-    _topic("skills", "surfaces.cli.skills", "list, install, review and revert skills", "Learning"),
+    _topic("import", "commands.imports", "import sessions, memory and skills of another agent", "Sessions"),
+    _topic("memory", "commands.memory surfaces.cli.editing", "show, edit and revert what Hermes remembers", "Learning", "show"),
+    _topic("skills", "commands.skills commands.proposals", "list, install, review and revert skills", "Learning", "list"),
     _topic("dashboard", "surfaces.dashboard.command", "Hermes in your browser", "Sessions"),
     _topic("gateway", "surfaces.gateway.command", "Hermes in chat apps, as a service", "Sessions"),
-    _topic("cron", "surfaces.cli.cron", "run jobs at certain times", "Sessions"),
-    _topic("events", "surfaces.cli.events", "watch what Hermes does: live, past, in numbers", "Sessions"),
+    _topic("cron", "commands.jobs surfaces.cli.jobs", "run jobs at certain times", "Sessions", "list"),
+    _topic("events", "commands.events surfaces.cli.event_tail", "watch what Hermes does: live, past, in numbers", "Sessions"),
     _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions"),
-    _topic("tools", "surfaces.cli.tools", "show what the model can do, and where", "Settings"),
-    _topic("mcp", "surfaces.cli.mcp", "list, add, test and remove MCP servers", "Settings"),
-    _topic("codex", "surfaces.cli.codex", "let the codex program run your turns, or stop it", "Settings"),
-    _topic("plugins", "surfaces.cli.plugins", "list, enable and disable plugins", "Settings"),
-    _topic("hooks", "surfaces.cli.hooks", "list, trust and test hooks", "Settings"),
-    _topic("policy", "surfaces.cli.policy", "show and check what runs without asking", "Settings"),
-    _topic("config", "surfaces.cli.config", "show and change settings and secrets", "Settings"),
-    _topic("backup", "surfaces.cli.backup", "write everything of yours to one file", "Settings"),
-    _topic("restore", "surfaces.cli.restore", "restore a backup", "Settings"),
-    _topic("doctor", "surfaces.cli.doctor", "check this installation and say what to do", "Settings"),
+    _topic("tools", "commands.tools", "show what the model can do, and where", "Settings"),
+    _topic("mcp", "commands.mcp surfaces.cli.tool_server", "list, add, test and remove MCP servers", "Settings", "list"),
+    _topic("codex", "commands.codex", "let the codex program run your turns, or stop it", "Settings"),
+    _topic("plugins", "commands.plugins", "list, enable and disable plugins", "Settings", "list"),
+    _topic("hooks", "commands.plugins", "list, trust and test hooks", "Settings", "list"),
+    _topic("policy", "commands.policy", "show and check what runs without asking", "Settings", "show"),
+    _topic("config", "commands.config surfaces.cli.editing", "show and change settings and secrets", "Settings"),
+    _topic("backup", "commands.backup", "write everything of yours to one file", "Settings"),
+    _topic("restore", "commands.backup", "restore a backup", "Settings"),
+    _topic("doctor", "commands.doctor", "check this installation and say what to do", "Settings"),
 )  # fmt: skip
 
 CHAT = "hermes.surfaces.tui.chat"  # `hermes` without a question, at a terminal
@@ -69,8 +69,14 @@ EXAMPLES = (
     ("hermes config set OPENAI_API_KEY", "store a secret; you are asked for it"),
 )
 
-CHAT_MODULES = ("hermes.commands.sessions", "hermes.commands.undo")
+_CHAT_TOPICS = (
+    "chat", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
+    "policy", "codex", "config", "doctor",
+)  # fmt: skip
+CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)
 """Modules with commands of chats, in the order of the help."""
+CHAT_APP_MODULES = (*CHAT_MODULES[:5], "hermes.commands.policy")
+"""Those with commands that a role may use in chat apps."""
 
 
 def find_topic(name: str) -> Topic | None:
@@ -109,7 +115,7 @@ def every_command() -> Iterator["Command"]:
             yield from commands_in(import_module(name))
 
 
-def chat_commands() -> Iterator["Command"]:
+def chat_commands(modules: tuple[str, ...] = CHAT_MODULES) -> Iterator["Command"]:
     """The commands of chats, in the order of their help."""
-    for name in CHAT_MODULES:
+    for name in modules:
         yield from (one for one in commands_in(import_module(name)) if one.slash)

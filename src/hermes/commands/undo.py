@@ -8,10 +8,10 @@ import msgspec
 
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.commands.command import Arg, SessionId, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, first_line
 from hermes.commands.sessions import open_log
-from hermes.commands.views import Block, Diff, Message, line, message
+from hermes.commands.views import Block, DiffBlock, Message, line, message
 
 _MAX_LISTED_FILES = 10
 _MAX_QUOTED_CHARACTERS = 60
@@ -69,12 +69,12 @@ class TurnDiff(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
 
     def view(self, _now: float) -> Iterable[Block]:
-        yield Diff(self.diff) if self.diff else line("No files were changed.")
+        yield DiffBlock(self.diff) if self.diff else line("No files were changed.")
 
 
 @command("sessions undo", slash="undo turns", role="user", scope="chat", group="Changes")  # fmt: skip
 async def undo(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     *,
     turns: Annotated[
@@ -99,7 +99,7 @@ async def undo(
 
 @command("sessions redo", slash="redo", role="user", scope="chat", group="Changes")
 async def redo(
-    context: Context, session: SessionId, *, force: Force = False
+    context: CommandContext, session: SessionId, *, force: Force = False
 ) -> UndoResult:
     """Restore what the last undo took back."""
     rewind = await _rewind(context)
@@ -115,7 +115,7 @@ async def redo(
 
 @command(slash="retry", role="user", group="Changes")
 async def retry(
-    context: Context, session: SessionId, *, force: Force = False
+    context: CommandContext, session: SessionId, *, force: Force = False
 ) -> UndoResult | Message:
     """Undo the last turn and ask the same again."""
     chat = context.chat
@@ -130,7 +130,7 @@ async def retry(
 
 @command("sessions diff", slash="diff", role="user", scope="observe", group="Changes")
 async def diff(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     *,
     turn: Annotated[
@@ -145,7 +145,7 @@ async def diff(
 
 @command("sessions branch", slash="branch back", scope="chat", group="Changes")
 async def branch(
-    context: Context,
+    context: CommandContext,
     session: SessionId,
     *,
     back: Annotated[
@@ -168,7 +168,7 @@ async def branch(
     return message(f"Session {made}, a copy of {session}. To return: /resume {session}")
 
 
-async def _rewind(context: Context) -> Rewind:
+async def _rewind(context: CommandContext) -> Rewind:
     if context.conversation is not None:
         await context.conversation.require_idle()
     open_log(context)

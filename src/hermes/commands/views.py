@@ -8,6 +8,13 @@ import msgspec
 Look: TypeAlias = Literal["", "bold", "dim", "good", "warn", "bad"]
 
 
+OK, WARN, FAIL = "ok", "warn", "fail"
+"""The marks of findings, the same in every command."""
+
+Fit: TypeAlias = Literal["leave", "cut", "wrap", "hang"]
+"""What becomes of a line that is wider than the screen; `hang` wraps the words of its last span below one another."""
+
+
 class Span(msgspec.Struct, frozen=True):
     """Words of one look."""
 
@@ -16,10 +23,10 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line, or a paragraph with line breaks of its own. `fit` says what becomes of one wider than the screen."""
+    """A line, or a paragraph with line breaks of its own."""
 
     spans: tuple[Span, ...]
-    fit: Literal["leave", "cut", "wrap"] = "leave"
+    fit: Fit = "leave"
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -29,6 +36,8 @@ class Column(msgspec.Struct, frozen=True):
     right: bool = False
     widest: int = 0
     """Cells that it takes at most; 0 for as many as there are."""
+    least: int = 0
+    """Cells that it takes at least, so that several tables are aligned."""
     shrinks: bool = False
     """Whether it gives way on a screen that is too narrow for all columns."""
 
@@ -38,7 +47,7 @@ class TableRow(msgspec.Struct, frozen=True):
     look: Look = ""
 
 
-class Table(msgspec.Struct, frozen=True):
+class TableBlock(msgspec.Struct, frozen=True):
     """Rows below titles. On a narrow screen each row becomes several lines, of the columns named in `narrow`."""
 
     columns: tuple[Column, ...]
@@ -46,6 +55,7 @@ class Table(msgspec.Struct, frozen=True):
     narrow: tuple[tuple[int, ...], ...] = ()
     cut: bool = True
     """Whether lines end where the screen does."""
+    indent: int = 0
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -55,13 +65,13 @@ class Record(msgspec.Struct, frozen=True):
     indent: int = 0
 
 
-class Diff(msgspec.Struct, frozen=True):
+class DiffBlock(msgspec.Struct, frozen=True):
     """A unified diff."""
 
     text: str
 
 
-Block: TypeAlias = Line | Table | Record | Diff
+Block: TypeAlias = Line | TableBlock | Record | DiffBlock
 
 
 class Result(Protocol):
@@ -110,9 +120,7 @@ def message(*lines: str, failed: bool = False) -> Message:
     return Message(lines, exit_code=int(failed))
 
 
-def line(
-    text: str, look: Look = "", *, fit: Literal["leave", "cut", "wrap"] = "leave"
-) -> Line:
+def line(text: str, look: Look = "", *, fit: Fit = "leave") -> Line:
     """A line of one look."""
     return Line((Span(text, look),), fit)
 
@@ -127,8 +135,9 @@ def table(
     *,
     narrow: tuple[tuple[int, ...], ...] = (),
     cut: bool = True,
-) -> Table:
+    indent: int = 0,
+) -> TableBlock:
     """A table; a column is its title, a row its cells, where nothing more is to be said of them."""
     made = tuple(Column(one) if isinstance(one, str) else one for one in columns)
     filled = tuple(one if isinstance(one, TableRow) else TableRow(one) for one in rows)
-    return Table(made, filled, narrow, cut)
+    return TableBlock(made, filled, narrow, cut, indent)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, NotFound
 from hermes.plugins.manifest import NAME, ManifestError
 from hermes.plugins.pins import FolderPins, Pin
 from hermes.plugins.plugin_registry import hash_of
@@ -76,7 +76,7 @@ class Hooks:
         ]
 
     def find(self, name: str) -> Hook:
-        """One of them. UsageError when there is none of that name."""
+        """One of them. NotFound when there is none of that name."""
         found = {hook.name: hook for hook in self.every()}
         if name in found:
             return found[name]
@@ -85,7 +85,7 @@ class Hooks:
             if found
             else f"There are none in {self._folder}."
         )
-        raise UsageError(f"There is no hook {name!r}.", hint=known)
+        raise NotFound(f"There is no hook {name!r}.", hint=known)
 
     def trust(self, name: str, expected: str = "") -> Hook:
         """Lets a hook run as it is now; with `expected`, only if that is what the user was shown."""

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, NotFound
 from hermes.plugins.manifest import NAME, Manifest, ManifestError, read_manifest
 from hermes.plugins.pins import FolderPins, Pin
 from hermes.settings import Home
@@ -61,12 +61,12 @@ class PluginRegistry:
         return [found[name] for name in sorted(found)]
 
     def find(self, name: str) -> Plugin:
-        """One plugin. UsageError when there is none of that name."""
+        """One plugin. NotFound when there is none of that name."""
         for plugin in self.every():
             if plugin.name == name:
                 return plugin
         known = ", ".join(plugin.name for plugin in self.every())
-        raise UsageError(
+        raise NotFound(
             f"There is no plugin {name!r}.",
             hint=f"There are: {known}." if known else "There are none.",
         )

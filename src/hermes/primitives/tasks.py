@@ -24,7 +24,8 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        """Returns how many tasks still run."""
+        return sum(not task.done() for task in self._tasks)
 
     def start(
         self, work: Coroutine[Any, Any, T], *, awaited: bool = False

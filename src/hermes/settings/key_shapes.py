@@ -13,6 +13,7 @@ _CLASSES = bytes(
     97 if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else 32
     for byte in range(256)
 )
+_HEX = "0123456789abcdef-"
 _BEFORE_DOT = ("SG.", "hvs.", "hvb.", "atlasv1.", "ya29.", "xoxe.", "8Q~")
 _SEPARATED = (  # prefixes that nothing else begins with; any key material may follow
     "sk-|sk_|rk_live_|rk_test_|csk-|gsk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|glptt-|gldt-|glrt-|glcbt-|glsoat-"
@@ -68,13 +69,15 @@ def compiled(pattern: str) -> "re.Pattern[str]":
 
 
 def long_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Where `text` has enough key characters in a row to hold a key."""
+    """Where `text` has enough key characters in a row to hold a key. A hash or a UUID by itself is left out."""
     classes = text.encode("ascii", "replace").translate(_CLASSES)
     start = classes.find(_RUN)
     while start >= 0:
         end = classes.find(b" ", start + _RUN_LENGTH)
-        end = end if end >= 0 else len(classes)
-        yield start, end
+        if end < 0:
+            end = len(classes)
+        if text[start:end].strip(_HEX) or _continues_key(text, start, end):
+            yield start, end
         start = classes.find(_RUN, end)
 
 
@@ -95,22 +98,39 @@ def may_begin_key(text: str) -> bool:
 def may_hold_key(text: str, start: int, end: int) -> bool:
     """Whether the long run from `start` to `end` can be a key, or a part of one. Errs on the side of yes."""
     run = text[start:end]
-    if (
-        run.islower()
-        and not run[-_RUN_LENGTH:].isalpha()
-        and run.replace("_", "").replace("-", "").isalpha()
-    ):
-        return False  # words, joined
-    if compiled(_BEGINS).match(text, start) or compiled(_BEGINS_WITHIN).search(
-        text, start, end
-    ):
+    if _is_words(run):
+        return False
+    if compiled(_BEGINS).match(run):
         return True
+    if ("-" in run or "_" in run) and compiled(_BEGINS_WITHIN).search(run):
+        return True
+    if text[start] in "MNO" and text[end : end + 1] == ".":
+        return True
+    return _continues_key(text, start, end)
+
+
+def _continues_key(text: str, start: int, end: int) -> bool:
+    """Whether a run follows what begins a key: `hvs.`, the number of a Telegram bot, the address of a webhook."""
     before = text[start - 1 : start]
     if before == ":":
         return 34 <= end - start <= 36 and text[start - 2].isdigit()
     if before and before in "./~":
-        return (
-            text.endswith(_BEFORE_DOT, 0, start)
-            or compiled(_WEBHOOK).search(text, max(start - 100, 0), start) is not None
-        )
-    return text[start] in "MNO" and text[end : end + 1] == "."
+        return text.endswith(_BEFORE_DOT, 0, start) or _in_webhook(text, start)
+    return False
+
+
+def _is_words(run: str) -> bool:
+    """Whether a long run is lower-case words, joined."""
+    return (
+        run.islower()
+        and not run[-_RUN_LENGTH:].isalpha()
+        and run.replace("_", "").replace("-", "").isalpha()
+    )
+
+
+def _in_webhook(text: str, start: int) -> bool:
+    """Whether the address of a webhook stands before `start`."""
+    return (
+        "hooks" in text
+        and compiled(_WEBHOOK).search(text, max(start - 100, 0), start) is not None
+    )

@@ -6,15 +6,18 @@ name of a variable, a type, a number of tokens, code, prose.
 
 import re
 import string
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
-from hermes.settings.key_shapes import HIDDEN, compiled
+from hermes.settings.key_shapes import HIDDEN, PRIVATE_KEY, compiled
 
-_WORDS = r"((?<=[a-z_.\-])key|token|secret|password|passwd|passphrase|pass|pwd|credential)(s?)(?:_?\d{1,2})?"
+# `key` counts only within a name. The lookbehind stands after the first letter, because `re` looks for a set of first
+# letters far faster than for an assertion.
+_WORDS = r"(k(?<=[a-z_.\-]k)ey|token|secret|pass(?:w(?:or)?d|phrase)?|pwd|credential)(s?)(?:_?\d{1,2})?"
 _SEPARATOR = r"\\*[\"'`]?\]?\s{0,4}(?:=>|:=|[:=](?![:=]))[ \t]{0,8}|>"
 _NAMED = rf"{_WORDS}({_SEPARATOR})"
 _NAMED_OR_BLANK = rf"{_WORDS}({_SEPARATOR}|[ \t]{{1,8}})"
-_SIGNS = ("=", ":", ">", "--", "'", "login ")
-"""One of them stands between a name and its value, or before the name."""
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
 _QUOTED_START = r"(\\*)([\"'`])"
 _BARE = r"[^\s\"'`,;&<>(){}\[\]\\|]{1,1000}"
@@ -46,172 +49,188 @@ _LATE_VARIABLE = (
     r"|HEADER|EXPIRY|EXPIRES|POLICY|SIZE|DIR|ISSUER|ALGORITHM|PROVIDER|STORE|MANAGER|PREFIX|KIND|ID|ARN|BUDGET|MODE)=)"
     r"[A-Z0-9_]{1,40}=[\"']?)([^\s\"'`\\&|<>]{1,1000})"
 )
+_OF_NETRC = r"\b(?:login|user)\s+\S+\s+$"
 _LONG_WORD = r"[A-Za-z]{16,}$|[0-9a-f]{16,}$"
 
 
-def mask_named(text: str) -> str:
-    """`text` without the values that stand after the name of a secret."""
-    if not any(map(text.__contains__, _SIGNS)):
+class _Name(NamedTuple):
+    """The name of a secret, as it is written and in lower case with `_` between its words."""
+
+    written: str
+    spelled: str
+    is_password: bool
+    is_option: bool
+    is_capital: bool
+
+
+@lru_cache(maxsize=1024)
+def _secret_name(written: str) -> _Name | None:
+    """What is known of a name; None when it is not one of a secret."""
+    spelled = written.lstrip("-")
+    if not spelled.islower() and not spelled.isupper():
+        spelled = compiled(_CAMEL).sub("_", spelled)
+    spelled = spelled.lower()
+    if written in {"PWD", "OLDPWD"} or compiled(_NAMES).search(spelled) is None:
+        return None
+    is_password = compiled(_NAMES_OF_PASSWORDS).search(spelled) is not None
+    is_capital = written == written.upper()
+    return _Name(written, spelled, is_password, written.startswith("--"), is_capital)
+
+
+_PASSWORD = _Name("password", "password", True, False, False)
+
+
+_Span = tuple[int, int]
+
+
+def mask_named(text: str, low: str) -> str:
+    """`text`, which is `low` in lower case, without private keys and the values after the names of secrets."""
+    masked = text
+    if "private" in low:
+        masked = compiled(PRIVATE_KEY).sub(HIDDEN, masked)
+    if "_" in masked and "=" in masked and low != text:
+        masked = compiled(_LATE_VARIABLE).sub(_without_late, masked)
+    if masked != text:
+        low = lowered(masked)
+    has_blank = "--" in low or "'" in low or "login " in low
+    if not (has_blank or "=" in low or ":" in low or ">" in low):
+        return masked
+    return _without_values(masked, low, _NAMED_OR_BLANK if has_blank else _NAMED)
+
+
+def _without_values(text: str, low: str, pattern: str) -> str:
+    """`text` without the values after the names that `pattern` finds in it."""
+    names = compiled(pattern)
+    if names.search(low) is None:
         return text
-    low = _lowered(text)
-    pattern = compiled(
-        _NAMED_OR_BLANK if "--" in low or "'" in low or "login " in low else _NAMED
-    )
-    text = (
-        compiled(_LATE_VARIABLE).sub(_without_late, text)
-        if "_" in text and "=" in text
-        else text
-    )
-    low = _lowered(text)
-    kept, at, end = list[str](), 0, -1
-    for found in pattern.finditer(low):
+    parts, at, end = list[str](), 0, -1
+    for found in names.finditer(low):
         # In `token=token=token=x` the first was looked at with all behind it, and the last is looked at by itself.
-        is_chained = (
-            found.start() == end and pattern.match(low, found.end()) is not None
-        )
+        is_chained = found.start() == end and names.match(low, found.end()) is not None
         end = found.end()
         if found.start() < at or is_chained:
             continue
         span = _value(text, found)
         if span is not None and span[0] >= at:
-            kept += [text[at : span[0]], HIDDEN]
+            parts += [text[at : span[0]], HIDDEN]
             at = span[1]
-    return "".join([*kept, text[at:]]) if kept else text
+    return "".join([*parts, text[at:]])
 
 
 def _without_late(found: "re.Match[str]") -> str:
     is_password = "PASS" in found[1]
-    return (
-        found[1] + HIDDEN
-        if _is_bare_secret(found[2], is_password=is_password, is_given=True)
-        else found[0]
-    )
+    is_secret = _is_bare_secret(found[2], is_password=is_password, is_given=True)
+    return found[1] + HIDDEN if is_secret else found[0]
 
 
-def _lowered(text: str) -> str:
+def lowered(text: str) -> str:
+    """`text` in lower case, every character at its place."""
     low = text.lower()
-    return (
-        low
-        if len(low) == len(text)
-        else "".join(c.lower() if c.isascii() else c for c in text)
-    )
+    if len(low) == len(text):
+        return low
+    return "".join(c.lower() if c.isascii() else c for c in text)
 
 
-def _value(text: str, found: "re.Match[str]") -> tuple[int, int] | None:
+def _value(text: str, found: "re.Match[str]") -> _Span | None:
     """Where the secret is that the word in `found` announces; None when it announces none."""
-    before = text[max(found.start() - _LONGEST_NAME, 0) : found.start()]
-    opening = before.rstrip(_NAME_CHARACTERS)
-    name = before[len(opening) :] + text[found.start() : found.start(3)]
-    spelled = (
-        compiled(_CAMEL).sub("_", name.lstrip("-")).lower()
-        if name != name.upper()
-        else name.lower()
-    )
-    is_of_parser = name == "token" and compiled(_OF_PARSER).search(opening) is not None
-    if (
-        compiled(_NAMES).search(spelled) is None
-        or name in {"PWD", "OLDPWD"}
-        or is_of_parser
-    ):
+    first, start, separator = found.start(), found.end(), found[3]
+    preceding = text[max(first - _LONGEST_NAME, 0) : first]
+    before = preceding.rstrip(_NAME_CHARACTERS)
+    name = _secret_name(preceding[len(before) :] + text[first : found.start(3)])
+    if name is None:
         return None
-    separator, start = found[3], found.end()
+    if name.written == "token" and compiled(_OF_PARSER).search(before):
+        return None
     quote = compiled(_QUOTED_START).match(text, start)
-    is_password = compiled(_NAMES_OF_PASSWORDS).search(spelled) is not None
     if separator.isspace():
-        return _after_blank(text, name, opening, start, quote, is_password=is_password)
+        return _after_blank(text, name, before, start, quote)
     if separator == ">":
-        end = text.find("</", start, start + _LONGEST_VALUE)
-        is_element = opening.endswith("<") and end > start
-        return (
-            (start, end)
-            if is_element and not compiled(_PLACEHOLDER).match(text, start)
-            else None
-        )
+        return _in_element(text, start) if before.endswith("<") else None
     if quote is not None:
-        return _in_quotes(text, quote, spelled, is_password=is_password)
-    is_variable = name == name.upper() and separator == "="
+        return _in_quotes(text, quote, name)
+    return _bare_value(text, name, found)
+
+
+def _in_element(text: str, start: int) -> _Span | None:
+    """The value in XML: `<password>x</password>`."""
+    end = text.find("</", start, start + _LONGEST_VALUE)
+    if end <= start or compiled(_PLACEHOLDER).match(text, start):
+        return None
+    return start, end
+
+
+def _bare_value(text: str, name: _Name, found: "re.Match[str]") -> _Span | None:
+    """The value without quotes."""
+    start = found.end()
+    is_variable = name.is_capital and found[3] == "="
     bare = compiled(_BARE_VARIABLE if is_variable else _BARE).match(text, start)
-    if bare is None:
+    if bare is None or text[bare.end() : bare.end() + 1] in {"(", "["}:
         return None
     value = bare[0] if is_variable else bare[0].rstrip(".:!?")
     is_given = (
         is_variable
-        or name.startswith("--")
-        or _in_form(text, found.start(3) - len(name), bare.end())
+        or name.is_option
+        or _in_form(text, found.start(3) - len(name.written), bare.end())
     )
-    following = text[bare.end() : bare.end() + 1]
-    hidden = _is_bare_secret(
-        value, is_password=is_password, is_given=is_given
-    ) and following not in {"(", "["}
-    return (start, start + len(value)) if hidden else None
+    if not _is_bare_secret(value, is_password=name.is_password, is_given=is_given):
+        return None
+    return start, start + len(value)
 
 
 def _after_blank(
-    text: str,
-    name: str,
-    before: str,
-    start: int,
-    quote: "re.Match[str] | None",
-    *,
-    is_password: bool,
-) -> tuple[int, int] | None:
+    text: str, name: _Name, before: str, start: int, quote: "re.Match[str] | None"
+) -> _Span | None:
     """The value of an option (`--password x`), of SQL (`PASSWORD 'x'`) or of a netrc (`login a password x`)."""
-    if name.startswith("--"):
-        if quote is not None:
-            return _in_quotes(text, quote, "password", is_password=True)
-        bare = compiled(_BARE_VARIABLE).match(text, start)
-        is_value = bare is not None and not bare[0].startswith("-")
-        return (
-            bare.span()
-            if bare
-            and is_value
-            and _is_bare_secret(bare[0], is_password=is_password, is_given=True)
-            else None
-        )
-    if is_password and quote is not None and quote[2] == "'" and name == name.upper():
-        return _in_quotes(text, quote, "password", is_password=True)
-    if name == "password" and compiled(r"\b(?:login|user)\s+\S+\s+$").search(before):
-        bare = compiled(_BARE_VARIABLE).match(text, start)
-        return bare.span() if bare else None
-    return None
-
-
-def _in_quotes(
-    text: str, quote: "re.Match[str]", spelled: str, *, is_password: bool
-) -> tuple[int, int] | None:
-    start = quote.end()
-    end = text.find(quote[0], start, start + _LONGEST_VALUE)
-    while (
-        end > start and not quote[1] and text[end - 1] == "\\"
-    ):  # a quote within the value
-        end = text.find(quote[0], end + 1, start + _LONGEST_VALUE)
-    if end < 0:  # cut off: what is left of it is secret too
-        line = text.find("\n", start, start + _LONGEST_VALUE)
-        end = line if line >= 0 else min(len(text), start + _LONGEST_VALUE)
-    value = text[start:end]
-    if (
-        not value
-        or compiled(_PLACEHOLDER).match(value)
-        or compiled(_VARIABLE).match(value)
-        or compiled(_PROSE).match(value)
-    ):
+    is_sql = quote is not None and quote[2] == "'" and name.is_capital
+    if quote is not None and (name.is_option or (is_sql and name.is_password)):
+        return _in_quotes(text, quote, _PASSWORD)
+    bare = compiled(_BARE_VARIABLE).match(text, start)
+    if bare is None:
         return None
-    if is_password:
+    if name.is_option:
+        is_secret = not bare[0].startswith("-") and _is_bare_secret(
+            bare[0], is_password=name.is_password, is_given=True
+        )
+        return bare.span() if is_secret else None
+    is_netrc = name.written == "password" and compiled(_OF_NETRC).search(before)
+    return bare.span() if is_netrc else None
+
+
+def _in_quotes(text: str, quote: "re.Match[str]", name: _Name) -> _Span | None:
+    start = quote.end()
+    end = _end_of_quoted(text, quote)
+    value = text[start:end]
+    if _stands_for_secret(value) or compiled(_PROSE).match(value):
+        return None
+    if name.is_password:
         return start, end
-    is_word = value.replace("-", "").replace("_", "").isalpha() and not compiled(
-        _LONG_WORD
-    ).match(value)
-    plain_name = spelled.rpartition("_")[2] == spelled and spelled.startswith(
+    if len(value) < 4 or compiled(_COUNT).match(value) or compiled(_PATH).match(value):
+        return None
+    is_plain_name = "_" not in name.spelled and name.spelled.startswith(
         ("token", "credential")
     )
-    if (
-        len(value) < 4
-        or compiled(_COUNT).match(value)
-        or compiled(_PATH).match(value)
-        or (is_word and plain_name)
-    ):
+    if is_plain_name and _is_word(value):
         return None
     return start, end
+
+
+def _end_of_quoted(text: str, quote: "re.Match[str]") -> int:
+    """Where a quoted value ends; what is left of one that was cut off is secret too."""
+    start = quote.end()
+    last = start + _LONGEST_VALUE
+    end = text.find(quote[0], start, last)
+    while end > start and not quote[1] and text[end - 1] == "\\":
+        end = text.find(quote[0], end + 1, last)  # that was a quote within the value
+    if end >= 0:
+        return end
+    line = text.find("\n", start, last)
+    return line if line >= 0 else min(len(text), last)
+
+
+def _is_word(value: str) -> bool:
+    """Whether a value is a word or several, not a long random string."""
+    letters = value.replace("-", "").replace("_", "")
+    return letters.isalpha() and not compiled(_LONG_WORD).match(value)
 
 
 def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
@@ -219,24 +238,19 @@ def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
 
     `is_given` when the place leaves no doubt that it is a value: a variable, an option, a form.
     """
-    if (
-        not value
-        or compiled(_PLACEHOLDER).match(value)
-        or compiled(_VARIABLE).match(value)
-        or compiled(_PATH).match(value)
-    ):
-        return False
     if compiled(_COUNT).match(value):
         return is_password and len(value) >= 4 and (is_given or value.isdigit())
+    if _stands_for_secret(value) or compiled(_PATH).match(value):
+        return False
     if is_given:
         return is_password or len(value) >= 6
-    return (len(value) >= 6 and compiled(r"\d").search(value) is not None) or compiled(
-        _LONG_WORD
-    ).match(value) is not None
+    if len(value) >= 6 and any(map(str.isdigit, value)):
+        return True
+    return compiled(_LONG_WORD).match(value) is not None
 
 
-def _is_placeholder(value: str) -> bool:
-    """Whether a value stands for a secret and is none: `${TOKEN}`, `<your key>`, `None`, OPENAI_API_KEY."""
+def _stands_for_secret(value: str) -> bool:
+    """Whether a value is empty or only stands for a secret: `${TOKEN}`, `<your key>`, `None`, OPENAI_API_KEY."""
     return (
         not value or compiled(rf"{_PLACEHOLDER}|{_VARIABLE}").match(value) is not None
     )
@@ -255,13 +269,8 @@ _SIGNED = r"(authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?(?:digest|aws4-hma
 _BEARER = r"(bearer[ \t]+)([a-z0-9._~+/=\-]{8,})"
 _COOKIE = r"((?:set-)?cookie\\*[\"']?\s{0,4}:\s{0,4}\\*[\"']?)([^\"'\n\\]+)"
 _PAIR = r"([^=;\s]+=)([^;\s]+)"
-_COOKIE_ATTRIBUTES = (
-    "path=",
-    "domain=",
-    "expires=",
-    "max-age=",
-    "samesite=",
-    "priority=",
+_COOKIE_ATTRIBUTES = frozenset(
+    ("path=", "domain=", "expires=", "max-age=", "samesite=", "priority=")
 )
 _CURL = r"(curl\b[^\n|;&]{0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,80}:)([^\s\"'$]+)"
 
@@ -280,53 +289,50 @@ def mask_commands(text: str) -> str:
     return compiled(_COMMANDS).sub(lambda found: (found[1] or found[3]) + HIDDEN, text)
 
 
-def mask_headers(text: str) -> str:
+def mask_headers(text: str, low: str) -> str:
     """`text` without what authorization and cookie headers hold, and without the password of `curl -u`."""
-    low = _lowered(text)
     if "authorization" in low:
-        text = _replaced(_replaced(text, _SIGNED, 2), _AUTHORIZATION, 3)
+        text = _replaced(text, _SIGNED, 2)
+        text = _replaced(text, _AUTHORIZATION, 3, _masked_authorization)
     if "_auth" in low or '"auth"' in low:
         text = _replaced(text, _AUTH_FIELD, 2)
     if "bearer" in low:
-        text = _replaced(text, _BEARER, 2)
+        text = _replaced(text, _BEARER, 2, _masked_bearer)
     if "cookie" in low:
-        text = _replaced(text, _COOKIE, 2)
+        text = _replaced(text, _COOKIE, 2, _masked_cookies)
     return _replaced(text, _CURL, 2) if "curl" in low else text
 
 
-def _replaced(text: str, pattern: str, group: int) -> str:
-    kept, at = list[str](), 0
-    for found in compiled(pattern).finditer(_lowered(text)):
+def _replaced(
+    text: str,
+    pattern: str,
+    group: int,
+    masked: Callable[[str], str] = lambda _: HIDDEN,
+) -> str:
+    """`text` with a group of a pattern, which is in lower case, replaced wherever it is found."""
+    parts, at = list[str](), 0
+    for found in compiled(pattern).finditer(lowered(text)):
         start, end = found.span(group)
-        hidden = _hidden_part(pattern, text[start:end])
-        if hidden != text[start:end]:
-            kept += [text[at:start], hidden]
-            at = end
-    return "".join([*kept, text[at:]]) if kept else text
+        parts += [text[at:start], masked(text[start:end])]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
-def _hidden_cookie(pair: "re.Match[str]") -> str:
+def _masked_cookies(value: str) -> str:
+    return compiled(_PAIR).sub(_masked_cookie, value)
+
+
+def _masked_cookie(pair: "re.Match[str]") -> str:
     return pair[0] if pair[1].lower() in _COOKIE_ATTRIBUTES else pair[1] + HIDDEN
 
 
-def _hidden_part(pattern: str, value: str) -> str:
-    """What takes the place of a header's value."""
-    if pattern == _COOKIE:
-        return compiled(_PAIR).sub(
-            lambda pair: (
-                pair[0] if pair[1].lower() in _COOKIE_ATTRIBUTES else pair[1] + HIDDEN
-            ),
-            value,
-        )
-    if pattern == _BEARER:
-        is_key = any(map(str.isdigit, value)) or len(value) >= 16
-        return HIDDEN if is_key and not compiled(_PLACEHOLDER).match(value) else value
-    if pattern == _AUTHORIZATION:
-        word = value.split(maxsplit=1)[0] if value.split() else ""
-        is_key = any(map(str.isdigit, word)) or len(word) >= 16 or "," in value
-        return (
-            HIDDEN
-            if is_key and word != HIDDEN and not compiled(_PROSE).match(value.strip())
-            else value
-        )
-    return HIDDEN
+def _masked_bearer(value: str) -> str:
+    is_key = any(map(str.isdigit, value)) or len(value) >= 16
+    return HIDDEN if is_key and not compiled(_PLACEHOLDER).match(value) else value
+
+
+def _masked_authorization(value: str) -> str:
+    word = value.split(maxsplit=1)[0] if value.split() else ""
+    is_key = any(map(str.isdigit, word)) or len(word) >= 16 or "," in value
+    is_prose = compiled(_PROSE).match(value.strip()) is not None
+    return HIDDEN if is_key and word != HIDDEN and not is_prose else value

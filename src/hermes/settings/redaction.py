@@ -10,7 +10,6 @@ import re
 from hermes.settings.key_shapes import (
     HIDDEN,
     KEY,
-    PRIVATE_KEY,
     SPLIT_KEY,
     compiled,
     is_secret_value,
@@ -18,7 +17,12 @@ from hermes.settings.key_shapes import (
     may_begin_key,
     may_hold_key,
 )
-from hermes.settings.named_secrets import mask_commands, mask_headers, mask_named
+from hermes.settings.named_secrets import (
+    lowered,
+    mask_commands,
+    mask_headers,
+    mask_named,
+)
 
 _USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
     r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
@@ -52,41 +56,16 @@ def has_credentials(text: str) -> bool:
 
 
 def _masked(text: str, depth: int) -> str:
-    if not text.isascii() and compiled(_UNSEEN).search(text):
-        seen = compiled(_UNSEEN).sub("", text)
-        hidden = _masked(seen, depth)
-        return text if hidden == seen else hidden
-    if "%" in text and compiled(_PERCENT).search(text):
-        plain = compiled(_PERCENT).sub(lambda found: chr(int(found[0][1:], 16)), text)
+    plain = _plain(text)
+    if plain != text:
         hidden = _masked(plain, depth)
         return text if hidden == plain else hidden
-    low = text.lower()
-    if (
-        "key" in low
-        or "token" in low
-        or "secret" in low
-        or _has_pass(low)
-        or "pwd" in low
-        or "cred" in low
-    ):
-        if "PRIVATE" in text or "Private-Lines" in text:
-            text = compiled(PRIVATE_KEY).sub(HIDDEN, text)
-        text = _mask_query(mask_named(text))
-    if (
-        "auth" in low
-        or "bearer" in low
-        or "cookie" in low
-        or "curl" in low
-        or "sig" in low
-    ):
-        text = _mask_query(mask_headers(text))
-    if (
-        "mysql" in low
-        or "sshpass" in low
-        or "redis-cli" in low
-        or "login" in low
-        or "identified" in low
-    ):
+    low = lowered(text)
+    if _may_name_secret(low):
+        text = _mask_query(mask_named(text, low))
+    if _may_hold_header(low):
+        text = _mask_query(mask_headers(text, low))
+    if _may_hold_command(low):
         text = mask_commands(text)
     if "@" in text and "://" in text:
         text = compiled(_USERINFO).sub(rf"\1{HIDDEN}@", text)
@@ -96,9 +75,52 @@ def _masked(text: str, depth: int) -> str:
     return _mask_split(text) if "\n" in text else text
 
 
+def _plain(text: str) -> str:
+    """`text` without invisible characters, and without the percent signs that hide how keys and fields begin."""
+    if not text.isascii():
+        text = compiled(_UNSEEN).sub("", text)
+    if "%" in text:
+        text = compiled(_PERCENT).sub(lambda found: chr(int(found[0][1:], 16)), text)
+    return text
+
+
+# Whether the slower searches are worth while. Each line asks this, so it has to be quick.
+
+
+def _may_name_secret(low: str) -> bool:
+    return (
+        "key" in low
+        or "token" in low
+        or "secret" in low
+        or ("pass" in low and _has_pass(low))
+        or "pwd" in low
+        or "cred" in low
+    )
+
+
+def _may_hold_header(low: str) -> bool:
+    return (
+        "auth" in low
+        or "bearer" in low
+        or "cookie" in low
+        or "curl" in low
+        or "sig" in low
+    )
+
+
+def _may_hold_command(low: str) -> bool:
+    return (
+        "mysql" in low
+        or "sshpass" in low
+        or "redis-cli" in low
+        or "login" in low
+        or "identified" in low
+    )
+
+
 def _has_pass(low: str) -> bool:
     """Whether there is a `pass` that is neither `passed`, `passes` nor `passing`."""
-    return "pass" in low and low.count("pass") > low.count("passe") + low.count("passi")
+    return low.count("pass") > low.count("passe") + low.count("passi")
 
 
 def _mask_query(text: str) -> str:

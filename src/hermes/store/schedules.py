@@ -8,7 +8,7 @@ import apsw
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import UsageError
+from hermes.errors import NotFound, UsageError
 from hermes.schema.schedules import Instant, Job, State
 from hermes.store.connection import log
 from hermes.store.database import Database
@@ -62,7 +62,7 @@ class ScheduleStore:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise UsageError(
+            raise NotFound(
                 f"There is no job {name!r}.",
                 hint="`hermes cron list` shows what there is.",
             )
@@ -86,13 +86,13 @@ class ScheduleStore:
         dropped: str,
     ) -> tuple[Job, Planned]:
         """Changes a job as it is now, whoever has changed it since it was looked at, and plans anew as `put` does.
-        Returns what it has become, and what is planned. UsageError when it is gone."""
+        Returns what it has become, and what is planned. NotFound when it is gone."""
         now = self._clock.now()
 
         def write(connection: apsw.Connection) -> tuple[Job, Planned]:
             job = _job(connection, name)
             if job is None or job.removed:
-                raise UsageError(
+                raise NotFound(
                     f"There is no job {name!r} any more.", hint="Nothing was changed."
                 )
             changed = change(job)

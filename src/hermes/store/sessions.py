@@ -1,5 +1,6 @@
 """The list of sessions: finding, naming, deleting. What they cost."""
 
+from collections.abc import Collection
 from typing import Any
 
 import apsw
@@ -153,6 +154,12 @@ class SessionTable:
                 self._origins.clear()
             self._origins[session] = known
         return known
+
+    def missing(self, sessions: Collection[str]) -> set[str]:
+        """Those of the given ids that no session has."""
+        query = "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        ids = msgspec.json.encode(list(sessions)).decode()
+        return set(sessions) - {one for (one,) in self._db.select(query, (ids,))}
 
     def title(self, session: str) -> str:
         """What the session with that id is called; empty when it has no name yet."""

@@ -18,6 +18,7 @@ from hermes.store.tokenizer import FOLDED, required_part, split
 
 UNINDEXED_TIMEOUT_S = 10.0
 _MESSAGES_PER_CHUNK = 200  # messages between two looks whether enough was found
+_STEPS_BETWEEN_LOOKS = 1_000  # steps of SQLite between two looks at the clock
 _CANDIDATES = f"""
 SELECT {STORED} FROM events
 WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) AND (:session = '' OR session = :session)
@@ -33,15 +34,43 @@ def find_unindexed(
     expressions: tuple[str, ...],
     session: str,
     limit: int,
+    *,
+    timeout_s: float = UNINDEXED_TIMEOUT_S,
 ) -> list[list[Row]]:
-    """For each FTS5 expression of a query the newest messages that match it, if the index does not know them yet."""
+    """For each FTS5 expression of a query the newest messages that match it, if the index does not know them yet.
+
+    Returns what it has found when the time is up. The connection must not be used by anybody else meanwhile.
+    """
     values = {
         "session": session,
         "part": f"%{required_part(query)}%",
         "folded": f"*[{FOLDED}]*",
     }
     found: list[list[Row]] = [[] for _ in expressions]
-    deadline = time.monotonic() + UNINDEXED_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
+    # A word that is nowhere has no candidates between which the time could be looked at.
+    connection.set_progress_handler(
+        lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS
+    )
+    try:
+        _find_candidates(connection, values, expressions, limit, found)
+    except apsw.InterruptError:
+        log.warning(
+            "the search index is still being built; of other messages only the newest were searched"
+        )
+    finally:
+        connection.set_progress_handler(None)
+    return found
+
+
+def _find_candidates(
+    connection: apsw.Connection,
+    values: dict[str, str],
+    expressions: tuple[str, ...],
+    limit: int,
+    found: list[list[Row]],
+) -> None:
+    """Adds to `found` the rows that match each expression, until the first has enough."""
     with closing(apsw.Connection(":memory:")) as memory:
         memory.execute(f"CREATE VIRTUAL TABLE found USING fts5 ({SEARCH_OPTIONS})")
         candidates = connection.execute(_CANDIDATES, values)
@@ -56,12 +85,6 @@ def find_unindexed(
                 matching.extend(
                     [row for row in rows if row.id in numbers][: limit - len(matching)]
                 )
-            if time.monotonic() > deadline:
-                log.warning(
-                    "the search index is still being built; of other messages only the newest were searched"
-                )
-                break
-    return found
 
 
 def _index(memory: apsw.Connection, rows: list[Row]) -> None:

@@ -6,7 +6,7 @@ terminal is. New tools go to the end of the list: what a model has been told at 
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -115,10 +115,7 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     seen = needs.seen or FileStamps()
     output = OutputFolder(needs.outputs)
     files = FileTools(seen, output)
-    guard = Guard(
-        needs.hermes_home.resolve(),
-        Path(needs.environment.get("HOME") or "/nonexistent"),
-    )
+    guard = _guard(needs.hermes_home, needs.environment.get("HOME") or "/nonexistent")
     search = SearchTools(guard, partial(find_ripgrep, needs.environment), output)
     around = needs.surroundings or Surroundings(
         needs.environment, needs.hermes_home, (needs.outputs,)
@@ -141,6 +138,12 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     yield terminal.processes.process
     yield terminal.processes.process_write
     yield from needs.extra
+
+
+@lru_cache(maxsize=8)
+def _guard(hermes_home: Path, home: str) -> Guard:
+    """The same for all sessions: a gateway remembers the tools of many."""
+    return Guard(hermes_home.resolve(), Path(home))
 
 
 def _by_name(tools: Iterator[Tool]) -> dict[str, Tool]:

@@ -49,6 +49,8 @@ class Signature(msgspec.Struct, frozen=True):
 class FunctionTool:
     """A tool made of a function; `owner` is the object whose method it is, if any."""
 
+    __slots__ = ("_signature", "effect", "owner", "spec")
+
     def __init__(
         self, spec: ToolSpec, effect: Effect, signature: Signature, owner: object = None
     ) -> None:

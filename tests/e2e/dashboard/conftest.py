@@ -159,19 +159,22 @@ class Complaints:
 
     def __init__(self) -> None:
         self.all: list[str] = []
+        self._expected: list[str] = []
 
     def watch(self, page: Page) -> None:
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.all.append(f"{error}"))
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
-            self.all.append(
-                f"{message.type}: {message.text} {message.location.get('url', '')}"
-            )
+        if message.type not in {"error", "warning"}:
+            return
+        text = f"{message.type}: {message.text} {message.location.get('url', '')}"
+        if not any(re.search(pattern, text) for pattern in self._expected):
+            self.all.append(text)
 
     def expect(self, pattern: str) -> None:
-        """Takes out what a test brought about itself."""
+        """Takes out what a test brought about itself, whether the browser has said it yet or says it later."""
+        self._expected.append(pattern)
         self.all = [one for one in self.all if not re.search(pattern, one)]
 
 

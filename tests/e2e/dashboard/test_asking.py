@@ -108,7 +108,7 @@ async def test_the_page_and_the_server_agree_on_the_hash_of_what_is_shown(
     )
     await page.goto(dashboard.url)
     assert await page.evaluate("Boolean(crypto.subtle)") is is_secure
-    script = "async (request) => (await import('/static/app/approvalhash.js')).approvalHash(request)"
+    script = "async (request) => (await import('/static/app/approval_hash.js')).approvalHash(request)"
     for length in (len(text), *range(64)):  # the last block may be full or not
         shown = msgspec.structs.replace(request, summary=text[-length:])
         assert await page.evaluate(script, payload_of(shown)) == approval_hash(shown)

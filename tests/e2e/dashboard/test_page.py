@@ -33,7 +33,7 @@ async def test_an_inline_script_is_stopped_by_the_policy(
 
 async def test_keys_go_to_views_and_open_help_and_palette(page: Page) -> None:
     await expect(page.get_by_role("combobox", name="Message")).to_be_focused()
-    keys = page.get_by_role("dialog", name="Keys")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
     await page.keyboard.press("Control+/")
     await expect(keys).to_contain_text("Open the command palette")
     await expect(keys).not_to_contain_text(

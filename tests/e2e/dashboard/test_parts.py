@@ -90,7 +90,7 @@ async def test_a_growing_text_gives_the_tokens_of_the_whole(visit: Page) -> None
         "app/parts/markdown.js",
         """async (it, text) => {
             const { Lexer } = await import("/static/vendor/marked-18.2.0/marked.js");
-            const { LongText } = await import("/static/app/parts/longtext.js");
+            const { LongText } = await import("/static/app/parts/long_text.js");
             const growing = new it.Growing();
             let tokens = [];
             let long = new LongText("void");
@@ -161,7 +161,7 @@ async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:
 async def test_nothing_hides_in_what_a_person_decides_upon(visit: Page) -> None:
     given = "rm \u202ecod.exe\u202c \u200b-rf\x1b[8m ok ❤️ 👨‍👩‍👧 שלום\n\tend"
     shown = await run(
-        visit, "app/parts/exact.js", "(it, text) => it.revealed(text)", given
+        visit, "app/parts/reveal.js", "(it, text) => it.revealHidden(text)", given
     )
     assert (
         shown
@@ -169,16 +169,16 @@ async def test_nothing_hides_in_what_a_person_decides_upon(visit: Page) -> None:
     )
     inside = await run(
         visit,
-        "app/parts/exact.js",
-        "(it, text) => it.revealedJson(text)",
+        "app/parts/reveal.js",
+        "(it, text) => it.revealHiddenJson(text)",
         '{"a": ["\\u202ex"], "b": 1}',
     )
     assert inside == '{"a":["⟦U+202E⟧x"],"b":1}'
     assert (
         await run(
             visit,
-            "app/parts/exact.js",
-            "(it, text) => it.revealedJson(text)",
+            "app/parts/reveal.js",
+            "(it, text) => it.revealHiddenJson(text)",
             "{\u202e",
         )
         == "{⟦U+202E⟧"

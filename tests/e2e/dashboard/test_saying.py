@@ -253,7 +253,7 @@ async def test_another_model_answers_when_it_is_picked(
     await rests(page, 2)
     assert model() == "gpt-5-mini"
     await page.locator(".chat-head .model").click()
-    await page.get_by_role("button", name="of the settings").click()
+    await page.get_by_role("button", name="from the settings").click()
     await say(page, "third")
     await rests(page, 3)
     assert model() == "gpt-5"
@@ -301,7 +301,7 @@ async def test_what_fills_the_window_is_shown(page: Page, dashboard: Board) -> N
     panel = page.get_by_role("dialog", name="Context use")
     for name in ("instructions", "tools", "your words", "replies", "free"):
         await expect(panel.locator("td", has_text=name).first).to_be_visible()
-    await expect(panel).to_contain_text("there is nothing to compress yet")
+    await expect(panel).to_contain_text("There is nothing to compress yet")
     await expect(panel.get_by_role("button", name="Compress now")).to_be_disabled()
     await page.keyboard.press("Escape")
     await say(page, "/context")

@@ -53,8 +53,8 @@ def test_it_stops_promptly_and_again_while_nobody_answers(tmp_path: Path) -> Non
 def test_no_dashboard_means_no_bridge(tmp_path: Path) -> None:
     with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
         app.go_live(Secrets({}, {}))
-        assert app.outside is not None
-        assert app.outside.bridge is None
+        assert app.exporters is not None
+        assert app.exporters.bridge is None
         assert not (app.home.root / "bridge").exists()
 
 
@@ -68,8 +68,8 @@ def test_a_dashboard_that_is_this_very_process_or_is_no_more_is_none(
         (home.root / "dashboard" / "running.json").write_text(running)
         with build(Settings(), home, bus=Bus()) as app:
             app.go_live(Secrets({}, {}))
-            assert app.outside is not None
-            assert app.outside.bridge is None
+            assert app.exporters is not None
+            assert app.exporters.bridge is None
 
 
 def test_starting_twice_replaces(
@@ -80,13 +80,13 @@ def test_starting_twice_replaces(
     bus = Bus()
     with build(Settings(), Home(tmp_path / "home"), bus=bus) as app:
         app.go_live(Secrets({}, {}), "gateway")
-        assert app.outside is not None
-        first = app.outside.bridge
+        assert app.exporters is not None
+        first = app.exporters.bridge
         assert first is not None
         assert first.channel == "gateway"
-        app.outside.start_bridge()
+        app.exporters.start_bridge()
         assert first.state == "stopped"
-        assert app.outside.bridge not in {None, first}
+        assert app.exporters.bridge not in {None, first}
         assert [
             one.pattern for one in bus.stats().subscriptions if "Bridge" in one.callback
         ] == ["**"]

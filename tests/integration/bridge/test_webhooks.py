@@ -198,8 +198,8 @@ def test_without_its_secret_nothing_is_sent(receiver: Receiver, tmp_path: Path) 
         with build(settings, Home(tmp_path / "home"), bus=bus) as app:
             app.go_live(secrets)
             bus.publish("agent.turn.ended", {"n": 1})
-            assert app.outside is not None
-            (state,) = app.outside.describe()["webhooks"]
+            assert app.exporters is not None
+            (state,) = app.exporters.describe()["webhooks"]
             assert (state["state"] == "no secret") is (expected == 0)
         assert len(receiver.requests) == expected
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +24,8 @@ from hermes.children.piped_child import PipedChild
 from hermes.codex.binary import find_codex
 from hermes.codex.environment import child_environment
 from hermes.codex.tools_server import serve_command
+from hermes.commands.context import CommandContext
+from hermes.commands.doctor import check_installation
 from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
@@ -40,9 +41,8 @@ from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import DashboardSettings, McpServerSettings
-from hermes.surfaces.cli.draft import editor
+from hermes.surfaces.cli.editing import editor
 from hermes.surfaces.dashboard.terminals import TerminalLaunch, Terminals
-from hermes.surfaces.tui.slash.asking import doctor
 from hermes.tools.browser.executable import browser_environment, find_executable
 from hermes.tools.files.ripgrep import find_ripgrep
 from hermes.tools.sandbox.detect import find_bubblewrap
@@ -117,11 +117,10 @@ async def test_the_dashboards_terminals_are_started_without_it(traps: Traps) -> 
     assert traps.sprung == []
 
 
-async def test_the_chats_doctor_is_started_without_it(traps: Traps) -> None:
-    lines: list[str] = []
-    chat: Any = SimpleNamespace(screen=SimpleNamespace(line=lines.append))
-    await doctor(chat, "")
-    assert any("Python" in line for line in lines)
+def test_the_doctor_starts_its_programs_without_it(traps: Traps) -> None:
+    surface: Any = None
+    report = check_installation.function(CommandContext(surface))
+    assert any("Python" in finding.text for finding in report.findings)
     assert traps.sprung == []
 
 

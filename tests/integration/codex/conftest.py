@@ -8,16 +8,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from tests.fakes.codex_judge import FixedJudge
 from tests.fakes.codex_peer import CodexPeer
 from tests.fakes.codex_program import NEWEST, OLDEST, config_for, installed_codex
+from tests.fakes.turn_engine import FakeEngine
 
 from hermes.app import build
 from hermes.app.app import App
-from hermes.app.approvals import Desk
-from hermes.app.session_runner import Workshop
+from hermes.app.approvals import PendingQuestions
 from hermes.app.session_service import SessionService
 from hermes.codex.approver import CommandPolicy
 from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
@@ -40,7 +39,7 @@ class Bench:
         self.app = app
         self.engine = engine
         self.cwd = cwd
-        self.desk = Desk()
+        self.questions = PendingQuestions()
         self.judge: CommandPolicy = FixedJudge(PolicyDecision("ask"))
         self.lending: Callable[[Approver], Lending] | None = None
         self.native: Callable[[str, Approver], Runtime] | None = None
@@ -48,29 +47,14 @@ class Bench:
         self.published: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self.prompt = ("You are Hermes.", "Memory: the user likes tea.")
         app.bus.subscribe("**", self.published.put_nowait)
-        shop = Workshop(
-            store=app.store,
-            ids=app.ids,
-            desk=self.desk,
-            runtime=self._runtime,
-            prompt=self._prompted,
-            budget=self._budget,
-            publish=app.publish,
-            snapshot=app.snapshot,
-            title=lambda *_: None,
-            show=self._show,
-            finish=self._finish,
-        )
-        self.service = SessionService(app, shop)
+        engine_of_turns = FakeEngine(self._runtime, self._prompted, self._budget)
+        self.service = SessionService(engine_of_turns.deps(app, self.questions))
 
     def _budget(self, session: str) -> TurnBudget:
         return self.budget(session)
 
-    async def _prompted(self, session: str, cwd: Path) -> SessionPrompted:
+    def _prompted(self) -> SessionPrompted:
         return SessionPrompted(system=self.prompt)
-
-    async def _finish(self, turn: str, folder: Path) -> None:
-        pass
 
     def begin(self) -> str:
         """A new session."""
@@ -102,12 +86,6 @@ class Bench:
         lending = self.lending(approvals) if self.lending else None
         return self.engine.runtime(
             session, approvals, judge=self.judge, lending=lending
-        )
-
-    def _show(self, session: str, turn: str, event: Event) -> None:
-        self.app.bus.publish(
-            event.topic,
-            msgspec.to_builtins(event) | {"session_id": session, "turn_id": turn},
         )
 
 

@@ -188,7 +188,7 @@ async def test_a_command_may_be_silent_and_a_person_may_take_their_time(
     )
     async with played.bench() as (bench, codex):
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "hi")
             await codex.begin_turn()
             codex.item("started", COMMAND)
@@ -543,7 +543,7 @@ async def test_what_is_no_plain_command_is_declined_and_said_only_when_nobody_ca
         asked = await bench.see("agent.approval.requested")
         assert (await bench.see("agent.approval.answered"))["by"] == "nobody"
         await bench.service.idle(asked["session_id"])
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             answering = asyncio.ensure_future(ask(bench, codex, method, **params))
             again = await bench.see("agent.approval.requested")
             shown = approval_hash(again)
@@ -599,7 +599,7 @@ async def test_an_elicitation_of_another_server_is_put_to_the_user(
 ) -> None:
     async with played.bench() as (bench, codex):
         session = bench.begin()
-        with bench.desk.attached("test") if there else contextlib.nullcontext():
+        with bench.questions.attached("test") if there else contextlib.nullcontext():
             await bench.service.submit(session, "hi")
             await codex.begin_turn()
             params = {
@@ -660,7 +660,7 @@ async def test_a_tool_of_another_server_is_asked_about_like_any_call(
     }
     async with played.bench() as (bench, codex):
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "hi")
             await codex.begin_turn()
             codex.item("started", item)
@@ -681,7 +681,7 @@ async def test_a_tool_of_another_server_is_asked_about_like_any_call(
 async def test_a_question_that_codex_settles_itself_is_withdrawn(played: Any) -> None:
     async with played.bench() as (bench, codex):
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "hi")
             await codex.begin_turn()
             codex.item("started", COMMAND)
@@ -938,7 +938,7 @@ async def test_a_question_that_a_crash_left_open_is_closed_because_that_codex_is
             AssistantMessage(tool_calls=(call,)),
         )
         await asyncio.to_thread(bench.app.record, session, *rows, request)
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.resume(session)
             await bench.service.idle(session)
         (result,) = bench.events(session, ToolFinished)
@@ -970,7 +970,7 @@ async def test_another_mode_settles_what_codex_asks_and_would_not_be_asked_any_m
             bus.subscribe("agent.approval.requested", seen.put_nowait)
             agent = Agent(app, Secrets({}, {}))
             session = app.begin(SessionCreated(surface="test", cwd=str(cwd))).session
-            with agent.desk.attached("test"):
+            with agent.questions.attached("test"):
                 await agent.service.submit(session, "hi")
                 opening = await codex.receive("thread/start")
                 codex.send({"id": opening["id"], "result": thread})

@@ -102,7 +102,7 @@ async def test_an_interrupt_while_a_question_is_open(real: Any) -> None:
     )
     async with ModelServer(asking, "next") as server, real.bench(server.url) as bench:
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "run")
             asked = await bench.see("agent.approval.requested")
             await bench.service.interrupt(session, by="test")

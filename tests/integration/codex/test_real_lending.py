@@ -105,7 +105,7 @@ async def test_a_lent_tool_runs_in_the_session_under_its_policy_with_its_user(
     async with ModelServer(*replies) as server, lender.bench(server.url) as bench:
         bench.lending = lending
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "search")
             asked = await bench.see("agent.approval.requested")
             await bench.service.answer(

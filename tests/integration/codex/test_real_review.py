@@ -88,8 +88,8 @@ async def test_somebody_with_a_key_or_a_model_named_for_it_is_reviewed_by_that(
     with build(Settings(model=codex), Home(tmp_path / "home"), bus=Bus()) as app:
         session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
         assert (
-            Agent(app, Secrets({}, {"OPENAI_API_KEY": "sk-test"}))._codex_review(
-                session, {}
-            )
+            Agent(app, Secrets({}, {"OPENAI_API_KEY": "sk-test"}))
+            .engine(session)
+            .review(session, {})
             is None
         )

@@ -157,7 +157,7 @@ async def test_a_command_that_leaves_the_sandbox_is_asked_about_in_the_usual_pla
         real.bench(server.url) as bench,
     ):
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "go")
             asked = await bench.see("agent.approval.requested")
             assert not outside.exists()
@@ -181,7 +181,7 @@ async def test_an_answer_for_the_session_is_not_asked_for_again(real: Any) -> No
         real.bench(server.url) as bench,
     ):
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "go")
             asked = await bench.see("agent.approval.requested")
             await bench.service.answer(
@@ -224,7 +224,7 @@ async def test_what_the_policy_forbids_is_declined_without_a_question(
     ):
         bench.judge = FixedJudge(PolicyDecision("forbid", reason="not that"))
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.say(session, "go")
         (answered,) = bench.events(session, ApprovalAnswered)
         (result,) = bench.events(session, ToolFinished)
@@ -276,7 +276,7 @@ async def test_a_patch_outside_is_asked_about_with_what_it_changes(
         real.bench(server.url) as bench,
     ):
         session = bench.begin()
-        with bench.desk.attached("test"):
+        with bench.questions.attached("test"):
             await bench.service.submit(session, "go")
             asked = await bench.see("agent.approval.requested")
             await bench.service.answer(

@@ -13,9 +13,9 @@ from tests.integration.dashboard.house import PATIENCE, House, frames, is_type
 from websockets.exceptions import ConnectionClosed
 
 from hermes.app import build
+from hermes.app.feed_inbox import MAX_INBOX_BYTES
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.settings import Home, Settings
-from hermes.surfaces.dashboard.feeds.inbox import LIMIT
 
 
 def _begin(house: House) -> str:
@@ -231,7 +231,7 @@ async def test_a_dashboard_that_ends_does_not_say_that_the_session_is_gone(
     ):
         for socket in (one, all_of_it):
             await frames(socket, is_type("feed.hello"))
-        house.served.board.hub.stop()
+        house.served.board.feed.stop()
         for socket in (one, all_of_it):
             with pytest.raises(ConnectionClosed) as closed:
                 await frames(socket, lambda _: False)
@@ -311,8 +311,8 @@ async def _stuck(house: House, path: str, *, upgrade: bool) -> asyncio.StreamWri
 async def test_a_consumer_that_is_stuck_costs_nobody_else_anything(
     house: House, path: str, upgrade: bool
 ) -> None:
-    hub = house.served.board.hub
-    hub.patience = 0.5
+    feed = house.served.board.feed
+    feed.stall_timeout_s = 0.5
     stuck = await _stuck(house, f"{path}?pattern=load.**", upgrade=upgrade)
     async with house.socket("/api/feed?pattern=load.**") as healthy:
         await frames(healthy, is_type("feed.hello"))
@@ -320,11 +320,11 @@ async def test_a_consumer_that_is_stuck_costs_nobody_else_anything(
 
         async def load() -> None:
             number = 0
-            while not hub.closed_slow:
+            while not feed.closed_slow:
                 for _ in range(10):
                     house.app.bus.publish("load.one", {"number": number, "text": text})
                     number += 1
-                assert max(inbox._size for inbox in hub._inboxes()) <= LIMIT
+                assert max(inbox._bytes for inbox in feed._inboxes()) <= MAX_INBOX_BYTES
                 await asyncio.sleep(0.002)
             house.app.bus.publish("load.end", {"number": number})
 
@@ -333,18 +333,18 @@ async def test_a_consumer_that_is_stuck_costs_nobody_else_anything(
         await loading
     numbers = [event["number"] for event in events]
     assert numbers == list(range(len(numbers)))
-    assert hub.closed_slow == 1
-    assert hub.lost > 0
+    assert feed.closed_slow == 1
+    assert feed.dropped > 0
     status = await house.call("GET", "/api/status")
     assert status["feeds"]["closed_slow"] == 1
     async with asyncio.timeout(PATIENCE):
-        while hub.feeds:  # noqa: ASYNC110 - the server lets go of it by itself
+        while feed.readers:  # noqa: ASYNC110 - the server lets go of it by itself
             await asyncio.sleep(0.01)
     stuck.transport.abort()  # type: ignore[attr-defined]
 
 
 async def test_a_consumer_that_was_slow_learns_what_it_missed(house: House) -> None:
-    with house.served.board.hub.overhearing("load.*") as inbox:
+    with house.served.board.feed.topic_inbox("load.*") as inbox:
         for number in range(200):
             house.app.bus.publish("load.one", {"number": number, "text": "x" * 10_000})
         items, dropped = inbox.take()

@@ -170,7 +170,7 @@ async def test_passwords_guessed_all_at_once_are_not_all_looked_at(
 
 
 async def test_a_connection_without_a_request_does_not_last(house: House) -> None:
-    house.served.board.hub.haste = 0.1
+    house.served.board.feed.request_timeout_s = 0.1
     host, _, port = house.host.partition(":")
     for sent in ("", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "):
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -194,7 +194,7 @@ async def test_a_connection_stays_open_between_requests_and_as_a_websocket(
 ) -> None:
     """Longer than clients keep one, so that it is not closed just as they use it; the time of a head or a body, six
     seconds here, is over when they have come."""
-    house.served.board.hub.haste = 2.0
+    house.served.board.feed.request_timeout_s = 2.0
     host, _, port = house.host.partition(":")
     head = f"Host: {house.host}\r\nAuthorization: {house.bearer('observe')['Authorization']}\r\n\r\n"
     async with (

@@ -14,6 +14,7 @@ from hermes.app import build
 from hermes.events import Bus
 from hermes.schema.events import ApprovalRequested, SessionCreated, SessionTitled
 from hermes.settings import Settings
+from hermes.surfaces.dashboard.running_file import running_dashboard
 
 
 @contextmanager
@@ -212,12 +213,6 @@ async def test_a_relayed_event_is_not_taken_for_a_row_of_the_log(house: House) -
             **place,
         )
         await pub.send(msgspec.json.encode(forged).decode())
-        await pub.send(
-            msgspec.json.encode(
-                _relay("agent.message.delta", text="live", session_id=session)
-            ).decode()
-        )
-        await frames(feed, is_type("agent.message.delta"))
         await asyncio.to_thread(house.app.record, session, SessionTitled(title="real"))
         events = await frames(feed, is_type("session.titled"))
         assert [event["type"] for event in events] == ["session.titled"]
@@ -287,17 +282,42 @@ async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home
                     _relay("agent.message.delta", text="live", **mine)
                 ).decode()
             )
-            events = await frames(feed, is_type("agent.message.delta"))
-        assert [event["type"] for event in events] == ["agent.message.delta"]
+            while (await _next(heard))["type"] != "agent.message.delta":
+                pass
+            house.app.record(session, SessionTitled(title="real"))
+            events = await frames(feed, is_type("session.titled"))
+        assert [event["type"] for event in events] == ["session.titled"]
         assert [heard.get_nowait()["type"] for _ in range(heard.qsize())] == [
-            "gap",
-            "agent.message.delta",
+            "session.titled"
         ]
     ingest = house.served.board.ingest
     assert (ingest.refused, ingest.known) == (
         len(forged) - 1,
         1,
     )  # one claims the place of a row that is known
+
+
+async def test_only_a_process_of_this_home_shows_what_is_being_said(
+    house: House,
+) -> None:
+    """Whoever may only publish is heard on the bus, but puts no words into the mouth of a session."""
+    session = house.app.begin(SessionCreated(surface="test")).session
+    ours = running_dashboard(house.app.home)
+    assert ours is not None
+    texts = [("forged", house.token("publish")), ("real", ours.token)]
+    with _hearing(house, "agent.message.delta") as heard:
+        async with house.socket(f"/api/sessions/{session}/feed") as feed:
+            await frames(feed, is_type("feed.partial"))
+            for text, token in texts:
+                delta = _relay("agent.message.delta", text=text, session_id=session)
+                async with house.socket("/api/pub?channel=x", token=token) as pub:
+                    await pub.send(msgspec.json.encode(delta).decode())
+                    assert (await _next(heard))["text"] == text
+            events = await frames(feed, is_type("agent.message.delta"))
+        assert [event["text"] for event in events] == ["real"]
+        async with house.socket(f"/api/sessions/{session}/feed") as late:
+            events = await frames(late, is_type("feed.partial"))
+        assert events[-1]["text"] == "real"
 
 
 async def test_a_relayed_row_is_published_as_the_log_has_it(house: House) -> None:

@@ -407,7 +407,7 @@ async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(
             "async def main(home, session, url):\n"
             "    with build(Settings(), Home(Path(home))) as app:\n"
             "        agent = Agent(app, Secrets({}, {'OPENAI_BASE_URL': url, 'OPENAI_API_KEY': 'sk-test-00000000'}))\n"
-            "        with agent.desk.attached('terminal'):\n"
+            "        with agent.questions.attached('terminal'):\n"
             "            await agent.service.submit(session, 'write it')\n"
             "            await agent.service.idle(session)\n"
             "        await agent.close()\n"

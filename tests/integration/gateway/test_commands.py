@@ -23,7 +23,7 @@ async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) ->
             await telegram.sees("one")
             first = house.session
             telegram.say("/new")
-            await telegram.sees("A new session has begun.")
+            await telegram.sees("has begun. The old one is kept.")
             second = house.session
             telegram.say("/status")
             await telegram.sees(second)
@@ -100,7 +100,7 @@ async def test_retry_undo_and_usage(tmp_path: Path) -> None:
             await telegram.sees("2 model calls")
             await until(lambda: house.app.store.leases.holder(house.session) is None)
             telegram.say("/undo")
-            await telegram.sees("Taken back: hi")
+            await telegram.sees('Undone: 1 turn, from "hi" on.')
         assert telegram.texts().count("first") == 1
 
 
@@ -158,7 +158,7 @@ async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
             await telegram.sees("Session:")
             await until(lambda: "gateway.command.status" in seen)
             telegram.say("/new")
-            await telegram.sees("A new session")
+            await telegram.sees("has begun.")
             await until(lambda: seen.count("gateway.session.start") == 2)
         assert [
             kind.removeprefix("gateway.") for kind in seen if not kind.endswith("end")
@@ -180,9 +180,9 @@ async def test_a_session_can_be_taken_over_from_elsewhere(tmp_path: Path) -> Non
             await telegram.sees("one")
             first = house.session
             telegram.say("/new")
-            await telegram.sees("A new session")
+            await telegram.sees("has begun.")
             telegram.say(f"/resume {first}")
-            await telegram.sees("This chat goes on with")
+            await telegram.sees("This chat continues")
             telegram.say("still there?")
             await telegram.sees("two")
         assert b'"one"' in model.posts[1].body or b"one" in model.posts[1].body

@@ -182,9 +182,7 @@ async def test_a_button_does_not_allow_what_its_message_did_not_show(
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            (asked,) = await house.gateway.staff.service(house.session).pending(
-                house.session
-            )
+            (asked,) = await house.gateway.agent.service.pending(house.session)
             assert isinstance(asked, ApprovalRequested)
             changed = msgspec.structs.replace(asked, summary="overwrite another file")
             house.app.record(house.session, changed)
@@ -207,7 +205,7 @@ async def test_a_request_that_nobody_answers_expires_loudly(tmp_path: Path) -> N
         ModelServer(asks(tmp_path), "too late") as model,
         opened(tmp_path, model, telegram) as house,
     ):
-        house.gateway.staff.agent().desk.patience = 0.3
+        house.gateway.agent.questions.timeout_s = 0.3
         telegram.say("write it")
         await telegram.sees("Nobody answered in time")
         await telegram.sees("Expired: denied")

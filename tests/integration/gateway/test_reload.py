@@ -24,7 +24,7 @@ async def test_a_platform_that_is_taken_away_leaves_nothing_and_what_was_said_me
         await gateway.reload(Settings(), Secrets(model_only, {}))
         assert gateway.posts == {}
         await until(lambda: gateway.resting)
-        service = gateway.staff.service(house.session)
+        service = gateway.agent.service
         await service.submit(house.session, "go on")
         await service.idle(house.session)
         await until(lambda: gateway.resting)

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.app import App, build
 from hermes.app.learning.importer import Importer, ImportPlan, ImportReport
-from hermes.app.session_log import read_history
+from hermes.app.session_journal import read_history
 from hermes.errors import HermesError
 from hermes.learning.learning_service import open_learning
 from hermes.schema.events import SessionCreated

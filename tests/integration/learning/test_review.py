@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.integration.learning.world import World, call, remember, world, write_skill
 
-from hermes.app.session_log import read_history
+from hermes.app.session_journal import read_history
 from hermes.errors import ModelError
 from hermes.learning.review import lease
 from hermes.schema.events import AuxiliaryCalled

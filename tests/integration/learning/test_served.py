@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes.app import App, build
-from hermes.app.agent_pool import EngineKey, Staff
+from hermes.app.agent import Agent
+from hermes.app.engine import EngineChoice
 from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.schema.learning import LearningReviewed
@@ -25,7 +26,7 @@ def respond(request: Recorded) -> ScriptedResponse:
 
 
 @asynccontextmanager
-async def staff(root: Path, place: EngineKey) -> AsyncIterator[tuple[App, Staff]]:
+async def served(root: Path, place: EngineChoice) -> AsyncIterator[tuple[App, Agent]]:
     async with ModelServer(respond=respond) as server:
         with build(
             Settings(learning=LearningSettings(turns=1)), Home(root / "home"), bus=Bus()
@@ -33,7 +34,9 @@ async def staff(root: Path, place: EngineKey) -> AsyncIterator[tuple[App, Staff]
             secrets = Secrets(
                 {}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
             )
-            made = Staff(app, secrets, "dashboard", lambda _: place)
+            made = Agent(
+                app, secrets, surface="dashboard", choice_of=lambda session: place
+            )
             try:
                 yield app, made
             finally:
@@ -51,36 +54,32 @@ def reviews(app: App, session: str) -> int:
 async def test_a_conversation_is_reviewed_once_where_somebody_is_there(
     tmp_path: Path, attended: bool, wanted: int
 ) -> None:
-    async with staff(tmp_path, EngineKey(attended=attended)) as (app, made):
-        other = made.agent()  # hears of the same turns
+    async with served(tmp_path, EngineChoice(attended=attended)) as (app, made):
         session = app.begin(
             SessionCreated(surface="dashboard", cwd=str(tmp_path))
         ).session
-        agent = made.agent(session)
-        await agent.service.submit(session, "hello")
+        await made.service.submit(session, "hello")
         async with asyncio.timeout(20):
-            await agent.service.idle(session)
+            await made.service.idle(session)
             await asyncio.sleep(0)
-            await agent.learner.idle()
-            await other.learner.idle()
+            await made.learner.idle()
         assert reviews(app, session) == wanted
 
 
 async def test_what_another_process_ran_is_that_processs_business(
     tmp_path: Path,
 ) -> None:
-    async with staff(tmp_path, EngineKey()) as (app, made):
+    async with served(tmp_path, EngineChoice()) as (app, made):
         session = app.begin(SessionCreated(surface="cli", cwd=str(tmp_path))).session
-        agent = made.agent(session)
-        await agent.service.submit(session, "hello")
+        await made.service.submit(session, "hello")
         async with asyncio.timeout(20):
-            await agent.service.idle(session)
+            await made.service.idle(session)
             await asyncio.sleep(0)
-            await agent.learner.idle()
+            await made.learner.idle()
         before = reviews(app, session)
         row = app.store.log.append(session, TurnEnded(reason="done"))[0]
-        app.publish(row, foreign=True)
+        app.writer.publish(row, foreign=True)
         async with asyncio.timeout(20):
             await asyncio.sleep(0)
-            await agent.learner.idle()
+            await made.learner.idle()
         assert reviews(app, session) == before == 1

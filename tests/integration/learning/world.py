@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.learning.learner import Learner
-from hermes.app.learning.reviewer import Circle
+from hermes.app.learning.reviewer import ReviewDeps
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Model, Tool, ToolContext
 from hermes.events import Bus
@@ -78,7 +78,7 @@ class Agent:
         if self.spent:
             raise BudgetSpent("stopped before passing the cap per day.")
 
-    def price(self) -> Price | None:
+    def price(self, session: str) -> Price | None:
         return None
 
 
@@ -93,7 +93,7 @@ class World:
         plain = Learner(self.app)
         self.circle = agent = Agent(plain.tools(), model)
         self.learner = Learner(
-            self.app, Circle(agent.model, agent.tools, agent.room, agent.price)
+            self.app, ReviewDeps(agent.model, agent.tools, agent.room, agent.price)
         )
         self.learning = self.learner.learning
         self._turns = itertools.count(1)

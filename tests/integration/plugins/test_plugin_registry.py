@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, NotFound
 from hermes.plugins import PluginRegistry
 from hermes.plugins.plugin_registry import files_of, hash_of
 from hermes.settings import Home
@@ -140,7 +140,7 @@ def test_what_python_makes_of_the_orb_is_no_change_of_it(home: Home) -> None:
 
 
 def test_one_that_is_not_there_is_said_so(home: Home) -> None:
-    with pytest.raises(UsageError, match="no plugin 'x'"):
+    with pytest.raises(NotFound, match="no plugin 'x'"):
         PluginRegistry(home).enable("x")
 
 

@@ -528,7 +528,8 @@ def test_a_hermes_that_runs_from_the_workspace_is_not_changed_there(
     workspace = package.parents[1]
     if program is None or not is_workspace(workspace):
         pytest.skip("bubblewrap is not here, or Hermes lies in a folder of the system")
-    script = f"touch '{package}/planted.py' '{workspace}/planted' 2>&1; rm '{workspace}/planted' && echo removed"
+    mine = f"planted-{os.getpid()}"  # tests of this workspace may run at the same time
+    script = f"touch '{package}/{mine}.py' '{workspace}/{mine}' 2>&1; rm '{workspace}/{mine}' && echo removed"
     with (tmp_path / "output").open("w+") as output:
         launch = ConfinedLaunch(
             ["/bin/sh", "-c", script],
@@ -540,9 +541,10 @@ def test_a_hermes_that_runs_from_the_workspace_is_not_changed_there(
         started = make_sandbox("bubblewrap", program).start(
             launch, Fence(workspace, tmp_path)
         )
-        assert started.process.wait(30) == 0
+        code = started.process.wait(30)
         output.seek(0)
         said = output.read()
-    assert not (package / "planted.py").exists()
+    assert code == 0, said
+    assert not (package / f"{mine}.py").exists()
     assert "Read-only file system" in said
     assert said.endswith("removed\n"), "the rest of the workspace can be written"

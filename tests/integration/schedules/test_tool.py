@@ -81,7 +81,7 @@ async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(
             session = app.begin(
                 SessionCreated(surface="cli", cwd=str(tmp_path))
             ).session
-            with agent.desk.attached("test"):
+            with agent.questions.attached("test"):
                 for answer in ("once", "deny"):
                     await agent.service.submit(session, "every weekday, please")
                     question = await asyncio.wait_for(asked.get(), 20)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.app.app import App
-from hermes.app.learning.reviewer import Circle, Reviewing, ReviewTools
+from hermes.app.learning.reviewer import ReviewDeps, Reviewing, ReviewTools
 from hermes.app.learning.tools import ConversationChanges, LearningTools, changed
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Tool
@@ -46,14 +46,15 @@ _SESSIONS = 256  # whose tallies are remembered
 class Learner:
     """What is learned in one process."""
 
-    def __init__(self, app: App, circle: Circle | None = None) -> None:
+    def __init__(self, app: App, deps: ReviewDeps | None = None) -> None:
         self._app = app
-        self._circle = circle
+        self._deps = deps
         self._settings = app.settings.learning
         self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_SESSIONS)
         self._taint = UntrustedText()
         self._tasks = BackgroundTasks("a review")
         self._handle: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._mine: Callable[[str], bool] = lambda _: True
         self.learning: LearningService = open_learning(
             app.home, self._settings, environment(), clock=app.clock
@@ -114,18 +115,23 @@ class Learner:
                 )
         return decided
 
-    def start(self, mine: Callable[[str], bool] = lambda _: True) -> None:
-        """Begins to watch for conversations that are due. For surfaces that stay: in one answer is no time for it.
+    def start(
+        self,
+        mine: Callable[[str], bool] = lambda _: True,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """Begins to review conversations that are due. For surfaces that stay: one answer leaves no time for it.
 
-        `mine` says whether a session is this learner's, where a process has several.
+        `mine` tells whether a session is to be reviewed. `loop` is where reviews run, by default the running loop.
         """
         if (
             self._settings.mode == "off"
             or self._handle is not None
-            or self._circle is None
+            or self._deps is None
         ):
             return
         self._mine = mine
+        self._loop = loop or asyncio.get_running_loop()
         self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
 
     async def close(self) -> None:
@@ -147,12 +153,13 @@ class Learner:
     def _ended(self, event: Mapping[str, Any]) -> None:
         """A turn ended here. One that another process ran is that process's business."""
         session = event.get("session_id")
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if not isinstance(session, str) or is_foreign(event) or self._loop is None:
             return
-        if isinstance(session, str) and not is_foreign(event) and self._mine(session):
-            self._tasks.start(self._consider(session))
+        if self._mine(session):
+            self._loop.call_soon_threadsafe(self._begin, session)
+
+    def _begin(self, session: str) -> None:
+        self._tasks.start(self._consider(session))
 
     async def _consider(self, session: str) -> None:
         """The boundary of a subscriber: what goes wrong here is logged, and the user goes on."""
@@ -183,13 +190,13 @@ class Learner:
         names = (
             {spec.name for spec in history.prompt.tools} if history.prompt else set()
         )
-        if not history.messages or not names >= ALLOWED or self._circle is None:
+        if not history.messages or not names >= ALLOWED or self._deps is None:
             return None
         stage = ReviewChanges(self.learning)
         tools = LearningTools(
             self.learning, ReviewTools(stage), self._app.clock, counted=False
         )
-        reviewing = Reviewing(self._circle, tools.all())
+        reviewing = Reviewing(self._deps, tools.all())
         try:
             ended = await reviewing.run(session, history, self._settings.budget)
         except asyncio.CancelledError:

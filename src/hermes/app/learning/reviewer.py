@@ -36,17 +36,17 @@ _REFUSED = (
 )
 
 
-class Circle(NamedTuple):
-    """What a review takes from the agent it belongs to."""
+class ReviewDeps(NamedTuple):
+    """What a review needs of the agent."""
 
     model: Callable[[str], AbstractAsyncContextManager[Model]]
     """The model that reviews a session, for as long as it takes."""
     tools: Callable[[str], Mapping[str, Tool]]
     """The tools that the session's prompt names."""
-    room: Callable[[str, int], None]
+    check_budget: Callable[[str, int], None]
     """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
-    price: Callable[[], Price | None]
-    """The most that a token can cost."""
+    price: Callable[[str], Price | None]
+    """The most that a token can cost in a session."""
     engine: Callable[
         [str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None
     ] = lambda *_: None
@@ -56,8 +56,8 @@ class Circle(NamedTuple):
 class Reviewing:
     """The model's part of a review: the parent's request to the byte, and one message more."""
 
-    def __init__(self, circle: Circle, tools: tuple[Tool, ...]) -> None:
-        self._circle = circle
+    def __init__(self, deps: ReviewDeps, tools: tuple[Tool, ...]) -> None:
+        self._deps = deps
         self._tools = tools
         self.called = AuxiliaryCalled(task="review")
         """What it cost; also of one that was cut off."""
@@ -67,11 +67,11 @@ class Reviewing:
     ) -> TurnEnded:
         """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
         tools = {
-            **self._circle.tools(session),
+            **self._deps.tools(session),
             **{one.spec.name: one for one in self._tools},
         }
         history.messages.append(UserMessage(text=INSTRUCTIONS, origin="hermes"))
-        budget = _ReviewBudget(amount, self._circle, session)
+        budget = _ReviewBudget(amount, self._deps, session)
         turn = Turn(
             session=session,
             cwd=Path("/"),
@@ -80,12 +80,12 @@ class Reviewing:
             budget=budget,
         )
         if (
-            engine := self._circle.engine(
+            engine := self._deps.engine(
                 session, {one.spec.name: one for one in self._tools}
             )
         ) is not None:
             return await self._by_engine(engine, turn)
-        async with self._circle.model(session) as model:
+        async with self._deps.model(session) as model:
             calls = CallRunner(tools, OnlyLearning(), Nobody())
             ended = TurnEnded(reason="failed", detail="it was cut off")
             try:
@@ -242,10 +242,10 @@ class ReviewTools:
 class _ReviewBudget(TurnBudget):
     """A cap of its own, below those of the user."""
 
-    def __init__(self, amount: str, circle: Circle, session: str) -> None:
+    def __init__(self, amount: str, deps: ReviewDeps, session: str) -> None:
         caps = [Cap("review", *parse_amount(amount))] if amount else []
-        super().__init__(caps, circle.price())
-        self._allowed: Callable[[int], None] = lambda tokens: circle.room(
+        super().__init__(caps, deps.price(session))
+        self._allowed: Callable[[int], None] = lambda tokens: deps.check_budget(
             session, tokens
         )
 

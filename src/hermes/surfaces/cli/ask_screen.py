@@ -46,7 +46,7 @@ class AskScreen:
     def attach(self, stack: ExitStack) -> None:
         """When there is a person, lets them answer questions until the stack is closed."""
         if self.tells and sys.stdin.isatty():
-            stack.enter_context(self._agent.desk.attached("cli"))
+            stack.enter_context(self._agent.questions.attached("cli"))
             lines = stack.enter_context(LineReader())
             stack.callback(asyncio.ensure_future(self._answer(lines)).cancel)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hermes.commands.command import command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, line
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.calls import check_arguments
@@ -162,7 +162,7 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
 
 @command("model test")
 def run_model_tasks(
-    context: Context,
+    context: CommandContext,
     model: Annotated[str, "another than the one that answers now"] = "",
     *,
     kind: Annotated[

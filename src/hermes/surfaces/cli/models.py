@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.commands.command import Arg, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.models import providers
 from hermes.errors import HermesError, ModelError, SettingsError, UsageError
 from hermes.settings import Secrets, Settings
@@ -34,7 +34,7 @@ _MODEL_VARIABLES = (
 
 @command("model pick")
 def pick_model(
-    _context: Context,
+    _context: CommandContext,
     model: Annotated[str, "PROVIDER, PROVIDER:MODEL, or a model"] = "",
     *,
     force: Annotated[bool, "also a name that the service does not list"] = False,
@@ -59,7 +59,7 @@ def pick_model(
 
 @command("model add")
 def add_model(
-    _context: Context,
+    _context: CommandContext,
     what: Annotated[
         str, "base, small or nano; a path to a GGUF file; or a name for a service"
     ],

@@ -3,13 +3,13 @@
 from typing import Annotated
 
 from hermes.commands.command import Arg, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.surfaces.cli.dispatch import converse
 
 
 @command("resume")
 def resume(
-    _context: Context,
+    _context: CommandContext,
     session: Annotated[
         str, Arg("its id or title; the one used last otherwise", metavar="ID")
     ] = "last",

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from hermes.commands.command import Arg, command
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.errors import HermesError, UsageError
 from hermes.providers import quirks
 from hermes.providers.routing import EMBEDDED, Route, first_route
@@ -55,7 +55,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 @command("setup")
 def setup(  # noqa: PLR0913 - the options of one command
-    _context: Context,
+    _context: CommandContext,
     *,
     local: Annotated[
         bool,

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from hermes.commands.command import Command, Parameter
-from hermes.commands.context import Context
+from hermes.commands.context import CommandContext
 from hermes.commands.table import Topic, commands_of
 from hermes.commands.views import Block, RawText, Result, document_of
 from hermes.errors import Refused, UsageError
@@ -98,13 +98,15 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
 def run_command(command: Command, parser: Parser, words: list[str]) -> int:
     """Parses the words and runs the command."""
     arguments = read_arguments(command, parser, words)
-    as_json = bool(arguments.pop("json", False))
-    with Context(ShellSurface(quiet=as_json)) as context:
+    as_json = has_json(command) and bool(arguments.pop("json", False))
+    with CommandContext(ShellSurface(quiet=as_json)) as context:
         result = call(command, context, arguments)
         return result if isinstance(result, int) else show(result, as_json=as_json)
 
 
-def call(command: Command, context: Context, arguments: Mapping[str, Any]) -> Any:
+def call(
+    command: Command, context: CommandContext, arguments: Mapping[str, Any]
+) -> Any:
     """Calls a command where there is no event loop."""
     if not command.is_async:
         return command.function(context, **arguments)
@@ -164,7 +166,8 @@ def topic_parser(topic: Topic) -> Parser:
 
 def examples(topic: Topic) -> str | None:
     """What stands below the help of a topic."""
-    return getattr(sys.modules[topic.modules[0]], "EXAMPLES", None)
+    found = getattr(sys.modules[topic.modules[0]], "EXAMPLES", None)
+    return found.get(topic.name) if isinstance(found, dict) else found
 
 
 def configure(parser: argparse.ArgumentParser, command: Command) -> None:

@@ -16,9 +16,12 @@ from typing import Generic, Literal, TypeAlias, TypeVar, get_args
 import msgspec
 
 from hermes.errors import SettingsError
+from hermes.primitives.recent import RecentDict
 from hermes.settings import Home, atomic
 
-Scope: TypeAlias = Literal["observe", "chat", "approve", "terminal", "publish", "admin"]
+Scope: TypeAlias = Literal[
+    "observe", "chat", "approve", "terminal", "publish", "relay", "admin"
+]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 Kind: TypeAlias = Literal["token", "cookie"]
 T = TypeVar("T")
@@ -165,16 +168,16 @@ class OneTimeCodes(Generic[T]):
         self.lifetime_s = lifetime_s
         self._clock = clock
         self._epoch = epoch
-        self._unused: dict[str, tuple[float, str, T]] = {}
+        self._unused: RecentDict[str, tuple[float, str, T]] = RecentDict(
+            _MAX_UNUSED_CODES
+        )
 
     def issue(self, value: T) -> str:
         """A new code; the oldest is dropped when there are very many."""
         now = self._clock()
-        self._unused = {
-            digest: code for digest, code in self._unused.items() if code[0] > now
-        }
-        if len(self._unused) >= _MAX_UNUSED_CODES:
-            del self._unused[next(iter(self._unused))]
+        expired = [name for name, code in self._unused.items() if code[0] <= now]
+        for name in expired:
+            del self._unused[name]
         code = secrets.token_urlsafe(24)
         self._unused[_digest(code)] = (now + self.lifetime_s, self._epoch(), value)
         return code

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app import App
-from hermes.app.agent_pool import Staff
+from hermes.app.agent import Agent
 from hermes.app.dead_turns import DeadTurns
+from hermes.app.log_follower import LogFollower
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.core.answers import approval_hash
 from hermes.schema.event import payload_of
@@ -15,8 +16,7 @@ from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
 from hermes.settings.load import current_folder
 from hermes.surfaces.dashboard.access_control import DashboardAccess
-from hermes.surfaces.dashboard.feeds.follower import Follower
-from hermes.surfaces.dashboard.feeds.hub import Hub
+from hermes.surfaces.dashboard.feed_frames import DashboardFeed
 from hermes.surfaces.dashboard.ingest import Ingest
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 from hermes.surfaces.dashboard.terminals import Terminals
@@ -37,13 +37,15 @@ class Dashboard:
         self.url = url
         self.folder = current_folder()
         self.started = app.clock.now()
-        self.staff = Staff(app, secrets, "dashboard")
+        self.agent = Agent(app, secrets, surface="dashboard")
         self.jobs = ScheduleLoop(app, secrets)
         """Runs jobs that somebody wants now; what is due is left to others."""
-        self.hub = Hub(app.bus)
-        self.follower = Follower(app, self.hub)
-        self.dead_turns = DeadTurns(lambda: self.hub.sessions, self.staff.service)
-        self.ingest = Ingest(app, self.hub, Arrivals(app.home))
+        self.feed = DashboardFeed(app.bus)
+        self.follower = LogFollower(app, self.feed)
+        self.dead_turns = DeadTurns(
+            lambda: self.feed.sessions, lambda: self.agent.service
+        )
+        self.ingest = Ingest(app, self.feed, Arrivals(app.home))
         self.terminals = Terminals(app.settings.dashboard)
 
     def tell_loop(self, work: Callable[..., None], *arguments: Any) -> None:
@@ -52,7 +54,7 @@ class Dashboard:
 
     async def waiting(self, session: str) -> list[dict[str, Any]]:
         """The open questions of a session."""
-        pending = await self.staff.service(session).pending(session)
+        pending = await self.agent.service.pending(session)
         return [
             {
                 "session_id": session,
@@ -74,7 +76,7 @@ class Dashboard:
         if not self.app.has_log:
             return []
         sessions = dict.fromkeys(
-            [*self.hub.asking, *await asyncio.to_thread(self.running)]
+            [*self.feed.asking, *await asyncio.to_thread(self.running)]
         )
         return [one for session in sessions for one in await self.waiting(session)]
 
@@ -100,7 +102,7 @@ class Dashboard:
 
     async def close(self) -> None:
         """Ends terminals, feeds, jobs and turns; what was said is kept."""
-        self.hub.stop()
+        self.feed.stop()
         await self.terminals.close()
         await self.jobs.close()
-        await self.staff.close()
+        await self.agent.close()

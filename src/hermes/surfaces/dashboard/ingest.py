@@ -10,18 +10,16 @@ import msgspec
 from msgspec import Meta
 
 from hermes.app import App
+from hermes.app.feed import DURABLE, Feed
+from hermes.app.feed_inbox import FeedItem, Inbox, cursor_of
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events.origin import relay
-from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.events import Gap
-from hermes.surfaces.dashboard.feeds.hub import Hub
-from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item, cursor_of
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 
 log = logging.getLogger("hermes.dashboard")
 
 _LARGEST = 2**53  # of an epoch or a number
-_DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
 _GAP_POLICIES = ("drop_oldest", "spool_full")  # with which a bridge loses events
 _OWN = ("feed.", "pub.")  # what a feed says of itself; no event has such a name
 
@@ -64,10 +62,10 @@ _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 class Ingest:
     """Counts what it took, what was no event, and what this process knew already."""
 
-    def __init__(self, app: App, hub: Hub, arrivals: Arrivals) -> None:
+    def __init__(self, app: App, feed: Feed, arrivals: Arrivals) -> None:
         self._app = app
         self._to = app.bus.publish
-        self._hub = hub
+        self._feed = feed
         self._arrivals = arrivals
         self._channels: dict[str, set[Inbox]] = {}
         self.published = 0
@@ -96,23 +94,26 @@ class Ingest:
         try:
             yield inbox
         finally:
-            self._hub.note_lost(inbox)
+            self._feed.count_dropped(inbox)
             self._channels[channel].discard(inbox)
             if not self._channels[channel]:
                 del self._channels[channel]
 
-    def take(self, channel: str, text: str | bytes) -> list[Ack]:
+    def take(
+        self, channel: str, text: str | bytes, *, trusted: bool = False
+    ) -> list[Ack]:
         """Publishes what a frame holds, and passes the frame on. Nothing that is sent can make it raise.
 
-        Gives what a publisher that numbers its frames is to be told.
+        Gives what a publisher that numbers its frames is to be told. A `trusted` publisher is a process of this home,
+        whose replies and outputs are shown in the feeds of sessions before they are rows of the log.
         """
         for inbox in self._channels.get(channel, ()):
             inbox.put(
-                Item(text.encode())
+                FeedItem(text.encode())
                 if isinstance(text, str)
-                else Item(text, binary=True)
+                else FeedItem(text, binary=True)
             )
-        with self._hub.relaying():
+        with self._feed.relaying(trusted=trusted):
             return self._take_all(self._read(text))
 
     def _take_all(self, frames: list[_Frame]) -> list[Ack]:
@@ -199,7 +200,7 @@ class Ingest:
             self._refuse("a gap, but not one of a bridge")
             return False
         session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
-        if (topic in _DURABLE or kind in _DURABLE) and self._is_of_this_home(payload):
+        if (topic in DURABLE or kind in DURABLE) and self._is_of_this_home(payload):
             if topic == kind and isinstance(session, str):
                 self._publish_row(topic, session, epoch, seq)
             else:
@@ -208,7 +209,7 @@ class Ingest:
         if (
             seq
             and isinstance(session, str)
-            and not self._app.is_news(session, epoch, seq)
+            and not self._app.is_new_relayed(session, epoch, seq)
         ):
             self.known += 1
             return False
@@ -231,7 +232,7 @@ class Ingest:
             return True
 
     def _publish_row(self, topic: str, session: str, epoch: int, seq: int) -> None:
-        if self._app.has_published(session, epoch, seq):
+        if self._app.writer.has_published(session, epoch, seq):
             self.known += 1
             return
         try:
@@ -254,7 +255,7 @@ class Ingest:
         if row is None:
             self._refuse("the log has no such row")
             return
-        self._app.publish(row, foreign=True)
+        self._app.writer.publish(row, foreign=True)
         self.published += 1
 
     def _refuse(self, why: str) -> None:
@@ -300,7 +301,7 @@ async def pass_on(inbox: Inbox, send: Send, send_binary: Send) -> None:
     """Sends what comes into an inbox, frame by frame and each as it came, and says where frames are missing."""
     while True:
         await inbox.wait()
-        if inbox.is_over:
+        if inbox.is_closed:
             return
         items, dropped = inbox.take()
         if dropped:

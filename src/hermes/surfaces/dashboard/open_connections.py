@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from starlette.types import Message, Receive, Scope, Send
 
+from hermes.primitives.tasks import running
 from hermes.surfaces.dashboard.credentials import Keyring, Pass
 
 SIGNED_OUT = 4001
@@ -36,17 +37,14 @@ class OpenConnection:
 
     async def _receive_or_end(self) -> Message:
         """The next message; once the connection was ended, its peer counts as gone."""
-        loop = asyncio.get_running_loop()
-        receiving = loop.create_task(_receive_once(self._receive))
-        ending = loop.create_task(self._ended.wait())
-        try:
+        async with (
+            running(_receive_once(self._receive)) as receiving,
+            running(self._ended.wait()) as ending,
+        ):
             await asyncio.wait({receiving, ending}, return_when=asyncio.FIRST_COMPLETED)
             if self._ended.is_set():
                 return {"type": "http.disconnect"}
             return receiving.result()
-        finally:
-            receiving.cancel()
-            ending.cancel()
 
     async def _note_and_send(self, message: Message) -> None:
         self._is_open = message.get("more_body", False)

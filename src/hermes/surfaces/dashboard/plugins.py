@@ -24,6 +24,7 @@ from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
+from hermes.primitives import tasks
 from hermes.surfaces.web.endpoint import find_file
 from hermes.surfaces.web.routes import READING, Route, RouteTable
 
@@ -88,11 +89,10 @@ class RunningPlugin:
             raise HermesError("it tried to end Hermes") from error
 
     async def _until_begun(self, life: "asyncio.Task[None]", patience: float) -> None:
-        begun = asyncio.get_running_loop().create_task(self._begun.wait())
-        await asyncio.wait(
-            {life, begun}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
-        )
-        begun.cancel()
+        async with tasks.running(self._begun.wait()) as begun:
+            await asyncio.wait(
+                {life, begun}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+            )
         if life.done():
             life.result()
         if not self._begun.is_set():
@@ -127,11 +127,11 @@ class RunningPlugin:
         """Ends its subscriptions, its tasks and its routes. What will not end is left behind, and said."""
         self._app = None
         default_bus().end_owned(self.owner)
-        await _cancelled(self.tasks - {self._life}, patience)
+        await tasks.cancel_and_wait(*self.tasks - {self._life}, timeout_s=patience)
         if self._life is not None:
             self._ending.set()
             await asyncio.wait({self._life}, timeout=patience)
-            await _cancelled({self._life}, patience)
+            await tasks.cancel_and_wait(self._life, timeout_s=patience)
             if (
                 self._life.done()
                 and not self._life.cancelled()
@@ -309,14 +309,6 @@ async def _call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> Non
         await app(scope, receive, send)
     except SystemExit as error:  # as above
         raise HermesError("it tried to end Hermes") from error
-
-
-async def _cancelled(tasks: "set[asyncio.Task[Any]]", patience: float) -> None:
-    """Cancels them, and waits for as long as that may take."""
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=patience)
 
 
 def _track_tasks() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
+from hermes.primitives.files import open_private
 from hermes.settings import Home
 from hermes.surfaces.dashboard.credentials import dashboard_folder
 
@@ -27,9 +28,7 @@ class Arrivals:
     def __init__(self, home: Home) -> None:
         home.ensure(dashboard_folder(home))
         path = dashboard_folder(home) / "arrived"
-        handle = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
+        handle = open_private(path, os.O_RDWR | os.O_CREAT)
         try:
             os.ftruncate(handle, SLOTS * _SLOT.size)
             self._map = mmap.mmap(handle, SLOTS * _SLOT.size)

@@ -16,7 +16,7 @@ _GOOD_FOR = 365 * 24 * 3600.0  # seconds that the token of local publishers is g
 
 
 class RunningDashboard(msgspec.Struct, frozen=True):
-    """Where it is, and a token that is good for publishing alone."""
+    """Where it is, and a token that is good for publishing alone, also into the feeds of sessions."""
 
     url: str
     pub_url: str
@@ -38,7 +38,7 @@ class RunningDashboard(msgspec.Struct, frozen=True):
 def announce(home: Home, keys: Keyring, url: str, pid: int) -> None:
     """Writes the file, with a new token."""
     home.ensure(dashboard_folder(home))
-    token = keys.mint("token", ("publish",), seconds=_GOOD_FOR)
+    token = keys.mint("token", ("publish", "relay"), seconds=_GOOD_FOR)
     running = RunningDashboard(
         url, url.replace("http", "ws", 1) + "/api/pub", token, pid
     )

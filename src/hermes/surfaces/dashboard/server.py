@@ -13,6 +13,7 @@ from hermes.app import App
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
 from hermes.plugins import PluginRegistry
+from hermes.primitives.tasks import BackgroundTasks, running
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.access_control import DashboardAccess, DashboardErrors
 from hermes.surfaces.dashboard.assets import Assets
@@ -118,12 +119,12 @@ async def serve(
             listener,
             app.errors,
             "the dashboard",
-            protocols=protocols_for(served.board.hub),
+            protocols=protocols_for(served.board.feed),
             tls=settings,
         )
         announce(app.home, served.board.access.keys, address.url, os.getpid())
         app.go_live(secrets, "dashboard")
-        served.board.ingest.own = app.outside.publisher if app.outside else ""
+        served.board.ingest.own = app.exporters.publisher if app.exporters else ""
         await asyncio.to_thread(tell_of_dashboard, app.home.root / "run")
         try:
             ready(served, first_visit(served.board))
@@ -137,12 +138,13 @@ async def serve(
 async def _run(server: WebServer, served: ServedDashboard, stop: asyncio.Event) -> None:
     async with _background_work(served):
         serving = server.start()
-        stopping = asyncio.get_running_loop().create_task(stop.wait())
         try:
-            await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+            async with running(stop.wait()) as stopping:
+                await asyncio.wait(
+                    {serving, stopping}, return_when=asyncio.FIRST_COMPLETED
+                )
         finally:
-            stopping.cancel()
-            served.board.hub.stop()  # feeds have no end of their own
+            served.board.feed.stop()  # feeds have no end of their own
             await server.stop()
 
 
@@ -150,19 +152,15 @@ async def _run(server: WebServer, served: ServedDashboard, stop: asyncio.Event) 
 async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
     """What runs beside the requests."""
     board = served.board
-    loop = asyncio.get_running_loop()
-    jobs = [
-        loop.create_task(board.follower.run()),
-        loop.create_task(board.dead_turns.run()),
-        loop.create_task(board.access.connections.keep_checking()),
-    ]
+    jobs = BackgroundTasks("a part of the dashboard")
+    jobs.start(board.follower.run())
+    jobs.start(board.dead_turns.run())
+    jobs.start(board.access.connections.keep_checking())
     try:
         await served.plugins.refresh()
         yield
     finally:
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
+        await jobs.close()
         await served.plugins.close()
         await board.close()
 

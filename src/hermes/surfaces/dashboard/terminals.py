@@ -14,6 +14,7 @@ import msgspec
 
 from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError, UsageError
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
 from hermes.settings.load import current_folder, environment, typed_path
 from hermes.settings.sections import DashboardSettings
@@ -119,7 +120,7 @@ class Terminals:
         self._clock = clock
         self._open: dict[str, OpenTerminal] = {}
         self._opening = 0
-        self._sweeper: asyncio.Task[None] | None = None
+        self._sweeping = BackgroundTasks("sweeping terminals")
 
     def overview(self) -> list[TerminalInfo]:
         return [one.describe() for one in self._open.values()]
@@ -172,10 +173,8 @@ class Terminals:
             now=self._clock(),
         )
         self._open[one.id] = one
-        if self._sweeper is None or self._sweeper.done():
-            self._sweeper = asyncio.get_running_loop().create_task(
-                self._keep_sweeping()
-            )
+        if not self._sweeping:
+            self._sweeping.start(self._keep_sweeping())
         return one
 
     async def end(self, name: str) -> bool:
@@ -187,8 +186,7 @@ class Terminals:
 
     async def close(self) -> None:
         """Ends all of them."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        self._sweeping.cancel()
         await asyncio.gather(*(self.end(name) for name in list(self._open)))
 
     async def _make_room(self) -> None:

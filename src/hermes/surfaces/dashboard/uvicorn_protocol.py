@@ -10,7 +10,7 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from hermes.surfaces.dashboard.feeds.hub import Hub
+from hermes.surfaces.dashboard.feed_frames import DashboardFeed
 from hermes.surfaces.web.http_protocol import BODY_TIMEOUT_S, StrictHttpProtocol
 from hermes.surfaces.web.server import ServerProtocols
 
@@ -23,12 +23,15 @@ _KIND = "hermes.kind"  # in a message to be sent: which of these its bytes are
 
 class WriteWatchdog:
     """uvicorn waits for ever for a peer to take what was sent. This looks after a while whether it took anything, and
-    lets go of it otherwise; the hub says how long, and counts."""
+    lets go of it otherwise; the feed says how long, and counts."""
 
     def __init__(
-        self, hub: Hub, transport: asyncio.Transport, let_go: Callable[[], None]
+        self,
+        feed: DashboardFeed,
+        transport: asyncio.Transport,
+        let_go: Callable[[], None],
     ) -> None:
-        self._hub = hub
+        self._feed = feed
         self._transport = transport
         self._let_go = let_go
         self._left = 0
@@ -38,7 +41,7 @@ class WriteWatchdog:
         """The peer is behind."""
         self._left = self._transport.get_write_buffer_size()
         self._look = asyncio.get_running_loop().call_later(
-            self._hub.patience, self._check
+            self._feed.stall_timeout_s, self._check
         )
 
     def end(self) -> None:
@@ -52,22 +55,22 @@ class WriteWatchdog:
             self.begin()
             return
         self._look = None
-        self._hub.closed_slow += 1
+        self._feed.closed_slow += 1
         self._let_go()
 
 
 class Requests(StrictHttpProtocol):
     """Requests and their answers; a stream of events is one that does not end by itself."""
 
-    hub: ClassVar[Hub]
+    feed: ClassVar[DashboardFeed]
     _watch: WriteWatchdog
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self.head_timeout_s = self.hub.haste
-        self.body_timeout_s = min(self.hub.haste * 3, BODY_TIMEOUT_S)
+        self.head_timeout_s = self.feed.request_timeout_s
+        self.body_timeout_s = min(self.feed.request_timeout_s * 3, BODY_TIMEOUT_S)
         super().connection_made(transport)
-        self._watch = WriteWatchdog(self.hub, transport, transport.abort)
+        self._watch = WriteWatchdog(self.feed, transport, transport.abort)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:
@@ -88,14 +91,14 @@ class Requests(StrictHttpProtocol):
 class Sockets(WebSocketsSansIOProtocol):
     """WebSockets."""
 
-    hub: ClassVar[Hub]
+    feed: ClassVar[DashboardFeed]
     _watch: WriteWatchdog
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(_BUFFER)
-        self._watch = WriteWatchdog(self.hub, self.transport, self._drop)
+        self._watch = WriteWatchdog(self.feed, self.transport, self._drop)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:
@@ -138,11 +141,11 @@ class Sockets(WebSocketsSansIOProtocol):
         self.loop.call_later(_GRACE, self.transport.abort)
 
 
-def protocols_for(hub: Hub) -> ServerProtocols:
+def protocols_for(feed: DashboardFeed) -> ServerProtocols:
     """The protocols of one dashboard."""
     return ServerProtocols(
-        type("DashboardRequests", (Requests,), {"hub": hub}),
-        type("DashboardSockets", (Sockets,), {"hub": hub}),
+        type("DashboardRequests", (Requests,), {"feed": feed}),
+        type("DashboardSockets", (Sockets,), {"feed": feed}),
     )
 
 
@@ -167,18 +170,6 @@ async def send_json(socket: WebSocket, data: bytes) -> None:
 async def send_bytes(socket: WebSocket, data: bytes) -> None:
     """The same with a binary frame."""
     await socket.send({"type": "websocket.send", "bytes": data})
-
-
-async def talk(*jobs: "asyncio.Task[None]") -> None:
-    """Runs the jobs of a WebSocket until the first one ends, then ends the others. Raises what that one raised."""
-    try:
-        done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for job in jobs:
-            job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
-    for job in done:
-        job.result()
 
 
 async def ignore_messages(socket: WebSocket) -> None:

@@ -18,7 +18,7 @@ from hermes.surfaces.web import override  # noqa: F401 - adapters take it from h
 
 if TYPE_CHECKING:
     from hermes.app import App
-    from hermes.app.agent_pool import Staff
+    from hermes.app.agent import Agent
     from hermes.settings import Secrets
     from hermes.surfaces.gateway.listener import HttpListener
 
@@ -236,5 +236,5 @@ class AdapterDeps(NamedTuple):
 
     app: "App"
     secrets: "Secrets"
-    staff: "Staff"
+    agent: "Agent"
     listener: "HttpListener"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hermes.app.feed import PAGE_ROWS
 from hermes.core.answers import approval_hash
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.gateway")
 
-_PAGE = 200  # rows
 _FIRST = 0.8  # seconds of writing before its beginning is shown: a short reply comes as one message
 _CLOSING = (
     0.1  # seconds between looks whether a turn that ended has left anything to do
@@ -94,7 +94,7 @@ class ChatDelivery:
         self._post = office.posts[binding.key.partition("/")[0]]
         self._limits = self._post.adapter.limits
         self._binding = binding
-        self._seq = binding.seq
+        self._cursor = office.cursor(binding)
         self._wake = asyncio.Event()
         self.caught_up = asyncio.Event()
         self._rows = True
@@ -104,7 +104,7 @@ class ChatDelivery:
             binding.key, binding.session, 0
         )
         self._shown: dict[int, str] = {}  # what was begun, as it reads now
-        self._text = ""
+        self._streams = False  # a reply is being written
         self._said = ""  # the last reply, where a turn is one message
         self._remarks: list[str] = []  # and what else is to be said with it
         self._answers: tuple[str, ...] = ()  # and which messages it answers
@@ -134,10 +134,10 @@ class ChatDelivery:
         self._heard = self._office.time()
         kind = event["type"]
         if kind == MessageDelta.topic:
-            if not self._text:
+            if not self._streams:
+                self._streams = True
                 self._edit_at = max(self._edit_at, self._heard + _FIRST)
                 self._wake.set()
-            self._text += event["text"]
             return
         if "seq" not in event:
             return
@@ -145,7 +145,7 @@ class ChatDelivery:
             self._asides.append((event["session_id"], event["seq"]))
         else:
             self._newest = max(self._newest, event["seq"])
-            self._text = "" if kind in _VOID else self._text
+            self._streams = self._streams and kind not in _VOID
         if concerns(event):
             self._rows = True
             self._wake.set()
@@ -173,13 +173,11 @@ class ChatDelivery:
             for session, seq in asides:
                 for row in self._office.log.events(session, after=seq - 1, limit=1):
                     await self._show(row, [row])
-            while rows := self._office.log.events(
-                self._binding.session, after=self._seq, limit=_PAGE
-            ):
+            while rows := self._cursor.page():
                 for row in rows:
                     await self._show(row, rows)
-                    self._seq = row.seq
-                if len(rows) < _PAGE and self._seq >= self._newest:
+                    self._cursor.seq = row.seq
+                if len(rows) < PAGE_ROWS and self._cursor.seq >= self._newest:
                     break
 
     async def _show(self, row: Row, around: list[Row]) -> None:
@@ -246,7 +244,7 @@ class ChatDelivery:
 
     async def _end(self, row: Row, ended: TurnEnded) -> None:
         self._working = False
-        self._text = ""
+        self._streams = False
         self._activity.end()
         if ended.reason == "crashed" and await self._office.asks(self._binding.session):
             notice = _WAITS
@@ -309,13 +307,16 @@ class ChatDelivery:
 
     async def _stream(self) -> None:
         """Shows what was written so far."""
-        if not self._text.strip() or self._limits.whole or not self._limits.edit:
+        if not self._streams or self._limits.whole or not self._limits.edit:
             return
         if self._office.time() < self._edit_at:
             return
+        text = self._office.feed.live(self._binding.session).text()
+        if not text.strip():
+            return
         wait = 0.0
         for number, part in enumerate(
-            split(self._text, self._limits.text, self._limits.size)
+            split(text, self._limits.text, self._limits.size)
         ):
             out = Outbound(text=part, unfinished=True)
             if number < len(self._begun):
@@ -405,12 +406,12 @@ class ChatDelivery:
             or office.expects(binding.key)
         ):
             return False
-        office.rest(binding, self._seq)
+        office.rest(binding, self._cursor.seq)
         return True
 
     def _pause(self) -> float:
         now = self._office.time()
         waits = [self._activity.pause()] if self._working else [_CLOSING]
-        if self._text:
+        if self._streams:
             waits.append(self._edit_at - now)
         return max(0.01, min(waits))

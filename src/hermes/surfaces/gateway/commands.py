@@ -1,23 +1,30 @@
-"""Slash commands in a chat: one table, with who may use each. Skills are commands too."""
+"""Slash commands in a chat app: those of the table that a role may use, and a few of its own. Skills are commands too."""
 
 import asyncio
+import functools
 import re
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from hermes.app import App
-from hermes.app.agent import ApprovalMode, ModelInfo
-from hermes.app.agent_pool import Staff
+from hermes.app.agent import Agent
+from hermes.app.engine import ApprovalMode
 from hermes.app.session_service import SessionService
-from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.commands.command import Arg, Command, command
+from hermes.commands.context import CommandContext
+from hermes.commands.table import CHAT_APP_MODULES, chat_commands, commands_in
+from hermes.commands.views import Block, Message, message
 from hermes.core.answers import approval_hash
-from hermes.errors import SessionNotFound
+from hermes.errors import HermesError, Refused, SessionBusy, SessionNotFound
 from hermes.learning.change import LearningError
-from hermes.schema.events import ApprovalRequested, SessionTitled
+from hermes.schema.events import ApprovalRequested
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.adapter import Inbound
+from hermes.surfaces.gateway.markdown import markdown
 from hermes.surfaces.gateway.questions import Verdict, choice, number_of, verdict_of
+from hermes.surfaces.gateway.session_rules import is_shared
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.chat_sessions import ChatSessions
@@ -34,12 +41,11 @@ _ALIASES = {
     "yes": "approve",
     "no": "deny",
 }
-_MODES: tuple[ApprovalMode, ...] = ("ask", "auto-edit", "full")
-_SHOWN = 10  # sessions
 _HOW = "Say /approve, /approve session, /approve always or /deny, with the number of a request if several wait."
+_DEFAULT_MODEL = ("default", "off")
 
 
-class Asking(NamedTuple):
+class CommandRequest(NamedTuple):
     """Who says what where."""
 
     key: str
@@ -52,331 +58,280 @@ class Asking(NamedTuple):
         """How the log names the message."""
         return f"{self.key}#{self.inbound.id}"
 
-
-class Command(NamedTuple):
-    """One line of the table."""
-
-    name: str
-    value: str
-    summary: str
-    run: Callable[["Commands", Asking, str], Awaitable[str]]
-    only: Literal["owner", ""] = ""
+    @property
+    def by(self) -> str:
+        """How the log names the person."""
+        person = self.inbound.person
+        return f"{self.inbound.chat.platform} ({person.name or person.id})"
 
 
-class Commands:
+class ChatCommands:
     """What follows a slash."""
 
     def __init__(
-        self, app: App, staff: Staff, office: "Deliveries", rooms: "ChatSessions"
+        self, app: App, agent: Agent, office: "Deliveries", rooms: "ChatSessions"
     ) -> None:
-        self._app = app
-        self._staff = staff
-        self._office = office
-        self._rooms = rooms
-        self._rewind = Rewind(app, shadows_of(app))
+        self.app = app
+        self.agent = agent
+        self.office = office
+        self.rooms = rooms
         self.reload: Callable[[], str] = lambda: "This gateway can't be reloaded."
 
-    async def run(self, asking: Asking) -> str | None:
+    async def run(self, request: CommandRequest) -> str | None:
         """The answer to a command, empty when it answers itself; None when it is none."""
-        found = _COMMAND.fullmatch(asking.inbound.text)
+        found = _COMMAND.fullmatch(request.inbound.text)
         if not found:
             return None
         name = found["name"].lower()
         name, words = _ALIASES.get(name, name), (found["words"] or "").strip()
-        command = next((one for one in COMMANDS if one.name == name), None)
-        if command is None:
-            return await self._skill(asking, name, words)
-        if command.only == "owner" and asking.role != "owner":
+        one = next((one for one in chat_app_commands() if one.slash == name), None)
+        if one is None:
+            return await self._skill(request, name, words)
+        if one.role == "owner" and request.role != "owner":
             return f"Only an owner can use /{name}."
-        self._office.tell(f"gateway.command.{name}", asking.binding)
-        return await command.run(self, asking, words)
+        if one.private and self._is_shared(request):
+            return "Others take part here, and would see it. Use it in a chat with me alone."
+        self.office.tell(f"gateway.command.{name}", request.binding)
+        chat = AppChat(self, request)
+        arguments = one.words(words, {"session": chat.session})
+        with CommandContext(chat, app=self.app, conversation=chat) as context:
+            result = await one.run(context, arguments)
+            shown = await asyncio.to_thread(markdown, result, time.time())
+        return "\n".join(filter(None, (*chat.notes, shown)))
 
-    async def help(self, asking: Asking, _: str) -> str:
-        rows = [
-            f"/{one.name} {one.value}".rstrip() + f" — {one.summary}"
-            for one in COMMANDS
-            if one.only != "owner" or asking.role == "owner"
-        ]
-        return "\n".join(
-            [
-                "Just write what you need.",
-                "",
-                *rows,
-                "",
-                *await asyncio.to_thread(self._skills),
-            ]
-        )
+    def _is_shared(self, request: CommandRequest) -> bool:
+        return is_shared(request.inbound.chat, self.app.settings.gateway.sessions)
 
-    async def new(self, asking: Asking, _: str) -> str:
-        await self._stop(asking)
-        self._office.tell("gateway.session.end", asking.binding)
-        await self._rooms.begin(asking.key, asking.inbound, asking.role)
-        return "A new session has begun. The old one is kept."
-
-    async def stop(self, asking: Asking, _: str) -> str:
-        return "" if await self._stop(asking) else "Nothing is running."
-
-    async def status(self, asking: Asking, _: str) -> str:
-        session = asking.binding.session
-        info = self._app.store.sessions.find(session)
-        running = self._app.store.leases.holder(session) is not None
-        model = self._staff.agent(session).describe(session)
-        return "\n".join(
-            [
-                f"Session: `{session}`" + (f" — {info.title}" if info.title else ""),
-                f"Engine: {'codex' if model.engine == 'codex' else 'Hermes'}",
-                f"Model: {_model(model)}",
-                f"Folder: `{info.cwd}`",
-                f"{info.messages} messages, {info.turns} turns; {'working now' if running else 'idle'}",
-                f"You are: {asking.role}",
-                f"In a terminal: `hermes --resume {session}`",
-            ]
-        )
-
-    async def retry(self, asking: Asking, _: str) -> str:
-        session = asking.binding.session
-        await asyncio.to_thread(self._rewind.retry, session, via=asking.via)
-        await self._staff.service(session).resume(session)
-        return ""
-
-    async def undo(self, asking: Asking, words: str) -> str:
-        turns = int(words) if words.isdecimal() else 1
-        return _undone(
-            await asyncio.to_thread(
-                self._rewind.undo, asking.binding.session, turns=turns
-            )
-        )
-
-    async def redo(self, asking: Asking, _: str) -> str:
-        report = await asyncio.to_thread(self._rewind.redo, asking.binding.session)
-        return f"Back again: {report.text[:200]}"
-
-    async def model(self, asking: Asking, words: str) -> str:
-        if not words:
-            names = [
-                choice.name for choice in await asyncio.to_thread(self._staff.choices)
-            ]
-            session = asking.binding.session
-            now = self._staff.agent(session).describe(session)
-            others = "\n".join(f"- `{name}`" for name in names[:20])
-            return f"{_model(now)} answers." + (f" Others:\n{others}" if others else "")
-        name = "" if words in {"default", "off"} else words
-        from hermes.providers.build import build_model
-        from hermes.settings.load import load_secrets
-
-        secrets = load_secrets(home=self._app.home)
-        await build_model(
-            self._app.settings, secrets, model=name
-        ).close()  # raises when there is no such model
-        await asyncio.wrap_future(self._app.store.chats.set_model(asking.key, name))
-        return f"From the next message on {name or 'the model of the settings'} answers here."
-
-    async def usage(self, asking: Asking, _: str) -> str:
-        rows = await asyncio.to_thread(
-            self._app.store.sessions.usage, session=asking.binding.session
-        )
-        calls, cost = sum(row.calls for row in rows), sum(row.cost_usd for row in rows)
-        tokens = sum(row.input_tokens + row.output_tokens for row in rows)
-        unknown = sum(row.unpriced_calls for row in rows)
-        note = f" ({unknown} calls have no known price)" if unknown else ""
-        return (
-            f"This session: {calls} model calls, {tokens:,} tokens, ${cost:.4f}{note}"
-        )
-
-    async def approve(self, asking: Asking, words: str) -> str:
-        number, word = _named(words)
-        verdict = verdict_of(word or "once")
-        return await self._answer(asking, number, verdict) if verdict else _HOW
-
-    async def deny(self, asking: Asking, words: str) -> str:
-        found = re.match(
-            r"#?(\d{4}(?=\s)|\d+$)\s*", words
-        )  # any other number belongs to the reason
-        number, reason = (found[1], words[found.end() :]) if found else ("", words)
-        return await self._answer(asking, number, "deny", reason)
-
-    async def resume(self, asking: Asking, words: str) -> str:
-        if not words:
-            infos = await asyncio.to_thread(
-                self._app.store.sessions.recent, limit=_SHOWN
-            )
-            return (
-                "\n".join(f"- `{info.id}` {info.title}" for info in infos)
-                + "\n\n/resume ID goes on with one."
-            )
-        binding = await self._rooms.move(asking.key, asking.inbound, words)
-        return f"This chat goes on with `{binding.session}`."
-
-    async def title(self, asking: Asking, words: str) -> str:
-        if not words:
-            return "Which title?"
-        await asyncio.to_thread(
-            self._app.record, asking.binding.session, SessionTitled(title=words[:200])
-        )
-        return f"It is called {words[:200]} now."
-
-    async def compress(self, asking: Asking, _: str) -> str:
-        done = await self._staff.agent(asking.binding.session).compress(
-            asking.binding.session
-        )
-        return (
-            f"There is room again: about {done.before:,} tokens became {done.after:,}."
-        )
-
-    async def approvals(self, _: Asking, words: str) -> str:
-        mode = next((one for one in _MODES if one == words), None)
-        if mode is None:
-            return f"Which of {', '.join(_MODES)}? It counts for every chat until the gateway is started again."
-        self._staff.use(approvals=mode)
-        await self._staff.settle_allowed()
-        return f"From now on, in every chat: {mode}."
-
-    async def restart(self, _: Asking, __: str) -> str:
-        return self.reload()
-
-    async def _stop(self, asking: Asking) -> bool:
-        session = asking.binding.session
-        if self._app.store.leases.holder(session) is None:
-            return False
-        by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name})"
-        await self._staff.service(session).interrupt(session, by=by)
-        return True
-
-    async def _answer(
-        self, asking: Asking, number: str, verdict: Verdict, reason: str = ""
-    ) -> str:
-        """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
-        if not self._office.may_approve(asking.role):
-            return "Only an owner can answer this."
-        others = self._app.store.chats.shown(asking.key)
-        waiting = [
-            (session, asked)
-            for session in dict.fromkeys((asking.binding.session, *others))
-            for asked in await _open_requests(self._staff.service(session), session)
-        ]
-        meant = [one for one in waiting if number in ("", number_of(*one))]
-        if not waiting:
-            return "Nothing waits for an approval here."
-        if not meant:
-            return f"No request {number} waits here.\n\n{choice(waiting)}"
-        if len(meant) > 1:
-            return choice(meant)
-        session, asked = meant[0]
-        by = f"{asking.inbound.chat.platform} ({asking.inbound.person.name or asking.inbound.person.id})"
-        service, shown = self._staff.service(session), approval_hash(asked)
-        counted = await service.answer(
-            session, asked.call_id, verdict, by=by, shown=shown, reason=reason
-        )
-        return "" if counted else "Somebody was faster, or it has expired."
-
-    def _skills(self) -> Iterable[str]:
-        learning = self._staff.agent().learner.learning
+    def skill_lines(self) -> Iterable[str]:
+        """The skills as help lists them."""
+        learning = self.agent.learner.learning
         try:
             return [
                 f"/{skill.name.replace('-', '_')} — {skill.description}"
-                for skill in learning.commands(_RESERVED)
+                for skill in learning.commands(_reserved())
             ]
         except (LearningError, OSError):
             return []
 
-    async def _skill(self, asking: Asking, name: str, words: str) -> str | None:
-        """A skill by its name, with _ for - where a platform does not know that; None when it is just text."""
-        learning = self._staff.agent(asking.binding.session).learner.learning
-        lines = [
-            f"/{one} {words}".rstrip()
-            for one in dict.fromkeys((name, name.replace("_", "-")))
-        ]
-        for line in lines:
-            if (
-                text := await asyncio.to_thread(learning.called, line, _RESERVED)
-            ) is not None:
-                break
-        else:
-            return f"There is no command /{name}. /help shows what there is."
-        session = asking.binding.session
-        await self._staff.service(session).submit(session, text, via=asking.via)
-        return ""
+    async def _skill(self, request: CommandRequest, name: str, words: str) -> str:
+        """A skill by its name, with _ for - where a platform does not know that."""
+        called = self.agent.learner.learning.called
+        for one in dict.fromkeys((name, name.replace("_", "-"))):
+            line = f"/{one} {words}".rstrip()
+            text = await asyncio.to_thread(called, line, _reserved())
+            if text is not None:
+                session = request.binding.session
+                await self.agent.service.submit(session, text, via=request.via)
+                return ""
+        return f"There is no command /{name}. /help shows what there is."
+
+
+class AppChat:
+    """Implements `Conversation` and `Surface` for a chat in an app."""
+
+    def __init__(self, commands: ChatCommands, request: CommandRequest) -> None:
+        self.commands = commands
+        self.request = request
+        self.name = request.inbound.chat.platform
+        self.notes: list[str] = []
+        """What is said before the result."""
+
+    @property
+    def session(self) -> str:
+        return self.request.binding.session
+
+    @property
+    def agent(self) -> Agent:
+        return self.commands.agent
+
+    @property
+    def approvals(self) -> ApprovalMode:
+        return self.agent.mode(self.session)
+
+    @property
+    def via(self) -> str:
+        return self.request.via
+
+    @property
+    def _is_running(self) -> bool:
+        return self.commands.app.store.leases.holder(self.session) is not None
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        return (
+            ("now", "working" if self._is_running else "idle"),
+            ("you are", self.request.role),
+            ("in a terminal", f"hermes --resume {self.session}"),
+        )
+
+    async def require_idle(self) -> None:
+        if self._is_running:
+            raise SessionBusy("Hermes is working.", hint="Stop it first with /stop.")
+
+    async def begin(self) -> str:
+        request = self.request
+        await self.stop()
+        self.commands.office.tell("gateway.session.end", request.binding)
+        begun = await self.commands.rooms.begin(
+            request.key, request.inbound, request.role
+        )
+        return begun.session
+
+    async def enter(self, name: str, *, recap: bool) -> None:  # noqa: ARG002 - the chat itself shows where it was
+        request = self.request
+        moved = await self.commands.rooms.move(request.key, request.inbound, name)
+        self.notes.append(f"This chat continues `{moved.session}`.")
+
+    async def resume(self) -> None:
+        await self.agent.service.resume(self.session)
+
+    async def stop(self) -> bool:
+        if not self._is_running:
+            return False
+        await self.agent.service.interrupt(self.session, by=self.request.by)
+        return True
+
+    def rewound(self, text: str) -> None:
+        """Nothing here remembers files or what was typed."""
+
+    async def model_names(self) -> list[str]:
+        return [one.name for one in await asyncio.to_thread(self.agent.choices)]
+
+    async def use_model(self, name: str, *, force: bool) -> str:  # noqa: ARG002 - no list is asked for
+        from hermes.providers.build import build_model
+        from hermes.settings.load import load_secrets
+
+        app = self.commands.app
+        chosen = "" if name in _DEFAULT_MODEL else name
+        secrets = load_secrets(home=app.home)
+        model = build_model(app.settings, secrets, model=chosen)  # raises if unknown
+        await model.close()
+        stored = app.store.chats.set_model(self.request.key, chosen)
+        await asyncio.wrap_future(stored)
+        answers = chosen or "the model of the settings"
+        return f"From the next message on {answers} answers here."
+
+    async def use_approvals(self, mode: ApprovalMode) -> str:
+        self.agent.use(approvals=mode)
+        await self.agent.settle_allowed(by="gateway")
+        return "This counts for every chat until the gateway is started again."
+
+    def tell(self, *blocks: Block) -> None:
+        """Progress is not sent: each message would be one more."""
+
+    def warn(self, message: str, hint: str = "") -> None:
+        self.notes.append(f"{message} {hint}".rstrip())
+
+    def confirm(self, question: str, nothing_done: str) -> bool:
+        raise Refused(f"{question} This can't be confirmed here.", hint=nothing_done)
+
+    def read_secret(self, name: str) -> str:
+        raise HermesError(f"A secret is not typed in a chat: {name}.")
+
+
+@functools.cache
+def chat_app_commands() -> tuple[Command, ...]:
+    """Every command of chat apps, in the order of the help."""
+    import sys
+
+    shared = [one for one in chat_commands(CHAT_APP_MODULES) if one.role]
+    return (*commands_in(sys.modules[__name__]), *shared)
+
+
+@functools.cache
+def _reserved() -> frozenset[str]:
+    """Names that no skill can take."""
+    return frozenset((*(one.slash for one in chat_app_commands()), *_ALIASES))
+
+
+def _chat(context: CommandContext) -> AppChat:
+    return cast("AppChat", context.surface)
+
+
+@command(slash="help", role="user")
+async def show_help(context: CommandContext) -> Message:
+    """Show this list."""
+    chat = _chat(context)
+    rows = [
+        f"/{one.slash} {one.slash_value}".rstrip() + f" — {one.summary}"
+        for one in chat_app_commands()
+        if one.role != "owner" or chat.request.role == "owner"
+    ]
+    skills = await asyncio.to_thread(chat.commands.skill_lines)
+    return message("Just write what you need.", "", *rows, "", *skills)
+
+
+@command(slash="approve words", role="user")
+async def approve(
+    context: CommandContext,
+    words: Annotated[str, Arg(metavar="N WORD")] = "",
+) -> Message:
+    """Allow what waits: once, session or always."""
+    parts = [part.removeprefix("#") for part in words.split()]
+    number = next((part for part in parts if part.isdecimal()), "")
+    word = " ".join(part for part in parts if part != number)
+    verdict = verdict_of(word or "once")
+    if verdict is None:
+        return message(_HOW)
+    return message(await _answer(_chat(context), number, verdict))
+
+
+@command(slash="deny words", role="user")
+async def deny(
+    context: CommandContext,
+    words: Annotated[str, Arg(metavar="N WHY")] = "",
+) -> Message:
+    """Deny it; the model gets your reason, if you give one."""
+    # Only a number of four digits, or one alone, names a request; any other belongs to the reason.
+    found = re.match(r"#?(\d{4}(?=\s)|\d+$)\s*", words)
+    number, reason = (found[1], words[found.end() :]) if found else ("", words)
+    return message(await _answer(_chat(context), number, "deny", reason))
+
+
+@command(slash="restart", role="owner")
+async def restart(context: CommandContext) -> Message:
+    """Read the settings again and reconnect."""
+    return message(_chat(context).commands.reload())
+
+
+async def _answer(
+    chat: AppChat, number: str, verdict: Verdict, reason: str = ""
+) -> str:
+    """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
+    commands, request = chat.commands, chat.request
+    if not commands.office.may_approve(request.role):
+        return "Only an owner can answer this."
+    others = commands.app.store.chats.shown(request.key)
+    service = chat.agent.service
+    waiting = [
+        (session, asked)
+        for session in dict.fromkeys((chat.session, *others))
+        for asked in await _open_requests(service, session)
+    ]
+    meant = [one for one in waiting if number in ("", number_of(*one))]
+    if not waiting:
+        return "Nothing waits for an approval here."
+    if not meant:
+        return f"No request {number} waits here.\n\n{choice(waiting)}"
+    if len(meant) > 1:
+        return choice(meant)
+    session, asked = meant[0]
+    counted = await service.answer(
+        session,
+        asked.call_id,
+        verdict,
+        by=request.by,
+        shown=approval_hash(asked),
+        reason=reason,
+    )
+    return "" if counted else "Somebody was faster, or it has expired."
 
 
 async def _open_requests(
     service: SessionService, session: str
 ) -> list[ApprovalRequested]:
     try:
-        return [
-            asked
-            for asked in await service.pending(session)
-            if isinstance(asked, ApprovalRequested)
-        ]
+        pending = await service.pending(session)
     except SessionNotFound:  # deleted since
         return []
-
-
-def _named(words: str) -> tuple[str, str]:
-    """The number of a request and what else was said."""
-    parts = [part.removeprefix("#") for part in words.split()]
-    number = next((part for part in parts if part.isdecimal()), "")
-    return number, " ".join(part for part in parts if part != number)
-
-
-def _undone(report: UndoReport) -> str:
-    kept = (
-        f" {len(report.files.restored)} files are as they were."
-        if report.files.restored
-        else ""
-    )
-    return f"Taken back: {report.text[:200]}.{kept} /redo brings it back."
-
-
-COMMANDS: tuple[Command, ...] = (
-    Command("help", "", "this list", Commands.help),
-    Command("new", "", "begin a new session", Commands.new),
-    Command("stop", "", "stop what is running", Commands.stop),
-    Command("status", "", "session, model and folder", Commands.status),
-    Command("retry", "", "ask the same again", Commands.retry),
-    Command("undo", "N", "take back the last turn, or N of them", Commands.undo),
-    Command("redo", "", "bring back what the last undo took", Commands.redo),
-    Command("usage", "", "tokens and money of this session", Commands.usage),
-    Command("title", "TEXT", "name this session", Commands.title),
-    Command("compress", "", "make room in a long conversation", Commands.compress),
-    Command(
-        "approve",
-        "N WORD",
-        "allow what waits: once, session or always",
-        Commands.approve,
-    ),
-    Command(
-        "deny",
-        "N WHY",
-        "deny it; the model gets your reason, if you give one",
-        Commands.deny,
-    ),
-    Command(
-        "model", "NAME", "which model answers here; change it", Commands.model, "owner"
-    ),
-    Command(
-        "resume", "ID", "go on with a session from elsewhere", Commands.resume, "owner"
-    ),
-    Command(
-        "approvals",
-        "MODE",
-        "what is not asked: ask, auto-edit or full",
-        Commands.approvals,
-        "owner",
-    ),
-    Command(
-        "restart",
-        "",
-        "read the settings anew and connect again",
-        Commands.restart,
-        "owner",
-    ),
-)
-_RESERVED = frozenset((*(command.name for command in COMMANDS), *_ALIASES))
-
-
-def _model(info: ModelInfo) -> str:
-    return (
-        f"{info.provider}:{info.name}"
-        if info.name
-        else f"{info.provider} with its own model"
-    )
+    return [asked for asked in pending if isinstance(asked, ApprovalRequested)]

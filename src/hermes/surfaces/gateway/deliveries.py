@@ -3,13 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from hermes.app import App
-from hermes.app.agent_pool import Staff
+from hermes.app.agent import Agent
+from hermes.app.feed import Feed, SessionCursor
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import cancel_and_wait
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -39,17 +43,17 @@ _NOBODY = "No owner has a chat with me yet. An owner can answer on the machine: 
 class Deliveries:
     """To be made inside the event loop. `posts` holds the platforms that run, by name."""
 
-    def __init__(self, app: App, staff: Staff, access: PeopleAccess) -> None:
+    def __init__(self, app: App, agent: Agent, access: PeopleAccess) -> None:
         self._app = app
-        self._staff = staff
+        self._agent = agent
         self._access = access
         self._loop = asyncio.get_running_loop()
-        self._keys: dict[str, str] = {}
+        self._keys: RecentDict[str, str] = RecentDict(_REMEMBERED)
         self._active: dict[str, ChatDelivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._expected: dict[str, int] = {}
         self._handled: dict[str, list[str]] = {}
-        self._handle: Any = None
+        self._listening = ExitStack()
         self.posts: dict[str, Sender] = {}
         self.settings = app.settings.gateway
         self.time = self._loop.time
@@ -64,6 +68,14 @@ class Deliveries:
         return self._app.store.log
 
     @property
+    def feed(self) -> Feed:
+        return self._app.feed
+
+    def cursor(self, binding: Binding) -> SessionCursor:
+        """The position up to which a chat shows its session."""
+        return SessionCursor(self._app, binding.session, seq=binding.seq)
+
+    @property
     def resting(self) -> bool:
         """Whether nothing is kept of any chat but which session it has."""
         return not (self._active or self._tasks or self._expected or self._handled)
@@ -76,16 +88,12 @@ class Deliveries:
 
     def start(self) -> None:
         """Begins to listen."""
-        self._handle = self._app.bus.subscribe("agent.**", self._hear)
+        self._listening.enter_context(self.feed.listening("agent.**", self._take))
 
     async def close(self) -> None:
         """Ends all deliveries where they are; what is left is delivered after the next start."""
-        if self._handle is not None:
-            self._app.bus.unsubscribe(self._handle)
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listening.close()
+        await cancel_and_wait(*self._tasks.values())
 
     def post(self, platform: str) -> Sender:
         """The way out to a platform. Raises when it does not run."""
@@ -103,10 +111,7 @@ class Deliveries:
             for key in {*self._tasks, *self._handled}
             if key.partition("/")[0] == platform
         ]
-        tasks = [self._tasks[key] for key in keys if key in self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_and_wait(*(self._tasks[key] for key in keys if key in self._tasks))
         noted = [
             self.ledger.handled(platform, name)
             for key in keys
@@ -142,11 +147,11 @@ class Deliveries:
 
     async def asks(self, session: str) -> bool:
         """Whether a question of that session waits for a person."""
-        return bool(await self._staff.service(session).pending(session))
+        return bool(await self._agent.service.pending(session))
 
     def works_on(self, session: str) -> bool:
         """Whether a turn runs here, or is about to."""
-        return any(service.works_on(session) for service in self._staff.services())
+        return self._agent.service.works_on(session)
 
     def working(self) -> list[str]:
         """Sessions whose chats show that a turn runs."""
@@ -260,21 +265,10 @@ class Deliveries:
             found += [one for one in chats if one[1].kind == "direct"][:1]
         return found
 
-    def _hear(self, event: Mapping[str, Any]) -> None:
-        """From whatever thread publishes."""
+    def _take(self, event: Mapping[str, Any]) -> None:
         session = event.get("session_id")
         if not isinstance(session, str):
             return
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = False
-        if here:
-            self._take(session, event)
-        else:
-            self._loop.call_soon_threadsafe(self._take, session, event)
-
-    def _take(self, session: str, event: Mapping[str, Any]) -> None:
         key = self._key(session)
         if (
             not key
@@ -289,14 +283,12 @@ class Deliveries:
 
     def _key(self, session: str) -> str:
         """The chat of a session; empty when it has none."""
-        key = self._keys.pop(session, None)
-        if key is None:
+
+        def find() -> str:
             binding = self.ledger.of_session(session)
-            key = binding.key if binding else ""
-        self._keys[session] = key
-        if len(self._keys) > _REMEMBERED:
-            del self._keys[next(iter(self._keys))]
-        return key
+            return binding.key if binding else ""
+
+        return self._keys.get_or_make(session, find)
 
     def _begin(self, key: str) -> "asyncio.Task[None] | None":
         """Sees to it that a chat is looked after; None when its platform does not run."""

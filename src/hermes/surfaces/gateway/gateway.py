@@ -10,12 +10,13 @@ from collections.abc import Mapping
 
 from hermes import __version__
 from hermes.app import App
-from hermes.app.agent_pool import EngineKey, Staff
+from hermes.app.agent import Agent
 from hermes.app.dead_turns import DeadTurns
+from hermes.app.engine import EngineChoice
 from hermes.app.log_follower import LogFollower
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
-from hermes.primitives.tasks import cancel_until_ended
+from hermes.primitives.tasks import BackgroundTasks, cancel_until_ended
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
 from hermes.surfaces.gateway.access import PeopleAccess
@@ -52,16 +53,16 @@ class Gateway:
         self._secrets = secrets
         gateway = app.settings.gateway
         self._access = PeopleAccess(gateway, app.store.people, app.clock)
-        self.staff = Staff(app, secrets, "gateway", self._place)
-        self._office = Deliveries(app, self.staff, self._access)
+        self.agent = Agent(app, secrets, surface="gateway", choice_of=self._place)
+        self._office = Deliveries(app, self.agent, self._access)
         self._reception = InboundMessages(
-            app, self.staff, self._access, self._office, ChatSessions(app, self._office)
+            app, self.agent, self._access, self._office, ChatSessions(app, self._office)
         )
         self._listener = HttpListener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._aside: list[asyncio.Task[None]] = []
+        self._aside = BackgroundTasks("a part of the gateway")
         self._stopping = asyncio.Event()
         self.status = GatewayStatus(
             this_process(), app.clock.now(), app.clock.now(), __version__
@@ -69,19 +70,18 @@ class Gateway:
 
     async def start(self) -> None:
         """Settles, then connects. Returns when everything has begun; connecting goes on by itself."""
-        loop = asyncio.get_running_loop()
         self._app.go_live(self._secrets, "gateway")
         self._app.store.share()
         await self._build()
         self._office.start()
         jobs = ScheduleLoop(self._app, self._secrets, self._office.take)
-        self._aside = [
-            loop.create_task(LogFollower(self._app).run()),
-            loop.create_task(DeadTurns(self._office.working, self.staff.service).run()),
-            loop.create_task(self._beat()),
-        ]
+        self._aside.start(LogFollower(self._app).run())
+        self._aside.start(
+            DeadTurns(self._office.working, lambda: self.agent.service).run()
+        )
+        self._aside.start(self._beat())
         if self._app.settings.schedules.enabled:
-            self._aside.append(loop.create_task(jobs.run(self._stopping)))
+            self._aside.start(jobs.run(self._stopping))
         await self._settle()
         self._reception.replay()
         self._connect()
@@ -97,9 +97,9 @@ class Gateway:
         self._secrets = secrets
         self._access.use(settings.gateway)
         self._office.settings = settings.gateway
-        await self.staff.renew(secrets)
-        if self._app.outside is not None:
-            await asyncio.to_thread(self._app.outside.reload, secrets)
+        await self.agent.renew(secrets)
+        if self._app.exporters is not None:
+            await asyncio.to_thread(self._app.exporters.reload, secrets)
         await self._listener.close()
         self._listener = HttpListener(
             settings.gateway.host, settings.gateway.port, self._app.errors
@@ -117,22 +117,15 @@ class Gateway:
         try:
             async with asyncio.timeout(patience):
                 await self._reception.drained()
-                parked = {
-                    session
-                    for service in self.staff.services()
-                    for session in await service.park()
-                }
-                await self._quiet(parked)
+                await self._quiet(await self.agent.service.park())
         except TimeoutError:
             log.warning(
                 "turns still run after %g seconds: they are stopped, and go on after the next start",
                 patience,
             )
-        await self.staff.close()
+        await self.agent.close()
         await self._office.close()
-        for task in self._aside:
-            task.cancel()
-        await asyncio.gather(*self._aside, return_exceptions=True)
+        await self._aside.close()
         await self._close_parts()
         await self._listener.close()
 
@@ -148,8 +141,7 @@ class Gateway:
 
     async def _quiet(self, parked: set[str]) -> None:
         """Waits until no turn runs and nothing is being delivered."""
-        for service in self.staff.services():
-            await service.all_idle()
+        await self.agent.service.all_idle()
         await self._office.idle(parked)
 
     def set_reload(self, reload: "asyncio.Event") -> None:
@@ -164,7 +156,7 @@ class Gateway:
     async def _build(self) -> None:
         """Makes the parts that are wanted; one that can't be made is shown, and does not stop the others."""
         settings = self._app.settings
-        deps = AdapterDeps(self._app, self._secrets, self.staff, self._listener)
+        deps = AdapterDeps(self._app, self._secrets, self.agent, self._listener)
         self._broken = []
         for name in wanted(settings, self._secrets, self._app.home):
             try:
@@ -230,8 +222,8 @@ class Gateway:
         """What ran when the last gateway ended is closed, and what waited is answered."""
         sessions = [binding.session for binding in self._app.store.chats.busy()]
         for session in sessions:
-            await self.staff.service(session).resume(session)
-        waits = [self.staff.service(session).settled(session) for session in sessions]
+            await self.agent.service.resume(session)
+        waits = [self.agent.service.settled(session) for session in sessions]
         if waits:
             log.info("%d sessions were at work when the last gateway ended", len(waits))
             try:
@@ -253,16 +245,16 @@ class Gateway:
         if done:
             log.info("%s: what was left over in %d chats is delivered", platform, done)
 
-    def _place(self, session: str) -> EngineKey:
+    def _place(self, session: str) -> EngineChoice:
         """Which agent a session is given to."""
         binding = self._app.store.chats.of_session(session)
         if binding is None:
-            return EngineKey()
+            return EngineChoice()
         attended = (
             binding.key.partition("/")[0] not in _UNATTENDED
             and self._access.has_approver()
         )
-        return EngineKey(binding.model, attended)
+        return EngineChoice(binding.model, attended)
 
     async def _beat(self) -> None:
         """Writes the status down when it has changed, and now and then to show that this lives."""
@@ -287,7 +279,7 @@ class Gateway:
             *(one.status for one in self._supervisors.values()),
             *self._broken,
         ]
-        status.turns = sum(service.turns for service in self.staff.services())
+        status.turns = self.agent.service.turns
         status.url = self._listener.url
         status.problems = self._app.errors.problems()
         failing = [one.what for one in status.problems if not one.is_over]

@@ -6,6 +6,7 @@ import signal
 
 from hermes.app import App
 from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.primitives.tasks import run_until_first, running
 from hermes.settings import Secrets
 from hermes.settings.load import load, load_secrets
 from hermes.surfaces.gateway.gateway import Gateway
@@ -37,16 +38,12 @@ async def _serve(app: App, secrets: Secrets) -> None:
     gateway.set_reload(reload)
     await gateway.start()
     print("The gateway runs. Ctrl-C drains and ends it.", flush=True)
-    telling = loop.create_task(_tell(gateway))
-    while not stop.is_set():
-        waits = [loop.create_task(one.wait()) for one in (stop, reload)]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
-        if reload.is_set() and not stop.is_set():
-            reload.clear()
-            await _reload(gateway, app)
-    telling.cancel()
+    async with running(_tell(gateway)):
+        while not stop.is_set():
+            await run_until_first(stop.wait(), reload.wait())
+            if reload.is_set() and not stop.is_set():
+                reload.clear()
+                await _reload(gateway, app)
     await gateway.stop()
 
 

@@ -6,14 +6,15 @@ Messages of one chat are dealt with one after the other, those of different chat
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hermes.app import App
-from hermes.app.agent_pool import Staff
+from hermes.app.agent import Agent
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import GatewaySettings
@@ -21,7 +22,7 @@ from hermes.store.chats import Binding
 from hermes.surfaces.gateway.access import PeopleAccess, Role
 from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Receipt
 from hermes.surfaces.gateway.chat_sessions import ChatSessions
-from hermes.surfaces.gateway.commands import Asking, Commands
+from hermes.surfaces.gateway.commands import ChatCommands, CommandRequest
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.files import store_attachment
 from hermes.surfaces.gateway.questions import read_press, verdict_of
@@ -41,19 +42,19 @@ class InboundMessages:
     def __init__(
         self,
         app: App,
-        staff: Staff,
+        agent: Agent,
         access: PeopleAccess,
         office: Deliveries,
         rooms: ChatSessions,
     ) -> None:
         self._app = app
-        self._staff = staff
+        self._agent = agent
         self._access = access
         self._office = office
         self._rooms = rooms
         self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self.commands = Commands(app, staff, office, rooms)
+        self._tasks = BackgroundTasks("dealing with a message")
+        self.commands = ChatCommands(app, agent, office, rooms)
         self.voice: Voice | None = None
 
     @property
@@ -71,9 +72,7 @@ class InboundMessages:
         if not inbound.addressed and self._settings.groups == "addressed":
             return "refused"
         # To its end, also while the platform is disconnected: what is on disk and in no lane is not dealt with.
-        taking = asyncio.get_running_loop().create_task(self._take_in(inbound))
-        self._tasks.add(taking)
-        taking.add_done_callback(self._tasks.discard)
+        taking = self._tasks.start(self._take_in(inbound), awaited=True)
         return await asyncio.shield(taking)
 
     async def _take_in(self, inbound: Inbound) -> Receipt:
@@ -118,8 +117,7 @@ class InboundMessages:
 
     async def drained(self) -> None:
         """Waits until everything that came in was dealt with."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.join()
 
     def _enqueue(self, key: str, inbound: Inbound, *, again: bool) -> None:
         self._office.expect(key)
@@ -128,9 +126,7 @@ class InboundMessages:
             lane.append((inbound, again))
             return
         self._lanes[key] = deque([(inbound, again)])
-        task = asyncio.get_running_loop().create_task(self._work(key))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._work(key))
 
     async def _work(self, key: str) -> None:
         lane = self._lanes[key]
@@ -181,9 +177,9 @@ class InboundMessages:
         if again and await asyncio.to_thread(
             self._is_taken, binding.session, f"{key}#{inbound.id}"
         ):
-            await self._staff.service(binding.session).resume(binding.session)
+            await self._agent.service.resume(binding.session)
             return True
-        asking = Asking(key, inbound, role, binding)
+        asking = CommandRequest(key, inbound, role, binding)
         if (answer := await self.commands.run(asking)) is not None:
             if answer or await self._is_owed(asking):
                 await self._tell(inbound, answer or "Done.")
@@ -193,7 +189,7 @@ class InboundMessages:
         await self._submit(binding, inbound, role)
         return True
 
-    async def _is_owed(self, asking: Asking) -> bool:
+    async def _is_owed(self, asking: CommandRequest) -> bool:
         """Whether a command without words of its own needs some: where each message gets a reply, and no turn will
         answer this one."""
         whole = self._office.post(asking.inbound.chat.platform).adapter.limits.whole
@@ -207,7 +203,7 @@ class InboundMessages:
             if inbound.chat.kind == "direct":
                 await self._tell(inbound, _NOTHING_TO_READ)
             return
-        service = self._staff.service(binding.session)
+        service = self._agent.service
         via = f"{binding.key}#{inbound.id}"
         whole = self._office.post(inbound.chat.platform).adapter.limits.whole
         delivery = "queue" if whole else self._settings.while_busy  # one reply for each
@@ -217,7 +213,7 @@ class InboundMessages:
             )
         except SessionNotFound:  # deleted at this moment
             again = await self._rooms.begin(binding.key, inbound, role)
-            await self._staff.service(again.session).submit(
+            await self._agent.service.submit(
                 again.session, text, images=images, via=via
             )
 
@@ -260,7 +256,7 @@ class InboundMessages:
         """Whether the words were the answer to a question of a tool."""
         if not inbound.text.strip():
             return False
-        service = self._staff.service(binding.session)
+        service = self._agent.service
         for asked in (
             await service.pending(binding.session)
             if service.works_on(binding.session)
@@ -296,7 +292,7 @@ class InboundMessages:
                 piece, state="sent", message=inbound.message
             )
             await asyncio.wrap_future(self._app.store.chats.sent(key, piece))
-        service = self._staff.service(session)
+        service = self._agent.service
         if isinstance(asked, QuestionAsked):
             options = dict(enumerate(asked.options))
             text = (
@@ -352,9 +348,7 @@ class InboundMessages:
             f"Hello! I only talk to people my owner knows. If that is you, or they know you, have them run this within"
             f" the hour:\n\n```\nhermes gateway pair approve {code}\n```"
         )
-        task = asyncio.get_running_loop().create_task(self._tell(inbound, text))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._tell(inbound, text))
 
     async def _tell(self, inbound: Inbound, text: str) -> None:
         post = self._office.post(inbound.chat.platform)

@@ -1,20 +1,21 @@
 """Draws the result of a command on a terminal: every block by one function, some results by a function of their own."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from hermes.commands.views import (
     Block,
     Column,
-    Diff,
+    DiffBlock,
     Line,
     Look,
     Record,
     Result,
     Span,
-    Table,
+    TableBlock,
 )
-from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.style import Style, hanging
 from hermes.surfaces.terminal.text import (
     TextScreen,
     clean,
@@ -26,6 +27,7 @@ from hermes.surfaces.terminal.text import (
 )
 
 if TYPE_CHECKING:
+    from hermes.commands.events import ReplayedEvents
     from hermes.commands.sessions import SearchResults, SessionTranscript
 
 _MIN_COLUMN_CELLS = 12  # cells of a column that gives way
@@ -38,6 +40,8 @@ def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
             return _transcript(cast("SessionTranscript", result), screen)
         case "SearchResults":
             return _search_results(cast("SearchResults", result), screen, now)
+        case "ReplayedEvents":
+            return _events(cast("ReplayedEvents", result), screen)
         case _:
             return draw_blocks(result.view(now), screen)
 
@@ -48,11 +52,11 @@ def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
         match block:
             case Line():
                 yield from _line(block, screen)
-            case Table():
+            case TableBlock():
                 yield from _table(block, screen)
             case Record():
                 yield from _record(block, screen)
-            case Diff():
+            case DiffBlock():
                 yield from draw_diff(block.text, screen.style)
 
 
@@ -85,6 +89,13 @@ def _search_results(
     return hit_lines(list(result.hits), result.query, screen, now)
 
 
+def _events(result: "ReplayedEvents", screen: TextScreen) -> Iterator[str]:
+    from hermes.surfaces.terminal.event_line import EventLines
+
+    lines = EventLines(screen, dated=True)
+    return (lines.line(event) for event in result.events)
+
+
 def paint(style: Style, look: Look, text: str) -> str:
     """Text in the colour of its look."""
     colours = {
@@ -115,11 +126,26 @@ def _line(line: Line, screen: TextScreen) -> Iterator[str]:
     if line.fit == "leave":
         yield "".join(_painted(span, screen.style) for span in line.spans)
         return
+    if line.fit == "hang":
+        yield _hanging(line, screen.style)
+        return
     text = "".join(clean(span.text) for span in line.spans)
     look = line.spans[0].look
     texts = wrap(text, screen.columns) if line.fit == "wrap" else [text]
     for one in texts:
         yield paint(screen.style, look, cut(one, screen.columns))
+
+
+def _hanging(line: Line, style: Style) -> str:
+    """The words of the last span, wrapped below one another behind the others."""
+    *marks, last = line.spans
+    indent = sum(width(clean(mark.text)) for mark in marks) + 1
+    text = hanging(clean(last.text), sys.stdout, indent)
+    return (
+        "".join(_painted(mark, style) for mark in marks)
+        + " "
+        + paint(style, last.look, text)
+    )
 
 
 def _painted(span: Span, style: Style) -> str:
@@ -141,7 +167,7 @@ def cut_to(text: str, screen: TextScreen) -> str:
     return cut(text, screen.columns) if screen.style.enabled else text
 
 
-def _table(table: Table, screen: TextScreen) -> Iterator[str]:
+def _table(table: TableBlock, screen: TextScreen) -> Iterator[str]:
     if screen.is_narrow and table.narrow:
         yield from _stacked(table, screen)
         return
@@ -159,7 +185,7 @@ def _table(table: Table, screen: TextScreen) -> Iterator[str]:
             _aligned(cell, size, column)
             for cell, size, column in zip(row, widths, table.columns, strict=True)
         ]
-        text = "  ".join(aligned).rstrip()
+        text = (" " * table.indent + "  ".join(aligned)).rstrip()
         fitting = cut(text, screen.columns) if table.cut else text
         yield paint(screen.style, look, fitting)
 
@@ -171,10 +197,14 @@ def _limited(row: list[str], columns: tuple[Column, ...]) -> list[str]:
     ]
 
 
-def _widths(cells: list[list[str]], table: Table, screen: TextScreen) -> list[int]:
+def _widths(cells: list[list[str]], table: TableBlock, screen: TextScreen) -> list[int]:
     """The cells of each column; one that gives way gets what the others leave."""
-    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
-    excess = sum(widths) + 2 * (len(widths) - 1) - screen.columns
+    widths = [
+        max(column.least, *map(width, texts))
+        for column, texts in zip(table.columns, zip(*cells, strict=True), strict=True)
+    ]
+    room = screen.columns - table.indent - 2 * (len(widths) - 1)
+    excess = sum(widths) - room
     for index, column in enumerate(table.columns):
         if column.shrinks and excess > 0:
             widths[index] = max(widths[index] - excess, _MIN_COLUMN_CELLS)
@@ -186,11 +216,12 @@ def _aligned(cell: str, size: int, column: Column) -> str:
     return " " * (size - width(text)) + text if column.right else pad(text, size)
 
 
-def _stacked(table: Table, screen: TextScreen) -> Iterator[str]:
+def _stacked(table: TableBlock, screen: TextScreen) -> Iterator[str]:
     """Each row as some lines, the first in bold."""
     for row in table.rows:
         for number, columns in enumerate(table.narrow):
             cells = [one_line(row.cells[index]) for index in columns]
             text = "  ".join(cell for cell in cells if cell)
-            indented = cut(f"{'  ' * bool(number)}{text}", screen.columns)
+            indent = " " * (table.indent + 2 * bool(number))
+            indented = cut(f"{indent}{text}", screen.columns)
             yield paint(screen.style, "" if number else row.look or "bold", indented)

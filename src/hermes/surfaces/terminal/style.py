@@ -6,12 +6,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
 from hermes.settings.load import environment, load
 from hermes.settings.sections import Settings
 
-# The marks of findings and results, the same in every command.
-OK, WARN, FAIL = "ok", "warn", "fail"
+__all__ = [
+    "FAIL",
+    "OK",
+    "WARN",
+    "Style",
+    "columns",
+    "hanging",
+    "printable",
+    "settings_of_this_run",
+    "stderr_style",
+    "stdout_style",
+    "terminal_width",
+    "wants_color",
+]
 
 
 class Style:

@@ -10,7 +10,7 @@ from prompt_toolkit.document import Document
 from hermes.learning.learning_service import PREFIX, SkillCommand
 from hermes.surfaces.terminal.text import one_line
 from hermes.surfaces.tui.file_list import FileList
-from hermes.surfaces.tui.slash.table import SLASHES, find_slash
+from hermes.surfaces.tui.slash.table import find_slash, slashes
 
 Skills: TypeAlias = Callable[[], Sequence[SkillCommand]]
 
@@ -49,7 +49,7 @@ class InputCompleter(Completer):
             ):  # files are looked at when a command begins, not with every letter
                 self._known = self._skills()
             for known, about in (
-                *((slash.name, slash.summary) for slash in SLASHES),
+                *((one.slash, one.summary) for one in slashes()),
                 *map(_told, self._known),
             ):
                 if known.startswith(name) or (name and known.startswith(PREFIX + name)):
@@ -58,7 +58,7 @@ class InputCompleter(Completer):
                     )
             return
         slash = find_slash(name)
-        for choice in slash.choices if slash else ():
+        for choice in slash.slash_choices if slash else ():
             if choice.startswith(value):
                 yield Completion(choice, -len(value))
 

@@ -25,9 +25,9 @@ from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.tui.double_press import DoublePress
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.resume_summary import follow_elsewhere, in_order, recall
+from hermes.surfaces.tui.resume_summary import cursor_at_end, follow_elsewhere, recall
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.surfaces.tui.slash.table import RESERVED
+from hermes.surfaces.tui.slash.table import reserved
 from hermes.surfaces.tui.status_line import StatusLine, foot_of
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 from hermes.surfaces.tui.typed_input import TypedInput
@@ -66,7 +66,7 @@ class ChatConversation:
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
         self._relay = TuiEventRelay(app.bus.publish, session)
-        self._order = in_order(self.app, session)
+        self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
         self._holding: asyncio.Task[None] | None = None
         self.presses = DoublePress()
@@ -75,7 +75,7 @@ class ChatConversation:
         self._gone = False
         self._elsewhere = False
         self._attached = ExitStack()
-        self._attached.enter_context(agent.desk.attached("cli"))
+        self._attached.enter_context(agent.questions.attached("cli"))
 
     @property
     def session(self) -> str:
@@ -94,7 +94,7 @@ class ChatConversation:
 
     def see(self, event: Mapping[str, Any]) -> None:
         """Takes notice of an event, and before it of what another process wrote."""
-        for one in self._order.take(event):
+        for one in self._cursor.in_order(event):
             self._interrupts.see(one)
             self.view.see(one)
             self._relay.see(one)
@@ -146,7 +146,7 @@ class ChatConversation:
 
     async def go_on(self) -> None:
         """Shows where the session was; what was cut off is settled, what runs elsewhere is followed."""
-        self._order = in_order(self.app, self.session)
+        self._cursor = cursor_at_end(self.app, self.session)
         unfinished = recall(self.app, self.view, self.screen)
         if unfinished or await self.agent.service.pending(self.session):
             self.follow(resumes=True)
@@ -194,7 +194,7 @@ class ChatConversation:
 
     def skills(self) -> list[SkillCommand]:
         """The skills that are commands. Reads files."""
-        return self.agent.learner.learning.commands(RESERVED)
+        return self.agent.learner.learning.commands(reserved())
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Puts proposals to the person, one after the other."""
@@ -213,7 +213,7 @@ class ChatConversation:
         )
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = TuiEventRelay(self.app.bus.publish, session)
-        self._order = in_order(self.app, session)
+        self._cursor = cursor_at_end(self.app, session)
         self.refresh()
 
     async def reconfigure(
@@ -232,13 +232,11 @@ class ChatConversation:
         self.view.tick()
 
     async def is_busy(self) -> bool:
-        """Whether something runs that must be stopped first; says so. A turn that has just ended is waited for."""
+        """Whether something runs that must be stopped first. A turn that has just ended is waited for."""
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
                 self._settle()
-        if self._following is not None:
-            self.view.say("Hermes works; stop it first with /stop.")
         return self._following is not None
 
     def forget_if_empty(self) -> bool:
@@ -257,13 +255,13 @@ class ChatConversation:
         ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
         try:
             if resumes:
-                await follow_elsewhere(self.app, self.session, self._order.head)
+                await follow_elsewhere(self.app, self.session, self._cursor.seq)
                 await self.agent.service.resume(self.session)
             await self.agent.service.idle(self.session)
             while is_elsewhere(
                 self.app, self.session
             ):  # who has our message is still at work on it
-                await follow_elsewhere(self.app, self.session, self._order.head)
+                await follow_elsewhere(self.app, self.session, self._cursor.seq)
                 await self.agent.service.settle(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:

@@ -21,7 +21,12 @@ from hermes.surfaces.terminal.approval import (
 )
 from hermes.surfaces.terminal.run_options import nearest
 from hermes.surfaces.tui.proposal_review import ProposalReview
-from hermes.surfaces.tui.slash.table import RESERVED, SLASHES, find_skill, find_slash
+from hermes.surfaces.tui.slash.table import (
+    find_skill,
+    find_slash,
+    reserved,
+    slashes,
+)
 from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.tools.sensitive import Guard
 
@@ -107,9 +112,11 @@ class InputRouter:
         for remark in attached.left:
             chat.view.say(remark)
         delivery: Delivery = "steer" if typed.steers and chat.works else "queue"
-        called = await asyncio.to_thread(
-            chat.agent.learner.learning.called, attached.text, RESERVED
-        )
+        called = None
+        if attached.text.startswith("/"):
+            called = await asyncio.to_thread(
+                chat.agent.learner.learning.called, attached.text, reserved()
+            )
         await chat.submit(
             called or attached.text,
             images=(*typed.images, *attached.images),
@@ -122,7 +129,7 @@ class InputRouter:
         try:
             skills = (
                 []
-                if name in RESERVED
+                if name in reserved()
                 else [one.name for one in await asyncio.to_thread(chat.skills)]
             )
             if skill := find_skill(name, skills):
@@ -132,15 +139,17 @@ class InputRouter:
                 chat.view.say(f"{chat.screen.marks.prompt}{typed.text}")
             slash = find_slash(name)
             if slash is None:
-                near = nearest(name, [*(slash.name for slash in SLASHES), *skills])
+                near = nearest(name, [*(one.slash for one in slashes()), *skills])
                 hint = f"Did you mean /{near}?" if near else "See /help"
                 chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             else:
                 about = {"platform": "cli", "user": "", "session_id": chat.session}
                 chat.app.bus.publish(
-                    f"gateway.command.{slash.name}", about
+                    f"gateway.command.{slash.slash}", about
                 )  # hooks hear of commands everywhere
-                await slash.run(chat, rest.strip())
+                from hermes.surfaces.tui.slash.chat_port import run_slash
+
+                await run_slash(chat, slash, rest)
         except HermesError as error:
             chat.view.say(in_sentences(error), alarming=True)
 

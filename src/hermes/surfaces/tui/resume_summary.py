@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from hermes.app import App
 from hermes.app.attachments import typed_part
+from hermes.app.feed import SessionCursor
+from hermes.app.log_follower import POLL_INTERVAL_S
 from hermes.core.history import UndoneRows
-from hermes.errors import StoreError
 from hermes.schema.events import (
     ApprovalRequested,
     QuestionAsked,
@@ -19,11 +19,9 @@ from hermes.store.log_row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.row_order import InOrder
 from hermes.surfaces.tui.session_view import ChatView, end_words
 from hermes.surfaces.tui.styled_text import painted
 
-_POLL_S = 0.15  # seconds between two looks at what another process wrote
 _ROWS_PER_READ = 200  # that are read at once
 _SHOWN_MESSAGES = 2  # that are shown
 _LINES_PER_MESSAGE = 6  # of each of the last messages
@@ -34,25 +32,16 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
     while True:
         runs = is_elsewhere(app, session)
         for row in await asyncio.to_thread(app.store.log.events, session, after=last):
-            app.publish(row, foreign=True)
+            app.writer.publish(row, foreign=True)
             last = row.seq
         if not runs:
             return
-        await asyncio.sleep(_POLL_S)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
-def in_order(app: App, session: str) -> InOrder:
-    """Puts what comes of the session from now on into the order of its log."""
-
-    def read(after: int) -> list[dict[str, Any]]:
-        try:
-            return [
-                app.envelope(row) for row in app.store.log.events(session, after=after)
-            ]
-        except StoreError:  # then at least what comes by itself is shown
-            return []
-
-    return InOrder(session, app.store.sessions.find(session).head, read)
+def cursor_at_end(app: App, session: str) -> SessionCursor:
+    """A cursor behind the last row of a session."""
+    return SessionCursor(app, session, seq=app.store.sessions.find(session).head)
 
 
 def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:

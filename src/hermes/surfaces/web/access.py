@@ -16,6 +16,7 @@ Need: TypeAlias = Literal[
     "approve",
     "terminal",
     "publish",
+    "relay",
     "admin",
     "models",
     "sessions",

@@ -11,6 +11,8 @@ from hermes.errors import (
     AnswerRefused,
     HermesError,
     ModelError,
+    NotFound,
+    Refused,
     SessionBusy,
     SessionNotFound,
     StoreBusy,
@@ -21,6 +23,8 @@ from hermes.surfaces.web.request_json import InvalidRequest
 
 _STATUS: tuple[tuple[type[HermesError], int], ...] = (
     (SessionNotFound, 404),
+    (NotFound, 404),
+    (Refused, 409),
     (SessionBusy, 409),
     (AnswerRefused, 409),
     (StoreBusy, 503),

@@ -21,7 +21,7 @@ class Level(IntEnum):
     FORBID = 4
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Effect(msgspec.Struct, frozen=True):
     """One thing a command does."""
 
     level: Level
@@ -32,40 +32,40 @@ class Finding(msgspec.Struct, frozen=True):
     """Whether an answer can cover only this one call."""
 
 
-READ = Finding(Level.READ)
-LOOKS_UP = Finding(Level.READ, reach="network")
+READ = Effect(Level.READ)
+LOOKS_UP = Effect(Level.READ, reach="network")
 """It only reads, but over the network (this machine's own services included)."""
-WORK = Finding(Level.WORK)
+WORK = Effect(Level.WORK)
 BY_RULE = "your rules allow it"
 """The reason of what only a rule allows."""
 ASKS_FOR_NETWORK = "it asks for the network"
 """The reason of what a model wants the network for, though nothing that was found needs it."""
 
 
-def asks(reason: str, reach: Reach = "workspace") -> Finding:
+def asks(reason: str, reach: Reach = "workspace") -> Effect:
     """A person decides."""
-    return Finding(Level.ASK, reason, reach)
+    return Effect(Level.ASK, reason, reach)
 
 
-def unclear(reason: str) -> Finding:
+def unclear(reason: str) -> Effect:
     """It can't be told what happens, so no answer fits the next time."""
-    return Finding(Level.UNCLEAR, reason, once=True)
+    return Effect(Level.UNCLEAR, reason, once=True)
 
 
-def forbidden(reason: str) -> Finding:
+def forbidden(reason: str) -> Effect:
     """Never, in no mode."""
-    return Finding(Level.FORBID, reason)
+    return Effect(Level.FORBID, reason)
 
 
 _FAR: dict[Reach, int] = {"workspace": 0, "network": 1, "machine": 2}
 
 
-def farthest(reaches: Iterable[Reach]) -> Reach:
+def widest(reaches: Iterable[Reach]) -> Reach:
     """The widest of several reaches."""
     return max(reaches, key=_FAR.__getitem__, default="workspace")
 
 
-def worst(findings: Iterable[Finding]) -> Finding:
+def worst(findings: Iterable[Effect]) -> Effect:
     """All of them as one: the highest level with its first reason, the widest reach of that level.
 
     What only reads keeps its network only if nothing beside it does more: else work would get the network unasked.
@@ -73,50 +73,57 @@ def worst(findings: Iterable[Finding]) -> Finding:
     found = list(findings)
     top = max((one.level for one in found), default=Level.READ)
     same = [one for one in found if one.level == top]
-    reach = farthest(one.reach for one in same)
+    reach = widest(one.reach for one in same)
     reason = next((one.reason for one in same if one.reason), "")
-    return Finding(top, reason, reach, any(one.once for one in found))
+    return Effect(top, reason, reach, any(one.once for one in found))
 
 
-KINDS: dict[str, Finding] = {
+EFFECTS: dict[str, Effect] = {
     "read": READ,
     "lookup": LOOKS_UP,
     "work": WORK,
     "network": asks("it uses the network", "network"),
     "sends": asks("it sends data to another machine", "network"),
-    "remote": asks("it works on another machine", "network"),
+    "remote": asks("it acts on another machine", "network"),
     "packages": asks(
-        "it installs or removes packages, which run code of others", "network"
+        "it installs or removes packages, which run other people's code", "network"
     ),
     "system": asks("it changes this machine outside the workspace", "machine"),
     "publishes": asks("it publishes or deploys something", "network"),
-    "cloud": asks("it works on a cloud account or a cluster", "network"),
+    "cloud": asks("it uses a cloud account or a cluster", "network"),
     "containers": asks(
         "it controls containers, which reach the whole machine", "machine"
     ),
-    "services": asks("it controls services of this machine", "machine"),
-    "privilege": asks("it runs with the rights of another user", "machine"),
+    "services": asks("it controls this machine's services", "machine"),
+    "privilege": asks("it runs with another user's permissions", "machine"),
     "accounts": asks(
-        "it changes users, passwords or rights of this machine", "machine"
+        "it changes this machine's users, passwords or permissions", "machine"
     ),
-    "security": asks("it weakens the protection of this machine", "machine"),
-    "persistence": asks("it sets up something that runs later by itself", "machine"),
+    "security": asks("it weakens this machine's security", "machine"),
+    "persistence": asks("it sets up something that runs later on its own", "machine"),
     "processes": asks("it stops programs that are running", "machine"),
-    "devices": asks("it works on disks or devices", "machine"),
-    "database": asks("it works on a database server", "network"),
-    "destroys": asks("it destroys work that may not be possible to bring back"),
+    "devices": asks("it changes disks or devices", "machine"),
+    "database": asks("it uses a database server", "network"),
+    "destroys": asks("it destroys work that you may not be able to recover"),
     "secrets": asks("it reads or changes passwords, keys or tokens", "machine"),
-    "history": asks("it removes traces of what was done", "machine"),
+    "history": asks("it erases logs or the command history", "machine"),
     "listens": asks("it opens a port that others can connect to", "network"),
     "spies": asks("it watches what other programs or people do", "machine"),
     "editor": asks("it opens an editor, which can run anything", "workspace"),
-    "runs": asks("it makes another program run something that can't be seen here"),
+    "runs": asks("it makes another program run commands that Hermes can't see"),
     "session": asks("it controls terminals, windows or the desktop", "machine"),
-    "rewrites": asks("it rewrites history or throws work away"),
-    "environment": asks("it changes what later commands mean"),
-    "mail": asks("it sends a message to somebody", "network"),
-    "miner": asks("it uses this machine for somebody else", "network"),
-    "power": forbidden("it stops the machine or everything on it"),
-    "unknown": asks("it is not known what this program does"),
+    "rewrites": asks("it rewrites history or discards work"),
+    "environment": asks("it changes what later commands do"),
+    "mail": asks("it sends a message to someone", "network"),
+    "miner": asks("it uses this machine's computing power for someone else", "network"),
+    "power": forbidden("it stops this machine or everything running on it"),
+    "overwrites": asks(
+        "it overwrites or deletes branches or tags that others may use", "network"
+    ),
+    "remotes": asks("it changes where git fetches from and pushes to"),
+    "fetched-code": asks("it runs code from the network", "network"),
+    "fills-disk": asks("it fills the disk"),
+    "input": unclear("it runs its input"),
+    "unknown": asks("Hermes does not know what this program does"),
 }
 """The kinds of effect that the catalogue of programs names."""

@@ -1,274 +1,232 @@
-"""Interpreters: code in an argument, a module, a script of the project, or code that comes as input; and SQL."""
+"""Interpreters: code in an argument, a module, a script, or code that comes as input; and SQL."""
 
 import re
 
-from hermes.tools.policy import catalogue
-from hermes.tools.policy.code import INTERPRETERS, judge_code
-from hermes.tools.policy.effects import KINDS, READ, WORK, Finding, asks, unclear
-from hermes.tools.policy.fetching import is_local
-from hermes.tools.policy.fileworks import operands, written
-from hermes.tools.policy.grammar import Command
-from hermes.tools.policy.judging import Judging
-from hermes.tools.policy.known import judge_known, only_tells
-from hermes.tools.policy.pipes import printed
-from hermes.tools.policy.sql import judge_sql
-from hermes.tools.policy.words import Word
+import msgspec
+
+from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks, unclear
+from hermes.tools.policy.file_effects import write_files
+from hermes.tools.policy.inline_code import judge_code, judge_sql
+from hermes.tools.policy.paths import is_elsewhere, is_temporary_only
+from hermes.tools.policy.pipelines import printed
+from hermes.tools.policy.program_call import ProgramCall, operands
+from hermes.tools.policy.program_table import program
+from hermes.tools.policy.shell_words import Word
+from hermes.tools.policy.table_judge import (
+    is_own_service,
+    judge_by_table,
+    named_files,
+)
+
+_PYTHON_FLAGS = r"-[bBdEhiIOqsSuvVx]*"
+_UNKNOWN_CODE = unclear("Hermes can't tell what code it runs")
+_ONLY_WHEN_RUN = unclear("what it runs can't be known before it runs")
+_CODE_FROM_NETWORK = asks("it runs code from the network", "network")
+_FROM_OUTSIDE = asks("it runs a script from outside the workspace")
+_DESTROYING_TASKS = r"flush|reset_db|sqlflush|dbshell|migrate:fresh|migrate:reset|db:wipe|migrate:refresh"
 
 
-def judge_python(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
+def judge_python(call: ProgramCall) -> list[Effect]:
     """Python: code, a module, a script, or its input."""
-    words = command.words
+    words = call.words
     for place, word in enumerate(words[1:], 1):
-        text = word.text
-        if re.fullmatch(r"-[bBdEhiIOqsSuvVx]*c", text):
-            code = words[place + 1] if place + 1 < len(words) else Word("", known=False)
-            return [
-                judge_code("python", code.text)
-                if code.known
-                else unclear("the code it runs is not known"),
-                judge.named(words[:1] + words[place + 2 :], ""),
-            ]
-        if re.fullmatch(r"-[bBdEhiIOqsSuvVx]*m", text):
-            return _module(judge, command, words[place + 1 :])
-        if text in ("-W", "-X"):
-            continue
-        if text == "-" or (
-            text.startswith("-")
-            and text not in ("--version", "-V", "-VV", "--help", "-h")
-        ):
-            continue
-        if text.startswith("-"):
+        text, rest = word.text, words[place + 1 :]
+        option = re.fullmatch(rf"{_PYTHON_FLAGS}([cm])(.*)", text, re.DOTALL)
+        if option:
+            glued = (Word(option[2], word.known),) if option[2] else ()
+            given = (*glued, *rest) or (Word("", known=False),)
+            if option[1] == "m":
+                return _module(call, given)
+            return [_code_effect("python", given[0]), _files(call, *given[1:])]
+        if text in ("--version", "-V", "-VV", "--help", "-h"):
             return [READ]
-        if words[place - 1].text in ("-W", "-X"):
-            continue
-        return judge_project_script(judge, command, word)
-    return judge_input(judge, command, "python")
+        is_value = words[place - 1].text in ("-W", "-X")
+        if not text.startswith("-") and not is_value:
+            return judge_project_script(call, word)
+    return judge_input(call, "python")
 
 
-def judge_project_script(judge: Judging, command: Command, file: Word) -> list[Finding]:
+def _code_effect(language: str, code: Word) -> Effect:
+    return judge_code(language, code.text) if code.known else _UNKNOWN_CODE
+
+
+def _files(call: ProgramCall, *words: Word) -> Effect:
+    """What it means that these files are given to code."""
+    return named_files((call.words[0], *words), call.context)
+
+
+def judge_project_script(call: ProgramCall, file: Word) -> list[Effect]:
     """A script that an interpreter is given."""
     if not file.known or file.text.startswith(("/dev/", "/proc/", "<(")):
-        return [unclear("what it runs is only known when it runs")]
+        return [_ONLY_WHEN_RUN]
     if re.match(r"https?:", file.text):
-        return [asks("it runs code from the network", "network")]
-    rest = command.words[command.words.index(file) + 1 :]
-    if file.text.rpartition("/")[2] in ("manage.py", "artisan") and rest:
-        risky = (
-            "flush",
-            "reset_db",
-            "sqlflush",
-            "dbshell",
-            "migrate:fresh",
-            "migrate:reset",
-            "db:wipe",
-            "migrate:refresh",
-        )
-        if rest[0].text in risky or (
-            rest[0].text == "migrate" and any(word.text == "zero" for word in rest)
-        ):
-            return [KINDS["destroys"]]
-    if file.text.rpartition("/")[2] == "setup.py" and any(
-        word.text in ("install", "upload", "register") for word in rest
-    ):
-        return [KINDS["packages"]]
-    outside = [
-        path
-        for path in judge.site.paths(file)
-        if not judge.site.is_inside(path) and not judge.site.is_temporary(path)
-    ]
-    if outside and not re.search(r"/(node_modules|site-packages)/", file.text):
-        return [asks("it runs a script from outside the workspace")]
-    return [WORK, *judge.fresh(file), judge.named(command.words, "")]
+        return [_CODE_FROM_NETWORK]
+    rest = [word.text for word in call.words[call.words.index(file) + 1 :]]
+    name = file.text.rpartition("/")[2]
+    if name in ("manage.py", "artisan") and _destroys_data(rest):
+        return [EFFECTS["destroys"]]
+    if name == "setup.py" and {"install", "upload", "register"} & set(rest):
+        return [EFFECTS["packages"]]
+    installed = re.search(r"/(node_modules|site-packages)/", file.text)
+    if is_elsewhere(call.context, file) and not installed:
+        return [_FROM_OUTSIDE]
+    return [WORK, *call.judge.written_script(file), _files(call, *call.words[1:])]
 
 
-def _module(judge: Judging, command: Command, words: tuple[Word, ...]) -> list[Finding]:  # noqa: PLR0911 - by module
-    if not words or not words[0].plain:
-        return [unclear("which module it runs is not known")]
-    module = words[0].text
-    if module in ("http.server", "SimpleHTTPServer"):
-        bound = [
-            words[place + 1].text
-            for place, word in enumerate(words[:-1])
-            if word.text in ("-b", "--bind")
-        ]
-        return [
-            WORK
-            if bound and is_local(bound[0]) and bound[0] != "0.0.0.0"  # noqa: S104
-            else KINDS["listens"]
-        ]
-    if module == "timeit":
-        return _timed(words)
-    if module in (
-        "json.tool",
-        "this",
-        "calendar",
-        "tokenize",
-        "ast",
-        "dis",
-        "sysconfig",
-        "platform",
-    ):
-        writes = module == "json.tool" and len(operands(words)) > 1
-        return [WORK if writes else READ, judge.named(words, "")]
-    if module in (
-        "smtpd",
-        "ftplib",
-        "telnetlib",
-        "webbrowser",
-        "asyncio",
-        "pdb",
-        "code",
-        "runpy",
-        "ensurepip",
-    ):
-        return [KINDS["runs"]]
-    table = catalogue.programs()
-    if module in table or module in catalogue.subcommands():
-        return judge.again(command, words)
-    return [WORK, judge.named(words, "")]
+def _destroys_data(task: list[str]) -> bool:
+    """Whether a task of a web framework throws away what is in the database."""
+    if task[:1] == ["migrate"]:
+        return "zero" in task
+    return bool(task) and bool(re.fullmatch(_DESTROYING_TASKS, task[0]))
 
 
-def _timed(words: tuple[Word, ...]) -> list[Finding]:
-    """`timeit`: every word may be code."""
-    codes = [
-        word
-        for word in words[1:]
-        if not re.fullmatch(r"-[a-zA-Z]+|--\w+|\d+", word.text)
-    ]
-    if not all(word.known for word in codes):
-        return [unclear("the code it runs is not known")]
-    return [
-        WORK,
-        *(
-            judge_code(
-                "python",
-                word.text.partition("=")[2]
-                if word.text.startswith("--")
-                else word.text,
-            )
-            for word in codes
-        ),
-    ]
-
-
-def judge_interpreter(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: PLR0911 - a line for each way
-    """An interpreter other than python."""
-    words = command.words
-    flags = INTERPRETERS[name]
-    for place, word in enumerate(words[1:], 1):
-        text = word.text
-        bundle = name in ("perl", "ruby") and re.fullmatch(r"-[a-zA-Z0-9.]*[eE]", text)
-        if text in flags or bundle or (text.startswith("--eval=") and flags):
-            code = (
-                words[place + 1]
-                if place + 1 < len(words) and "=" not in text
-                else Word(text.partition("=")[2])
-            )
-            if not code.known:
-                return [unclear("the code it runs is not known")]
-            changes = any(
-                re.match(r"-[a-zA-Z]*i", one.text) for one in words[1 : place + 1]
-            ) and name in (
-                "perl",
-                "ruby",
-            )
-            rest = list(words[place + 2 :])
-            if changes and _blanks(code.text, words[1 : place + 1]):
-                return [asks("it empties files")]
-            return [
-                judge_code(name, code.text),
-                written(rest, judge.site)
-                if changes
-                else judge.named(words[:1] + tuple(rest), ""),
-            ]
-        if text in ("-r", "--require", "--import", "--loader") and place + 1 < len(
-            words
-        ):
-            continue
-    if name in catalogue.subcommands() and len(words) > 1:
-        return judge_known(judge, name, command)
-    if only_tells(words, WORK):
-        return [READ]
-    files = operands(
-        words, frozenset(("-r", "--require", "--import", "-I", "--loader", "-C"))
-    )
-    if not files or files[0].text == "-":
-        return judge_input(judge, command, name)
-    return judge_project_script(judge, command, files[0])
-
-
-def _blanks(code: str, options: tuple[Word, ...]) -> bool:
-    """Whether a change in place keeps nothing of the text."""
-    silent = (
-        any(re.match(r"-[a-zA-Z]*n", word.text) for word in options)
-        and "print" not in code
-    )
-    return silent or bool(
-        re.search(r"\$_\s*=\s*(\"\"|''|undef)|undef\s*\(?\s*\$_|s(.)\.\*\2\2", code)
-    )
-
-
-def judge_file(judge: Judging, command: Command, file: Word) -> list[Finding]:
-    """A script that is run or read from a file."""
+def judge_script(call: ProgramCall, file: Word) -> list[Effect]:
+    """A script that a shell runs, or that code is read from."""
     if not file.known or file.text.startswith(("<(", "/dev/fd", "/proc/")):
-        return [unclear("what it runs is only known when it runs")]
+        return [_ONLY_WHEN_RUN]
     if re.match(r"https?:", file.text):
-        return [asks("it runs code from the network", "network")]
-    paths = judge.site.paths(file)
-    if any(
-        judge.site.is_temporary(path) and not judge.site.is_inside(path)
-        for path in paths
-    ):
+        return [_CODE_FROM_NETWORK]
+    if is_temporary_only(call.context, file):
         return [asks("it runs a script from a temporary folder")]
-    if not all(judge.site.is_inside(path) for path in paths[:1]):
-        return [asks("it runs a script from outside the workspace")]
-    return [WORK, *judge.fresh(file), judge.named(command.words, "")]
+    paths = call.context.paths(file)
+    if not all(call.context.is_inside(path) for path in paths[:1]):
+        return [_FROM_OUTSIDE]
+    return [WORK, *call.judge.written_script(file), _files(call, *call.words[1:])]
 
 
-def judge_input(judge: Judging, command: Command, language: str) -> list[Finding]:
+def _module(call: ProgramCall, words: tuple[Word, ...]) -> list[Effect]:
+    """`python -m`: a module with an entry of its own, a program of the same name, or any other module."""
+    if not words or not words[0].plain:
+        return [unclear("Hermes can't tell which module it runs")]
+    name = words[0].text
+    entry = program(f"python -m {name}")
+    if entry.is_known:
+        command = msgspec.structs.replace(call.command, words=words)
+        module = ProgramCall(call.judge, name, entry, command)
+        judge = MODULE_JUDGES.get(entry.judge)
+        if judge is not None:
+            return judge(module)
+        return [EFFECTS[entry.effect], named_files(words, call.context)]
+    if program(name).is_known:
+        return call.judge.judge_words(call.command, words)
+    return [WORK, named_files(words, call.context)]
+
+
+def _web_server(call: ProgramCall) -> list[Effect]:
+    address = next((word.text for word in call.after("-b", "--bind")), "")
+    is_private = is_own_service(address) and address != "0.0.0.0"  # noqa: S104 - judged, not used
+    return [WORK if is_private else EFFECTS["listens"]]
+
+
+def _json_tool(call: ProgramCall) -> list[Effect]:
+    files = named_files(call.words, call.context)
+    outputs = call.operands[1:2]
+    return [write_files(outputs, call.context) if outputs else READ, files]
+
+
+def _timeit(call: ProgramCall) -> list[Effect]:
+    """`timeit`: every word may be code."""
+    option = r"-[a-zA-Z]+|--\w+|\d+"
+    codes = [word for word in call.words[1:] if not re.fullmatch(option, word.text)]
+    texts = [Word(re.sub(r"^--[^=]*=?", "", one.text), one.known) for one in codes]
+    return [WORK, *(_code_effect("python", text) for text in texts)]
+
+
+MODULE_JUDGES = {
+    "json-tool": _json_tool,
+    "timeit": _timeit,
+    "web-server": _web_server,
+}
+"""Judges modules of python by the name that their entry gives."""
+
+
+def judge_interpreter(call: ProgramCall) -> list[Effect]:
+    """An interpreter other than python."""
+    places = [
+        place for place, text in enumerate(call.texts, 1) if _takes_code(call, text)
+    ]
+    if places:
+        return [one for place in places for one in _inline(call, place)]
+    if call.program.subcommands and call.texts:
+        return judge_by_table(call)
+    if call.prints_help(WORK):
+        return [READ]
+    values = frozenset(("-r", "--require", "--import", "-I", "--loader", "-C"))
+    files = operands(call.words, values)
+    if not files or files[0].text == "-":
+        return judge_input(call, call.name)
+    return judge_project_script(call, files[0])
+
+
+def _takes_code(call: ProgramCall, text: str) -> bool:
+    options = (call.program.code or "").split()
+    in_bundle = call.program.in_place and re.fullmatch(r"-[a-zA-Z0-9.]*[eE]", text)
+    return (
+        text in options
+        or bool(in_bundle)
+        or (text.startswith("--eval=") and bool(options))
+    )
+
+
+def _inline(call: ProgramCall, place: int) -> list[Effect]:
+    """Code in the argument at `place`, or behind it."""
+    _, sign, value = call.texts[place - 1].partition("=")
+    code = Word(value, call.words[place].known)
+    if not sign:
+        code = call.words[place + 1] if place + 1 < len(call.words) else Word("")
+    if not code.known:
+        return [_UNKNOWN_CODE]
+    options, rest = call.texts[:place], call.words[place + 2 :]
+    edits = call.program.in_place and any(
+        re.match(r"-[a-zA-Z]*i", text) for text in options
+    )
+    if not edits:
+        return [judge_code(call.name, code.text), _files(call, *rest)]
+    if _empties(code.text, options):
+        return [asks("it empties files")]
+    return [judge_code(call.name, code.text), write_files(rest, call.context)]
+
+
+def _empties(code: str, options: list[str]) -> bool:
+    """Whether a change in place keeps nothing of the text."""
+    is_silent = any(re.match(r"-[a-zA-Z]*n", text) for text in options)
+    if is_silent and "print" not in code:
+        return True
+    blanks = r"\$_\s*=\s*(\"\"|''|undef)|undef\s*\(?\s*\$_|s(.)\.\*\2\2"
+    return bool(re.search(blanks, code))
+
+
+def judge_input(call: ProgramCall, language: str) -> list[Effect]:
     """Code that comes as input."""
+    command = call.command
     given = command.given
     if given is None and command.upstream:
         given = printed(command.upstream)
         if given is None:
             return [unclear("it runs what another program prints")]
     if given is None:
-        source = next(
-            (one.target for one in reversed(command.redirects) if one.operator == "<"),
-            None,
-        )
-        return judge_file(judge, command, source) if source is not None else [WORK]
+        files = [one.target for one in command.redirects if one.operator == "<"]
+        return judge_script(call, files[-1]) if files else [WORK]
     if not given.known:
-        return [unclear("the code it runs is put together while it runs")]
-    return (
-        judge.deeper(given.text)
-        if language == "shell"
-        else [judge_code(language, given.text)]
-    )
+        return [unclear("the code it runs is assembled while it runs")]
+    if language == "shell":
+        return call.judge.judge_text(given.text)
+    return [judge_code(language, given.text)]
 
 
-def judge_database(judge: Judging, name: str, command: Command) -> list[Finding]:  # noqa: ARG001 - one shape for all
+def judge_database(call: ProgramCall) -> list[Effect]:
     """A database in a file: what its SQL does."""
-    if any(word.text.lstrip("-") == "init" for word in command.words[1:]):
+    command = call.command
+    if any(text.lstrip("-") == "init" for text in call.texts):
         return [asks("it runs SQL and commands from a file")]
-    files = operands(
-        command.words,
-        frozenset(("-cmd", "-init", "-separator", "-nullvalue", "-c", "-s")),
-    )
-    queries = files[1:] + [
-        command.words[place + 1]
-        for place, word in enumerate(command.words[:-1])
-        if word.text in ("-cmd", "-c")
-    ]
+    queries = [*call.operands[1:], *call.after("-cmd", "-c")]
     if command.given is not None:
         queries.append(command.given)
     elif command.upstream:
         queries.append(printed(command.upstream) or Word("", known=False))
     elif any(one.operator == "<" for one in command.redirects):
-        return [asks("it runs SQL from a file on a database")]
-    if any(not word.known for word in queries):
-        return [asks("the SQL it runs is only known when it runs")]
-    return [
-        *(judge_sql(word.text) for word in queries),
-        judge.named((Word("sqlite3"), *files[:1]), ""),
-    ]
+        return [asks("it runs SQL from a file")]
+    if not all(word.known for word in queries):
+        return [asks("the SQL it runs can't be known before it runs")]
+    found = [judge_sql(word.text) for word in queries]
+    return [*found, _files(call, *call.operands[:1])]

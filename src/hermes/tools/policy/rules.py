@@ -15,6 +15,7 @@
 Words are compared whole, from the first on; nothing is a pattern.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -22,13 +23,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.schema.events import Reach
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.shell_words import Word
 
 VERSION = 1
 List: TypeAlias = Literal["forbid", "ask", "allow", "network"]
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the user's. It names exactly one of: a program, a path, a tool, a host."""
 
     program: str = ""
@@ -62,47 +63,47 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything in `policy.yaml`."""
 
     version: int = VERSION
-    forbid: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    allow: tuple[Rule, ...] = ()
-    network: tuple[Rule, ...] = ()
+    forbid: tuple[PolicyRule, ...] = ()
+    ask: tuple[PolicyRule, ...] = ()
+    allow: tuple[PolicyRule, ...] = ()
+    network: tuple[PolicyRule, ...] = ()
     remembered: tuple[str, ...] = ()
 
     def for_program(
-        self, name: str, words: tuple[Word, ...]
-    ) -> tuple[List, Rule] | None:
+        self, name: str, words: Sequence[Word]
+    ) -> tuple[List, PolicyRule] | None:
         """The strictest rule about a program with its arguments."""
+        hosts = {host_of(word.text) for word in words[1:]}
+        fetches = name in ("curl", "wget", "http", "https", "xh")
         for title, rule in self._strictest():
-            if (
-                rule.program in (name, words[0].text)
-                and rule.program
-                and _begins(words[1:], rule.arguments)
-            ):
+            is_program = rule.program and rule.program in (name, words[0].text)
+            if is_program and _begins(words[1:], rule.arguments):
                 return title, rule
-            fetches = title != "network" or name in (
-                "curl",
-                "wget",
-                "http",
-                "https",
-                "xh",
-            )
-            if (
-                rule.host
-                and title != "allow"
-                and fetches
-                and any(host_of(word.text) == rule.host for word in words[1:])
-            ):
+            counts = title in ("forbid", "ask") or (title == "network" and fetches)
+            if rule.host and counts and rule.host in hosts:
                 return title, rule
         return None
 
-    def for_tool(self, name: str) -> tuple[List, Rule] | None:
+    def for_call(
+        self, name: str, words: Sequence[Word], paths: Sequence[Path], home: Path
+    ) -> tuple[List, PolicyRule] | None:
+        """The strictest rule about a program, its arguments, or the files it names."""
+        by_program = self.for_program(name, words)
+        if by_program is not None and by_program[0] in ("forbid", "ask"):
+            return by_program
+        by_paths = self.for_paths(paths, home)
+        if by_paths is not None and by_paths[0] in ("forbid", "ask"):
+            return by_paths
+        return by_program
+
+    def for_tool(self, name: str) -> tuple[List, PolicyRule] | None:
         """The strictest rule about a tool."""
         return next(
             ((title, rule) for title, rule in self._strictest() if rule.tool == name),
             None,
         )
 
-    def for_host(self, host: str) -> tuple[List, Rule] | None:
+    def for_host(self, host: str) -> tuple[List, PolicyRule] | None:
         """The strictest rule about a host."""
         return next(
             (
@@ -114,11 +115,11 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def for_paths(
-        self, paths: tuple[Path, ...], home: Path
-    ) -> tuple[List, Rule] | None:
+        self, paths: Sequence[Path], home: Path
+    ) -> tuple[List, PolicyRule] | None:
         """The strictest rule about files; an allowance must hold for all of them."""
         for title, rule in self._strictest():
-            place = place_of(rule, home)
+            place = path_of(rule, home)
             if place is None:
                 continue
             inside = [place == path or place in path.parents for path in paths]
@@ -126,14 +127,14 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return title, rule
         return None
 
-    def forbidden_places(self, home: Path) -> tuple[Path, ...]:
+    def forbidden_paths(self, home: Path) -> tuple[Path, ...]:
         """The places that no change may touch."""
         return tuple(
-            place for rule in self.forbid if (place := place_of(rule, home)) is not None
+            place for rule in self.forbid if (place := path_of(rule, home)) is not None
         )
 
-    def _strictest(self) -> list[tuple[List, Rule]]:
-        lists: tuple[tuple[List, tuple[Rule, ...]], ...] = (
+    def _strictest(self) -> list[tuple[List, PolicyRule]]:
+        lists: tuple[tuple[List, tuple[PolicyRule, ...]], ...] = (
             ("forbid", self.forbid),
             ("ask", self.ask),
             ("allow", self.allow),
@@ -142,7 +143,7 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [(title, rule) for title, rules in lists for rule in rules]
 
 
-def _begins(words: tuple[Word, ...], wanted: tuple[str, ...]) -> bool:
+def _begins(words: Sequence[Word], wanted: tuple[str, ...]) -> bool:
     given = words[: len(wanted)]
     return len(given) == len(wanted) and all(
         word.plain and word.text == text
@@ -150,7 +151,7 @@ def _begins(words: tuple[Word, ...], wanted: tuple[str, ...]) -> bool:
     )
 
 
-def place_of(rule: Rule, home: Path) -> Path | None:
+def path_of(rule: PolicyRule, home: Path) -> Path | None:
     """The place a rule names; None if it names none."""
     if not rule.path:
         return None

@@ -20,7 +20,7 @@ class TemporaryFolder:
         self._place = place
         self._keeps = keeps
         self._path: Path | None = None
-        self._delete: Callable[[], object] = lambda: None
+        self._delete: Callable[[], object] = _delete_nothing
 
     def path(self) -> Path:
         """The folder."""
@@ -72,3 +72,7 @@ def _tidy(place: Path) -> None:
                 and not Path("/proc", pid).exists()
             ):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _delete_nothing() -> None:
+    """There is no folder yet."""

@@ -4,7 +4,7 @@ import re
 
 from hermes.settings.parse import parse_config
 from hermes.settings.setting_keys import all_keys
-from hermes.surfaces.cli.draft import template
+from hermes.surfaces.cli.editing import template
 
 
 def test_it_is_valid_as_it_is_and_with_every_mark_removed() -> None:

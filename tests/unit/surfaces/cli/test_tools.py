@@ -1,8 +1,12 @@
 """What `hermes tools` prints."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from hermes.surfaces.cli.tools import document, lines_of, listed
+import msgspec
+
+from hermes.commands.tools import ListedTool, ToolListing, listed
+from hermes.surfaces.terminal.render import draw
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.tools import Needs, all_tools
@@ -13,6 +17,13 @@ WIDE, NARROW = (
     TextScreen(100, Style(enabled=False)),
     TextScreen(40, Style(enabled=False)),
 )
+
+
+def lines_of(
+    rows: tuple[ListedTool, ...], unknown: Sequence[str], screen: TextScreen
+) -> list[str]:
+    listing = ToolListing(tools=rows, unknown=tuple(unknown))
+    return "\n".join(draw(listing, screen, 0.0)).split("\n")
 
 
 def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
@@ -37,8 +48,9 @@ def test_a_narrow_screen_gets_short_lines() -> None:
 
 
 def test_the_document_has_everything() -> None:
-    found = document(listed(TOOLS, ToolChoice()), ("nothing",))
-    assert found["unknown"] == ["nothing"]
+    listing = ToolListing(tools=listed(TOOLS, ToolChoice()), unknown=("nothing",))
+    found = msgspec.to_builtins(listing)
+    assert found["unknown"] == ("nothing",)
     assert found["tools"][1] == {
         "name": "read_file",
         "toolset": "files",

@@ -1,6 +1,6 @@
 """Markdown as Discord shows it."""
 
-from hermes.surfaces.gateway.adapters.markdown import discord_markdown
+from hermes.surfaces.gateway.adapters.text_formats import discord_markdown
 
 
 def test_a_table_becomes_a_code_block() -> None:

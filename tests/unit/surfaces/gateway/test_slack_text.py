@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.gateway.adapters.markdown import (
+from hermes.surfaces.gateway.adapters.text_formats import (
     slack_length,
     slack_mrkdwn,
     slack_plain_text,

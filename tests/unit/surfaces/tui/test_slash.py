@@ -2,36 +2,36 @@
 
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.slash.table import (
-    RESERVED,
-    SLASHES,
     find_skill,
     find_slash,
     help_lines,
     page,
+    reserved,
+    slashes,
 )
 
-WANTED = """help new resume sessions title undo diff branch retry compress context model tools mcp approvals status cost
+WANTED = """help new resume sessions title undo diff branch retry compress context model tools mcp approvals status usage
 steer queue stop history search export config doctor quit
 learn skills memory"""
 
 
 def test_every_command_is_there_once() -> None:
-    names = [slash.name for slash in SLASHES]
+    names = [one.slash for one in slashes()]
     assert len(names) == len(set(names))
     assert set(WANTED.split()) <= set(names)
 
 
 def test_a_command_is_found_by_name_or_beginning() -> None:
     typed = ("help", "exit", "qui", "sess", "sessions", "s", "")
-    found = [slash.name if (slash := find_slash(name)) else None for name in typed]
+    found = [slash.slash if (slash := find_slash(name)) else None for name in typed]
     assert found == ["help", "quit", "quit", "sessions", "sessions", None, None]
 
 
 def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:
     for text in ("\n".join(help_lines(80)), page()):
         assert all(
-            f"/{slash.name}" in text and slash.summary.split()[0] in text
-            for slash in SLASHES
+            f"/{one.slash}" in text and one.summary.split()[0] in text
+            for one in slashes()
         )
 
 
@@ -59,4 +59,4 @@ def test_a_skill_is_found_by_name_or_beginning_and_shadows_no_command() -> None:
     assert found == [
         "brew-tea", "brew-tea", "", "mod", "", "session-notes", "skill:brew-tea", "", "skill:status", "", "",
     ]  # fmt: skip
-    assert {"status", "q", "exit"} <= RESERVED
+    assert {"status", "q", "exit"} <= reserved()

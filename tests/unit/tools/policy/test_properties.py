@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.tools.policy import ApprovalPolicy, Circumstances
-from hermes.tools.policy.grammar import Unreadable, read_script
+from hermes.tools.policy.shell_parser import Unreadable, read_script
 
 HOME = Path("/users-that-are-not/me")
 CWD = HOME / "work" / "app"

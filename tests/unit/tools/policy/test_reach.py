@@ -7,10 +7,10 @@ import pytest
 from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Reach
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
-from hermes.tools.policy.analysis import judge_command
+from hermes.tools.policy.command_judge import judge_command
 from hermes.tools.policy.effects import Level
-from hermes.tools.policy.places import Site
-from hermes.tools.policy.rules import Rule, RuleBook
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.rules import PolicyRule, RuleBook
 from hermes.tools.sensitive import Guard
 from hermes.tools.tool import tool
 
@@ -168,10 +168,12 @@ def test_python_of_the_model_is_judged_by_what_it_can_do() -> None:
 
 
 def test_rules_that_reach_further_are_not_joined_with_other_work() -> None:
-    book = RuleBook(allow=(Rule(program="npm", arguments=("ci",), reach="network"),))
-    site = Site(CWD, (CWD,), HOME, Guard(HOME / ".hermes"))
+    book = RuleBook(
+        allow=(PolicyRule(program="npm", arguments=("ci",), reach="network"),)
+    )
+    site = PathContext(CWD, (CWD,), HOME, Guard(HOME / ".hermes"))
     alone, joined = (
-        judge_command(text, site, book).finding for text in ("npm ci", "npm ci && make")
+        judge_command(text, site, book).effect for text in ("npm ci", "npm ci && make")
     )
     assert (alone.level, alone.reach) == (Level.WORK, "network")
-    assert (joined.level, "joins" in joined.reason) == (Level.ASK, True)
+    assert (joined.level, "combines" in joined.reason) == (Level.ASK, True)

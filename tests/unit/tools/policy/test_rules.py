@@ -2,9 +2,9 @@
 
 import pytest
 
-from hermes.tools.policy.rulefile import _with_item, _without_items, parse_rules
-from hermes.tools.policy.rules import Rule
-from hermes.tools.policy.words import Word
+from hermes.tools.policy.rule_file import _with_item, _without_items, parse_rules
+from hermes.tools.policy.rules import PolicyRule
+from hermes.tools.policy.shell_words import Word
 
 GOOD = """\
 # my rules
@@ -33,7 +33,10 @@ def test_a_rule_is_about_whole_words_from_the_first_on() -> None:
     ]
     assert [one and one[0] for one in found] == ["forbid", None, "allow", None]
     assert book.for_program("npm", (Word("npm"), Word("ci", known=False))) is None
-    assert book.for_tool("mcp.tracker.list") == ("allow", Rule(tool="mcp.tracker.list"))
+    assert book.for_tool("mcp.tracker.list") == (
+        "allow",
+        PolicyRule(tool="mcp.tracker.list"),
+    )
     assert book.for_tool("mcp.tracker.list_all") is None
 
 

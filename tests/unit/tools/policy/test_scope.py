@@ -251,7 +251,7 @@ def test_what_runs_whatever_it_is_told_is_no_kind_even_in_a_sandbox(
 
 def test_the_scope_is_written_out_in_words() -> None:
     assert scope("npm install left-pad") == (
-        f"`npm install ...` in {CWD} (with the network; it installs or removes packages, which run code of others)"
+        f"`npm install ...` in {CWD} (with the network; it installs or removes packages, which run other people's code)"
     )
     assert scope("git push origin main") == (
         f"exactly `git push origin main` in {CWD} (with the network; it uses the network)"

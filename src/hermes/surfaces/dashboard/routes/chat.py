@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from hermes.app.agent import ApprovalMode
 from hermes.app.attachments import Attached, AttachmentFolder, attach
 from hermes.app.compaction import outlook_of
+from hermes.app.engine import ApprovalMode
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.compaction_preview import Outlook
 from hermes.core.context_usage import ContextPart
@@ -281,11 +281,11 @@ class ChatRoutes:
             _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._keep, said.images)
         if said.model is not None:
-            await asyncio.to_thread(self._board.staff.choose, info.id, said.model)
+            await asyncio.to_thread(self._board.agent.choose, info.id, said.model)
         if said.approvals is not None:
-            await self._board.staff.set_mode(info.id, said.approvals)
+            await self._board.agent.set_mode(info.id, said.approvals)
         attached = await asyncio.to_thread(self._attach, said.text, info.cwd)
-        agent, text = self._board.staff.agent(info.id), attached.text
+        agent, text = self._board.agent, attached.text
         if text.startswith(
             "/"
         ):  # perhaps a skill; the commands of a surface never get here
@@ -313,30 +313,30 @@ class ChatRoutes:
         session = await self._session(call)
         if mode.approvals != "ask":
             _require(call, "approve", "it lets Hermes do more without asking")
-        await self._board.staff.set_mode(session, mode.approvals)
+        await self._board.agent.set_mode(session, mode.approvals)
         return Acknowledged()
 
     async def interrupt(self, call: EndpointCall) -> Acknowledged:
         """Stops the running turn, wherever it runs."""
         session = await self._session(call)
-        await self._board.staff.service(session).interrupt(session, by=_BY)
+        await self._board.agent.service.interrupt(session, by=_BY)
         return Acknowledged()
 
     async def resume(self, call: EndpointCall) -> Acknowledged:
         """Settles what a crash left, and answers what still waits."""
         session = await self._session(call)
-        await self._board.staff.service(session).resume(session)
+        await self._board.agent.service.resume(session)
         return Acknowledged()
 
     async def compress(self, call: EndpointCall) -> Any:
         """Makes room in the conversation now."""
         session = await self._session(call)
-        return await self._board.staff.agent(session).compress(session)
+        return await self._board.agent.compress(session)
 
     def context(self, call: EndpointCall) -> Filling:
         """What fills the model's window, by kind."""
         session = find(self._board, call.path["id"]).id
-        now = self._board.staff.agent(session).context(session)
+        now = self._board.agent.context(session)
         ahead = outlook_of(self._board.app, session)
         return Filling(
             now.scaled(), now.used, bool(now.counted), now.window, now.full, ahead
@@ -375,7 +375,7 @@ class ChatRoutes:
         report = await asyncio.to_thread(
             self._rewind.retry, session, force=call.body.force
         )
-        await self._board.staff.service(session).resume(session)
+        await self._board.agent.service.resume(session)
         return report
 
     def diff(self, call: EndpointCall) -> Diff:
@@ -422,10 +422,10 @@ class ChatRoutes:
             raise Refusal(
                 403,
                 "This needs the scope 'admin': it would be remembered for good.",
-                "ApprovalAnswerBody once.",
+                "Answer once.",
             )
         session = await self._session(call)
-        service = self._board.staff.service(session)
+        service = self._board.agent.service
         given: ApprovalAnswerBody = call.body
         call_id = call.path["call_id"]
         counted = await service.answer(
@@ -441,7 +441,7 @@ class ChatRoutes:
     async def reply(self, call: EndpointCall) -> Counted:
         """Answers a question of a tool."""
         session = await self._session(call)
-        service = self._board.staff.service(session)
+        service = self._board.agent.service
         return Counted(
             await service.reply(session, call.path["call_id"], call.body.text, by=_BY)
         )

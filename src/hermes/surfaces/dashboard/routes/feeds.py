@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -13,12 +13,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
 from starlette.websockets import WebSocket
 
+from hermes.app.feed import BATCH_INTERVAL_S, SessionFeed
+from hermes.app.feed_inbox import FeedItem, Inbox
 from hermes.errors import SessionNotFound
+from hermes.primitives.tasks import run_until_first
 from hermes.surfaces.dashboard.access_control import Identity, offered_subprotocol
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.feeds.frames import EncodedBatches
-from hermes.surfaces.dashboard.feeds.inbox import Inbox, Item
-from hermes.surfaces.dashboard.feeds.session import PACE, SessionFeed
+from hermes.surfaces.dashboard.feed_frames import EncodedBatches
 from hermes.surfaces.dashboard.ingest import pass_on
 from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.dashboard.uvicorn_protocol import (
@@ -26,8 +27,8 @@ from hermes.surfaces.dashboard.uvicorn_protocol import (
     send_bytes,
     send_json,
     send_text,
-    talk,
 )
+from hermes.surfaces.web.access import covers
 from hermes.surfaces.web.endpoint import CALLER, Endpoint, EndpointCall
 
 log = logging.getLogger("hermes.dashboard")
@@ -56,7 +57,7 @@ class FeedRoutes:
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
-        self._hub = dashboard.hub
+        self._feed = dashboard.feed
         self._frames = EncodedBatches()
 
     def endpoints(self) -> list[Endpoint]:
@@ -94,24 +95,28 @@ class FeedRoutes:
     async def session(self, socket: WebSocket, query: CursorQuery) -> None:
         """The feed of a session: every frame is an array of events."""
         await socket.accept(offered_subprotocol(socket))
-        feed = SessionFeed(self._board.app, self._hub, socket.path_params["id"])
+        feed = SessionFeed(
+            self._board.app,
+            self._feed,
+            socket.path_params["id"],
+            epoch=query.epoch,
+            after=query.after,
+        )
 
         async def show() -> None:
             try:
-                async with aclosing(
-                    feed.batches(epoch=query.epoch, after=query.after)
-                ) as batches:
+                async with aclosing(feed.batches()) as batches:
                     async for batch in batches:
                         await self._send(socket, batch)
             except SessionNotFound as error:
                 log.debug("a feed was asked for in vain: %s", error)
-                feed.deleted = True
-            if feed.deleted:
+                feed.is_deleted = True
+            if feed.is_deleted:
                 await socket.close(GONE, "no such session")
             else:  # the dashboard ends: another will have the session
                 await socket.close(RESTARTS)
 
-        await _run(socket, show())
+        await run_until_first(show(), ignore_messages(socket))
 
     async def session_stream(self, call: EndpointCall) -> Response:
         """The feed of a session as server-sent events."""
@@ -122,29 +127,31 @@ class FeedRoutes:
             query.epoch,
             query.after,
         )
-        feed = SessionFeed(self._board.app, self._hub, session)
-        return _EventStream(feed.batches(epoch=epoch, after=after))
+        feed = SessionFeed(
+            self._board.app, self._feed, session, epoch=epoch, after=after
+        )
+        return _EventStream(feed.batches())
 
     async def everything(self, socket: WebSocket, query: PatternQuery) -> None:
         """Whatever is published here under topics of a pattern, live."""
         await socket.accept(offered_subprotocol(socket))
 
         async def show() -> None:
-            with self._hub.overhearing(query.pattern) as inbox:
-                await self._send(socket, [Item(_hello(query.pattern))])
+            with self._feed.topic_inbox(query.pattern) as inbox:
+                await self._send(socket, [FeedItem(_hello(query.pattern))])
                 async for batch in _live(inbox, query.pattern):
                     await self._send(socket, batch)
             await socket.close(RESTARTS)
 
-        await _run(socket, show())
+        await run_until_first(show(), ignore_messages(socket))
 
     async def everything_stream(self, call: EndpointCall) -> Response:
         """The same as server-sent events."""
         return _EventStream(self._overheard(call.query.pattern))
 
-    async def _overheard(self, pattern: str) -> AsyncGenerator[list[Item]]:
-        with self._hub.overhearing(pattern) as inbox:
-            yield [Item(_hello(pattern))]
+    async def _overheard(self, pattern: str) -> AsyncGenerator[list[FeedItem]]:
+        with self._feed.topic_inbox(pattern) as inbox:
+            yield [FeedItem(_hello(pattern))]
             async for batch in _live(inbox, pattern):
                 yield batch
 
@@ -156,11 +163,12 @@ class FeedRoutes:
             await socket.close(NOT_YOURS, "this token is for another channel")
             return
         ingest = self._board.ingest
+        trusted = covers(identity.scopes, "relay")
         with ingest.publishing(query.channel):
             while (message := await socket.receive())["type"] != "websocket.disconnect":
                 text, data = message.get("text"), message.get("bytes")
                 frame: str | bytes = text if text is not None else data or b""
-                for ack in ingest.take(query.channel, frame):
+                for ack in ingest.take(query.channel, frame, trusted=trusted):
                     await send_text(socket, msgspec.json.encode(ack))
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:
@@ -173,22 +181,22 @@ class FeedRoutes:
                     inbox, partial(send_text, socket), partial(send_bytes, socket)
                 )
 
-        await _run(socket, show())
+        await run_until_first(show(), ignore_messages(socket))
 
-    async def _send(self, socket: WebSocket, batch: list[Item]) -> None:
+    async def _send(self, socket: WebSocket, batch: list[FeedItem]) -> None:
         for frame in self._frames.of(batch):
             await send_json(socket, frame)
 
 
-async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
+async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[FeedItem]]:
     """What comes into an inbox, in batches, with a word where something is missing."""
     loop = asyncio.get_running_loop()
     sent = 0.0
     while True:
         await inbox.wait()
-        if inbox.is_over:
+        if inbox.is_closed:
             return
-        if (early := sent + PACE - loop.time()) > 0:
+        if (early := sent + BATCH_INTERVAL_S - loop.time()) > 0:
             await asyncio.sleep(early)
         items, dropped = inbox.take()
         sent = loop.time()
@@ -199,20 +207,15 @@ async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[Item]]:
                 "pattern": pattern,
                 "policy": "drop_newest",
             }
-            items.append(Item(msgspec.json.encode(gap)))
+            items.append(FeedItem(msgspec.json.encode(gap)))
         yield items
-
-
-async def _run(socket: WebSocket, show: Coroutine[Any, Any, None]) -> None:
-    loop = asyncio.get_running_loop()
-    await talk(loop.create_task(show), loop.create_task(ignore_messages(socket)))
 
 
 class _EventStream(StreamingResponse):
     """Server-sent events. The feed ends with the response, however that ends, and not when the garbage collector runs,
     which may take as long as a peer is stuck."""
 
-    def __init__(self, batches: AsyncGenerator[list[Item]]) -> None:
+    def __init__(self, batches: AsyncGenerator[list[FeedItem]]) -> None:
         self._events = _sse(batches)
         super().__init__(self._events, media_type="text/event-stream")
 
@@ -222,7 +225,7 @@ class _EventStream(StreamingResponse):
             await super().stream_response(send)
 
 
-async def _sse(batches: AsyncGenerator[list[Item]]) -> AsyncGenerator[bytes]:
+async def _sse(batches: AsyncGenerator[list[FeedItem]]) -> AsyncGenerator[bytes]:
     """Server-sent events. A durable one's id is its cursor; silence is broken by a comment, so that proxies wait."""
     coming = asyncio.ensure_future(anext(batches))
     try:
@@ -243,7 +246,7 @@ async def _sse(batches: AsyncGenerator[list[Item]]) -> AsyncGenerator[bytes]:
             await batches.aclose()
 
 
-def _sse_event(item: Item) -> bytes:
+def _sse_event(item: FeedItem) -> bytes:
     head = f"id: {item.epoch}-{item.seq}\n".encode() if item.seq else b""
     return head + b"data: " + item.data + b"\n\n"  # JSON has no line ends of its own
 

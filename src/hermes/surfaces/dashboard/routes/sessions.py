@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response, StreamingResponse
 
-from hermes.app.agent import ApprovalMode
+from hermes.app.engine import ApprovalMode
 from hermes.errors import HermesError, SessionNotFound, UsageError
 from hermes.providers.catalogue import UNKNOWN, facts_of
 from hermes.schema.events import SessionCreated, SessionTitled
@@ -193,12 +193,10 @@ class SessionRoutes:
         body: NewSession = call.body
         row = await asyncio.to_thread(self._begin, body.cwd)
         if body.model:
-            self._board.staff.choose(row.session, body.model)
+            self._board.agent.choose(row.session, body.model)
         if not body.text:
             return StartedSession(row.session, row.epoch, row.seq)
-        epoch, seq = await self._board.staff.service(row.session).submit(
-            row.session, body.text
-        )
+        epoch, seq = await self._board.agent.service.submit(row.session, body.text)
         return StartedSession(row.session, epoch, seq)
 
     def _begin(self, cwd: str) -> Row:
@@ -219,13 +217,13 @@ class SessionRoutes:
             waiting,
             model,
             window,
-            self._board.staff.approvals(info.id),
+            self._board.agent.mode(info.id),
         )
 
     def _model(self, session: str) -> tuple[str, int]:
         """The model of a session and its window."""
         try:
-            model = self._board.staff.agent(session).describe(session)
+            model = self._board.agent.describe(session)
         except HermesError:  # the status says what is missing
             return "", 0
         custom = self._app.settings.custom_providers.get(model.provider)
@@ -244,7 +242,7 @@ class SessionRoutes:
         """Removes a session and everything of it. Not while somebody runs it."""
         info = find(self._board, call.path["id"])
         rows = self._app.delete(info.id)
-        self._board.tell_loop(self._board.hub.look, info.id)
+        self._board.tell_loop(self._board.feed.read_log, info.id)
         return Rows(rows)
 
     def events(self, call: EndpointCall) -> EventPage:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes import __version__
-from hermes.app.agent_pool import ModelChoice
+from hermes.app.agent import ModelChoice
 from hermes.app.session_tools import needs_of
 from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError
@@ -163,12 +163,12 @@ class StateRoutes:
         board, ingest = self._board, self._board.ingest
         model, problem = await asyncio.to_thread(self._model)
         stats = default_bus().stats()
-        hub = board.hub
+        feed = board.feed
         feeds = {
-            "open": hub.feeds,
-            "lost": hub.lost,
-            "closed_slow": hub.closed_slow,
-            "replaced": hub.encoder.replaced,
+            "open": feed.readers,
+            "lost": feed.dropped,
+            "closed_slow": feed.closed_slow,
+            "replaced": feed.encoder.replaced,
         }
         counts = {
             "published": ingest.published,
@@ -192,7 +192,7 @@ class StateRoutes:
 
     def models(self) -> Models:
         """The model that answers, and others to pick from."""
-        return Models(self._model()[0], self._board.staff.choices())
+        return Models(self._model()[0], self._board.agent.choices())
 
     def usage(self, call: EndpointCall) -> UsageAnswer:
         """Tokens and money, by day and model."""
@@ -298,7 +298,7 @@ class StateRoutes:
     def _model(self) -> tuple[str, str]:
         """The model that answers, or why there is none."""
         try:
-            found = self._board.staff.describe()
+            found = self._board.agent.describe()
             if found.provider == EMBEDDED:
                 require_weights(found.name)
         except HermesError as error:

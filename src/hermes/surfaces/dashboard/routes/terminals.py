@@ -10,6 +10,7 @@ from msgspec import Meta
 from starlette.websockets import WebSocket
 
 from hermes.errors import HermesError
+from hermes.primitives.tasks import run_until_first
 from hermes.pty import Viewer
 from hermes.surfaces.dashboard.access_control import offered_subprotocol
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -18,7 +19,7 @@ from hermes.surfaces.dashboard.terminals import (
     TerminalInfo,
     TerminalLaunch,
 )
-from hermes.surfaces.dashboard.uvicorn_protocol import send_bytes, send_text, talk
+from hermes.surfaces.dashboard.uvicorn_protocol import send_bytes, send_text
 from hermes.surfaces.web.endpoint import (
     Acknowledged,
     Endpoint,
@@ -165,12 +166,11 @@ class TerminalRoutes:
             )
             if not continues and position:
                 one.redraw()
-            jobs = (
+            await run_until_first(
                 _show(socket, one, viewer),
                 _hear(socket, one, viewer, resized),
                 _follow(socket, one, resized),
             )
-            await talk(*map(asyncio.get_running_loop().create_task, jobs))
 
 
 async def _show(socket: WebSocket, one: OpenTerminal, viewer: Viewer) -> None:

@@ -14,7 +14,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.app import App
-from hermes.app.agent_pool import EngineKey, Staff
+from hermes.app.agent import Agent
+from hermes.app.engine import EngineChoice
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import cancel_and_wait
 from hermes.schema.messages import Image
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
@@ -86,17 +89,17 @@ class OpenAIRoutes:
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
-        self._models: dict[str, str] = {}
+        self._models: RecentDict[str, str] = RecentDict(_MAX_REMEMBERED_MODELS)
         # One request of a session at a time: a turn answers all messages that wait, and
         # each request wants an answer of its own.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.staff = Staff(
+        self.agent = Agent(
             app,
             secrets,
-            SURFACE,
-            lambda session: EngineKey(self._models.get(session, ""), attended=False),
+            approvals=app.settings.api.approvals,
+            surface=SURFACE,
+            choice_of=self._engine_choice,
         )
-        self.staff.use(approvals=app.settings.api.approvals)
         folder = app.settings.api.folder
         self._sessions = ApiSessions(
             app, Path(folder).expanduser() if folder else Path.home() / "hermes"
@@ -138,7 +141,7 @@ class OpenAIRoutes:
 
     async def close(self) -> None:
         """Ends what runs."""
-        await self.staff.close()
+        await self.agent.close()
 
     async def health(self) -> dict[str, str]:
         """Says that the server runs."""
@@ -190,7 +193,8 @@ class OpenAIRoutes:
                 raise _unknown_model(request.model)
         images = await asyncio.to_thread(pictures_of, request.now, self._app.home)
         place = await self._sessions.find(call.caller, request)
-        self._choose_model(place.session, request.model)
+        model = "" if request.model == DEFAULT_MODEL else request.model
+        self._models[place.session] = model
         turn = ApiTurn(call.caller, request, answer, place, images)
         return partial(self._run_turn, turn)
 
@@ -199,9 +203,9 @@ class OpenAIRoutes:
     ) -> None:
         """Runs the turn and sends its answer."""
         session = turn.place.session
-        service = self.staff.service(session)
+        service = self.agent.service
         # Describing the engine raises what is wrong with the settings.
-        engine = self.staff.agent(session).describe(session).engine
+        engine = self.agent.describe(session).engine
         stream = TurnStream(
             self._app, service, session, show_tools=self._app.settings.api.show_tools
         )
@@ -234,14 +238,12 @@ class OpenAIRoutes:
             gone.cancel()
 
     def _names(self) -> list[str]:
-        choices = (choice.name for choice in self.staff.choices())
+        choices = (choice.name for choice in self.agent.choices())
         return list(dict.fromkeys((DEFAULT_MODEL, *choices)))
 
-    def _choose_model(self, session: str, model: str) -> None:
-        self._models.pop(session, None)
-        self._models[session] = "" if model == DEFAULT_MODEL else model
-        if len(self._models) > _MAX_REMEMBERED_MODELS:
-            del self._models[next(iter(self._models))]
+    def _engine_choice(self, session: str) -> EngineChoice:
+        """The engine of a session: the model that its client named, and nobody to ask."""
+        return EngineChoice(self._models.get(session, ""), attended=False)
 
 
 async def _collect(pieces: Pieces) -> tuple[str, End]:
@@ -295,8 +297,7 @@ async def _until_gone(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
             coming = asyncio.ensure_future(anext(pieces, None))
             await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                coming.cancel()
-                await asyncio.wait({coming})
+                await cancel_and_wait(coming)
                 raise ClientDisconnect
             piece = coming.result()
             if piece is None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from hermes.app import App
 from hermes.errors import SettingsError
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart, Inlet, override
 from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIErrors
@@ -33,7 +34,7 @@ class ApiServer:
         self._app = app
         self._secrets = secrets
 
-    async def run(self, ready: Callable[[str], None]) -> None:
+    async def run(self, ready: Callable[[str], object]) -> None:
         """Serves; calls `ready` with the address once it listens."""
         settings = self._app.settings.api
         require_safe(settings, section="api", who="The API server")
@@ -99,10 +100,8 @@ class ApiPart(GatewayPart):
     @override
     async def run(self, inlet: Inlet) -> None:
         """Until it is cancelled."""
-        reports: list[asyncio.Future[None]] = []
-        await self._server.run(
-            lambda url: reports.append(asyncio.ensure_future(inlet.connected(url)))
-        )
+        reports = BackgroundTasks("reporting that the API server runs")
+        await self._server.run(lambda url: reports.start(inlet.connected(url)))
 
 
 def build(deps: AdapterDeps) -> GatewayPart:

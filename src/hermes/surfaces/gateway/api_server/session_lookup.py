@@ -7,13 +7,13 @@ written into a new one. A key sees its own sessions, and others only with the sc
 
 import asyncio
 import hashlib
-from collections import OrderedDict
 from pathlib import Path
 
 import msgspec
 
 from hermes.app import App
 from hermes.errors import SessionNotFound
+from hermes.primitives.recent import RecentDict
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.log_row import Row
@@ -41,7 +41,7 @@ class ApiSessions:
     def __init__(self, app: App, folder: Path) -> None:
         self._app = app
         self._folder = folder
-        self._answers: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        self._answers: RecentDict[str, tuple[str, str]] = RecentDict(_REMEMBERED)
         self._choosing = (
             asyncio.Lock()
         )  # two requests that name the same new conversation begin it once
@@ -85,8 +85,6 @@ class ApiSessions:
             session,
             asked.system,
         )
-        while len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
 
     def find_response(self, key: ApiKey, name: str) -> tuple[str, int]:
         """The session of a response and the row of the words it answers."""

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from hermes.app import App
+from hermes.app.feed import SessionFeed
+from hermes.app.feed_inbox import FeedItem
 from hermes.app.session_service import SessionService
 from hermes.errors import HermesError
 from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, Usage
 
 _QUIET = 10.0  # seconds without a word, after which a client hears that it is still being worked on
-_BUFFER = 10_000
 _ANEW = "\n\n[The answer was cut off and begins anew.]\n\n"
 _SHOWN = 120
 
@@ -55,23 +56,33 @@ class TurnStream:
         self, text: str, images: tuple[Image, ...]
     ) -> AsyncGenerator[TextPiece | End]:
         """Hands the words over and follows what becomes of them; `seq` is set before the first piece."""
-        async with self._app.bus.stream("agent.**", _BUFFER) as live:
-            _, self.seq = await self._service.submit(self._session, text, images=images)
+        feed, service = self._app.feed, self._service
+        with feed.session_inbox(self._session) as inbox:
+            epoch, self.seq = await service.submit(self._session, text, images=images)
             yield TextPiece()
-            idle = asyncio.ensure_future(self._service.idle(self._session))
-            coming: asyncio.Future[Mapping[str, Any]] | None = None
+            events = SessionFeed(
+                self._app,
+                feed,
+                self._session,
+                epoch=epoch,
+                after=self.seq,
+                interval_s=0.0,
+            ).follow(inbox)
+            idle = asyncio.ensure_future(service.idle(self._session))
+            coming: asyncio.Future[list[FeedItem]] | None = None
             try:
                 while True:
-                    coming = coming or asyncio.ensure_future(anext(live))
+                    coming = coming or asyncio.ensure_future(anext(events))
                     waited = {coming, idle} if not idle.done() else {coming}
                     done, _ = await asyncio.wait(
                         waited, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED
                     )
                     if coming in done:
-                        for piece in self._take(coming.result()):
-                            yield piece
-                            if isinstance(piece, End):
-                                return
+                        for item in coming.result():
+                            for piece in self._take(item.event):
+                                yield piece
+                                if isinstance(piece, End):
+                                    return
                         coming = None
                     elif idle in done and isinstance(
                         error := idle.exception(), HermesError
@@ -100,6 +111,8 @@ class TurnStream:
     def _of_turn(self, kind: str, event: Mapping[str, Any]) -> list[TextPiece | End]:
         found: list[TextPiece | End] = []
         match kind:
+            case "feed.partial":
+                found = self._rest(str(event["text"]))
             case "agent.message.delta":
                 found = [self._more(str(event["text"]))]
             case "agent.message.assistant":
@@ -138,14 +151,17 @@ class TurnStream:
         return TextPiece(gap + text)
 
     def _whole(self, text: str) -> list[TextPiece | End]:
-        """A message is complete: what was not streamed of it, as by another process, comes now."""
-        missing = (
-            text.removeprefix(self._message) if text.startswith(self._message) else ""
-        )
-        found: list[TextPiece | End] = [self._more(missing)] if missing else []
+        """A message is complete."""
+        found = self._rest(text)
         self._said = self._said or bool(self._message)
         self._message = ""
         return found
+
+    def _rest(self, text: str) -> list[TextPiece | End]:
+        """The part of a message that was not streamed, for example because another process wrote it."""
+        if not text.startswith(self._message) or text == self._message:
+            return []
+        return [self._more(text.removeprefix(self._message))]
 
     def _looked_up(self) -> End:
         """How our turn ended by the log."""

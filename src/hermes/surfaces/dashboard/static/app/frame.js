@@ -7,13 +7,13 @@ import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./key
 import { overlay, showKeys, showMore, showPalette } from "./overlay.js";
 import { Palette } from "./palette.js";
 import { Button, Icon, Loading, Problem } from "./parts/basics.js";
-import { Asking, Dialog } from "./parts/dialog.js";
+import { Dialog, OpenDialog } from "./parts/dialog.js";
 import { Toasts } from "./parts/toast.js";
+import { connection, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, theme } from "./theme.js";
 import { html, useEffect, useState, useStore } from "./ui.js";
 import { findView, VIEWS } from "./views.js";
-import { connection, waiting } from "./waiting.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
 
@@ -48,7 +48,7 @@ function Inside() {
       ${shownOver === "palette" && html`<${Palette} onClose=${close} />`}
       ${shownOver === "keys" && html`<${KeyHelp} onClose=${close} />`}
       ${shownOver === "more" && html`<${More} views=${views.slice(ON_BAR)} onClose=${close} />`}
-      <${Asking} />
+      <${OpenDialog} />
       <${Toasts} />
     </div>
   `;
@@ -272,8 +272,8 @@ function KeyHelp({ onClose }) {
       </div>
       <label class="key-switch">
         <input type="checkbox" class="switch" role="switch" checked=${single} onChange=${toggleSingleKeys} />
-        <span>Single-key shortcuts<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the chat,
-          what you type always goes into the message.</span></span>
+        <span>Single-key shortcuts<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the
+          chat, what you type always goes into the message.</span></span>
       </label>
     <//>
   `;

@@ -5,7 +5,7 @@
 /** @import { Binding, Ref } from "../types/page.d.ts" */
 import { kept, Store, useLayoutEffect, useRef, useStore } from "./ui.js";
 
-const SECOND_KEY = 1500; // milliseconds
+const SECOND_KEY_MS = 1500; // milliseconds
 
 /** Every binding of what is shown: {keys?, label, group, run, typing?, hidden?}. See `holds`. */
 export const bindings = new Store(/** @type {Binding[]} */ ([]));
@@ -78,7 +78,7 @@ export function listen() {
     if (event.defaultPrevented || event.isComposing) return;
     const name = nameOf(event);
     const typing = isTyping(event.target);
-    const sequence = Date.now() - pending.at < SECOND_KEY ? `${pending.key} ${name}` : "";
+    const sequence = Date.now() - pending.at < SECOND_KEY_MS ? `${pending.key} ${name}` : "";
     const open = document.querySelector("dialog[open]");
     if (composer.value?.current && !open && isText(event) && !takesText(event.target)) {
       return void continueIn(composer.value.current);

@@ -2,8 +2,8 @@
 import { api, scopes } from "./api.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keys.js";
+import { connection, watch } from "./pending_requests.js";
 import { html, render } from "./ui.js";
-import { connection, watch } from "./waiting.js";
 
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 listen();

@@ -9,5 +9,5 @@ export { Diff, readDiff } from "./parts/diff.js";
 export { absolute, ago, clock, count, duration, money, plural, size } from "./parts/format.js";
 export { Highlighted, languageOf, languageOfFile } from "./parts/highlight.js";
 export { Markdown } from "./parts/markdown.js";
-export { toast, trying } from "./parts/toast.js";
-export { ToolCard } from "./parts/toolcard.js";
+export { toast, tryTo } from "./parts/toast.js";
+export { ToolCard } from "./parts/tool_card.js";

@@ -594,7 +594,7 @@ export interface Mode {
   approvals: "ask" | "auto-edit" | "full";
 }
 
-/** A model that can be asked for. */
+/** A model to choose from. */
 export interface ModelChoice {
   name: string;
   provider: string;

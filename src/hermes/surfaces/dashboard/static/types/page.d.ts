@@ -1,6 +1,6 @@
 // Types that several modules of the page share. Those of the server's answers come from `api.d.ts`.
 import type { ComponentChildren, VNode } from "/static/vendor/preact-11.2.0/preact.js";
-import type { LongText } from "../app/parts/longtext.js";
+import type { LongText } from "../app/parts/long_text.js";
 import type { Answers, Bodies, Payloads, RouteOf } from "./api.d.ts";
 
 export type Child = ComponentChildren;

@@ -9,6 +9,7 @@ import { api, errorText, may, sessionPath } from "../app/api.js";
 import { useKeys } from "../app/keys.js";
 import { showKeys } from "../app/overlay.js";
 import { Button, Loading, Problem, toast } from "../app/parts.js";
+import { changes, waiting } from "../app/pending_requests.js";
 import { navigate, pathTo } from "../app/router.js";
 import {
   Fragment,
@@ -21,13 +22,12 @@ import {
   useStore,
   useStyle,
 } from "../app/ui.js";
-import { changes, waiting } from "../app/waiting.js";
 import { ApprovalMode, ApprovalPicker, MODES, mayChoose } from "./chat/approvals.js";
 import { branch, redo, retry, stop, undo } from "./chat/commands.js";
 import { Composer } from "./chat/composer.js";
+import { ContextUseDialog } from "./chat/context_use.js";
 import { conversationOf } from "./chat/conversation.js";
 import { Drawer } from "./chat/drawer.js";
-import { Filling } from "./chat/filling.js";
 import { Changes, Header, ModelPicker, titleOf } from "./chat/header.js";
 import { Messages } from "./chat/messages.js";
 import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
@@ -322,11 +322,12 @@ function Talk({ id, route, search, onDrawer }) {
       run: () => void chat.approvals(""),
     },
   ]);
-  if (state.deleted || (link === "closed" && !state.ready)) {
+  if (state.deleted || link === "closed") {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
       label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
       <${Problem} error=${{
-        message: state.deleted ? "This session was deleted." : "There is no such session.",
+        message:
+          state.deleted || state.ready ? "This session was deleted." : "There is no such session.",
         hint: "Choose another one, or start a new chat.",
       }} /><//>`;
   }
@@ -355,7 +356,7 @@ function Talk({ id, route, search, onDrawer }) {
     }
     ${
       over?.kind === "context" &&
-      html`<${Filling} session=${id} running=${Boolean(state.turn)}
+      html`<${ContextUseDialog} session=${id} running=${Boolean(state.turn)}
       onClose=${() => setOver(null)} />`
     }
     ${over?.kind === "diff" && html`<${Changes} session=${id} turn=${over.turn} onClose=${() => setOver(null)} />`}`;

@@ -62,9 +62,9 @@ const STATES = {
   waiting: ["warn", "reconnecting"],
   closed: ["bad", "closed"],
 };
-const ROW = 30; // pixels
+const ROW_PX = 30; // pixels
 const TALL_ROW = 50; // on narrow screens, where it has two lines
-const REST = 250; // milliseconds without a key before a pattern counts
+const REST_MS = 250; // milliseconds without a key before a pattern counts
 
 /** @param {{ route: Route }} props */
 export default function Live({ route }) {
@@ -76,14 +76,17 @@ export default function Live({ route }) {
 function Inspector({ text }) {
   const [words, setWords] = useState("");
   const [parsed, problem] = useMemo(() => parsePatterns(text), [text]);
-  const patterns = useRested(parsed, problem);
+  const patterns = useDebounced(parsed, problem);
   const inspector = useInspector(patterns);
   const { ring, counters, version } = inspector;
   const [paused, setPaused] = useState(/** @type {Paused | null} */ (null));
   const [chosen, setChosen] = useState(/** @type {BufferedEvent | null} */ (null));
   const [tab, setTab] = useState("details");
   const source = paused?.events ?? ring.events;
-  const shown = useMemo(() => sifted(source, patterns, words), [source, version, patterns, words]);
+  const shown = useMemo(
+    () => filterEvents(source, patterns, words),
+    [source, version, patterns, words],
+  );
   const input = /** @type {Ref<HTMLInputElement>} */ (useElement());
   const held = () => ({ events: [...ring.events], received: ring.received, shifted: ring.evicted });
   const toggle = () => setPaused(paused ? null : held());
@@ -241,7 +244,7 @@ function Stream({ shown, shifted, stick, chosen, pick }) {
     <${Rows}
       items=${shown}
       row=${row}
-      height=${isNarrow ? TALL_ROW : ROW}
+      height=${isNarrow ? TALL_ROW : ROW_PX}
       stick=${stick}
       shifted=${shifted}
       reveal=${chosen ? shown.indexOf(chosen) : -1}
@@ -285,7 +288,7 @@ function goTo(pattern) {
  * @param {string[]} patterns
  * @param {string} words
  */
-function sifted(events, patterns, words) {
+function filterEvents(events, patterns, words) {
   const fits = matcher(patterns);
   const wanted = words.trim().toLowerCase();
   return events.filter(
@@ -300,13 +303,13 @@ function sifted(events, patterns, words) {
  * @param {string[]} parsed
  * @param {string} problem
  */
-function useRested(parsed, problem) {
+function useDebounced(parsed, problem) {
   const [patterns, setPatterns] = useState(problem ? [EVERYTHING] : parsed);
   useEffect(() => {
     if (problem) return undefined;
     const timer = setTimeout(
       () => setPatterns((was) => (was.join(" ") === parsed.join(" ") ? was : parsed)),
-      REST,
+      REST_MS,
     );
     return () => clearTimeout(timer);
   }, [parsed, problem]);

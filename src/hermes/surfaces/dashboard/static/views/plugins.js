@@ -1,9 +1,9 @@
 // Plugins: what was found, enabling and disabling it, and the pages of those that run.
 /** @import { Route } from "../types/page.d.ts" */
 import { html, useEffect, useStore, useStyle } from "../app/ui.js";
-import { plugins, refreshPlugins } from "./plugins/known.js";
 import { PluginList } from "./plugins/list.js";
 import { PluginPage } from "./plugins/page.js";
+import { plugins, refreshPlugins } from "./plugins/plugin_store.js";
 
 /** @param {{ route: Route }} props */
 export default function Plugins({ route }) {

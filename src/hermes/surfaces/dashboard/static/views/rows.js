@@ -2,7 +2,7 @@
 /** @import { Child, Ref } from "../types/page.d.ts" */
 import { html, useEffect, useElement, useLayoutEffect, useRef, useState } from "../app/ui.js";
 
-const SPARE = 8; // rows drawn beyond either edge
+const SPARE_ROWS = 8; // rows drawn beyond either edge
 
 /**
  * @template T
@@ -67,8 +67,8 @@ export function Rows({
     if (!isSeen) box.current.scrollTop = top - (clientHeight - height) / 2;
     look();
   }, [mark]);
-  const first = Math.max(0, Math.floor(view.top / height) - SPARE);
-  const last = Math.min(items.length, Math.ceil((view.top + view.room) / height) + SPARE);
+  const first = Math.max(0, Math.floor(view.top / height) - SPARE_ROWS);
+  const last = Math.min(items.length, Math.ceil((view.top + view.room) / height) + SPARE_ROWS);
   return html`
     <div
       ref=${box}

@@ -2,16 +2,16 @@
 /** @import { Child, Route } from "../types/page.d.ts" */
 import { navigate } from "../app/router.js";
 import { html, useStyle } from "../app/ui.js";
-import { Models, Servers, Tools } from "./settings/abilities.js";
 import { Doctor } from "./settings/doctor.js";
+import { Models, Servers, Tools } from "./settings/models_and_tools.js";
 import { Policy } from "./settings/policy.js";
-import { Typed } from "./settings/typed.js";
+import { SettingsList } from "./settings/settings_list.js";
 import { Usage } from "./settings/usage.js";
 import { Tabs } from "./tabs.js";
 
 /** @type {[string, string, () => Child][]} */
 const PARTS = [
-  ["general", "Settings", () => html`<${Typed} />`],
+  ["general", "Settings", () => html`<${SettingsList} />`],
   ["usage", "Usage", () => html`<${Usage} />`],
   ["policy", "Policy", () => html`<${Policy} />`],
   ["models", "Models", () => html`<${Models} />`],

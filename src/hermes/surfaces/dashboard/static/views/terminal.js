@@ -3,12 +3,12 @@
 import { ApiError, api, asFailure, errorText, may } from "../app/api.js";
 import { Button, Empty, Loading, Problem } from "../app/parts/basics.js";
 import { confirm } from "../app/parts/dialog.js";
-import { toast, trying } from "../app/parts/toast.js";
+import { toast, tryTo } from "../app/parts/toast.js";
 import { navigate, pathTo } from "../app/router.js";
 import { html, kept, useEffect, useRef, useState, useStyle } from "../app/ui.js";
-import { Desk } from "./terminal/desk.js";
 import { roomFor } from "./terminal/screen.js";
 import { forget, isLive } from "./terminal/screens.js";
+import { TerminalTabs } from "./terminal/terminal_tabs.js";
 
 /** @typedef {"hermes" | "shell"} Command */
 
@@ -47,7 +47,7 @@ function Terminals({ route }) {
    */
   const open = async (command, more = {}) => {
     const room = roomFor(/** @type {HTMLElement} */ (document.getElementById("main")));
-    const info = await trying(() => api.post("/api/terminals", { command, ...room, ...more }));
+    const info = await tryTo(() => api.post("/api/terminals", { command, ...room, ...more }));
     if (!info) return;
     setList((was) => was && { ...was, terminals: [...was.terminals, info] });
     navigate(pathTo("terminal", info.id), { replace: true });
@@ -82,7 +82,7 @@ function Terminals({ route }) {
   if (!list.terminals.length) return html`<${First} open=${open} />`;
   const wanted = route.parts[0] ?? kept.get("terminal.last");
   const current = list.terminals.find((one) => one.id === wanted) ?? list.terminals.at(-1);
-  return html`<${Desk} list=${list.terminals} current=${current} open=${open} end=${end} />`;
+  return html`<${TerminalTabs} list=${list.terminals} current=${current} open=${open} end=${end} />`;
 }
 
 function mayEnd() {
@@ -100,8 +100,8 @@ function First({ open }) {
     <${Empty} icon="terminal" title="No terminal is open">
       <div class="stack">
         <p>
-          A terminal runs as you, on the machine of the dashboard. It survives a page reload, and ends after half an hour
-          without an open page.
+          A terminal runs as you, on the machine of the dashboard. It survives a page reload, and ends after half an
+          hour without an open page.
         </p>
         <div class="row terminal-choice">
           <${Button} kind="primary" icon="chat" onClick=${() => open("hermes")}>Open Hermes<//>

@@ -36,7 +36,7 @@ from hermes.surfaces.gateway.adapter import (
     utf16,
 )
 from hermes.surfaces.gateway.adapters.discord.connection import DiscordConnection
-from hermes.surfaces.gateway.adapters.markdown import discord_markdown
+from hermes.surfaces.gateway.adapters.text_formats import discord_markdown
 from hermes.surfaces.gateway.connection import redacted_logger, watch
 from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.missed_messages import PlatformMemory

@@ -30,7 +30,7 @@ from hermes.surfaces.gateway.adapter import (
     file_kind,
     override,
 )
-from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.commands import chat_app_commands
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
@@ -77,7 +77,10 @@ class DiscordConnection(discord.Client):
         if starts["remaining"] < 1:  # with one more, Discord would void the token
             raise TooFast(starts["reset_after"] / 1000)
         DiscordWebSocket.DEFAULT_GATEWAY = URL(address)
-        wanted = [_command(one.name, one.value, one.summary) for one in COMMANDS]
+        wanted = [
+            _command(one.slash, one.slash_value, one.summary)
+            for one in chat_app_commands()
+        ]
         registered = await self.http.get_global_commands(self.application_id or 0)
         if _summaries(registered) != _summaries(wanted):
             await self.http.bulk_upsert_global_commands(

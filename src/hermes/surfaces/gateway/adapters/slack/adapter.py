@@ -30,8 +30,8 @@ from hermes.surfaces.gateway.adapter import (
     Unreachable,
     override,
 )
-from hermes.surfaces.gateway.adapters.markdown import slack_length, slack_mrkdwn
 from hermes.surfaces.gateway.adapters.slack.connection import SlackConnection
+from hermes.surfaces.gateway.adapters.text_formats import slack_length, slack_mrkdwn
 from hermes.surfaces.gateway.connection import redacted_logger
 from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.message_split import split

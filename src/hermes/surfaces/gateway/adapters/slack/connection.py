@@ -32,8 +32,8 @@ from hermes.surfaces.gateway.adapter import (
     Person,
     file_kind,
 )
-from hermes.surfaces.gateway.adapters.markdown import slack_plain_text
-from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.adapters.text_formats import slack_plain_text
+from hermes.surfaces.gateway.commands import chat_app_commands
 from hermes.surfaces.gateway.connection import redacted_logger, watch
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
@@ -288,7 +288,7 @@ def _command(text: str) -> str:
     if mark != "!" or not rest.strip():
         return text
     name = rest.split(maxsplit=1)[0].lower()
-    is_command = any(one.name == name for one in COMMANDS)
+    is_command = any(one.slash == name for one in chat_app_commands())
     return f"/{rest}" if is_command else text
 
 

@@ -26,9 +26,9 @@ from hermes.surfaces.gateway.adapter import (
     override,
     utf16,
 )
-from hermes.surfaces.gateway.adapters.markdown import telegram_html
 from hermes.surfaces.gateway.adapters.telegram.bot_api import BotApi
-from hermes.surfaces.gateway.commands import COMMANDS
+from hermes.surfaces.gateway.adapters.text_formats import telegram_html
+from hermes.surfaces.gateway.commands import chat_app_commands
 from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
@@ -85,7 +85,8 @@ class TelegramAdapter(ChatAdapter):
     async def run(self, inlet: Inlet) -> None:
         self._me = await self._api.call("getMe")
         commands = [
-            {"command": one.name, "description": one.summary} for one in COMMANDS
+            {"command": one.slash, "description": one.summary}
+            for one in chat_app_commands()
         ]
         await self._api.call("setMyCommands", {"commands": commands})
         if self._settings.webhook_url:

@@ -5,7 +5,7 @@ import { Copy } from "./copy.js";
 import { plural } from "./format.js";
 import { Highlighted, languageOf } from "./highlight.js";
 
-const FOLD = 60; // lines from which a block is folded
+const FOLD_LINES = 60; // lines from which a block is folded
 const SHOWN = 40;
 
 /**
@@ -15,7 +15,7 @@ const SHOWN = 40;
 export function Code({ text, language = "", name = "", open = false }) {
   const [whole, setWhole] = useState(false);
   const lines = useMemo(() => text.split("\n"), [text]);
-  const folded = !open && !whole && lines.length > FOLD;
+  const folded = !open && !whole && lines.length > FOLD_LINES;
   const shown = folded ? lines.slice(0, SHOWN).join("\n") : text;
   return html`
     <figure class="code">

@@ -98,7 +98,7 @@ export function ask({ title, label = title, value = "", action = "Save", text = 
 }
 
 /** Where `confirm` and `ask` appear; the frame draws it once. */
-export function Asking() {
+export function OpenDialog() {
   const question = useStore(asked);
   return question && html`<${Question} key=${question.title} ...${question} />`;
 }

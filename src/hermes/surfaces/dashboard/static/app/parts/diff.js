@@ -3,7 +3,7 @@ import { html, useMemo, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { plural } from "./format.js";
 
-const MOST = 400; // lines shown at first
+const MOST_LINES = 400; // lines shown at first
 const META = /^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/;
 const FILE = /^(---|\+\+\+) /;
 const NEXT_FILE = /^--- (a\/|\/dev\/null|")/; // ends a hunk; any other `--- ` in one is a line taken out
@@ -53,7 +53,7 @@ const SPOKEN = { add: "added", del: "removed" };
 export function Diff({ text, label = "Changes" }) {
   const [whole, setWhole] = useState(false);
   const rows = useMemo(() => readDiff(text), [text]);
-  const shown = whole ? rows : rows.slice(0, MOST);
+  const shown = whole ? rows : rows.slice(0, MOST_LINES);
   const added = rows.filter((row) => row.kind === "add").length;
   const removed = rows.filter((row) => row.kind === "del").length;
   const spoken = `${label}: ${plural(added, "line")} added, ${removed} removed`;

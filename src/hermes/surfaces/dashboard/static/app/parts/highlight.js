@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "../ui.js";
 
 const HOME = "../../vendor/highlightjs-cdn-assets-11.12.0";
-const LONGEST = 60_000; // characters that are highlighted
+const LONGEST_CHARS = 60_000; // characters that are highlighted
 const LANGUAGES = new Set(
   (
     "bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php " +
@@ -173,7 +173,7 @@ export function Highlighted({ text, language }) {
       wanted = false;
     };
   }, [name]);
-  if (!core || !name || !core.getLanguage(name) || text.length > LONGEST) return text;
+  if (!core || !name || !core.getLanguage(name) || text.length > LONGEST_CHARS) return text;
   const found = core.highlight(text, { language: name, ignoreIllegals: true });
   return found.errorRaised ? text : nodes(found._emitter.root.children); // half a text would be worse than a plain one
 }

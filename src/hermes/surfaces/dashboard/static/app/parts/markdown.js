@@ -6,7 +6,7 @@ import { html, useMemo, useRef, useState } from "../ui.js";
 import { Code } from "./code.js";
 
 /** @import { Token, Tokens } from "/static/vendor/marked-18.2.0/marked.js" */
-/** @import { LongText } from "./longtext.js" */
+/** @import { LongText } from "./long_text.js" */
 
 const SAFE = /^(https?:|mailto:)/i;
 /** @type {Record<string, string>} */

@@ -3,7 +3,7 @@ import { errorText } from "../api.js";
 import { html, Store, useStore } from "../ui.js";
 import { Button, Icon } from "./basics.js";
 
-const STAY = 5000; // milliseconds
+const STAY_MS = 5000; // milliseconds
 const toasts = new Store(/** @type {Toast[]} */ ([]));
 /** @type {Record<string, string>} */
 const ICON = { good: "check", bad: "warn", info: "info" };
@@ -19,7 +19,7 @@ const ICON = { good: "check", bad: "warn", info: "info" };
 export function toast(text, kind = "info", action = null) {
   const one = { text, kind, action, id: crypto.randomUUID?.() ?? String(Math.random()) };
   toasts.set([...toasts.value.slice(-3), one]);
-  if (kind !== "bad") setTimeout(() => dismiss(one), STAY);
+  if (kind !== "bad") setTimeout(() => dismiss(one), STAY_MS);
 }
 
 /** @param {Toast} one */
@@ -60,7 +60,7 @@ function Toast({ one }) {
  * @param {string} [done]
  * @returns {Promise<T | undefined>}
  */
-export async function trying(work, done = "") {
+export async function tryTo(work, done = "") {
   try {
     const answer = await work();
     if (done) toast(done, "good");

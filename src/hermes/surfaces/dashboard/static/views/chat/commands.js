@@ -2,7 +2,7 @@
 /** @import { Answer, ChatActions } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
-import { plural, toast, trying } from "../../app/parts.js";
+import { plural, toast, tryTo } from "../../app/parts.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { kept } from "../../app/ui.js";
 
@@ -53,8 +53,8 @@ function told(report, done, insist) {
  * @param {string} title
  * @param {string} action
  */
-async function mayTakeBack(id, turns, force, title, action) {
-  const found = await trying(() => api.get(sessionPath(id, "undo"), { turns, force }));
+async function confirmUndo(id, turns, force, title, action) {
+  const found = await tryTo(() => api.get(sessionPath(id, "undo"), { turns, force }));
   if (!found?.deletes.length) return Boolean(found);
   const names =
     found.deletes.slice(0, NAMED).join(", ") +
@@ -80,8 +80,8 @@ async function mayTakeBack(id, turns, force, title, action) {
  */
 export async function undo(id, turns = 1, force = false) {
   const title = turns === 1 ? "Undo the last turn?" : `Undo the last ${turns} turns?`;
-  if (!(await mayTakeBack(id, turns, force, title, "Undo and delete"))) return undefined;
-  const report = await trying(() => api.post(sessionPath(id, "undo"), { turns, force }));
+  if (!(await confirmUndo(id, turns, force, title, "Undo and delete"))) return undefined;
+  const report = await tryTo(() => api.post(sessionPath(id, "undo"), { turns, force }));
   if (report)
     told(
       report,
@@ -96,7 +96,7 @@ export async function undo(id, turns = 1, force = false) {
  * @param {boolean} [force]
  */
 export async function redo(id, force = false) {
-  const report = await trying(() => api.post(sessionPath(id, "redo"), { force }));
+  const report = await tryTo(() => api.post(sessionPath(id, "redo"), { force }));
   if (report) told(report, "Restored what the last undo removed.");
   return report;
 }
@@ -104,16 +104,16 @@ export async function redo(id, force = false) {
 /** @param {string} id */
 export async function retry(id) {
   if (
-    !(await mayTakeBack(id, 1, false, "Undo the last turn and retry it?", "Undo, delete and retry"))
+    !(await confirmUndo(id, 1, false, "Undo the last turn and retry it?", "Undo, delete and retry"))
   )
     return;
-  const report = await trying(() => api.post(sessionPath(id, "retry"), {}));
+  const report = await tryTo(() => api.post(sessionPath(id, "retry"), {}));
   if (report) told(report, "Retrying the last turn.");
 }
 
 /** @param {string} id */
 export function stop(id) {
-  return trying(() => api.post(sessionPath(id, "interrupt"), {}));
+  return tryTo(() => api.post(sessionPath(id, "interrupt"), {}));
 }
 
 /**
@@ -126,7 +126,7 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
   const body = {};
   if (row !== undefined) body.at = row;
   if (back) body.back = back;
-  const made = await trying(
+  const made = await tryTo(
     () => api.post(sessionPath(id, "branch"), body),
     "This is a branch. The original session is unchanged.",
   );
@@ -144,7 +144,7 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
 export async function rename(id, words, before = "") {
   const title = words || (await ask({ title: "Name this session", value: before }));
   if (title === null) return;
-  await trying(() => api.patch(sessionPath(id), { title }));
+  await tryTo(() => api.patch(sessionPath(id), { title }));
 }
 
 /** @param {string} id */
@@ -156,7 +156,7 @@ export async function compress(id) {
   });
   if (!fine) return;
   toast("Compressing …");
-  await trying(() => api.post(sessionPath(id, "compress"), {}), "Compressed.");
+  await tryTo(() => api.post(sessionPath(id, "compress"), {}), "Compressed.");
 }
 
 /** @param {string} id */

@@ -4,8 +4,8 @@ import { api, sessionPath } from "../../app/api.js";
 import { COMMANDS, commandOf } from "./commands.js";
 
 const MOST = 12;
-const FRESH = 3000; // milliseconds in which no skill is learned that somebody calls
-const PAUSE = 80; // milliseconds after the last key before files are looked for
+const FRESH_MS = 3000; // milliseconds in which no skill is learned that somebody calls
+const PAUSE_MS = 80; // milliseconds after the last key before files are looked for
 
 /** @typedef {{ kind: "command" | "file", word: string, start: number, end: number }} Place */
 
@@ -34,11 +34,11 @@ export function wordAt(text, cursor) {
   return null;
 }
 
-let known = { at: -FRESH, skills: Promise.resolve(/** @type {Skills} */ ([])) };
+let known = { at: -FRESH_MS, skills: Promise.resolve(/** @type {Skills} */ ([])) };
 
 /** The skills that can be called; a list that was asked for a moment ago is good enough. */
 export async function knownSkills() {
-  if (performance.now() - known.at < FRESH) return known.skills;
+  if (performance.now() - known.at < FRESH_MS) return known.skills;
   const skills = api
     .get("/api/skills")
     .then((answer) => answer.skills.filter((one) => one.enabled && !one.problem));
@@ -97,7 +97,7 @@ export class Completer {
    */
   async #files(word, number) {
     if (!this.session) return [];
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     if (number !== this.#number) return null;
     try {
       const { files } = await api.get(sessionPath(this.session, "files"), {

@@ -18,10 +18,10 @@ import {
   useRef,
   useState,
 } from "../../app/ui.js";
-import { answerQuestion } from "./asking.js";
 import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
 import { MOST, picturesIn, readPicture } from "./pictures.js";
+import { answerQuestion } from "./requests.js";
 
 /** @type {Way} */
 const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
@@ -291,14 +291,11 @@ function useCompletion(session, area, text, setText) {
     const row = rows[index];
     if (!place.current) return;
     const { start, end } = place.current;
-    const next = text.slice(0, start) + row.insert + text.slice(end);
     close();
-    setText(next);
-    requestAnimationFrame(() => {
-      area.current.focus();
-      area.current.setSelectionRange(start + row.insert.length, start + row.insert.length);
-      if (row.again) look(area.current);
-    });
+    area.current.focus();
+    area.current.setRangeText(row.insert, start, end, "end"); // at once: the next key may come before the next frame
+    setText(area.current.value);
+    if (row.again) look(area.current);
   };
   /** @param {KeyboardEvent} event */
   const press = (event) => {

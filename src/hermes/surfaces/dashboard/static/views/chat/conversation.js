@@ -1,14 +1,14 @@
 // One session as the chat sees it: its transcript kept up to date by the feed, and what is on its way to it.
 /** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { SessionFeed } from "../../app/feed.js";
+import { refreshWaiting } from "../../app/pending_requests.js";
 import { Store } from "../../app/ui.js";
-import { refreshWaiting } from "../../app/waiting.js";
+import { Past } from "./earlier_rows.js";
 import { Outbox } from "./outbox.js";
-import { Past } from "./past.js";
 import { fresh, reduce } from "./transcript.js";
 
 const REMEMBERED = 6; // sessions whose transcript is kept while another is shown
-const HIDDEN = 200; // milliseconds between two looks while the page is not seen
+const HIDDEN_MS = 200; // milliseconds between two looks while the page is not seen
 
 /** @type {Map<string, Conversation>} */
 const recent = new Map();
@@ -101,9 +101,9 @@ export class Conversation {
     if (this.#waiting) return;
     // Once per picture, however many pieces come; a page that is not seen has no pictures.
     this.#waiting = document.hidden
-      ? setTimeout(() => this.#flush(), HIDDEN)
+      ? setTimeout(() => this.#flush(), HIDDEN_MS)
       : requestAnimationFrame(() => this.#flush());
-    if (!document.hidden) setTimeout(() => this.#waiting && this.#flush(), HIDDEN);
+    if (!document.hidden) setTimeout(() => this.#waiting && this.#flush(), HIDDEN_MS);
   }
 
   #flush() {

@@ -2,12 +2,12 @@
 /** @import { SearchHit, SessionRow } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Button, Icon, Loading, Time } from "../../app/parts.js";
+import { changes, waiting } from "../../app/pending_requests.js";
 import { pathTo } from "../../app/router.js";
 import { html, useCallback, useEffect, useState, useStore } from "../../app/ui.js";
-import { changes, waiting } from "../../app/waiting.js";
 
 const PAGE = 40;
-const PAUSE = 200; // milliseconds
+const PAUSE_MS = 200; // milliseconds
 
 /**
  * @typedef {object} DrawerProps
@@ -37,7 +37,7 @@ export function Drawer({ current, open, onClose, words, setWords }) {
     }
   }, []);
   useEffect(() => {
-    const timer = setTimeout(() => load(), sessions ? PAUSE : 0);
+    const timer = setTimeout(() => load(), sessions ? PAUSE_MS : 0);
     return () => clearTimeout(timer);
   }, [changed]);
   useEffect(() => {
@@ -50,7 +50,7 @@ export function Drawer({ current, open, onClose, words, setWords }) {
         (answer) => show(answer.hits),
         () => show([]),
       );
-    const timer = setTimeout(search, PAUSE);
+    const timer = setTimeout(search, PAUSE_MS);
     return () => {
       wanted = false;
       clearTimeout(timer);

@@ -15,7 +15,7 @@ import {
   terminalOf,
   undo,
 } from "./commands.js";
-import { Fill } from "./filling.js";
+import { Fill } from "./context_use.js";
 
 /**
  * The title of a session; until it has one, how it began, if that is known.

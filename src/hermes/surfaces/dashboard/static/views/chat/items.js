@@ -26,7 +26,7 @@ import {
 } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
-import { Approval, parted, Question } from "./asking.js";
+import { Approval, Question, splitDiff } from "./requests.js";
 import { typed } from "./transcript.js";
 
 /** @type {Record<string, [string, string]>} */
@@ -234,7 +234,7 @@ function Note({ item }) {
     ${
       item.detail &&
       html`<details><summary>More</summary>${
-        parted(item.detail)[1]
+        splitDiff(item.detail)[1]
           ? html`<${Diff} text=${item.detail} />`
           : html`<pre class="note-detail" tabindex="0"><${Ansi} text=${item.detail} /></pre>`
       }</details>`

@@ -7,12 +7,12 @@
 /** @import { Conversation } from "./conversation.js" */
 /** @import { Outbox } from "./outbox.js" */
 import { Button, Icon, plural } from "../../app/parts.js";
+import { waiting } from "../../app/pending_requests.js";
 import { html, useEffect, useMemo, useRef, useStore } from "../../app/ui.js";
-import { waiting } from "../../app/waiting.js";
-import { Approval, Question } from "./asking.js";
 import { Item, Live, Unsent } from "./items.js";
-import { useReading } from "./reading.js";
-import { openAsks, openQuestion } from "./transcript.js";
+import { Approval, Question } from "./requests.js";
+import { openQuestion, openRequests } from "./transcript.js";
+import { useVisibleRows } from "./visible_rows.js";
 
 /**
  * @typedef {object} MessagesProps
@@ -38,15 +38,18 @@ import { openAsks, openQuestion } from "./transcript.js";
 export function Messages({ conversation, context, onEdit, goal = null }) {
   const state = useStore(conversation.transcript);
   const unsent = useStore(conversation.outbox.messages);
-  const rows = useMemo(() => folded(state.items.filter((item) => !waits(item))), [state.items]);
-  const reading = useReading(rows, {
+  const rows = useMemo(
+    () => groupUndone(state.items.filter((item) => !waits(item))),
+    [state.items],
+  );
+  const reading = useVisibleRows(rows, {
     first: state.first,
     read: (seq) => conversation.earlier(seq),
     goal,
   });
   const { away, busy, jump } = reading;
   useGrown(unsent.length, jump); // who says something wants to see it
-  const open = openAsks(state);
+  const open = openRequests(state);
   const asks = open.filter((item) => item.approval && !item.approval.answer);
   const question = openQuestion(state, useStore(waiting));
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
@@ -58,7 +61,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
         (row) => html`<div class="item" key=${row.key} data-key=${row.key}>
     ${
       "group" in row
-        ? html`<${TakenBack} items=${row.group} context=${context} />`
+        ? html`<${UndoneMessages} items=${row.group} context=${context} />`
         : html`<${Item} item=${row} context=${context} first=${row === asks[0] || isCall(row, question?.call)}
         last=${row === last} />`
     }</div>`,
@@ -151,7 +154,7 @@ function waits(item) {
  * Items with those that were taken back in one row each time.
  * @param {TranscriptRow[]} items
  */
-function folded(items) {
+function groupUndone(items) {
   /** @type {(TranscriptRow | UndoneRow)[]} */
   const rows = [];
   for (const item of items) {
@@ -164,7 +167,7 @@ function folded(items) {
 }
 
 /** @param {{ items: TranscriptRow[], context: ItemContext }} props */
-function TakenBack({ items, context }) {
+function UndoneMessages({ items, context }) {
   const words = items.filter((item) => item.kind === "user" || item.kind === "assistant").length;
   return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />
     ${plural(words, "message")} undone; the model no longer sees ${words === 1 ? "it" : "them"}</summary>

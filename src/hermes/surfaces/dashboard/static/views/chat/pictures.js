@@ -1,8 +1,8 @@
 // Pictures that are pasted, dropped or chosen: read, made smaller where they are large.
 /** @import { AttachedPicture } from "../../types/page.d.ts" */
 const KINDS = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-const LARGE = 3 * 1024 * 1024; // bytes from which a picture is made smaller
-const LONGEST = 2048; // pixels of its longer side then
+const LARGE_BYTES = 3 * 1024 * 1024; // bytes from which a picture is made smaller
+const LONGEST_PX = 2048; // pixels of its longer side then
 const MOST = 20;
 
 export { MOST };
@@ -21,7 +21,7 @@ export function picturesIn(transfer) {
  * @returns {Promise<AttachedPicture>}
  */
 export async function readPicture(file) {
-  const blob = KINDS.has(file.type) && file.size <= LARGE ? file : await smaller(file);
+  const blob = KINDS.has(file.type) && file.size <= LARGE_BYTES ? file : await smaller(file);
   return {
     media_type: blob.type,
     data: await base64(blob),
@@ -44,7 +44,7 @@ async function smaller(file) {
       `${file.name || "That"} can't be read as a picture. Use PNG, JPEG, GIF or WebP.`,
     );
   }
-  const scale = Math.min(1, LONGEST / Math.max(bitmap.width, bitmap.height));
+  const scale = Math.min(1, LONGEST_PX / Math.max(bitmap.width, bitmap.height));
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [
     Math.round(bitmap.width * scale),

@@ -8,7 +8,7 @@
  */
 
 import { plural } from "../../app/parts/format.js";
-import { LongText } from "../../app/parts/longtext.js";
+import { LongText } from "../../app/parts/long_text.js";
 
 /** @typedef {(state: Transcript, event: HermesEvent) => void} Handler */
 
@@ -74,7 +74,7 @@ function apply(state, event) {
 
 // What changes no item: most events are of these, so the list stays the same object.
 const WRITING = new Set(["agent.message.delta", "agent.reasoning.delta", "agent.tool.generating"]);
-const OUTPUT = 64 * 1024; // characters of a running call's output that are kept, as the server does
+const OUTPUT_CHARS = 64 * 1024; // characters of a running call's output that are kept, as the server does
 /** @type {never[]} */
 const NONE = []; // one and the same, so that equal items can be told
 
@@ -295,7 +295,9 @@ const HANDLERS = {
     const call = state.items[at];
     if (call?.kind !== "tool" || call.ended) return;
     const output = call.output + event.text;
-    replace(state, at, { output: output.length > 2 * OUTPUT ? output.slice(-OUTPUT) : output });
+    replace(state, at, {
+      output: output.length > 2 * OUTPUT_CHARS ? output.slice(-OUTPUT_CHARS) : output,
+    });
   },
   "agent.tool.finished": (state, event) => {
     let at = findCall(state, event.call_id);
@@ -610,7 +612,7 @@ export function turnsSince(state, item) {
  * @returns {OpenQuestion | null}
  */
 export function openQuestion(state, elsewhere) {
-  for (const { call, question } of openAsks(state)) {
+  for (const { call, question } of openRequests(state)) {
     if (question && !question.answered)
       return { session: state.session, call, text: question.text };
   }
@@ -626,7 +628,7 @@ export function openQuestion(state, elsewhere) {
  * The calls that wait for a person here.
  * @param {Transcript} state
  */
-export function openAsks(state) {
+export function openRequests(state) {
   return state.items.filter(isTool).filter((item) => item.status === "waiting" && !item.undone);
 }
 

@@ -6,11 +6,11 @@ import { Button, Empty, Keys, Time } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { Diff } from "../../app/parts/diff.js";
 import { plural } from "../../app/parts/format.js";
-import { toast, trying } from "../../app/parts/toast.js";
+import { toast, tryTo } from "../../app/parts/toast.js";
 import { html, useState } from "../../app/ui.js";
 import { Chips } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
-import { Whose } from "./whose.js";
+import { OriginLabel } from "./origin.js";
 
 /** @typedef {"skills" | "memories"} Under */
 
@@ -117,7 +117,7 @@ function Entry({ one, under, open, onToggle, takeBack }) {
       <div class="row wrap">
         <button type="button" class="link change-title" ...${title}>${one.title}</button>
         <span class="spring" />
-        <span class="muted small"><${Whose} origin=${one.origin} /> · <${Time} at=${one.when} /></span>
+        <span class="muted small"><${OriginLabel} origin=${one.origin} /> · <${Time} at=${one.when} /></span>
       </div>
       ${
         open &&
@@ -181,7 +181,7 @@ async function revert(entry, under, whole, again) {
         action: "Undo change",
       };
   if (!(await confirm(question))) return;
-  const answer = await trying(() =>
+  const answer = await tryTo(() =>
     api.post("/api/learning/revert", { change: entry.hash, under, whole }),
   );
   if (answer) toast(`Done: ${plural(answer.files.length, "file")} changed.`, "good");

@@ -5,10 +5,10 @@ import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Keys, Tag, Time } from "../../app/parts/basics.js";
 import { Diff } from "../../app/parts/diff.js";
-import { toast, trying } from "../../app/parts/toast.js";
+import { toast, tryTo } from "../../app/parts/toast.js";
 import { html, useEffect, useElement, useState } from "../../app/ui.js";
 import { whenLoaded } from "../loading.js";
-import { Whose } from "./whose.js";
+import { OriginLabel } from "./origin.js";
 
 /** @typedef {"approve" | "reject"} Decision */
 
@@ -44,7 +44,7 @@ function Decisions({ all, again }) {
   const decide = async (proposal, decision) => {
     if (busy || !may("approve")) return;
     setBusy(proposal.id);
-    const answer = await trying(() => api.post(`/api/proposals/${proposal.id}`, { decision }));
+    const answer = await tryTo(() => api.post(`/api/proposals/${proposal.id}`, { decision }));
     setBusy("");
     if (answer) tell(/** @type {ProposalRow} */ (answer.proposals[0]), again);
     again();
@@ -134,7 +134,7 @@ function Proposal({ one, current, busy, onFocus, decide }) {
     >
       <header class="row">
         <h2 id=${id} class="grow">${titleOf(one.change)}</h2>
-        <span class="muted small"><${Whose} origin=${one.origin} /> · <${Time} at=${one.created} /></span>
+        <span class="muted small"><${OriginLabel} origin=${one.origin} /> · <${Time} at=${one.created} /></span>
       </header>
       ${one.why && html`<p>${one.why}</p>`}
       <${Diff} text=${one.diff} label=${label} />
@@ -166,7 +166,7 @@ function tell(proposal, again) {
   const under = proposal.change.type === "memory" ? "memories" : "skills";
   const back = async () => {
     if (
-      await trying(
+      await tryTo(
         () => api.post("/api/learning/revert", { change: proposal.hash, under }),
         "Undone.",
       )

@@ -5,7 +5,7 @@ import { Button, Empty, Tag, Time } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { plural } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
-import { trying } from "../../app/parts/toast.js";
+import { tryTo } from "../../app/parts/toast.js";
 import { linkTo, navigate } from "../../app/router.js";
 import { html, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
@@ -33,7 +33,7 @@ export function Skills({ open }) {
    * @param {SkillChange} body
    */
   const change = async (skill, body) => {
-    const answer = await trying(() => api.patch(addressOf(skill.name), body));
+    const answer = await tryTo(() => api.patch(addressOf(skill.name), body));
     if (answer) skills.put(answer);
   };
   /** @param {SkillRow} one */

@@ -2,16 +2,16 @@
 /** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { BusFeed } from "../../app/feed.js";
 import { useEffect, useMemo, useRef, useState } from "../../app/ui.js";
+import { Counters, EventBuffer } from "./event_buffer.js";
 import { matcher } from "./pattern.js";
-import { Counters, Ring } from "./ring.js";
 
 /**
  * {ring, counters, state, version, clear}. `version` changes at most once per frame of the screen. One feed of all
- * events stays open whatever the patterns are, and they are sifted here: no event is missed while a pattern changes.
+ * events stays open whatever the patterns are, and they are filtered here: no event is missed while a pattern changes.
  * @param {string[]} patterns
  */
 export function useInspector(patterns) {
-  const [held] = useState(() => ({ ring: new Ring(), counters: new Counters() }));
+  const [held] = useState(() => ({ ring: new EventBuffer(), counters: new Counters() }));
   const current = useMemo(() => matcher(patterns), [patterns.join(" ")]);
   const fits = useRef(current);
   fits.current = current;

@@ -1,5 +1,5 @@
 // Counters beside the stream: topics with their rates; who publishes, who listens, and what was dropped on the way.
-/** @import { Counters } from "./ring.js" */
+/** @import { Counters } from "./event_buffer.js" */
 /** @import { Status } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
@@ -20,8 +20,8 @@ import { useSeconds } from "./inspector.js";
  * @property {number} slowest
  */
 
-const LOOK = 2000; // milliseconds between two looks at the server's counters
-const SPARK = 14; // pixels of height
+const LOOK_MS = 2000; // milliseconds between two looks at the server's counters
+const SPARK_PX = 14; // pixels of height
 const SUBSCRIPTION_COLUMNS = ["Pattern", "Owner", "Delivered", "Failed", "Dropped", "Slowest"];
 
 /** @param {{ counters: Counters, onPick: (topic: string) => void }} props */
@@ -75,11 +75,11 @@ function Spark({ slots }) {
    * @param {number} index
    */
   const bar = (value, index) => {
-    const height = value ? Math.max(1.5, (value / most) * SPARK) : 0.5;
-    return html`<rect key=${index} x=${index * 5} y=${SPARK - height} width="4" height=${height} />`;
+    const height = value ? Math.max(1.5, (value / most) * SPARK_PX) : 0.5;
+    return html`<rect key=${index} x=${index * 5} y=${SPARK_PX - height} width="4" height=${height} />`;
   };
   return html`
-    <svg class="spark" viewBox=${`0 0 50 ${SPARK}`} width="50" height=${SPARK} aria-hidden="true">
+    <svg class="spark" viewBox=${`0 0 50 ${SPARK_PX}`} width="50" height=${SPARK_PX} aria-hidden="true">
       ${slots.map(bar)}
     </svg>
   `;
@@ -87,7 +87,7 @@ function Spark({ slots }) {
 
 /** What the dashboard says of itself. */
 export function Sources() {
-  const beat = useSeconds(LOOK);
+  const beat = useSeconds(LOOK_MS);
   const status = useLoaded(() => api.get("/api/status"), [beat]);
   return html`
     ${whenLoaded(

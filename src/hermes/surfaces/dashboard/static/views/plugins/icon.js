@@ -2,7 +2,7 @@
 /** @import { PluginRow } from "../../types/page.d.ts" */
 import { Icon } from "../../app/parts/basics.js";
 import { html } from "../../app/ui.js";
-import { fileOf } from "./known.js";
+import { fileOf } from "./plugin_store.js";
 
 const PICTURE = /\.(svg|png|jpg|webp)$/;
 

@@ -2,11 +2,11 @@
 /** @import { KnownPlugins, PluginRow } from "../../types/page.d.ts" */
 import { Button, Empty, Loading, Problem } from "../../app/parts/basics.js";
 import { html, useState } from "../../app/ui.js";
-import { Enabling } from "./enabling.js";
 import { PluginIcon } from "./icon.js";
-import { labelOf, refreshPlugins, widgetsOf } from "./known.js";
 import { Mounted } from "./mount.js";
 import { Plugin } from "./plugin.js";
+import { labelOf, refreshPlugins, widgetsOf } from "./plugin_store.js";
+import { ReviewDialog } from "./review_dialog.js";
 
 /** @param {{ known: KnownPlugins }} props */
 export function PluginList({ known }) {
@@ -26,7 +26,7 @@ export function PluginList({ known }) {
       <${Widgets} plugins=${widgetsOf(known)} />
       ${known.list && html`<${Found} list=${known.list} onEnable=${setAsking} />`}
       ${!known.list && !known.error && html`<${Loading} />`}
-      ${asking && html`<${Enabling} name=${asking} onClose=${() => setAsking("")} />`}
+      ${asking && html`<${ReviewDialog} name=${asking} onClose=${() => setAsking("")} />`}
     </div>
   `;
 }

@@ -4,7 +4,7 @@ import { api } from "../../app/api.js";
 import { BusFeed } from "../../app/feed.js";
 import { Loading, Problem } from "../../app/parts/basics.js";
 import * as ui from "../../app/ui.js";
-import { fileOf, labelOf } from "./known.js";
+import { fileOf, labelOf } from "./plugin_store.js";
 
 const { html, useEffect, useElement, useState } = ui;
 

@@ -3,8 +3,8 @@
 import { Empty, IconLink, Loading, Problem, Tag } from "../../app/parts/basics.js";
 import { html, useEffect } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
-import { labelOf, refreshPlugins } from "./known.js";
 import { Mounted } from "./mount.js";
+import { labelOf, refreshPlugins } from "./plugin_store.js";
 
 /** @type {Record<string, string>} */
 const WHY = {

@@ -2,11 +2,11 @@
 /** @import { PluginRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Icon, Tag } from "../../app/parts/basics.js";
-import { trying } from "../../app/parts/toast.js";
+import { tryTo } from "../../app/parts/toast.js";
 import { linkTo } from "../../app/router.js";
 import { html, useState } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
-import { labelOf, refreshPlugins } from "./known.js";
+import { labelOf, refreshPlugins } from "./plugin_store.js";
 
 /** @type {Record<string, [string, string]>} */
 const STATES = {
@@ -69,7 +69,7 @@ function Switches({ one, onEnable }) {
    */
   const put = async (body, words) => {
     setBusy(true);
-    const answer = await trying(() => api.put(`/api/plugins/${one.name}`, body), words);
+    const answer = await tryTo(() => api.put(`/api/plugins/${one.name}`, body), words);
     setBusy(false);
     if (answer) refreshPlugins(answer);
   };

@@ -2,8 +2,8 @@
 /** @import { PluginRow, View } from "../../types/page.d.ts" */
 import { html, useEffect, useStore } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
-import { labelOf, plugins, refreshPlugins, tabsOf } from "./known.js";
 import { useMounted } from "./mount.js";
+import { labelOf, plugins, refreshPlugins, tabsOf } from "./plugin_store.js";
 
 /**
  * Entries like those of the table of views; `draw` gives the icon.

@@ -3,7 +3,7 @@
 import { api, may } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
-import { trying } from "../../app/parts/toast.js";
+import { tryTo } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 
@@ -25,7 +25,7 @@ function addressOf(job, ...parts) {
  */
 export async function runNow(job, again) {
   if (job.running || !may("approve")) return;
-  await trying(() => api.post(addressOf(job, "run")), `Started ${job.name}.`);
+  await tryTo(() => api.post(addressOf(job, "run")), `Started ${job.name}.`);
   again();
 }
 
@@ -39,7 +39,7 @@ export async function toggle(job, again) {
   const isActive = job.state === "active";
   const action = isActive ? "pause" : "resume";
   const done = isActive ? "Paused" : "Resumed";
-  await trying(() => api.post(addressOf(job, action)), `${done} ${job.name}.`);
+  await tryTo(() => api.post(addressOf(job, action)), `${done} ${job.name}.`);
   again();
 }
 
@@ -55,7 +55,7 @@ export async function remove(job) {
     action: "Delete job",
     danger: true,
   });
-  return Boolean(sure && (await trying(() => api.delete(addressOf(job)), `Deleted ${job.name}.`)));
+  return Boolean(sure && (await tryTo(() => api.delete(addressOf(job)), `Deleted ${job.name}.`)));
 }
 
 /**

@@ -7,8 +7,8 @@ import { toast } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { html, useEffect, useElement, useState } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
-import { Meaning, useMeaning } from "./preview.js";
-import { CATCH_UP } from "./words.js";
+import { CATCH_UP } from "./labels.js";
+import { Meaning, useSchedulePreview } from "./preview.js";
 
 /** @typedef {"name" | "schedule" | "zone" | "prompt" | "deliver" | "budget" | "timeout" | "jitter"} MainField */
 
@@ -70,7 +70,7 @@ function Fields({ job, zone, folder, back }) {
   const form = /** @type {Ref<HTMLFormElement>} */ (useElement());
   const first = /** @type {Ref<HTMLElement>} */ (useElement());
   useEffect(() => first.current.focus(), []);
-  const meaning = useMeaning(now.schedule, now.zone);
+  const meaning = useSchedulePreview(now.schedule, now.zone);
   /** @param {keyof Form} name */
   const set = (name) => (/** @type {FieldEvent} */ event) =>
     setNow((before) => ({ ...before, [name]: event.target.value }));
@@ -179,7 +179,8 @@ function Deliver({ value, onChange }) {
   };
   const example = KINDS.find(([name]) => name === kind)?.[2];
   return html`<fieldset class="deliver"><legend>Where the result goes</legend>
-    <select class="input" aria-label="Destination type" value=${kind} onChange=${(event) => tell(event.target.value, "")}>
+    <select class="input" aria-label="Destination type" value=${kind}
+      onChange=${(event) => tell(event.target.value, "")}>
       ${KINDS.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === kind}>${text}</option>`)}
     </select>
     ${

@@ -8,10 +8,10 @@ import { navigate, pathTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
-import { useFresh } from "./fresh.js";
+import { CATCH_UP, deliveryOf, durationOf, KINDS, localTime, OUTCOMES, placeOf } from "./labels.js";
 import { State, Watch } from "./list.js";
 import { Coming } from "./preview.js";
-import { CATCH_UP, deliveryOf, KINDS, OUTCOMES, onTheWall, placeOf, tookOf } from "./words.js";
+import { useRefresh } from "./refresh.js";
 
 /** @type {Record<string, string>} */
 const MADE_BY = { user: "you", import: "an import" };
@@ -24,7 +24,7 @@ export function Job({ id }) {
     () => api.get(`/api/schedules/${encodeURIComponent(id)}`, { limit: 200 }),
     [id],
   );
-  useFresh(found.again);
+  useRefresh(found.again);
   const gone = () => navigate("/schedules", { replace: true });
   useKeys([
     ...keysOf(() => found.value?.job, found.again, gone),
@@ -115,10 +115,10 @@ function Past({ history, job }) {
 
 /** @param {{ run: JobRun, job: JobRow }} props */
 function Run({ run, job }) {
-  const when = onTheWall(run.due, job.zone);
+  const when = localTime(run.due, job.zone);
   const words = [CAUSES[run.cause], run.reason, deliveryOf(run)].filter(Boolean).join("; ");
   const times = run.repeats > 1 ? ` ×${run.repeats}` : "";
-  const spent = run.state === "running" ? html`since <${Time} at=${run.began} />` : tookOf(run);
+  const spent = run.state === "running" ? html`since <${Time} at=${run.began} />` : durationOf(run);
   return html`<tr role="row" data-state=${run.state}><td role="cell" title=${absolute(run.due)}>${when}</td>
     <td role="cell"><${Tag} kind=${KINDS[run.state]} title=${OUTCOMES[run.state]}>${run.state}${times}<//>
       ${spent && html` <span class="muted small">${spent}</span>`}</td>

@@ -7,8 +7,8 @@ import { navigate, pathTo } from "../../app/router.js";
 import { html, useElement } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
-import { useFresh } from "./fresh.js";
-import { KINDS, onTheWall, placeOf } from "./words.js";
+import { KINDS, localTime, placeOf } from "./labels.js";
+import { useRefresh } from "./refresh.js";
 
 const EXAMPLES = [
   "every weekday at 9",
@@ -19,7 +19,7 @@ const EXAMPLES = [
 
 export function JobList() {
   const found = useLoaded(() => api.get("/api/schedules"), []);
-  useFresh(found.again);
+  useRefresh(found.again);
   const list = /** @type {Ref<HTMLElement>} */ (useElement());
   const focused = () => {
     const id = document.activeElement?.closest("[data-job]")?.getAttribute("data-job");
@@ -115,7 +115,7 @@ function Row({ job, again }) {
           job.next &&
           html`<div><dt>${job.next * 1000 < Date.now() ? "Was due" : "Next"}</dt><dd>
           <${Time} at=${job.next} />
-          <span class="muted"> ${onTheWall(job.next, job.zone)}</span></dd></div>`
+          <span class="muted"> ${localTime(job.next, job.zone)}</span></dd></div>`
         }
         <div><dt>Last</dt><dd><${Last} run=${job.last} /></dd></div>
         <div><dt>Result</dt><dd>${placeOf(job.deliver)}</dd></div>

@@ -3,16 +3,16 @@
 import { api } from "../../app/api.js";
 import { Icon, Time } from "../../app/parts/basics.js";
 import { html, useEffect, useState } from "../../app/ui.js";
-import { onTheWall } from "./words.js";
+import { localTime } from "./labels.js";
 
-const PAUSE = 200; // milliseconds without a key before it is looked at
+const PAUSE_MS = 200; // milliseconds without a key before it is looked at
 
 /**
  * {zone, next, problem, hint} of what was typed last; null while nothing was, or it is not known yet.
  * @param {string} schedule
  * @param {string} zone
  */
-export function useMeaning(schedule, zone) {
+export function useSchedulePreview(schedule, zone) {
   const [meaning, setMeaning] = useState(/** @type {ScheduleMeaning | null} */ (null));
   useEffect(() => {
     let wanted = true;
@@ -23,7 +23,7 @@ export function useMeaning(schedule, zone) {
         (error) =>
           wanted && setMeaning({ zone, next: [], problem: error.message, hint: error.hint }),
       );
-    const timer = setTimeout(look, PAUSE);
+    const timer = setTimeout(look, PAUSE_MS);
     return () => {
       wanted = false;
       clearTimeout(timer);
@@ -38,7 +38,7 @@ export function useMeaning(schedule, zone) {
  */
 export function Coming({ next, zone }) {
   return html`<ol class="plain coming">${next.map(
-    (at) => html`<li key=${at}><span>${onTheWall(at, zone)}</span>
+    (at) => html`<li key=${at}><span>${localTime(at, zone)}</span>
     <span class="muted small"><${Time} at=${at} /></span></li>`,
   )}</ol><p class="muted small">Times are in ${zone}</p>`;
 }

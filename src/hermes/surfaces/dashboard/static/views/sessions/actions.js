@@ -3,7 +3,7 @@
 import { api, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
 import { money, plural } from "../../app/parts/format.js";
-import { toast, trying } from "../../app/parts/toast.js";
+import { toast, tryTo } from "../../app/parts/toast.js";
 
 /** @param {{ id: string, title: string }} session */
 export function titleOf(session) {
@@ -22,7 +22,7 @@ export async function rename(session) {
     action: "Rename",
   });
   if (title === null || title.trim() === session.title) return undefined;
-  return trying(() => api.patch(sessionPath(session.id), { title }));
+  return tryTo(() => api.patch(sessionPath(session.id), { title }));
 }
 
 /**
@@ -43,7 +43,7 @@ export async function remove(session) {
     danger: true,
   });
   if (!sure) return false;
-  const answer = await trying(() => api.delete(sessionPath(session.id)));
+  const answer = await tryTo(() => api.delete(sessionPath(session.id)));
   if (answer) toast(`Deleted ${plural(answer.rows, "row")}.`, "good");
   return Boolean(answer);
 }

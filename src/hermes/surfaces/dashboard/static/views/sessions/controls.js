@@ -1,17 +1,17 @@
 // Moving through a timeline: playing, stepping, sliding, how fast; and which kinds of steps are shown.
 /** @import { Player } from "./player.js" */
-/** @import { Story } from "./story.js" */
+/** @import { StepLog } from "./steps.js" */
 /** @import { Step } from "../../types/page.d.ts" */
 import { Button } from "../../app/parts/basics.js";
 import { clock, inFull, money } from "../../app/parts/format.js";
 import { html } from "../../app/ui.js";
 import { Options } from "../inputs.js";
-import { KINDS } from "./story.js";
+import { KINDS } from "./steps.js";
 
 const SPEEDS = [1, 4, 16, 64].map((speed) => [speed, `${speed}×`]);
 
-/** @param {{ player: Player, steps: Step[], step: Step, story: Story }} props */
-export function Controls({ player, steps, step, story }) {
+/** @param {{ player: Player, steps: Step[], step: Step, log: StepLog }} props */
+export function Controls({ player, steps, step, log }) {
   const { at, go, playing, toggle } = player;
   const last = steps.length - 1;
   const place = `${at + 1} of ${steps.length}`;
@@ -40,7 +40,7 @@ export function Controls({ player, steps, step, story }) {
       <p class="whereabouts">
         <span>${place}</span>
         <span>${when}</span>
-        <span>${step.turn ? `turn ${step.turn} of ${story.turns.length}` : "before the first turn"}</span>
+        <span>${step.turn ? `turn ${step.turn} of ${log.turns.length}` : "before the first turn"}</span>
         <span class="spent">${money(step.cost)} · ${inFull(step.tokens)} tokens so far</span>
       </p>
     </div>
@@ -61,9 +61,9 @@ function Speed({ player: { speed, setSpeed } }) {
 
 /**
  * Which kinds there are, in their colours; each can be hidden.
- * @param {{ story: Story, hidden: Set<string>, toggle: (kind: string) => void }} props
+ * @param {{ log: StepLog, hidden: Set<string>, toggle: (kind: string) => void }} props
  */
-export function Kinds({ story: { numbers }, hidden, toggle }) {
+export function Kinds({ log: { numbers }, hidden, toggle }) {
   const present = Object.entries(KINDS).filter(([kind]) => numbers[kind]);
   return html`
     <div class="kinds" role="group" aria-label="Kinds of steps">

@@ -9,10 +9,10 @@ import { Diff } from "../../app/parts/diff.js";
 import { absolute, duration, inFull, money, plural } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
 import { html, isOpen, useState } from "../../app/ui.js";
-import { Marked } from "./marked.js";
-import { KINDS } from "./story.js";
+import { Marked } from "./highlighted_words.js";
+import { KINDS } from "./steps.js";
 
-const LONGEST = 20_000; // characters of a result that are drawn
+const LONGEST_CHARS = 20_000; // characters of a result that are drawn
 /** @type {Record<string, string>} */
 const ENDS = { done: "good", interrupted: "warn", budget: "warn" };
 const FINE = ["stop", "tool_calls"]; // ends of a reply that need no words
@@ -83,7 +83,7 @@ function Begun({ event }) {
  */
 function Result({ event, step, pattern }) {
   const text = event.text ?? "";
-  const shown = text.slice(0, LONGEST);
+  const shown = text.slice(0, LONGEST_CHARS);
   const hidden = text.length - shown.length;
   const took = step.from ? step.ts - step.from.ts : 0;
   return html`

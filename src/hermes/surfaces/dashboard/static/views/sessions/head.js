@@ -1,6 +1,6 @@
 // The head of a timeline: which session it is, its relatives, what it has cost, and what can be done with it.
 /** @import { LoadedValue } from "../loading.js" */
-/** @import { Story } from "./story.js" */
+/** @import { StepLog } from "./steps.js" */
 /** @import { SessionDetail, SessionRow } from "../../types/page.d.ts" */
 import { may, sessionPath } from "../../app/api.js";
 import { Button, Icon, IconLink, Tag, Time } from "../../app/parts/basics.js";
@@ -13,7 +13,7 @@ import { remove, rename, titleOf } from "./actions.js";
  * @typedef {object} HeadProps
  * @property {string} id
  * @property {LoadedValue<SessionDetail>} about
- * @property {Story} story
+ * @property {StepLog} log
  * @property {SessionRow[]} children
  */
 
@@ -21,7 +21,7 @@ import { remove, rename, titleOf } from "./actions.js";
  * `about` is what was loaded of the session; before that, only its `id` is known.
  * @param {HeadProps} props
  */
-export function Head({ id, about, story, children }) {
+export function Head({ id, about, log, children }) {
   const session = about.value?.session ?? { id, title: "" };
   return html`
     <header class="timeline-head">
@@ -32,9 +32,9 @@ export function Head({ id, about, story, children }) {
         <${Family} session=${session} children=${children} />
       </div>
       <div class="timeline-sum">
-        <strong>${money(story.cost)}</strong>
-        <span>${count(story.tokens)} tokens · ${plural(story.turns.length, "turn")}</span>
-        ${story.unpriced > 0 && html`<span>cost of ${plural(story.unpriced, "call")} unknown</span>`}
+        <strong>${money(log.cost)}</strong>
+        <span>${count(log.tokens)} tokens · ${plural(log.turns.length, "turn")}</span>
+        ${log.unpriced > 0 && html`<span>cost of ${plural(log.unpriced, "call")} unknown</span>`}
       </div>
       <${Actions} session=${session} again=${about.again} />
     </header>

@@ -1,5 +1,5 @@
 // The list of sessions: search in what was said, filters, and what can be done with each.
-/** @import { Shelf } from "./shelf.js" */
+/** @import { SessionStore } from "./session_store.js" */
 /** @import { Ref, Route, SessionQuery, SessionRow } from "../../types/page.d.ts" */
 import { api, may, sessionPath } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
@@ -8,13 +8,13 @@ import { navigate, pathTo } from "../../app/router.js";
 import { html, useEffect, useElement, useMemo, useState } from "../../app/ui.js";
 import { Options, SearchBox } from "../inputs.js";
 import { useLoaded } from "../loading.js";
-import { Hits } from "./hits.js";
 import { Row, removeRow, renameRow } from "./row.js";
-import { COSTS, DATES, STATES, useShelf } from "./shelf.js";
+import { SearchResults } from "./search_results.js";
+import { COSTS, DATES, STATES, useSessionStore } from "./session_store.js";
 
 /** @typedef {ReturnType<typeof useSearch>} Search */
 
-const PAUSE = 200; // milliseconds without a key before a search begins
+const PAUSE_MS = 200; // milliseconds without a key before a search begins
 const MOST_HITS = 100;
 const FILTERS = /** @type {const} */ (["surface", "state", "cost", "date"]);
 const NO_FILTERS = { surface: "", state: "", cost: "", date: "" };
@@ -26,13 +26,13 @@ export function SessionList({ route }) {
     () => given,
     FILTERS.map((name) => given[name]),
   );
-  const shelf = useShelf(filters);
+  const store = useSessionStore(filters);
   const found = useSearch(given.q);
   const search = /** @type {Ref<HTMLInputElement>} */ (useElement());
   const list = /** @type {Ref<HTMLElement>} */ (useElement());
   /** @param {Partial<SessionQuery>} more */
   const change = (more) => navigate(withQuery({ ...given, ...more }), { replace: true });
-  useSessionKeys({ search, list, shelf });
+  useSessionKeys({ search, list, store });
   const isNarrowed = FILTERS.some((name) => given[name]);
   return html`
     <div class="page sessions">
@@ -47,7 +47,7 @@ export function SessionList({ route }) {
           value=${given.q}
           onInput=${(/** @type {string} */ q) => change({ q })}
         />
-        <${Filters} given=${given} change=${change} sessions=${shelf.sessions} />
+        <${Filters} given=${given} change=${change} sessions=${store.sessions} />
         ${
           isNarrowed &&
           html`
@@ -55,12 +55,12 @@ export function SessionList({ route }) {
         `
         }
       </div>
-      ${shelf.error && html`<${Problem} error=${shelf.error} retry=${shelf.refresh} />`}
+      ${store.error && html`<${Problem} error=${store.error} retry=${store.refresh} />`}
       <div ref=${list}>
         ${
           given.q.trim()
-            ? html`<${Hits} query=${given.q} found=${found} filters=${filters} shelf=${shelf} />`
-            : html`<${All} shelf=${shelf} isNarrowed=${isNarrowed} />`
+            ? html`<${SearchResults} query=${given.q} found=${found} filters=${filters} store=${store} />`
+            : html`<${All} store=${store} isNarrowed=${isNarrowed} />`
         }
       </div>
     </div>
@@ -97,18 +97,18 @@ function Filters({ given, change, sessions }) {
   `;
 }
 
-/** @param {{ shelf: Shelf, isNarrowed: boolean }} props */
-function All({ shelf, isNarrowed }) {
-  if (!shelf.shown.length && !shelf.busy && !shelf.error)
+/** @param {{ store: SessionStore, isNarrowed: boolean }} props */
+function All({ store, isNarrowed }) {
+  if (!store.shown.length && !store.busy && !store.error)
     return html`<${Nothing} isNarrowed=${isNarrowed} />`;
   return html`
-    <ul class="session-list" aria-busy=${shelf.busy}>
-      ${shelf.shown.map((session) => html`<${Row} key=${session.id} session=${session} shelf=${shelf} />`)}
+    <ul class="session-list" aria-busy=${store.busy}>
+      ${store.shown.map((session) => html`<${Row} key=${session.id} session=${session} store=${store} />`)}
     </ul>
     ${
-      shelf.hasMore &&
+      store.hasMore &&
       html`
-      <div class="row center"><${Button} busy=${shelf.busy} onClick=${shelf.loadMore}>Show more<//></div>
+      <div class="row center"><${Button} busy=${store.busy} onClick=${store.loadMore}>Show more<//></div>
     `
     }
   `;
@@ -132,7 +132,7 @@ function Nothing({ isNarrowed }) {
 function useSearch(query) {
   const [settled, setSettled] = useState(query.trim());
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(query.trim()), PAUSE);
+    const timer = setTimeout(() => setSettled(query.trim()), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [query]);
   const found = useLoaded(async () => {
@@ -145,12 +145,12 @@ function useSearch(query) {
 
 /**
  * Rows are gone through with j and k or the arrows; the other keys act on the one that has the focus.
- * @param {{ search: Ref<HTMLInputElement>, list: Ref<HTMLElement>, shelf: Shelf }} view
+ * @param {{ search: Ref<HTMLInputElement>, list: Ref<HTMLElement>, store: SessionStore }} view
  */
-function useSessionKeys({ search, list, shelf }) {
+function useSessionKeys({ search, list, store }) {
   const focused = () => {
     const id = document.activeElement?.closest("[data-session]")?.getAttribute("data-session");
-    return shelf.sessions.find((session) => session.id === id);
+    return store.sessions.find((session) => session.id === id);
   };
   /** @param {number} step */
   const move = (step) => () => {
@@ -170,9 +170,9 @@ function useSessionKeys({ search, list, shelf }) {
   /** @param {Event} event */
   const down = (event) => (event.target instanceof HTMLSelectElement ? false : move(1)());
   const chat = withFocused((session) => navigate(pathTo("chat", session.id)));
-  const rename = withFocused((session) => may("chat") && renameRow(session, shelf));
+  const rename = withFocused((session) => may("chat") && renameRow(session, store));
   const download = withFocused((session) => location.assign(sessionPath(session.id, "export")));
-  const remove = withFocused((session) => may("admin") && removeRow(session, shelf));
+  const remove = withFocused((session) => may("admin") && removeRow(session, store));
   const group = "Sessions";
   useKeys([
     { keys: "/", label: "Search sessions", group, run: () => search.current.focus() },

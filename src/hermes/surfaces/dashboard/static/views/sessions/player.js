@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "../../app/ui.js";
 
 /** @typedef {ReturnType<typeof usePlayer>} Player */
 
-const SHORTEST = 60; // milliseconds that a step is shown
+const SHORTEST_MS = 60; // milliseconds that a step is shown
 const LONGEST = 1500;
 
 /**
@@ -44,7 +44,10 @@ export function usePlayer(steps, { ready, seq }) {
   useEffect(() => {
     if (!place.playing || !ready) return undefined;
     const gap = ((steps[at + 1]?.ts ?? 0) - (steps[at]?.ts ?? 0)) * 1000;
-    const timer = setTimeout(() => go(at + 1), Math.min(Math.max(gap / speed, SHORTEST), LONGEST));
+    const timer = setTimeout(
+      () => go(at + 1),
+      Math.min(Math.max(gap / speed, SHORTEST_MS), LONGEST),
+    );
     return () => clearTimeout(timer);
   }, [place.playing, at, speed, ready, steps.length]);
   return { at, go, toggle, playing: place.playing, moved: place.moved, speed, setSpeed };

@@ -1,5 +1,5 @@
 // One session in the list, with what can be done about it.
-/** @import { Shelf } from "./shelf.js" */
+/** @import { SessionStore } from "./session_store.js" */
 /** @import { Child, SessionRow } from "../../types/page.d.ts" */
 import { may, sessionPath } from "../../app/api.js";
 import { Button, IconLink, Tag, Time } from "../../app/parts/basics.js";
@@ -10,11 +10,11 @@ import { remove, rename, titleOf } from "./actions.js";
 
 /**
  * One session as a row. Keys find it by `data-session`.
- * @param {{ session: SessionRow, shelf: Shelf, children?: Child }} props
+ * @param {{ session: SessionRow, store: SessionStore, children?: Child }} props
  */
-export function Row({ session, shelf, children }) {
-  const running = shelf.now.running.has(session.id);
-  const waiting = shelf.now.waiting.has(session.id);
+export function Row({ session, store, children }) {
+  const running = store.now.running.has(session.id);
+  const waiting = store.now.waiting.has(session.id);
   return html`
     <li class="session-row" data-session=${session.id}>
       <a class="session-main" href=${linkTo("sessions", session.id)}>
@@ -35,17 +35,17 @@ export function Row({ session, shelf, children }) {
         <span title=${`${inFull(session.tokens)} tokens`}>${spent(session)}</span>
         <${Time} at=${session.updated} />
       </span>
-      <${RowActions} session=${session} shelf=${shelf} />
+      <${RowActions} session=${session} store=${store} />
       ${children}
     </li>
   `;
 }
 
-/** @param {{ session: SessionRow, shelf: Shelf }} props */
-function RowActions({ session, shelf }) {
+/** @param {{ session: SessionRow, store: SessionStore }} props */
+function RowActions({ session, store }) {
   const name = titleOf(session);
-  const onRename = () => renameRow(session, shelf);
-  const onDelete = () => removeRow(session, shelf);
+  const onRename = () => renameRow(session, store);
+  const onDelete = () => removeRow(session, store);
   return html`
     <span class="session-actions">
       <${IconLink}
@@ -87,20 +87,20 @@ function spent({ cost_usd: cost, tokens }) {
 }
 
 /**
- * Asks for a name and puts it on the shelf.
+ * Asks for a name and puts it on the store.
  * @param {SessionRow} session
- * @param {Shelf} shelf
+ * @param {SessionStore} store
  */
-export async function renameRow(session, shelf) {
+export async function renameRow(session, store) {
   const changed = await rename(session);
-  if (changed) shelf.replace(changed);
+  if (changed) store.replace(changed);
 }
 
 /**
- * Asks, deletes, and takes it off the shelf.
+ * Asks, deletes, and takes it off the store.
  * @param {SessionRow} session
- * @param {Shelf} shelf
+ * @param {SessionStore} store
  */
-export async function removeRow(session, shelf) {
-  if (await remove(session)) shelf.drop(session);
+export async function removeRow(session, store) {
+  if (await remove(session)) store.drop(session);
 }

@@ -1,25 +1,25 @@
 // The strip: every step as a mark in its lane, turns as bands behind them, what was spent as a curve below.
-/** @import { Story } from "./story.js" */
+/** @import { StepLog } from "./steps.js" */
 /** @import { Ref, Step, Turn } from "../../types/page.d.ts" */
 import { html, useMemo } from "../../app/ui.js";
 import { useWidth } from "../width.js";
-import { KINDS, LANES } from "./story.js";
+import { KINDS, LANES } from "./steps.js";
 
 const LANE = 16; // units of height
 const CURVE = 26;
-const LEAST = 3; // pixels that a mark is wide
+const LEAST_PX = 3; // pixels that a mark is wide
 const MOST = 14;
 
 /**
  * One path for each kind, so that ten thousand marks are eight nodes; moving the cursor draws none of them again.
- * @param {{ steps: Step[], story: Story, at: number, onMove: (index: number) => void }} props
+ * @param {{ steps: Step[], log: StepLog, at: number, onMove: (index: number) => void }} props
  */
-export function Strip({ steps, story, at, onMove }) {
+export function Strip({ steps, log, at, onMove }) {
   const [box, width] = useWidth(800, 100);
   const unit = width / steps.length;
   const picture = useMemo(
-    () => html`<${Picture} steps=${steps} turns=${story.turns} width=${width} unit=${unit} />`,
-    [steps, story, width],
+    () => html`<${Picture} steps=${steps} turns=${log.turns} width=${width} unit=${unit} />`,
+    [steps, log, width],
   );
   /** @param {PointerEvent} event */
   const move = (event) => {
@@ -69,7 +69,7 @@ function Band({ band: { x, width, reason }, height }) {
 function marksOf(steps, unit) {
   /** @type {Record<string, string[]>} */
   const paths = {};
-  const wide = Math.max(LEAST, Math.min(unit - 1, MOST));
+  const wide = Math.max(LEAST_PX, Math.min(unit - 1, MOST));
   steps.forEach((step, index) => {
     const y = KINDS[step.kind].lane * LANE + 3;
     const x = (index * unit + (unit - wide) / 2).toFixed(1);

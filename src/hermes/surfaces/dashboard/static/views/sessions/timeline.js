@@ -1,6 +1,6 @@
 // The timeline of a session: scrub, step or play through what was said, done and asked, with what it had cost by then.
 /** @import { Player } from "./player.js" */
-/** @import { Story } from "./story.js" */
+/** @import { StepLog } from "./steps.js" */
 /** @import { Child, Route, Step } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
 import { isWithin, useKeys } from "../../app/keys.js";
@@ -13,29 +13,29 @@ import { Rows } from "../rows.js";
 import { Controls, Kinds } from "./controls.js";
 import { Details } from "./details.js";
 import { Head } from "./head.js";
-import { wordsOf } from "./marked.js";
+import { wordsOf } from "./highlighted_words.js";
 import { usePlayer } from "./player.js";
-import { useStory } from "./stories.js";
+import { useSteps } from "./step_feed.js";
 import { Strip } from "./strip.js";
 
 /**
  * @typedef {object} StepsProps
  * @property {Step[]} steps
  * @property {Step} step
- * @property {Story} story
+ * @property {StepLog} log
  * @property {Player} player
  * @property {Child} kinds
  * @property {RegExp | null} pattern
  */
 
-const ROW = 52; // pixels
-const LONGEST = 200; // characters of a step that its row shows
-const SETTLE = 400; // milliseconds before the place is in the address
+const ROW_PX = 52; // pixels
+const LONGEST_CHARS = 200; // characters of a step that its row shows
+const SETTLE_MS = 400; // milliseconds before the place is in the address
 
 /** @param {{ id: string, route: Route }} props */
 export function Timeline({ id, route }) {
-  const { story, version, state, gone } = useStory(id);
-  const turns = state === "replaying" ? "" : `${story.turns.length} ${story.turns.at(-1)?.reason}`;
+  const { log, version, state, gone } = useSteps(id);
+  const turns = state === "replaying" ? "" : `${log.turns.length} ${log.turns.at(-1)?.reason}`;
   const about = useLoaded(() => api.get(sessionPath(id)), [id, turns]);
   const children = useLoaded(
     async () => (await api.get(sessionPath(id, "children"))).sessions,
@@ -43,7 +43,7 @@ export function Timeline({ id, route }) {
   );
   const [hidden, setHidden] = useState(() => new Set());
   const steps = useMemo(
-    () => story.steps.filter((step) => !hidden.has(step.kind)),
+    () => log.steps.filter((step) => !hidden.has(step.kind)),
     [version, hidden],
   );
   const player = usePlayer(steps, {
@@ -52,18 +52,18 @@ export function Timeline({ id, route }) {
   });
   const step = steps[player.at];
   usePlace(id, route, step, player.moved);
-  useTimelineKeys(player, story, steps);
+  useTimelineKeys(player, log, steps);
   if (gone) return html`<${Gone} />`;
   if (about.error && !about.value) {
     return html`<div class="page"><${Problem} error=${about.error} retry=${about.again} /></div>`;
   }
   /** @param {string} kind */
   const toggle = (kind) => setHidden((was) => toggled(was, kind));
-  const kinds = html`<${Kinds} story=${story} hidden=${hidden} toggle=${toggle} />`;
-  const parts = { steps, step, story, player, kinds, pattern: wordsOf(route.query.get("q") ?? "") };
+  const kinds = html`<${Kinds} log=${log} hidden=${hidden} toggle=${toggle} />`;
+  const parts = { steps, step, log, player, kinds, pattern: wordsOf(route.query.get("q") ?? "") };
   return html`
     <div class="page timeline">
-      <${Head} id=${id} about=${about} story=${story} children=${children.value ?? []} />
+      <${Head} id=${id} about=${about} log=${log} children=${children.value ?? []} />
       ${
         step
           ? html`<${Steps} ...${parts} />`
@@ -91,7 +91,7 @@ function NoSteps({ isLoading, kinds }) {
 }
 
 /** @param {StepsProps} props */
-function Steps({ steps, step, story, player, kinds, pattern }) {
+function Steps({ steps, step, log, player, kinds, pattern }) {
   /**
    * @param {Step} one
    * @param {number} index
@@ -101,8 +101,8 @@ function Steps({ steps, step, story, player, kinds, pattern }) {
   `;
   return html`
     <section class="card scrubber" aria-label="Timeline">
-      <${Strip} steps=${steps} story=${story} at=${player.at} onMove=${player.go} />
-      <${Controls} player=${player} steps=${steps} step=${step} story=${story} />
+      <${Strip} steps=${steps} log=${log} at=${player.at} onMove=${player.go} />
+      <${Controls} player=${player} steps=${steps} step=${step} log=${log} />
       ${kinds}
     </section>
     <div class="timeline-parts">
@@ -110,7 +110,7 @@ function Steps({ steps, step, story, player, kinds, pattern }) {
         class="card step-rows"
         items=${steps}
         row=${row}
-        height=${ROW}
+        height=${ROW_PX}
         reveal=${player.at}
         label="Steps of the session"
       />
@@ -132,7 +132,7 @@ function StepRow({ step, current, onPick }) {
       <i aria-hidden="true" />
       <span class="step-title">${step.title}</span>
       <time>${clock(step.ts)}</time>
-      <span class="step-text">${step.text.slice(0, LONGEST)}</span>
+      <span class="step-text">${step.text.slice(0, LONGEST_CHARS)}</span>
     </button>
   `;
 }
@@ -161,20 +161,20 @@ function usePlace(id, route, step, moved) {
       const next = new URLSearchParams(query.current);
       next.set("at", String(step.seq));
       navigate(`${pathTo("sessions", id)}?${next}`, { replace: true });
-    }, SETTLE);
+    }, SETTLE_MS);
     return () => clearTimeout(timer);
   }, [step?.seq, moved]);
 }
 
 /**
  * @param {Player} player
- * @param {Story} story
+ * @param {StepLog} log
  * @param {Step[]} steps
  */
-function useTimelineKeys(player, story, steps) {
+function useTimelineKeys(player, log, steps) {
   const group = "Timeline";
   const last = steps.length - 1;
-  const starts = story.turns.map((one) => one.from);
+  const starts = log.turns.map((one) => one.from);
   const here = steps[player.at]?.index ?? 0;
   /** @param {number} by */
   const step = (by) => () => player.go(player.at + by);

@@ -4,10 +4,10 @@ import { api, may } from "../../app/api.js";
 import { Button, Tag } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { plural } from "../../app/parts/format.js";
-import { trying } from "../../app/parts/toast.js";
+import { tryTo } from "../../app/parts/toast.js";
 import { html } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
-import { Check, sentence } from "./judging.js";
+import { Check, sentence } from "./policy_check.js";
 
 /** @type {["forbid" | "ask" | "allow" | "network", string][]} */
 const LISTS = [
@@ -60,7 +60,7 @@ function Remembered({ shapes, again }) {
     const text = `Hermes will ask again about: ${shape}`;
     if (!(await confirm({ title: "Forget this answer?", text, action: "Forget this answer" })))
       return;
-    if (await trying(() => api.post("/api/policy/forget", { shape }))) again();
+    if (await tryTo(() => api.post("/api/policy/forget", { shape }))) again();
   };
   /** @param {string} shape */
   const row = (shape) => html`

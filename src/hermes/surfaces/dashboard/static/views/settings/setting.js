@@ -26,7 +26,7 @@ const WHEN = {
   now: "Saved. It takes effect now.",
   restart: "Saved. It takes effect when this dashboard and other Hermes processes are restarted.",
 };
-const TALLEST = 14; // lines of a field
+const TALLEST_LINES = 14; // lines of a field
 
 /** @param {{ one: SettingRow, again: () => Promise<void> }} props */
 export function Setting({ one, again }) {
@@ -152,7 +152,7 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
     onKeyDown,
   };
   const isTable = one.value !== null && typeof one.value === "object";
-  const lines = Math.min(text.split("\n").length, TALLEST);
+  const lines = Math.min(text.split("\n").length, TALLEST_LINES);
   return html`
     <div class="setting-edit">
       ${

@@ -8,7 +8,7 @@ import { Columns } from "../columns.js";
 import { Chips } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Area, Bars, seriesClass } from "./chart.js";
-import { arranged, byName, firstDay, nameOf, sumOf } from "./spending.js";
+import { byName, firstDay, nameOf, sumOf, usageByDay } from "./usage_totals.js";
 
 /** @typedef {{ label: string, of: (row: UsageTotal) => number, format: (value: number) => string }} Amount */
 
@@ -62,7 +62,7 @@ export function Usage() {
 /** @param {{ rows: UsageRow[], range: number, amount: Amount }} props */
 function Report({ rows, range, amount }) {
   const { label, format } = amount;
-  const { days, models } = useMemo(() => arranged(rows, range, amount.of), [rows, range, amount]);
+  const { days, models } = useMemo(() => usageByDay(rows, range, amount.of), [rows, range, amount]);
   const names = models.map((one) => one.name);
   const total = format(models.reduce((so, one) => so + one.value, 0));
   const barsLabel = `${label} by day, ${total} in total. The table below has the numbers.`;

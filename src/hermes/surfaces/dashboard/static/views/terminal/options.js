@@ -1,15 +1,15 @@
-// Options of all terminals: the size of the letters, speaking what is written; and the keys to know.
+// Options of all terminals: the size of the fontSize, speaking what is written; and the keys to know.
 import { Button } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { html, kept, useStore } from "../../app/ui.js";
-import { letters, spoken } from "./screen.js";
+import { fontSize, screenReader } from "./screen.js";
 
-const SMALLEST = 9; // pixels
+const SMALLEST_PX = 9; // pixels
 const LARGEST = 28;
 
 /** @param {{ onClose: () => void }} props */
 export function Options({ onClose }) {
-  const aloud = useStore(spoken);
+  const aloud = useStore(screenReader);
   return html`
     <${Dialog} title="Terminal options" onClose=${onClose}>
       <div class="stack">
@@ -34,13 +34,13 @@ export function Options({ onClose }) {
 }
 
 function Letters() {
-  const size = useStore(letters);
+  const size = useStore(fontSize);
   const smaller = () => scale(-1);
   const larger = () => scale(1);
   return html`
     <div class="row">
       <span class="spring" id="letters-label">Font size</span>
-      <${Button} icon="minus" label="Smaller font" disabled=${size <= SMALLEST} onClick=${smaller} />
+      <${Button} icon="minus" label="Smaller font" disabled=${size <= SMALLEST_PX} onClick=${smaller} />
       <output aria-labelledby="letters-label">${size}</output>
       <${Button} icon="plus" label="Larger font" disabled=${size >= LARGEST} onClick=${larger} />
     </div>
@@ -49,12 +49,12 @@ function Letters() {
 
 /** @param {number} by */
 function scale(by) {
-  letters.set(Math.min(LARGEST, Math.max(SMALLEST, letters.value + by)));
-  kept.set("terminal.letters", String(letters.value));
+  fontSize.set(Math.min(LARGEST, Math.max(SMALLEST_PX, fontSize.value + by)));
+  kept.set("terminal.letters", String(fontSize.value));
 }
 
 /** Turns the speaking of what terminals write on or off. */
 export function speak() {
-  spoken.set(!spoken.value);
-  kept.set("terminal.spoken", spoken.value ? "yes" : null);
+  screenReader.set(!screenReader.value);
+  kept.set("terminal.spoken", screenReader.value ? "yes" : null);
 }

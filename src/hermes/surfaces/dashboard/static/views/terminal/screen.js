@@ -7,10 +7,10 @@ import { UnicodeGraphemesAddon } from "/static/vendor/xterm-addon-unicode-graphe
 import { Terminal } from "/static/vendor/xterm-xterm-6.0.0/xterm.js";
 import { copy } from "../../app/parts/copy.js";
 import { kept, Store } from "../../app/ui.js";
-import { colours } from "./colours.js";
+import { colors } from "./colors.js";
 import { TerminalConnection } from "./connection.js";
 
-const SETTLE = 80; // milliseconds without a change before a new size counts
+const SETTLE_MS = 80; // milliseconds without a change before a new size counts
 const LINE = 1.1; // height of a row in boxes of a letter: with 1, underscores would be cut off
 const MONO = [
   "ui-monospace",
@@ -22,23 +22,23 @@ const MONO = [
   '"DejaVu Sans Mono"',
   "monospace",
 ].join(", ");
-// Answers of a terminal to a program's questions: where the cursor is, what it can do, its colours.
+// Answers of a terminal to a program's questions: where the cursor is, what it can do, its colors.
 const ANSWER = /^\x1b(\[[?>=]?[\d;]*[cRnytu]|\[\?[\d;]*\$y|\][\d;].*|P.*)/;
 
 /** Whether a screen reader is to be told what is written; slower, so it is a choice. */
-export const spoken = new Store(kept.get("terminal.spoken") === "yes");
+export const screenReader = new Store(kept.get("terminal.spoken") === "yes");
 
-/** Size of the letters, in pixels. */
-export const letters = new Store(Number(kept.get("terminal.letters")) || 14);
+/** Size of the fontSize, in pixels. */
+export const fontSize = new Store(Number(kept.get("terminal.letters")) || 14);
 
 /**
- * About how many letters fit into the view, so that a program starts with the right size.
+ * About how many fontSize fit into the view, so that a program starts with the right size.
  * @param {HTMLElement} place
  */
 export function roomFor(place) {
   const probe = document.createElement("span");
   probe.className = "terminal-probe";
-  probe.style.font = `${letters.value}px ${MONO}`;
+  probe.style.font = `${fontSize.value}px ${MONO}`;
   probe.textContent = "W".repeat(50);
   place.append(probe);
   const { width, height } = probe.getBoundingClientRect();
@@ -80,12 +80,12 @@ export class Screen {
       allowProposedApi: true,
       cursorBlink: true,
       fontFamily: MONO,
-      fontSize: letters.value,
+      fontSize: fontSize.value,
       lineHeight: LINE,
       scrollback: 10_000,
       minimumContrastRatio: 4.5,
-      screenReaderMode: spoken.value,
-      theme: colours.value,
+      screenReaderMode: screenReader.value,
+      theme: colors.value,
       macOptionIsMeta: true,
       linkHandler: { activate: (event, address) => this.#follow(event, address) },
     });
@@ -98,13 +98,13 @@ export class Screen {
       this.#line.send(Uint8Array.from(text, (letter) => letter.charCodeAt(0))),
     );
     this.#unwatch = [
-      colours.watch((theme) => {
+      colors.watch((theme) => {
         this.#term.options.theme = theme;
       }),
-      spoken.watch((on) => {
+      screenReader.watch((on) => {
         this.#term.options.screenReaderMode = on;
       }),
-      letters.watch((size) => {
+      fontSize.watch((size) => {
         this.#term.options.fontSize = size;
         this.#settle();
       }),
@@ -231,10 +231,10 @@ export class Screen {
 
   #settle() {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#resize(), SETTLE);
+    this.#timer = setTimeout(() => this.#resize(), SETTLE_MS);
   }
 
-  /** Fits the letters into the place. Not while the past is shown: it was written for another size. */
+  /** Fits the fontSize into the place. Not while the past is shown: it was written for another size. */
   #resize(tell = false) {
     if (
       this.#replayTo ||

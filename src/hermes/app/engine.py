@@ -1,0 +1,438 @@
+"""Engines: what runs the turns of a session. An engine is fixed: another model or mode is another engine."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.auxiliary_models import AuxiliaryModels, Main
+from hermes.app.compaction import summarise
+from hermes.app.delegate_tool import MAX_DEPTH, Delegation, depth
+from hermes.app.image_description import ImageDescriber
+from hermes.app.learning.learner import Learner
+from hermes.app.learning.reviewer import Nobody, OnlyLearning, ReviewDeps
+from hermes.app.page_digest import digest
+from hermes.app.project_notes import read_project_files
+from hermes.app.session_service import SessionService
+from hermes.app.session_titles import Titles
+from hermes.app.session_tools import SessionTools
+from hermes.app.spending_caps import Spending
+from hermes.app.undo import shadows_of
+from hermes.codex.engine_choice import CODEX, codex_model, is_on
+from hermes.core.budget import Metered, Price, TurnBudget
+from hermes.core.calls import CallRunner
+from hermes.core.context_window import ContextLimits, Room
+from hermes.core.history import ConversationHistory
+from hermes.core.ports import Approver, Model, PolicyDecision, Tool
+from hermes.core.prompt import system_prompt
+from hermes.core.runtime import Runtime
+from hermes.core.turn import NativeRuntime
+from hermes.providers.build import build_model
+from hermes.providers.retry import Resilient
+from hermes.providers.routing import Route, chosen_route
+from hermes.schema.events import ApprovalRequested, SessionPrompted
+from hermes.settings import Secrets
+from hermes.settings.load import environment
+from hermes.store.log_row import Row
+from hermes.tools.policy import ApprovalPolicy, Circumstances
+from hermes.tools.sandbox import find_sandbox
+from hermes.tools.shadow import ShadowKeeper
+from hermes.tools.toolsets import SURFACES
+
+if TYPE_CHECKING:
+    from hermes.codex.runtime import CodexEngine
+
+ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
+EngineName: TypeAlias = Literal["native", "codex"]
+
+
+class EngineChoice(msgspec.Struct, frozen=True):
+    """What a session runs on: a model (empty for that of the settings), whether somebody can be asked, and what is
+    asked about (None for the mode of the whole process)."""
+
+    model: str = ""
+    attended: bool = True
+    approvals: ApprovalMode | None = None
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """Names the model that answers."""
+
+    provider: str
+    name: str
+
+    @property
+    def local(self) -> bool:
+        """Whether the model runs inside Hermes, on this machine."""
+        return self.provider == "embedded"
+
+    @property
+    def engine(self) -> EngineName:
+        """Which program runs the turns."""
+        return "codex" if self.provider == CODEX else "native"
+
+    @property
+    def label(self) -> str:
+        """The name of the model. For codex, its name comes first."""
+        if self.engine == "codex":
+            return f"{CODEX} {self.name}".strip()
+        return self.name or self.provider
+
+
+class CurrentPolicy:
+    """Implements the `Policy` port with the policy that is current at each call: the mode may change in a turn."""
+
+    def __init__(self, current: Callable[[], ApprovalPolicy]) -> None:
+        self._current = current
+
+    def judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
+        """Decides about a call."""
+        return self._current().judge(tool, arguments, cwd)
+
+    def remember(self, request: ApprovalRequested) -> None:
+        """Allows calls of exactly this shape from now on."""
+        self._current().remember(request)
+
+    def check(
+        self, command: str, folder: Path, *, workspace: Path | None = None
+    ) -> PolicyDecision:
+        """Decides about a command that codex wants to run."""
+        return self._current().check(command, folder, workspace=workspace)
+
+    def check_files(
+        self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
+    ) -> PolicyDecision:
+        """Decides about changes to files that codex wants to make."""
+        return self._current().check_files(paths, workspace, below=below)
+
+    def check_host(self, host: str) -> PolicyDecision:
+        """Decides whether codex may reach a host."""
+        return self._current().check_host(host)
+
+    def check_tool(self, name: str) -> PolicyDecision:
+        """Decides about a call that codex wants to make to a tool of an MCP server."""
+        return self._current().check_tool(name)
+
+
+class EngineParts:
+    """What the engines of a process share under one set of settings: tools, learning, spending and models.
+
+    `engine_of` returns the engine of a session.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        secrets: Secrets,
+        engine_of: "Callable[[str], Engine]",
+        service: Callable[[], SessionService],
+    ) -> None:
+        self.app = app
+        self.secrets = secrets
+        self.engine_of = engine_of
+        self.shadows = shadows_of(app)
+        self.keeper = ShadowKeeper(self.shadows)
+        self.spending = Spending(app, self._price)
+        self.titles = Titles(lambda session: engine_of(session).auxiliary)
+        self._delegation = Delegation(app, service)
+        digests = self._digest if app.settings.auxiliary.search != "off" else None
+        self.tools = SessionTools(app, secrets, self._own_tools, digests)
+        self.learner = Learner(
+            app,
+            ReviewDeps(
+                model=self._reviewer,
+                tools=self.tools.of,
+                check_budget=self.spending.check,
+                price=self._price,
+                engine=self._review_engine,
+            ),
+        )
+        self._models: dict[str, AnsweringModel] = {}
+
+    def model(self, name: str) -> "AnsweringModel":
+        """The model of that name, made on first use."""
+        if name not in self._models:
+            self._models[name] = AnsweringModel(self, name)
+        return self._models[name]
+
+    async def close(self) -> None:
+        """Ends what tools left running, and closes the models."""
+        await self.titles.close()
+        await self.learner.close()
+        await self.tools.close()
+        for model in self._models.values():
+            await model.close()
+
+    async def _digest(self, session: str, page: str) -> str:
+        return await digest(self.engine_of(session).auxiliary, session, page)
+
+    def _price(self, session: str) -> Price | None:
+        return self.engine_of(session).price
+
+    def _review_engine(
+        self, session: str, tools: Mapping[str, Tool]
+    ) -> AbstractAsyncContextManager[Runtime] | None:
+        return self.engine_of(session).review(session, tools)
+
+    def _own_tools(self, session: str) -> tuple[Tool, ...]:
+        """The tools that need the agent: delegation and learning. A local model is too small for them."""
+        if self.engine_of(session).describe(session).local:
+            return ()
+        learned = self.learner.tools(self.app.person(session))
+        if depth(self.app, session) >= MAX_DEPTH:
+            return learned
+        return (self._delegation.delegate, *learned)
+
+    @asynccontextmanager
+    async def _reviewer(self, session: str) -> AsyncIterator[Model]:
+        """The model that reviews: the one that answers, whose cache knows the conversation, unless another is named."""
+        yield await self.engine_of(session).auxiliary.helper("review", session)
+
+
+class AnsweringModel:
+    """A model that answers, with its context window and the models that help it. All are made on first use."""
+
+    def __init__(self, parts: EngineParts, name: str) -> None:
+        self._parts = parts
+        self._app = parts.app
+        self.name = name
+
+    @property
+    def route(self) -> Route:
+        """Where the model is reached."""
+        return chosen_route(self._app.settings, self._parts.secrets, self.name)
+
+    @cached_property
+    def model(self) -> Resilient:
+        """The model, with its fallbacks. Raises HermesError if the settings name none that can be used."""
+        return build_model(self._app.settings, self._parts.secrets, model=self.name)
+
+    @cached_property
+    def auxiliary(self) -> AuxiliaryModels:
+        """The models for titles, summaries, reviews, images and digests."""
+        main = Main(lambda: self.route, lambda: self.model)
+        parts = self._parts
+        return AuxiliaryModels(self._app, parts.secrets, parts.spending, main)
+
+    @cached_property
+    def room(self) -> Room:
+        """Keeps conversations inside the model's context window."""
+        settings = self._app.settings.compression
+        limits = ContextLimits(
+            self.model.facts.window,
+            settings.threshold,
+            settings.protect_first_n,
+            settings.protect_last_n,
+        )
+        return Room(partial(summarise, self.auxiliary), limits, self._app.clock)
+
+    @cached_property
+    def codex(self) -> "CodexEngine":
+        """The codex process that runs turns with this model."""
+        from hermes.codex.runtime import CodexEngine, EngineSettings
+        from hermes.codex.tools_server import serve_command
+
+        settings = self._app.settings
+        return CodexEngine(
+            EngineSettings(
+                codex=settings.codex,
+                environ=environment(),
+                secret=self._parts.secrets.get,
+                model=codex_model(settings.model, self.name),
+                max_steps=settings.budget.max_steps,
+                run_folder=self._app.home.root / "run",
+                lend_command=serve_command(),
+            )
+        )
+
+    async def close(self) -> None:
+        """Closes what was made."""
+        made = self.__dict__
+        if "codex" in made:
+            await self.codex.close()
+        if "auxiliary" in made:
+            await self.auxiliary.close()
+        if "model" in made:
+            await self.model.close()
+
+
+class Engine:
+    """Runs the turns of the sessions that share one choice. Implements `TurnEngine`."""
+
+    def __init__(
+        self, parts: EngineParts, choice: EngineChoice, mode: ApprovalMode
+    ) -> None:
+        self._parts = parts
+        self._app = parts.app
+        self._answering = parts.model(choice.model)
+        self.choice = choice
+        self.mode: ApprovalMode = mode
+        """What is asked about."""
+
+    @property
+    def attended(self) -> bool:
+        """Whether somebody can be asked."""
+        return self.choice.attended
+
+    @property
+    def model(self) -> Resilient:
+        """The model that answers in the native engine."""
+        return self._answering.model
+
+    @property
+    def auxiliary(self) -> AuxiliaryModels:
+        """The models that help it."""
+        return self._answering.auxiliary
+
+    @property
+    def price(self) -> Price | None:
+        """The most that a token can cost; None if that is not known."""
+        prices = self.model.dearest
+        return Price(prices.input / 1e6, prices.output / 1e6) if prices else None
+
+    def name(self, session: str = "") -> EngineName:
+        """Which program runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
+        if session and self._app.person(session):
+            return "native"
+        return "codex" if is_on(self._app.settings.model) else "native"
+
+    def describe(self, session: str = "") -> ModelInfo:
+        """Names the model that answers in a session, or in a new session of the user."""
+        return self._describe(self.name(session))
+
+    def _describe(self, engine: EngineName) -> ModelInfo:
+        if engine == "native":
+            return ModelInfo(self.model.provider, self.model.name)
+        model = codex_model(self._app.settings.model, self._answering.name)
+        return ModelInfo(CODEX, model)
+
+    @cached_property
+    def policy(self) -> ApprovalPolicy:
+        """Decides about the calls of the user's own sessions."""
+        return self._make_policy(guest=False)
+
+    @cached_property
+    def guest_policy(self) -> ApprovalPolicy:
+        """Decides about the calls of sessions that work for somebody else."""
+        return self._make_policy(guest=True)
+
+    def policy_for(self, session: str) -> ApprovalPolicy:
+        """Decides about the calls of a session."""
+        return self.guest_policy if self._app.person(session) else self.policy
+
+    def _make_policy(self, *, guest: bool) -> ApprovalPolicy:
+        variables = environment()
+        info = self._describe("native") if guest else self.describe()
+        return ApprovalPolicy(
+            self.mode,
+            Circumstances(
+                self._app.home.root,
+                Path.home(),
+                sandboxed=lambda: (
+                    find_sandbox(variables.get("PATH", ""), Path.home()).kind != "none"
+                ),
+                strict=info.local and self.mode != "full",
+                guest=guest,
+                environment=variables,
+            ),
+        )
+
+    def allows(self, session: str, asked: ApprovalRequested, cwd: Path) -> bool:
+        """Whether a call that waits for an answer would now run without a question."""
+        try:
+            arguments = msgspec.json.decode(
+                asked.arguments or "{}", type=dict[str, Any]
+            )
+        except msgspec.MsgspecError:
+            return False
+        policy = self.policy_for(session)
+        # Codex has tools of its own, some with the name of one of Hermes' tools.
+        if asked.shape.startswith("codex "):
+            from hermes.codex.approvals import would_run
+
+            return would_run(asked.name, arguments, policy, cwd)
+        tool = self._parts.tools.of(session).get(asked.name)
+        if tool is None:
+            return False
+        return policy.judge(tool, arguments, cwd).verdict == "allow"
+
+    def runtime(self, session: str, approvals: Approver) -> Runtime:
+        """What runs the next turn of a session."""
+        parts = self._parts
+        policy = CurrentPolicy(lambda: parts.engine_of(session).policy_for(session))
+        tools, keeper = parts.tools.of(session), parts.keeper
+        if self.name(session) == "codex":
+            from hermes.codex.tool_lending import Lending
+
+            lending = Lending(tools, policy, approvals, keeper)
+            return self._answering.codex.runtime(
+                session, approvals, judge=policy, keeper=keeper, lending=lending
+            )
+        model = self.model
+        blind = "" if model.facts.images else f"{model.provider}:{model.name}"
+        return NativeRuntime(
+            Metered(model, partial(parts.spending.guess, session)),
+            CallRunner(tools, policy, approvals, keeper),
+            max_steps=self._app.settings.budget.max_steps,
+            context=self._answering.room,
+            sight=ImageDescriber(self.auxiliary, blind),
+        )
+
+    def review(
+        self, session: str, tools: Mapping[str, Tool]
+    ) -> AbstractAsyncContextManager[Runtime] | None:
+        """Codex as the reviewer, for users with a codex login and no key: the local model is too small for reviews."""
+        wanted = self.auxiliary.wanted("review")
+        if self.name(session) != "codex" or wanted not in ("main", "auto"):
+            return None
+        if not self._answering.route.embedded:
+            return None
+        from hermes.codex.runtime import Company
+        from hermes.codex.tool_lending import Lending
+
+        policy, nobody = OnlyLearning(), Nobody()
+        lending = Lending(tools, policy, nobody)
+        return self._answering.codex.aside(Company(nobody, policy, lending))
+
+    async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
+        """The system prompt and the tools of a new session."""
+        parts, app = self._parts, self._app
+        await parts.tools.prepare()
+        system = system_prompt(
+            cwd,
+            date=parts.spending.today(),
+            project=read_project_files(cwd, app.home.root),
+            chat=self._chat(session),
+        )
+        if not self.describe(session).local:
+            person = app.person(session)
+            learned = await asyncio.to_thread(parts.learner.prompt, person)
+            if learned:
+                system = (*system[:-1], learned, system[-1])
+        tools = tuple(tool.spec for tool in parts.tools.of(session).values())
+        return SessionPrompted(system=system, tools=tools)
+
+    def _chat(self, session: str) -> str:
+        """The chat app that a session was begun in; empty if it was begun elsewhere."""
+        info = self._app.store.sessions.origin(session)
+        elsewhere = info.surface in {"", "recovered", *SURFACES}
+        return "" if info.kind != "root" or elsewhere else info.surface
+
+    def budget(self, session: str) -> TurnBudget:
+        """The caps of a turn that begins in a session."""
+        return self._parts.spending.budget(session)
+
+    def written(self, row: Row) -> None:
+        """Releases what was claimed for a reply that is in the log."""
+        self._parts.spending.written(row)
+
+    def title(self, session: str, history: ConversationHistory) -> None:
+        """Looks for a better title in the background."""
+        self._parts.titles.begin(session, history)

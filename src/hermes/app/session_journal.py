@@ -1,0 +1,209 @@
+"""The journal of a session that this process runs: writes rows, keeps the history, and reads what others wrote."""
+
+import asyncio
+from collections.abc import Callable
+
+from hermes.app.app import App
+from hermes.app.partial_text import PartialText
+from hermes.core.history import ConversationHistory
+from hermes.errors import HermesError
+from hermes.schema.event import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    MessageDelta,
+    ModelRetried,
+    QuestionAnswered,
+    ReplyRejected,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import AssistantMessage
+from hermes.store import Store
+from hermes.store.leases import Lease
+from hermes.store.log_row import Row
+
+UNKNOWN = "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
+
+_END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)
+"""Events after which the streamed text is in the log, or void."""
+_WRITE_DELAY_S = 0.005  # that a noted row waits, to be written together with others
+
+
+def crashed(partial: str) -> list[Event]:
+    """The rows that end a turn whose process is gone: the part of the reply that was shown, if any, and the end."""
+    ended = TurnEnded(reason="crashed", detail="Everything up to then was saved.")
+    if not partial.strip():
+        return [ended]
+    return [AssistantMessage(text=partial, finish="interrupted"), ended]
+
+
+def read_history(store: Store, session: str) -> ConversationHistory:
+    """Reads the history of a session from its log."""
+    history = ConversationHistory()
+    for row in store.log.every_event(session):
+        history.add(row.seq, row.event, row.turn)
+    return history
+
+
+class SessionJournal:
+    """Implements the `Journal` port for one session. `on_written` is called with each row that this journal wrote."""
+
+    def __init__(
+        self,
+        app: App,
+        session: str,
+        lease: Lease,
+        *,
+        partial: PartialText | None = None,
+        on_written: Callable[[Row], None] | None = None,
+    ) -> None:
+        self._app = app
+        self._partial = partial
+        self._on_written = on_written
+        self._replies = 0  # of this turn, also void ones: numbers the one being written
+        self._own_seqs: set[int] = set()
+        self._read_up_to = 0
+        self._writing: set[asyncio.Future[tuple[int, ...]]] = set()
+        self._noted: tuple[Event, ...] = ()
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._failure: HermesError | None = None
+        self.session = session
+        self.lease = lease
+        self.turn = ""
+        self.epoch = 0
+        self.history = ConversationHistory()
+
+    def load(self) -> None:
+        """Reads the whole log once."""
+        for row in self._app.store.log.every_event(self.session):
+            self.history.add(row.seq, row.event, row.turn)
+            self._count(row.event)
+            self._read_up_to = row.seq
+            self.epoch = row.epoch
+
+    async def record(self, *events: Event) -> tuple[int, ...]:
+        """Writes rows and publishes them. A cancelled caller does not cancel the write."""
+        if any(
+            isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events
+        ):
+            self._write_noted()  # apart: the log refuses an answer that comes too late
+        noted = self._take_noted()
+        seqs = await asyncio.shield(self._write(noted, events))
+        return seqs[len(noted) :]
+
+    def note(self, *events: Event) -> None:
+        """Adds rows to the history now. They are written with the next ones, or after a short delay."""
+        for event in events:
+            self.history.add(0, event, self.turn)
+        self._noted += events
+        if self._write_timer is None:
+            self._write_timer = asyncio.get_running_loop().call_later(
+                _WRITE_DELAY_S, self._write_noted
+            )
+
+    async def settled(self) -> None:
+        """Waits until everything that was recorded or noted is written, or has failed."""
+        self._write_noted()
+        while self._writing:
+            await asyncio.wait(set(self._writing))
+
+    async def flush(self) -> None:
+        """As `settled`; raises the error of a write that nobody waited for."""
+        await self.settled()
+        if failure := self._failure:
+            self._failure = None
+            raise failure
+
+    def _take_noted(self) -> tuple[Event, ...]:
+        """The rows that are noted and not written yet."""
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+        noted, self._noted = self._noted, ()
+        return noted
+
+    def _write_noted(self) -> None:
+        if noted := self._take_noted():
+            self._write(noted, ()).add_done_callback(self._check)
+
+    def _check(self, writing: "asyncio.Future[tuple[int, ...]]") -> None:
+        """Keeps the error of a write that nobody waited for."""
+        if not writing.cancelled() and isinstance(
+            error := writing.exception(), HermesError
+        ):
+            self._failure = error
+
+    def _write(
+        self, noted: tuple[Event, ...], events: tuple[Event, ...]
+    ) -> "asyncio.Future[tuple[int, ...]]":
+        writing = asyncio.ensure_future(self._record(noted, events))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        return writing
+
+    def show(self, event: Event) -> None:
+        """Publishes a transient event. A piece of a reply is also written to a file."""
+        if self._partial is not None and isinstance(event, MessageDelta):
+            self._partial.add(event.text, self._reply_id(self.turn))
+        self._app.show(self.session, self.turn, event)
+
+    def close(self) -> None:
+        """Called when this process stops running the session."""
+        if self._partial is None:
+            return
+        if self.history.open_turn:
+            self._partial.leave()
+        else:
+            self._partial.clear()
+
+    def partial(self) -> str:
+        """The text of the reply that a process had shown before it vanished in the open turn."""
+        if self._partial is None:
+            return ""
+        return self._partial.take(self._reply_id(self.history.open_turn))
+
+    def drop_partial(self) -> None:
+        """Deletes that text, once the log has it."""
+        if self._partial is not None:
+            self._partial.drop()
+
+    def _reply_id(self, turn: str) -> str:
+        return f"{turn} {self._replies}"
+
+    def _count(self, event: Event | None) -> None:
+        """Counts the replies of a turn: text that is shown after this event belongs to another one."""
+        if isinstance(event, TurnStarted):
+            self._replies = 0
+        elif isinstance(event, _END_OF_REPLY):
+            self._replies += 1
+
+    def foreign(self) -> list[Row]:
+        """The rows that were written past this journal since the last call. The history takes them in."""
+        rows = self._app.store.log.events(self.session, after=self._read_up_to)
+        others = [row for row in rows if row.seq not in self._own_seqs]
+        if rows:
+            self._read_up_to = rows[-1].seq
+            self._own_seqs = {seq for seq in self._own_seqs if seq > self._read_up_to}
+        for row in others:
+            self.history.add(row.seq, row.event, row.turn)
+        return others
+
+    async def _record(
+        self, noted: tuple[Event, ...], events: tuple[Event, ...]
+    ) -> tuple[int, ...]:
+        if failure := self._failure:
+            self._failure = None
+            raise failure
+        rows = await self._app.writer.write(
+            self.session, *noted, *events, turn=self.turn, lease=self.lease
+        )
+        self._own_seqs.update(row.seq for row in rows)
+        for row, event in zip(rows[len(noted) :], events, strict=True):
+            self.history.add(row.seq, event, row.turn)
+            self._count(event)
+            if self._partial is not None and isinstance(event, _END_OF_REPLY):
+                self._partial.clear()
+        if self._on_written is not None:
+            for row in rows:
+                self._on_written(row)
+        return tuple(row.seq for row in rows)

@@ -1,0 +1,108 @@
+"""Backups: everything that is yours in one file, and back again."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import count, first_line
+from hermes.commands.views import Block, line
+
+
+class WrittenBackup(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup that was written."""
+
+    file: str
+    files: int
+    bytes: int
+    contents: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+
+    def view(self, _now: float) -> Iterable[Block]:
+        name = first_line(self.file)
+        size = f"{count(self.files, 'file')}, {self.bytes / 1e6:.1f} MB"
+        yield line(f"{name}: {size}. Restore it with: hermes restore {name}")
+        parts = [
+            part if files == 1 else f"{part} ({files} files)"
+            for part, files in self.contents
+        ]
+        yield line(f"It contains: {', '.join(parts)}.")
+        yield from map(line, self.notes)
+
+
+class RestoredBackup(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup that was restored."""
+
+    home: str
+    files: int
+    left_out: tuple[str, ...]
+    previous: str
+
+    def view(self, _now: float) -> Iterable[Block]:
+        yield line(f"{count(self.files, 'file')} restored in {first_line(self.home)}.")
+        if self.left_out:
+            names = first_line(", ".join(self.left_out))
+            yield line(f"Left out, because git would run programs from them: {names}")
+        if self.previous:
+            yield line(f"What was there before is kept: {first_line(self.previous)}")
+
+
+@command("backup")
+def back_up_home(
+    context: CommandContext,
+    file: Annotated[
+        str,
+        Arg("where to (default: hermes-DATE.tar.gz in this folder)", metavar="FILE"),
+    ] = "",
+    *,
+    without_secrets: Annotated[
+        bool, "leave out or mask your keys, and what looks like one"
+    ] = False,
+) -> WrittenBackup:
+    """Write everything of yours to one file."""
+    from hermes.app.backup import back_up
+
+    target = context.path(file or f"hermes-{_stamp()}.tar.gz")
+    done = back_up(context.home, target, secrets=not without_secrets)
+    notes = {
+        "Left out, because they contain secrets": ", ".join(done.withheld),
+        "Masked what looks like a secret in": ", ".join(done.masked_files),
+        "Left out, because they lead out of the home": ", ".join(done.left_out),
+    }
+    lines = [f"{what}: {first_line(names)}" for what, names in notes.items() if names]
+    if done.masked:
+        rows = count(done.masked, "row")
+        lines.append(f"Your keys were masked in {rows} of the session log.")
+    if not without_secrets:
+        lines.append("Your keys are in it: keep it to yourself, or make one with --without-secrets.")  # fmt: skip
+    return WrittenBackup(
+        file=str(done.file),
+        files=done.files,
+        bytes=done.size,
+        contents=tuple(done.holds),
+        notes=tuple(lines),
+    )
+
+
+@command("restore")
+def restore_home(
+    context: CommandContext,
+    file: Annotated[str, "what `hermes backup` wrote"],
+) -> RestoredBackup:
+    """Restore a backup."""
+    from hermes.app.backup import restore
+
+    done = restore(context.home, context.path(file), stamp=_stamp())
+    return RestoredBackup(
+        home=str(context.home.root),
+        files=done.files,
+        left_out=tuple(done.left_out),
+        previous=str(done.aside) if done.aside is not None else "",
+    )
+
+
+def _stamp() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}"

@@ -1,0 +1,74 @@
+"""`hermes doctor`: what is in order here, what is not, and what to do. It reads, it never repairs or creates."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from hermes.commands.checks import CHECKS, Finding, Site
+from hermes.commands.command import command
+from hermes.commands.context import CommandContext
+from hermes.commands.views import FAIL, OK, WARN, Block, Line, Look, Span, line
+
+_LOOKS: dict[str, Look] = {OK: "good", WARN: "warn", FAIL: "bad"}
+
+
+class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was checked."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def exit_code(self) -> int:
+        return int(any(one.mark == FAIL for one in self.findings))
+
+    def document(self) -> Any:
+        rows = [
+            {
+                "check": one.check,
+                "status": one.mark,
+                "message": one.text,
+                "to_do": one.to_do,
+            }
+            for one in self.findings
+        ]
+        return {"ok": not self.exit_code, "findings": rows}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        size = max(len(one.check) for one in self.findings)
+        for one in self.findings:
+            name = f"  {one.check:<{size}} "
+            mark = Span(f"{one.mark:<4}", _LOOKS[one.mark])
+            yield Line((mark, Span(name), Span(one.text)), "hang")
+            if one.mark != OK and one.to_do:
+                indent = Span(" " * (size + 7))
+                yield Line((indent, Span(f"-> {one.to_do}", "dim")), "hang")
+        counts = (("to repair", FAIL), ("to look at", WARN))
+        found = [
+            f"{number} {what}"
+            for what, mark in counts
+            if (number := sum(one.mark == mark for one in self.findings))
+        ]
+        yield line(f"\n{', '.join(found)}." if found else "\nEverything is in order.")
+
+
+@command("doctor", slash="doctor", scope="admin", group="Settings")
+def check_installation(context: CommandContext) -> DoctorReport:
+    """Check this installation and say what to do."""
+    site = Site(context.home, context.environment)
+    findings = [finding for check in CHECKS for finding in _findings(check, site)]
+    return DoctorReport(findings=tuple(findings))
+
+
+def _findings(check: Callable[[Site], list[Finding]], site: Site) -> list[Finding]:
+    """What one check finds. One that can't look is a finding too, and the others still run."""
+    try:
+        return check(site)
+    except OSError as error:
+        name = check.__name__.partition("_")[0]
+        reason = (error.strerror or str(error)).lower()
+        text = f"can't be checked: {error.filename or site.home.root} ({reason})"
+        to_do = (
+            "Check the path and its permissions, or set HERMES_HOME to another folder."
+        )
+        return [Finding(name, FAIL, text, to_do)]

@@ -1,0 +1,198 @@
+"""What `hermes doctor` checks of the model, of codex, and of hooks and webhooks. None of these is run or asked."""
+
+import asyncio
+from collections.abc import Iterator
+
+from hermes.codex.binary import find_codex, try_sandbox
+from hermes.codex.engine_choice import is_on
+from hermes.codex.engine_switch import Standing, SwitchContext, status
+from hermes.codex.failures import INSTALL, CodexFailed
+from hermes.commands.checks import Finding, Site
+from hermes.commands.views import FAIL, OK, WARN
+from hermes.errors import HermesError
+from hermes.settings.load import load, load_secrets
+
+
+def check_model(site: Site) -> list[Finding]:
+    """Which model answers, and whether it can be asked. Asks nobody.
+
+    One line; none if the settings can't be read, which is said elsewhere."""
+    from hermes.commands.models import current_model
+
+    try:
+        settings, secrets = (
+            load(site.environ, home=site.home),
+            load_secrets(site.environ, home=site.home),
+        )
+    except HermesError:
+        return []
+    try:
+        answers = current_model(settings, secrets)
+    except HermesError as error:
+        return [
+            Finding(
+                "model",
+                WARN,
+                error.message,
+                error.hint or "Choose one: hermes model pick",
+            )
+        ]
+    name = f"{answers.provider} {answers.model}".rstrip()
+    if answers.provider == "embedded" and not answers.key_set:
+        to_do = f"It is offered at the first question, or download it now: hermes model add {answers.model}"
+        return [
+            Finding("model", WARN, f"{name} answers, but is not downloaded yet", to_do)
+        ]
+    if answers.key and not answers.key_set:
+        to_do = f"Store it with: hermes config set {answers.key}"
+        return [
+            Finding(
+                "model", WARN, f"{name} answers, but {answers.key} is not set", to_do
+            )
+        ]
+    return [Finding("model", OK, f"{name} answers ({answers.ready})")]
+
+
+def check_codex(site: Site) -> list[Finding]:
+    """One finding for each part; none when codex is not used, or settings can't be read, which is said elsewhere."""
+    try:
+        settings = load(site.environ, home=site.home)
+    except HermesError:
+        return []
+    if not is_on(settings.model):
+        return []
+    switch = SwitchContext(home=site.home, settings=settings, environ=site.environ)
+    return asyncio.run(_check_codex(switch))
+
+
+async def _check_codex(switch: SwitchContext) -> list[Finding]:
+    standing = await status(switch)
+    if not standing.program:
+        to_do = f"{INSTALL} Or go back: hermes codex off"
+        return [
+            Finding(
+                "codex",
+                FAIL,
+                "the codex program was not found, and it is to run your turns",
+                to_do,
+            )
+        ]
+    return [
+        Finding("codex", OK, standing.program),
+        _version(standing),
+        _login(standing),
+        _settings(standing),
+        await _sandbox(switch),
+    ]
+
+
+def _version(standing: Standing) -> Finding:
+    if standing.warning:
+        return Finding(
+            "codex",
+            WARN,
+            standing.warning,
+            "npm install -g @openai/codex@latest, or update Hermes",
+        )
+    return Finding("codex", OK, f"codex {standing.version}")
+
+
+def _login(standing: Standing) -> Finding:
+    if standing.signed_in:
+        return Finding("codex", OK, "signed in")
+    return Finding(
+        "codex",
+        WARN,
+        "not signed in",
+        "Run: codex login (not needed for a provider with its own key)",
+    )
+
+
+def _settings(standing: Standing) -> Finding:
+    if standing.complaint:
+        return Finding(
+            "codex",
+            FAIL,
+            f"its settings: {standing.complaint}",
+            f"Correct {standing.config}",
+        )
+    if not standing.migrated:
+        return Finding(
+            "codex",
+            WARN,
+            f"{standing.config} has no block of Hermes",
+            "Run: hermes codex on",
+        )
+    return Finding("codex", OK, f"settings in {standing.config}, with Hermes' block")
+
+
+async def _sandbox(switch: SwitchContext) -> Finding:
+    program = find_codex(switch.environ, switch.settings.codex.binary)
+    try:
+        ran = await try_sandbox(program, switch.environment()) if program else None
+    except CodexFailed as error:
+        return Finding("codex", WARN, f"its sandbox can't be tried: {error.message}")
+    if ran is None or ran.code:
+        said = (ran.err.strip().splitlines() or [""])[-1] if ran else ""
+        to_do = "Install bubblewrap and allow user namespaces; until then codex's commands fail or ask."
+        return Finding("codex", WARN, f"its sandbox does not work here: {said}", to_do)
+    return Finding("codex", OK, "its sandbox works")
+
+
+def check_hooks(site: Site) -> Iterator[Finding]:
+    """Hooks that don't run, and those that do."""
+    home = site.home
+    if not home.hooks.is_dir():
+        return
+    from hermes.plugins.hooks import Hooks
+
+    try:
+        found = Hooks(home).every()
+    except HermesError as error:
+        yield Finding("hooks", FAIL, f"no hook runs: {error.message}", error.hint)
+        return
+    for hook in found:
+        match hook.state:
+            case "broken":
+                yield Finding(
+                    "hooks",
+                    WARN,
+                    f"{hook.name} can't be used: {hook.problem}",
+                    f"Correct {hook.folder}",
+                )
+            case "changed":
+                what = f"{hook.name} has changed since you trusted it, and does not run"
+                yield Finding(
+                    "hooks",
+                    WARN,
+                    what,
+                    f"Look at it, then: hermes hooks trust {hook.name}",
+                )
+            case "off":
+                yield Finding(
+                    "hooks", OK, f"{hook.name} is new, and off until you trust it"
+                )
+            case "trusted":
+                yield Finding("hooks", OK, f"{hook.name} is trusted")
+
+
+def check_webhooks(site: Site) -> Iterator[Finding]:
+    """Webhooks without a key."""
+    try:
+        webhooks, secrets = (
+            load(site.environ, home=site.home).webhooks,
+            load_secrets(site.environ, home=site.home),
+        )
+    except HermesError:
+        return  # said elsewhere
+    for name, webhook in webhooks.items():
+        if secrets.get(webhook.secret):
+            yield Finding("webhooks", OK, f"{name} is signed with {webhook.secret}")
+        else:
+            what = f"{name} is off: {webhook.secret} is not set, and without it nothing is sent"
+            yield Finding(
+                "webhooks",
+                FAIL,
+                what,
+                f"Store it with: hermes config set {webhook.secret}",
+            )

@@ -1,0 +1,479 @@
+"""Jobs that run at certain times: making, listing and changing them, when they run, and how their runs ended."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes.app.schedules.form import JobForm, given
+from hermes.app.schedules.jobs import JobBook, JobDraft, answer_of
+from hermes.app.schedules.listing import next_by_job, starts, state_of
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import first_line
+from hermes.commands.views import (
+    Block,
+    Column,
+    Line,
+    Look,
+    Record,
+    Span,
+    line,
+    table,
+)
+from hermes.errors import NotFound, UsageError
+from hermes.schedules.parse import understand
+from hermes.schedules.recurrence import instants
+from hermes.schedules.time_zones import ScheduleError, on_the_clock
+from hermes.schedules.tokens import length
+from hermes.schema.schedules import CatchUp, Instant, Job
+from hermes.settings.load import current_folder
+
+EXAMPLES = """\
+examples:
+  hermes cron add "every weekday at 9" "summarize what is new in my inbox folder"
+  hermes cron add "every 2 hours" "check the disk" --deliver telegram:123456 --budget '$0.10'
+  hermes cron add "0 8 1 * *" "write the monthly report" --name report --deliver file:~/report.md
+  hermes cron list                      every job, and when it runs next
+  hermes cron next "on the last friday of each month at 16:00"
+  hermes cron history report            how each run ended, and why
+  hermes cron run report                now, here
+  hermes cron daemon                    run what is due; `hermes gateway run` does it too
+"""
+_NO_JOBS = (
+    "There are no jobs yet. Make one: hermes cron add 'every weekday at 9' 'what to do'"
+)
+_WHO_RUNS = "Due jobs are run by `hermes gateway run`, or by `hermes cron daemon`."
+_LOOKS: Mapping[str, Look] = {
+    "done": "good",
+    "failed": "bad",
+    "missed": "warn",
+    "skipped": "warn",
+}
+_MISSED = {
+    "skip": "are left out",
+    "once": "the last is made up for",
+    "all": "are made up for",
+}
+_MAX_SHOWN_TIMES = 1000
+
+JobName = Annotated[str, Arg("its id, the beginning of it, or its name", metavar="JOB")]
+Name = Annotated[str | None, "what you call it"]
+Zone = Annotated[
+    str | None, "time zone, such as Europe/Berlin; this machine's otherwise"
+]
+Deliver = Annotated[
+    str | None,
+    Arg("none, file:PATH, session:ID, or a chat: telegram:123456", metavar="TARGET"),
+]
+MissedRuns = Annotated[CatchUp | None, "what becomes of runs that were missed"]
+Jitter = Annotated[
+    str | None, Arg("start up to so much later, such as 5m", metavar="TIME")
+]
+Timeout = Annotated[
+    str | None, Arg("stop it after so long, such as 10m", metavar="TIME")
+]
+Budget = Annotated[
+    str | None,
+    Arg("the most one run may use: '$0.50' or '200k tokens'", metavar="AMOUNT"),
+]
+Toolsets = Annotated[
+    str | None,
+    Arg("only these toolsets: files,web; see `hermes tools`", metavar="SETS"),
+]
+Model = Annotated[str | None, "another model, such as openai:gpt-5-mini"]
+Folder = Annotated[
+    str | None, Arg("the folder it works in; this one otherwise", metavar="DIR")
+]
+Times = Annotated[int | None, Arg("end after so many runs", metavar="NUMBER")]
+
+
+class JobChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that was made or changed."""
+
+    job: Job
+    planned: Instant | None
+    what: str
+    note: str = ""
+
+    def document(self) -> Any:
+        return job_document(self.job, self.planned)
+
+    def view(self, now: float) -> Iterable[Block]:
+        job = self.job
+        yield line(f"Job {job.id} ({first_line(job.name)}) {self.what}.")
+        if self.planned is not None:
+            when = f"{_from_now(self.planned.starts, now)}, {local_time(self.planned.starts, job.zone)}"
+            yield line(f"Next run: {when} ({job.zone})")
+        if self.note:
+            yield line(self.note)
+
+
+class JobListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs and when they run next."""
+
+    jobs: tuple[tuple[Job, Instant | None], ...]
+    ended: int
+
+    def document(self) -> Any:
+        return {"jobs": [job_document(job, planned) for job, planned in self.jobs]}
+
+    def view(self, now: float) -> Iterable[Block]:
+        if not self.jobs:
+            ended = f"No job is active; {self.ended} have ended: hermes cron list --all"
+            yield line(ended if self.ended else _NO_JOBS)
+            return
+        columns = (
+            Column("JOB"),
+            Column("NAME", widest=20),
+            Column("SCHEDULE", widest=24),
+            Column("NEXT RUN"),
+        )
+        ordered = sorted(self.jobs, key=lambda one: starts(one[1]))
+        rows = [
+            (job.id, job.name, job.schedule, _coming(job, planned, now))
+            for job, planned in ordered
+        ]
+        yield table(columns, rows, narrow=((0, 1), (3,)))
+
+
+class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """A job, its next run and its last ones."""
+
+    job: Job
+    planned: Instant | None
+    past: tuple[Instant, ...]
+
+    def document(self) -> Any:
+        return job_document(self.job, self.planned) | {"history": self.past}
+
+    def view(self, now: float) -> Iterable[Block]:
+        job, planned = self.job, self.planned
+        limits = [
+            f"stopped after {length(job.timeout)}",
+            f"at most {job.budget}" if job.budget else "no cap of its own",
+        ]
+        if job.jitter:
+            limits.append(f"starts up to {length(job.jitter)} later")
+        yield line(f"{job.id}  {first_line(job.name)}", "bold")
+        state = f"paused: {job.paused}" if job.paused else state_of(job, planned)
+        facts = (
+            ("schedule", f"{job.schedule} ({job.zone})"),
+            ("state", state),
+            ("missed runs", _MISSED[job.catch_up]),
+            ("delivered to", job.deliver),
+            ("limits", ", ".join(limits)),
+            ("tools", ", ".join(job.toolsets) or "the usual ones"),
+            ("model", job.model or "the usual one"),
+            ("folder", job.cwd or "your home folder"),
+            ("made by", job.by),
+        )
+        yield Record(facts, indent=2)
+        yield line(f"\n{job.prompt}\n")
+        if planned and not job.paused:
+            yield line(f"Next: {_from_now(planned.starts, now)}, {local_time(planned.starts, job.zone)}")  # fmt: skip
+        yield from _runs(self.past, {job.id: job})
+
+
+class JobRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """How runs ended, the newest first, each with its answer."""
+
+    past: tuple[Instant, ...]
+    jobs: dict[str, Job]
+    answers: dict[str, str]
+    last_answer: str = ""
+
+    def document(self) -> Any:
+        history = [
+            msgspec.to_builtins(one) | {"answer": self.answers.get(one.session, "")}
+            for one in self.past
+        ]
+        return {"history": history}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        yield from _runs(self.past, self.jobs)
+        if not self.past:
+            yield line("Nothing has run yet.")
+        elif self.last_answer:
+            yield line(f"\nThe last answer:\n{self.last_answer}")
+
+
+class ComingRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """When a job runs, or a schedule would."""
+
+    zone: str
+    rule: Any
+    next: tuple[float, ...]
+
+    def view(self, now: float) -> Iterable[Block]:
+        for at in self.next:
+            yield line(f"{local_time(at, self.zone)}  {_from_now(at, now)}")
+        yield line(f"({self.zone})", "dim")
+
+
+class Jobs:
+    """The jobs of a home. Nothing is made before there is something to keep."""
+
+    def __init__(self, context: CommandContext) -> None:
+        self.app = context.app
+        self.book = JobBook(self.app)
+
+    @cached_property
+    def store(self) -> Any:
+        return self.book.store
+
+    def find(self, name: str) -> Job:
+        if not self.app.has_log:
+            raise NotFound(f"There is no job {name!r}.", hint=_NO_JOBS)
+        return self.book.store.find(name)
+
+
+@command("cron add", scope="admin")
+def add_job(  # noqa: PLR0913 - what a job can have
+    context: CommandContext,
+    schedule: Annotated[str, "when: in words, an interval or a cron expression"],
+    prompt: Annotated[str, "what to do"],
+    *,
+    name: Name = None,
+    zone: Zone = None,
+    deliver: Deliver = None,
+    catch_up: MissedRuns = None,
+    jitter: Jitter = None,
+    timeout: Timeout = None,
+    budget: Budget = None,
+    tools: Toolsets = None,
+    model: Model = None,
+    cwd: Folder = None,
+    times: Times = None,
+) -> JobChange:
+    """Make a job."""
+    form = JobForm(
+        schedule=schedule, prompt=prompt, name=name, zone=zone, deliver=deliver,
+        catch_up=catch_up, jitter=jitter, timeout=timeout, budget=budget, tools=tools,
+        model=model, cwd=cwd, times=times,
+    )  # fmt: skip
+    jobs = Jobs(context)
+    is_first = not jobs.app.has_log or not jobs.store.any()
+    with _schedule_errors():
+        wanted = given(form)
+        wanted.setdefault("cwd", str(current_folder()))
+        job, planned = jobs.book.add(msgspec.convert(wanted, JobDraft))
+    note = _WHO_RUNS if is_first else ""
+    return JobChange(job=job, planned=planned, what="is made", note=note)
+
+
+@command("cron list", slash="jobs", role="owner", scope="observe", group="Sessions", private=True)  # fmt: skip
+def list_jobs(
+    context: CommandContext,
+    *,
+    all_: Annotated[bool, "also those that have ended"] = False,
+) -> JobListing:
+    """List the jobs and when they run next."""
+    jobs = Jobs(context)
+    found = jobs.store.jobs() if jobs.app.has_log else []
+    planned = next_by_job(jobs.store) if found else {}
+    shown = [
+        (job, planned.get(job.id))
+        for job in found
+        if all_ or state_of(job, planned.get(job.id)) != "ended"
+    ]
+    return JobListing(jobs=tuple(shown), ended=len(found) - len(shown))
+
+
+@command("cron show", scope="observe")
+def show_job(context: CommandContext, job: JobName) -> JobDetails:
+    """Show a job, its next runs and its last ones."""
+    jobs = Jobs(context)
+    found = jobs.find(job)
+    return JobDetails(
+        job=found,
+        planned=next(iter(jobs.store.planned(found.id)), None),
+        past=tuple(jobs.store.history(found.id, limit=5)),
+    )
+
+
+@command("cron pause", scope="admin")
+def pause_job(context: CommandContext, job: JobName) -> JobChange:
+    """Pause a job."""
+    jobs = Jobs(context)
+    jobs.find(job)
+    return JobChange(job=jobs.book.pause(job), planned=None, what="is paused")
+
+
+@command("cron resume", scope="admin")
+def resume_job(context: CommandContext, job: JobName) -> JobChange:
+    """Let a job run again."""
+    jobs = Jobs(context)
+    jobs.find(job)
+    with _schedule_errors():
+        changed, planned = jobs.book.resume(job)
+    return JobChange(job=changed, planned=planned, what="runs again")
+
+
+@command("cron remove", scope="admin")
+def remove_job(context: CommandContext, job: JobName) -> JobChange:
+    """Remove a job; its runs stay in the history."""
+    jobs = Jobs(context)
+    jobs.find(job)
+    return JobChange(job=jobs.book.remove(job), planned=None, what="is removed")
+
+
+@command("cron edit", scope="admin")
+def edit_job(  # noqa: PLR0913 - what a job can have
+    context: CommandContext,
+    job: JobName,
+    *,
+    schedule: Annotated[str | None, "another time"] = None,
+    prompt: Annotated[str | None, "something else to do"] = None,
+    name: Name = None,
+    zone: Zone = None,
+    deliver: Deliver = None,
+    catch_up: MissedRuns = None,
+    jitter: Jitter = None,
+    timeout: Timeout = None,
+    budget: Budget = None,
+    tools: Toolsets = None,
+    model: Model = None,
+    cwd: Folder = None,
+    times: Times = None,
+) -> JobChange:
+    """Change a job."""
+    form = JobForm(
+        schedule=schedule, prompt=prompt, name=name, zone=zone, deliver=deliver,
+        catch_up=catch_up, jitter=jitter, timeout=timeout, budget=budget, tools=tools,
+        model=model, cwd=cwd, times=times,
+    )  # fmt: skip
+    jobs = Jobs(context)
+    with _schedule_errors():
+        wanted = given(form)
+        if not wanted:
+            raise UsageError(
+                "What should be changed?",
+                hint="Such as: hermes cron edit JOB --schedule 'at 9'",
+            )
+        jobs.find(job)
+        changed, planned = jobs.book.edit(job, **wanted)
+    return JobChange(job=changed, planned=planned, what="is changed")
+
+
+@command("cron history", scope="observe")
+def show_job_history(
+    context: CommandContext,
+    job: Annotated[str, Arg("one job; all otherwise", metavar="JOB")] = "",
+    *,
+    limit: Annotated[int, Arg("how many (20)", metavar="NUMBER", at_least=1)] = 20,
+) -> JobRuns:
+    """Show how each run ended, the newest first."""
+    jobs = Jobs(context)
+    only = jobs.find(job).id if job else ""
+    past = jobs.store.history(only, limit=limit) if jobs.app.has_log else []
+    every = jobs.store.jobs(removed=True) if past else []
+    answers = {one.session: answer_of(jobs.app, one.session) for one in past}
+    return JobRuns(
+        past=tuple(past),
+        jobs={one.id: one for one in every},
+        answers=answers,
+        last_answer=answers[past[0].session] if only and past else "",
+    )
+
+
+@command("cron next", scope="observe")
+def show_coming_runs(
+    context: CommandContext,
+    what: Annotated[str, Arg("a job, or a schedule in quotes", metavar="JOB|SCHEDULE")],
+    *,
+    zone: Annotated[str, "such as Europe/Berlin"] = "",
+    count: Annotated[int, Arg("how many times (5)", metavar="NUMBER", at_least=1)] = 5,
+) -> ComingRuns:
+    """Show when a job runs, or a schedule would."""
+    jobs = Jobs(context)
+    now = jobs.app.clock.now()
+    rule, where = _rule(jobs, what, zone, now)
+    coming = islice(instants(rule, where, now), min(count, _MAX_SHOWN_TIMES))
+    return ComingRuns(zone=where, rule=rule, next=tuple(coming))
+
+
+def job_document(job: Job, planned: Instant | None) -> dict[str, Any]:
+    """A job for a program."""
+    coming = planned.starts if planned else None
+    return msgspec.to_builtins(job) | {"next": coming, "state": state_of(job, planned)}
+
+
+def local_time(at: float, zone_name: str) -> str:
+    """An instant as a clock in that time zone shows it."""
+    return on_the_clock(at, zone_name).strftime("%a %d %b %Y %H:%M")
+
+
+class _schedule_errors:  # noqa: N801 - used as a function
+    """Turns a schedule that can't be understood into wrong usage."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, ScheduleError):
+            raise UsageError(error.message, hint=error.hint) from error
+
+
+def _rule(jobs: Jobs, what: str, zone: str, now: float) -> tuple[Any, str]:
+    """The rule of a job, or of a schedule that is tried out."""
+    if jobs.app.has_log:
+        try:
+            job = jobs.find(what)
+        except NotFound:
+            pass
+        else:
+            return job.rule, zone or job.zone
+    with _schedule_errors():
+        return understand(what, now, zone or jobs.book.zone)
+
+
+def _from_now(at: float, now: float) -> str:
+    """How far away an instant is."""
+    seconds = at - now
+    if seconds <= 0:
+        return "now"
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size * (2 if unit == "day" else 1):
+            number = round(seconds / size)
+            return f"in {number} {unit}{'s' if number != 1 else ''}"
+    return "in less than a minute"
+
+
+def _coming(job: Job, planned: Instant | None, now: float) -> str:
+    if job.paused:
+        return f"paused: {job.paused}"
+    if planned is None:
+        return "ended"
+    moment = on_the_clock(planned.starts, job.zone)
+    is_this_year = moment.year == on_the_clock(now, job.zone).year
+    form = "%a %d %b %H:%M" if is_this_year else "%d %b %Y %H:%M"
+    return f"{_from_now(planned.starts, now)}, {moment.strftime(form)}"
+
+
+def _runs(past: Iterable[Instant], jobs: Mapping[str, Job]) -> Iterator[Block]:
+    """How runs ended, a line each."""
+    for one in past:
+        job = jobs.get(one.job)
+        many = f" x{one.repeats:,}" if one.repeats > 1 else ""
+        took = ""
+        if one.began and one.ended:
+            took = f" {length(max(1, round(one.ended - one.began)))}"
+        cause = one.cause if one.cause != "schedule" else ""
+        facts = (cause, one.reason, _delivered(one), one.session)
+        more = "; ".join(first_line(fact) for fact in facts if fact)
+        when = local_time(one.due, job.zone if job else "UTC")
+        name = first_line(job.name)[:24] if job else one.job
+        state = Span(f"{one.state}{many}", _LOOKS.get(one.state, "dim"))
+        rest = Span(f"  {more}" if more else "", "dim")
+        yield Line((Span(f"{when}  "), state, Span(f"{took}  {name}"), rest))
+
+
+def _delivered(one: Instant) -> str:
+    if one.delivery == "waiting":
+        return "waits for a gateway to deliver it"
+    if not one.delivery or one.delivery.startswith("not "):
+        return one.delivery
+    return f"to {one.delivery}"

@@ -1,0 +1,394 @@
+"""MCP servers: which there are, adding, testing and removing one. Secrets are only referred to."""
+
+import asyncio
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import count, first_line
+from hermes.commands.views import (
+    Block,
+    Line,
+    Message,
+    Span,
+    line,
+    message,
+    table,
+)
+from hermes.errors import HermesError, NotFound, UsageError
+from hermes.mcp import McpServers, Probe, ServerFailed, ServerStatus, is_server_name
+from hermes.settings.edit import remove_entry, set_value
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.load import load
+from hermes.settings.redaction import has_credentials, mask
+from hermes.settings.secrets import is_secret_name
+from hermes.settings.sections import McpServerSettings
+
+EXAMPLES = """\
+examples:
+  hermes mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  hermes mcp add github --env GITHUB_TOKEN -- github-mcp-server stdio
+  hermes mcp add weather --url https://example.org/mcp --header 'Authorization: Bearer ${WEATHER_TOKEN}'
+  hermes mcp list                           what is configured, without connecting
+  hermes mcp test files                     connect, list the tools, say how long it took
+  hermes mcp test files --accept            ... and accept the tools as they are now
+"""
+_UNCHANGED = "Nothing was changed."
+_ADD_ONE = "Add one: hermes mcp add NAME -- COMMAND, or --url URL"
+
+
+class ListedServer(msgspec.Struct, frozen=True):
+    """A server, and what is started or asked, without anything secret."""
+
+    status: ServerStatus
+    where: str
+
+    @property
+    def tools(self) -> str:
+        """How many tools it has, or why none."""
+        status = self.status
+        if status.state == "off":
+            return "off"
+        if status.state == "failed":
+            return "can't be used"
+        if not status.tools:
+            return "not connected yet"
+        changed = f", {len(status.changed)} changed" if status.changed else ""
+        return count(status.tools, "tool") + changed
+
+
+class ServerListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The configured servers."""
+
+    servers: tuple[ListedServer, ...]
+
+    def document(self) -> Any:
+        rows = [
+            msgspec.to_builtins(one.status) | {"where": one.where}
+            for one in self.servers
+        ]
+        return {"servers": rows}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.servers:
+            yield line(f"There are no MCP servers. {_ADD_ONE}")
+            return
+        rows = [(one.status.name, one.tools, one.where) for one in self.servers]
+        yield table(("SERVER", "TOOLS", "WHERE"), rows, narrow=((0, 1), (2,)))
+        for one in self.servers:
+            if one.status.detail:
+                yield line(f"{one.status.name}: {first_line(one.status.detail)}", "dim")
+        changed = [one.status.name for one in self.servers if one.status.changed]
+        if changed:
+            yield line(
+                f"\nChanged since you accepted it. Look, then accept: hermes mcp test {changed[0]}",
+                "warn",
+            )
+
+
+class ProbedServers(msgspec.Struct, frozen=True, kw_only=True):
+    """Servers that were connected to, with what they offer or why they can't be used."""
+
+    results: dict[str, Probe | HermesError]
+    accepted: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        return int(any(isinstance(one, HermesError) for one in self.results.values()))
+
+    def document(self) -> Any:
+        return {"servers": [_document(name, one) for name, one in self.results.items()]}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        for name, result in self.results.items():
+            if isinstance(result, Probe):
+                yield from probe_view(name, result, accepted=self.accepted)
+
+
+@command("mcp list", slash="mcp", scope="observe", group="Permissions")
+def list_servers(context: CommandContext) -> ServerListing:
+    """List the MCP servers, their tools and what has changed; nothing is connected."""
+    settings = context.settings.mcp_servers
+    chat = context.conversation
+    servers = chat.agent.toolbox.servers if chat is not None else None
+    statuses = (servers or _servers(context, settings)).status()
+    return ServerListing(
+        servers=tuple(
+            ListedServer(one, _where(settings[one.name]))
+            for one in statuses
+            if one.name in settings
+        )
+    )
+
+
+@command("mcp add")
+async def add_server(  # noqa: PLR0913 - the options of one command
+    context: CommandContext,
+    name: Annotated[str, "what you call it: letters, digits, - and _"],
+    command_line: Annotated[
+        tuple[str, ...],
+        Arg(
+            "after --: the program that is started, and its words",
+            metavar="COMMAND",
+            after_dashes=True,
+        ),
+    ] = (),
+    *,
+    url: Annotated[str, "the address of a service, instead of a program"] = "",
+    env: Annotated[
+        tuple[str, ...],
+        Arg("a variable for it; NAME alone is a secret", metavar="NAME[=VALUE]"),
+    ] = (),
+    header: Annotated[
+        tuple[str, ...], Arg("sent to the service", metavar="'NAME: VALUE'")
+    ] = (),
+    cwd: Annotated[
+        str, Arg("the folder it runs in; your home folder otherwise", metavar="DIR")
+    ] = "",
+    timeout: Annotated[  # noqa: ASYNC109 - it is a setting
+        float | None, Arg("how long a call may be silent", metavar="SECONDS")
+    ] = None,
+    no_test: Annotated[bool, "add it without trying it"] = False,
+) -> Message:
+    """Add a server once it has answered."""
+    home = context.home
+    if not is_server_name(name):
+        raise UsageError(
+            f"{name!r} can't be a server's name.",
+            hint="Use letters, digits, - and _, at most 32.",
+        )
+    if name in context.settings.mcp_servers:
+        raise UsageError(
+            f"There is already a server {name}.",
+            hint=f"Remove it first: hermes mcp remove {name}",
+        )
+    _require_one_kind(name, command_line, url, env=env or cwd, header=header)
+    program, *arguments = command_line or ("",)
+    given: dict[str, Any] = {
+        "command": program,
+        "args": arguments,
+        "url": url,
+        "cwd": cwd,
+        "env": dict(map(_variable, env)),
+        "headers": dict(map(_header, header)),
+        "timeout": timeout,
+    }
+    values = {key: value for key, value in given.items() if value}
+    server = _checked(values)
+    if not no_test:
+        servers = _servers(context, {name: server})
+        result = (await _probe_all(servers, [name], accept=True))[name]
+        if isinstance(result, HermesError):
+            error = _unusable(name, result)
+            hint = f"{_UNCHANGED[:-1]} (--no-test adds it anyway). {result.hint}"
+            raise HermesError(error.message, hint=hint.strip())
+        context.surface.tell(*probe_view(name, result))
+    config = home.ensure().config
+    for key, value in _leaves(values):
+        set_value(config, f"mcp_servers.{name}.{key}", value)
+    return message(f"{name} is added; new sessions offer its tools as mcp.{name}.TOOL.")
+
+
+@command("mcp test")
+async def probe_servers(
+    context: CommandContext,
+    name: Annotated[str, "one server; all that are enabled otherwise"] = "",
+    *,
+    accept: Annotated[bool, "accept the tools as they are now"] = False,
+) -> ProbedServers:
+    """Connect to servers and list their tools."""
+    configured = context.settings.mcp_servers
+    if name and name not in configured:
+        raise NotFound(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+    enabled = (one for one, server in sorted(configured.items()) if server.enabled)
+    names = [name] if name else list(enabled)
+    if not names:
+        raise NotFound("There is no MCP server to test.", hint=_ADD_ONE)
+    results = await _probe_all(_servers(context, configured), names, accept=accept)
+    for one, result in results.items():
+        if isinstance(result, HermesError):
+            error = _unusable(one, result)
+            context.surface.warn(error.message, error.hint)
+    return ProbedServers(results=results, accepted=accept)
+
+
+@command("mcp remove")
+def remove_server(
+    context: CommandContext, name: Annotated[str, "the server"]
+) -> Message:
+    """Remove a server, with what was remembered of it."""
+    home = context.home
+    known = context.settings.mcp_servers
+    if name not in known:
+        hint = f"There are: {', '.join(known)}." if known else "There are none."
+        raise NotFound(f"There is no MCP server {name!r}.", hint=hint)
+    if not remove_entry(home.config, "mcp_servers", name):
+        raise HermesError(
+            f"{name} is not in {home.config}.",
+            hint="It is set in the environment; unset that variable.",
+        )
+    _servers(context, load(home=home).mcp_servers).forget(name)
+    return message(f"{name} is removed.")
+
+
+def probe_view(name: str, result: Probe, *, accepted: bool = False) -> Iterable[Block]:
+    """A server that answered, and its tools."""
+    tools = count(len(result.listing.tools), "tool")
+    about = f" answers in {result.seconds:.2f} s: {result.title}, {tools}"
+    yield Line((Span(name, "bold"), Span(about)))
+    size = max((len(one) for one in result.listing.tools), default=0) + 2
+    for one, tool in result.listing.tools.items():
+        yield line(f"  {one:<{size}}{first_line(tool.description)}", fit="cut")
+    for problem in result.listing.left_out:
+        yield line(f"  left out: {problem}", "dim", fit="cut")
+    if result.changed:
+        changed = ", ".join(result.changed)
+        yield line(f"  Changed since you accepted it: {changed}.", "warn")
+        yield line(f"  Use it as it is now: hermes mcp test {name} --accept", "warn")
+    elif accepted:
+        yield line("  Accepted as it is now.")
+
+
+def _servers(
+    context: CommandContext, settings: Mapping[str, McpServerSettings]
+) -> McpServers:
+    return McpServers(
+        dict(settings), context.home, context.secrets, context.environment
+    )
+
+
+async def _probe_all(
+    servers: McpServers, names: list[str], *, accept: bool
+) -> dict[str, Probe | HermesError]:
+    """Connects to servers, all at once. Nothing of them is left running."""
+
+    async def probe(name: str) -> Probe | HermesError:
+        try:
+            return await servers.probe(name, accept=accept)
+        except HermesError as error:
+            return error
+
+    try:
+        return dict(zip(names, await asyncio.gather(*map(probe, names)), strict=True))
+    finally:
+        await servers.close()
+
+
+def _unusable(name: str, error: HermesError) -> HermesError:
+    why = _reason(error)
+    return HermesError(f"The MCP server {name} can't be used: {why}.", hint=error.hint)
+
+
+def _reason(error: HermesError) -> str:
+    text = error.full if isinstance(error, ServerFailed) else error.message
+    return text.rstrip(".")
+
+
+def _document(name: str, result: Probe | HermesError) -> dict[str, Any]:
+    if isinstance(result, HermesError):
+        problem = {"problem": _reason(result), "hint": result.hint}
+        return {"name": name, "ok": False} | problem
+    tools = [
+        {
+            "name": f"mcp.{name}.{tool.name}",
+            "description": tool.description,
+            "changed": tool.name in result.changed,
+        }
+        for tool in result.listing.tools.values()
+    ]
+    return {
+        "name": name,
+        "ok": True,
+        "title": result.title,
+        "seconds": round(result.seconds, 3),
+        "tools": tools,
+        "left_out": result.listing.left_out,
+    }
+
+
+def _where(server: McpServerSettings) -> str:
+    if server.url:
+        return mask(server.url)
+    return mask(shlex.join([server.command, *server.args]))
+
+
+def _require_one_kind(
+    name: str, command_line: tuple[str, ...], url: str, *, env: object, header: object
+) -> None:
+    if bool(command_line) == bool(url):
+        raise UsageError(
+            "A server is either a program or a service.",
+            hint=f"hermes mcp add {name} -- COMMAND ARGUMENTS, or: hermes mcp add {name} --url URL",
+        )
+    if env and url:
+        raise UsageError(
+            "--env and --cwd are for a program; a service takes --header.",
+            hint=_UNCHANGED,
+        )
+    if header and command_line:
+        raise UsageError(
+            "--header is for a service; a program takes --env.", hint=_UNCHANGED
+        )
+
+
+def _checked(values: dict[str, Any]) -> McpServerSettings:
+    for word in (*values.get("args", ()), values.get("url", "")):
+        if is_secret_value(word) or has_credentials(word):
+            raise UsageError(
+                "The command and the address must not contain a key.",
+                hint=f"{_UNCHANGED} Give it as a variable (--env NAME) or a header (--header 'Authorization: Bearer "
+                "${NAME}'), and store it with: hermes config set NAME",
+            )
+    try:
+        return msgspec.convert(values, McpServerSettings)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"That can't be a server: {error}.", hint=_UNCHANGED
+        ) from error
+
+
+def _variable(text: str) -> tuple[str, str]:
+    """NAME=VALUE; NAME alone refers to the secret of that name."""
+    name, equals, value = text.partition("=")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(
+            f"--env: {name!r} can't be a variable's name.", hint=_UNCHANGED
+        )
+    if not equals:
+        return name, f"${{{name}}}"
+    _require_reference(name, value, name)
+    return name, value
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = (part.strip() for part in text.partition(":"))
+    if not colon or not re.fullmatch(r"[A-Za-z0-9-]+", name):
+        raise UsageError("--header: expected 'NAME: VALUE'.", hint=_UNCHANGED)
+    is_credential = name.lower() in {"authorization", "cookie"}
+    _require_reference("token" if is_credential else name, value, "NAME_TOKEN")
+    return name, value
+
+
+def _require_reference(name: str, value: str, suggestion: str) -> None:
+    """A secret is stored in .env, not in config.yaml."""
+    if "${" not in value and (is_secret_name(name) or is_secret_value(value)):
+        raise UsageError(
+            "That looks like a secret, and secrets don't belong in config.yaml.",
+            hint=f"{_UNCHANGED} Refer to it as ${{{suggestion}}}, and store it with: hermes config set {suggestion}",
+        )
+
+
+def _leaves(values: dict[str, Any]) -> list[tuple[str, object]]:
+    """Every single value with its key, so that the file stays readable."""
+    found: list[tuple[str, object]] = []
+    for key, value in values.items():
+        if isinstance(value, dict):
+            found += [(f"{key}.{name}", one) for name, one in value.items()]
+        else:
+            found.append((key, value))
+    return found

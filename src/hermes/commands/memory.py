@@ -1,0 +1,177 @@
+"""What Hermes remembers of you and your work, as files that are yours, and how memory and skills changed."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import ago, count, first_line
+from hermes.commands.views import (
+    Block,
+    DiffBlock,
+    Line,
+    Message,
+    Span,
+    line,
+    message,
+)
+from hermes.errors import HermesError, in_sentences
+from hermes.learning.external_memory import MemoryProvider
+from hermes.learning.history import HistoryEntry
+from hermes.learning.memory import FILES, FlaggedNote
+
+EXAMPLES = """\
+examples:
+  hermes memory show                 what is remembered, and how full it is
+  hermes memory edit user            change what Hermes knows about you
+  hermes memory history              every change: when, whose, what
+  hermes memory revert 3f2a91c0de    revert one change
+
+Notes that look like injected instructions are kept out of the prompt; `show` marks them.
+To review proposed changes: hermes skills proposals
+"""
+_MAX_COUNTED_NOTES = 1_000  # of a memory service
+_MAX_SHOWN_CHARACTERS = 120
+
+ChangeId = Annotated[str, Arg("its id in `history`", metavar="CHANGE")]
+OptionalChange = Annotated[str, Arg("a change: show what it did", metavar="CHANGE")]
+HistoryLimit = Annotated[int, Arg("how many changes (20)", metavar="N", at_least=1)]
+
+
+class RememberedFile(msgspec.Struct, frozen=True):
+    """One memory file."""
+
+    name: str
+    path: str
+    fill: str
+    text: str
+
+
+class RememberedNotes(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is remembered."""
+
+    files: tuple[RememberedFile, ...]
+    flagged: tuple[FlaggedNote, ...]
+    service: str = ""
+    pending: int = 0
+
+    def document(self) -> Any:
+        files = {file.name: file.text for file in self.files}
+        return {"files": files, "flagged": msgspec.to_builtins(self.flagged)}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        for file in self.files:
+            where = f"  {file.path}, {file.fill}"
+            yield Line((Span(file.name, "bold"), Span(where, "dim")))
+            yield line(f"{file.text.rstrip() or '(empty)'}\n")
+        yield from (line(flagged_text(note), "warn") for note in self.flagged)
+        if self.service:
+            yield line(self.service)
+        if self.pending:
+            yield line(
+                f"{count(self.pending, 'proposed change')} to review: hermes skills proposals"
+            )
+
+
+class ChangeHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """Changes, newest first, or what one of them did."""
+
+    entries: tuple[HistoryEntry, ...] = ()
+    diff: str = ""
+
+    def document(self) -> Any:
+        return {"diff": self.diff} if self.diff else self.entries
+
+    def view(self, now: float) -> Iterable[Block]:
+        if self.diff:
+            yield DiffBlock(self.diff)
+        elif not self.entries:
+            yield line("Nothing has changed yet.")
+        for entry in self.entries:
+            session = f" {entry.origin.session[-8:]}" if entry.origin.session else ""
+            whose = first_line(f"{entry.origin.by}{session}")
+            when = f"{ago(entry.when, now):<10}"
+            text = f"{entry.hash[:10]}  {when}  {whose:<16}  {first_line(entry.title)}"
+            yield line(text, fit="cut")
+
+
+def flagged_text(note: FlaggedNote) -> str:
+    """Why a note does not reach the model."""
+    return f"Kept out of the prompt ({note.why}): {first_line(note.text)[:_MAX_SHOWN_CHARACTERS]}"
+
+
+@command("memory show", slash="memory", scope="observe", group="Learning")
+def show_memory(context: CommandContext) -> RememberedNotes:
+    """Show what is remembered."""
+    memory = context.learning.memory
+    files = tuple(
+        RememberedFile(
+            FILES[name], str(memory.path(name)), memory.fill(name), memory.read(name)
+        )
+        for name in FILES
+    )
+    pending = context.learning.proposals.pending()
+    return RememberedNotes(
+        files=files,
+        flagged=tuple(memory.flagged()),
+        service=_service(memory.provider) if memory.provider is not None else "",
+        pending=sum(one.change.title.startswith("memory") for one in pending),
+    )
+
+
+@command("memory history", scope="observe")
+def show_memory_history(
+    context: CommandContext, change: OptionalChange = "", *, limit: HistoryLimit = 20
+) -> ChangeHistory:
+    """Show how memories changed, and what one change did."""
+    return history_of(context, "memories", change, limit)
+
+
+@command("memory revert", scope="admin")
+def revert_memory(
+    context: CommandContext,
+    change: ChangeId,
+    *,
+    to: Annotated[bool, "restore memories as they were after it instead"] = False,
+) -> Message:
+    """Revert one change; later ones stay."""
+    return revert_change(context, "memories", change, whole=to)
+
+
+def history_of(
+    context: CommandContext, under: str, change: str, limit: int
+) -> ChangeHistory:
+    """The changes below a folder, newest first, or the difference that one made."""
+    history = context.learning.history
+    if history.missing:
+        raise HermesError(
+            f"There is no history: {history.missing}.", hint="Install git to get one."
+        )
+    if change:
+        return ChangeHistory(diff=history.diff(change, under))
+    return ChangeHistory(entries=tuple(history.log(under, limit=limit)))
+
+
+def revert_change(
+    context: CommandContext, under: str, change: str, *, whole: bool
+) -> Message:
+    """Reverts a change and says which files that concerned."""
+    reverted = context.learning.revert(change, under, whole=whole)
+    if not reverted.files:
+        return message("Nothing has changed since; there is nothing to revert.")
+    return message(
+        f"{count(len(reverted.files), 'file')} restored: {', '.join(reverted.files)}",
+        f"This is change {reverted.hash[:10]}, and can be reverted too.",
+    )
+
+
+def _service(provider: MemoryProvider) -> str:
+    """How the memory service is."""
+    try:
+        found = provider.recent(_MAX_COUNTED_NOTES)
+    except HermesError as error:
+        return in_sentences(error)
+    more = " or more" * (len(found) == _MAX_COUNTED_NOTES)
+    return f"The memory service answers; it has {count(len(found), 'note')}{more}."

@@ -1,0 +1,191 @@
+"""Plugins and hooks: which there are, and letting one run exactly as it is now."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Iterable
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.views import Block, Message, line, message, table
+from hermes.errors import HermesError
+from hermes.plugins import Plugin, PluginRegistry
+from hermes.plugins.hooks import EVENTS, HANDLER, Hook, Hooks
+
+EXAMPLES = {
+    "plugins": "A plugin is a folder in `plugins/` of the Hermes home. It runs inside the dashboard, as you.",
+    "hooks": "A hook is a folder in `hooks/` of the Hermes home with HOOK.yaml and handler.py. It runs as you.",
+}
+_PLUGIN_STATES = {
+    "off": "off",
+    "enabled": "enabled",
+    "changed": "changed since you enabled it: off until you enable it again",
+    "broken": "can't be used",
+}
+_HOOK_STATES = {
+    "off": "new: off until you trust it",
+    "trusted": "trusted",
+    "changed": "changed since you trusted it: off until you trust it again",
+    "broken": "can't be used",
+}
+_SAMPLE_EVENT = {
+    "platform": "test",
+    "user": "",
+    "session_id": "test-session",
+    "turn_id": "test-turn",
+    "message": "hello",
+    "response": "Hello. How can I help?",
+    "reason": "done",
+}
+
+PluginName = Annotated[str, Arg("the plugin", metavar="NAME")]
+HookName = Annotated[str, Arg("the hook", metavar="NAME")]
+
+
+class PluginListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The plugins, none of which was run."""
+
+    plugins: tuple[Plugin, ...]
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.plugins:
+            yield line(
+                "There are no plugins. One is a folder in `plugins/` of the Hermes home with a dashboard/manifest.json."
+            )
+            return
+        rows = [
+            (
+                one.name,
+                one.manifest.version if one.manifest else "",
+                _with_problem(_PLUGIN_STATES[one.state], one.problem),
+            )
+            for one in self.plugins
+        ]
+        yield table(("PLUGIN", "VERSION", "STATE"), rows, cut=False)
+
+
+class HookListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The hooks, none of which was run."""
+
+    hooks: tuple[Hook, ...]
+    folder: str
+
+    def document(self) -> Any:
+        return {"hooks": self.hooks}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.hooks:
+            yield line(
+                f"There are no hooks. One is a folder in {self.folder}; it can be told of {', '.join(EVENTS)}."
+            )
+            return
+        rows = [
+            (
+                one.name,
+                " ".join(one.manifest.events) if one.manifest else "",
+                _with_problem(_HOOK_STATES[one.state], one.problem),
+            )
+            for one in self.hooks
+        ]
+        yield table(("HOOK", "EVENTS", "STATE"), rows, cut=False)
+
+
+@command("plugins list", scope="observe")
+def list_plugins(context: CommandContext) -> PluginListing:
+    """List the plugins; none of them is run."""
+    return PluginListing(plugins=tuple(PluginRegistry(context.home).every()))
+
+
+@command("plugins enable")
+def enable_plugin(context: CommandContext, name: PluginName) -> Message:
+    """Let a plugin run, exactly as it is now."""
+    plugin = PluginRegistry(context.home).enable(name)
+    return message(
+        f"{plugin.name} is enabled ({plugin.hash[:12]}). A running dashboard loads it when it is shown next."
+    )
+
+
+@command("plugins disable")
+def disable_plugin(context: CommandContext, name: PluginName) -> Message:
+    """Keep a plugin from running."""
+    was_enabled = PluginRegistry(context.home).disable(name)
+    return message(
+        f"{name} is disabled." if was_enabled else f"{name} was not enabled."
+    )
+
+
+@command("hooks list", scope="observe")
+def list_hooks(context: CommandContext) -> HookListing:
+    """List the hooks; none of them is run."""
+    hooks = tuple(Hooks(context.home).every())
+    return HookListing(hooks=hooks, folder=str(context.home.hooks))
+
+
+@command("hooks trust")
+def trust_hook(context: CommandContext, name: HookName) -> Message:
+    """Let a hook run, exactly as it is now."""
+    hook = Hooks(context.home).trust(name)
+    events = ", ".join(hook.manifest.events) if hook.manifest else ""
+    return message(
+        f"{hook.name} is trusted as it is now ({hook.hash[:12]}), for {events}.",
+        f"It runs {hook.folder / HANDLER} as you, from the next start of Hermes on.",
+    )
+
+
+@command("hooks untrust")
+def untrust_hook(context: CommandContext, name: HookName) -> Message:
+    """Keep a hook from running."""
+    was_trusted = Hooks(context.home).untrust(name)
+    if not was_trusted:
+        return message(f"{name} was not trusted.")
+    return message(f"{name} is off, from the next start of Hermes on.")
+
+
+@command("hooks test")
+def try_hook(
+    context: CommandContext,
+    name: HookName,
+    event: Annotated[
+        str, Arg("such as agent:end; else its first one", metavar="EVENT")
+    ] = "",
+) -> Message:
+    """Run a hook once, with a made-up event."""
+    hook = Hooks(context.home).find(name)
+    if hook.manifest is None or hook.state != "trusted":
+        raise HermesError(
+            f"The hook {hook.name} is not trusted: {hook.problem or _HOOK_STATES[hook.state]}.",
+            hint=f"Look at {hook.folder / HANDLER}, then: hermes hooks trust {hook.name}",
+        )
+    from hermes.plugins.hook_runner import load_handler
+
+    exact = (one for one in hook.manifest.events if "*" not in one)
+    kind = event or next(exact, "agent:end")
+    if not hook.hears(kind):
+        context.surface.warn(
+            f"{hook.name} does not listen to {kind}; it is run anyway."
+        )
+    started = time.monotonic()
+    try:
+        result = load_handler(hook, printing=True)(kind, dict(_SAMPLE_EVENT))
+        if inspect.isawaitable(result):
+            asyncio.run(_await(result, hook.manifest.timeout))
+    except Exception as error:  # noqa: BLE001 - the hook's own failure is what the user wants to see
+        import traceback
+
+        context.surface.warn("".join(traceback.format_exception(error)))
+        context.surface.warn(f"{hook.name} failed on {kind}.")
+        return message(failed=True)
+    seconds = time.monotonic() - started
+    return message(f"{hook.name} took {seconds:.3f} s for {kind}.")
+
+
+async def _await(result: Awaitable[Any], timeout_s: float) -> None:
+    async with asyncio.timeout(timeout_s):
+        await result
+
+
+def _with_problem(state: str, problem: str) -> str:
+    return f"{state}: {problem}" if problem else state

@@ -1,0 +1,216 @@
+"""The policy: what runs without asking, what would be said of a command, and forgetting an answer."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import count
+from hermes.commands.views import Block, Message, line, message
+from hermes.core.ports import PolicyDecision
+from hermes.errors import NotFound, UsageError
+from hermes.tools.escapes import shown
+from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
+from hermes.tools.policy.rules import RuleBook
+from hermes.tools.sandbox.detect import find_sandbox
+
+EXAMPLES = """\
+examples:
+  hermes policy show                        rules, remembered answers, and whether there is a sandbox
+  hermes policy check "rm -rf build"        would it run, be asked about, or never be done?
+  hermes policy forget 2                    forget the second remembered answer
+  hermes policy accept                      accept the rules as they are, though some are gone
+
+policy.yaml, in the Hermes home, has your rules. Words are compared whole, from the first on:
+  forbid:
+    - {program: docker, arguments: [push]}
+  ask:
+    - {path: ~/archive}
+  allow:
+    - {program: npm, arguments: [ci], reach: network}
+    - {tool: mcp.tracker.list_issues}
+  network:
+    - {host: api.example.com}
+"""
+_EXIT_CODES = {"allow": 0, "ask": 3, "forbid": 4}
+_VERDICTS = {"allow": "allowed", "ask": "asked about", "forbid": "never done"}
+_RULE_LISTS = ("forbid", "ask", "allow", "network")
+_MODES = {
+    "ask": "you are asked about every change to a file, and about commands that do more than work in this folder",
+    "auto-edit": "files of this folder are changed without asking; commands as in ask",
+    "full": "you are asked only about what can't be understood",
+}
+
+
+class ShownPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules, the remembered answers, and the sandbox."""
+
+    file: str
+    is_there: bool
+    problem: str
+    sandbox: str
+    why: str
+    rules: RuleBook
+
+    @property
+    def exit_code(self) -> int:
+        return int(bool(self.problem))
+
+    def document(self) -> Any:
+        return {
+            "file": self.file,
+            "problem": self.problem,
+            "sandbox": self.sandbox,
+            "why": self.why,
+            "rules": msgspec.to_builtins(self.rules),
+        }
+
+    def view(self, _now: float) -> Iterable[Block]:
+        missing = "" if self.is_there else " (not there yet)"
+        why = f": {shown(self.why)}" if self.why else ""
+        yield line(f"file       {shown(self.file)}{missing}")
+        yield line(f"sandbox    {self.sandbox}{why}")
+        if self.problem:
+            yield line(f"\n{shown(self.problem)}.")
+            yield line(
+                "Until you fix it, no rule allows anything, and Hermes asks about every effect."
+            )
+            return
+        yield from map(line, _rule_lines(self.rules))
+
+
+class CommandVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be done with a command."""
+
+    verdict: str
+    reason: str
+    reach: str
+    sandbox: bool
+
+    @property
+    def exit_code(self) -> int:
+        return _EXIT_CODES[self.verdict]
+
+    def view(self, _now: float) -> Iterable[Block]:
+        reach = "" if self.reach == "workspace" else f" (reach: {self.reach})"
+        reason = f": {self.reason}" if self.reason else ""
+        yield line(f"{_VERDICTS[self.verdict]}{reach}{reason}")
+
+
+@command("policy show", scope="observe")
+def show_policy(context: CommandContext) -> ShownPolicy:
+    """Show the rules, what is remembered, and the sandbox."""
+    rules = RuleFile(context.home.root)
+    book = rules.current()
+    sandbox = find_sandbox(context.environment.get("PATH", ""), Path.home())
+    return ShownPolicy(
+        file=str(rules.path),
+        is_there=rules.path.exists(),
+        problem=rules.problem,
+        sandbox=sandbox.kind,
+        why=sandbox.why,
+        rules=book,
+    )
+
+
+@command("policy check", scope="observe")
+def check_command(
+    context: CommandContext,
+    command_text: Annotated[
+        str, Arg("the command, as one word in quotes", metavar="COMMAND")
+    ],
+    *,
+    mode: Annotated[
+        Literal["ask", "auto-edit", "full"], "the mode of approvals"
+    ] = "ask",
+    cwd: Annotated[
+        str, Arg("the workspace; this folder otherwise", metavar="DIR")
+    ] = ".",
+    reach: Annotated[
+        Literal["workspace", "network", "machine"], "how far it asks to reach"
+    ] = "workspace",
+    no_sandbox: Annotated[bool, "as if there were no sandbox"] = False,
+) -> CommandVerdict:
+    """Say what would be done with a command; exit code 0 allowed, 3 asked, 4 never."""
+    path = context.environment.get("PATH", "")
+    sandboxed = not no_sandbox and find_sandbox(path, Path.home()).kind != "none"
+    around = Circumstances(context.home.root, Path.home(), sandboxed=sandboxed)
+    policy = ApprovalPolicy(mode, around)
+    decision: PolicyDecision = policy.check(command_text, Path(cwd).resolve(), reach)
+    return CommandVerdict(
+        verdict=decision.verdict,
+        reason=decision.reason,
+        reach=decision.reach,
+        sandbox=sandboxed,
+    )
+
+
+@command("policy forget")
+def forget_answers(
+    context: CommandContext,
+    which: Annotated[
+        str, Arg("its number in `hermes policy show`", metavar="NUMBER")
+    ] = "",
+    *,
+    all_: Annotated[bool, "all of them"] = False,
+) -> Message:
+    """Forget a remembered answer."""
+    rules = RuleFile(context.home.root)
+    remembered = rules.current().remembered
+    hint = "Nothing was changed. See the numbers with: hermes policy show"
+    if not which and not all_:
+        raise UsageError("Which answer should be forgotten?", hint=hint)
+    if all_:
+        chosen = remembered
+    elif which.isdecimal() and 1 <= int(which) <= len(remembered):
+        chosen = (remembered[int(which) - 1],)
+    else:
+        raise NotFound(f"There is no remembered answer {which!r}.", hint=hint)
+    if not chosen:
+        return message("Nothing was remembered.")
+    rules.forget(chosen)
+    return message(f"{count(len(chosen), 'answer')} forgotten.")
+
+
+@command("policy accept")
+def accept_rules(context: CommandContext) -> Message:
+    """Accept the rules as they are now, though what they forbade or asked about is gone."""
+    rules = RuleFile(context.home.root)
+    rules.accept()
+    return message(
+        "The rules are accepted as they are now.", *_rule_lines(rules.current())
+    )
+
+
+@command(slash="approvals mode", role="owner", group="Permissions")
+async def choose_approvals(
+    context: CommandContext,
+    mode: Annotated[
+        Literal["ask", "auto-edit", "full"] | None, Arg(metavar="MODE")
+    ] = None,
+) -> Message:
+    """Show what runs without asking, or change it: ask, auto-edit or full."""
+    chat = context.chat
+    note = await chat.use_approvals(mode) if mode is not None else ""
+    current = chat.approvals
+    about = f"Approvals: {current}; {_MODES[current]}."
+    how = "" if mode else "Change it: /approvals ask|auto-edit|full"
+    return message(*filter(None, (about, note, how)))
+
+
+def _rule_lines(book: RuleBook) -> Iterator[str]:
+    lines = [
+        f"{title:<10} {shown(rule.describe())}"
+        for title in _RULE_LISTS
+        for rule in getattr(book, title)
+    ]
+    yield from lines or ["rules      none: the built-in policy decides"]
+    if not book.remembered:
+        yield "remembered nothing"
+        return
+    yield "\nremembered answers:"
+    for number, shape in enumerate(book.remembered, 1):
+        yield f"{number:>4}  {shown(shape)}"

@@ -1,0 +1,105 @@
+"""Changes of memory and skills that Hermes proposes: showing, approving and rejecting them."""
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import ago, first_line
+from hermes.commands.views import Block, DiffBlock, Message, line, message
+from hermes.learning.change import LearningError
+from hermes.learning.proposals import Proposal
+
+NOTHING = "Nothing to review."
+
+ProposalIds = Annotated[tuple[str, ...], Arg("such as p3; or all", metavar="ID")]
+
+
+class ProposalListing(msgspec.Struct, frozen=True, kw_only=True):
+    """Proposed changes."""
+
+    proposals: tuple[Proposal, ...]
+    with_diffs: bool
+    can_decide: bool
+
+    def document(self) -> Any:
+        return self.proposals
+
+    def view(self, now: float) -> Iterable[Block]:
+        for one in self.proposals:
+            state = "" if one.status == "pending" else f" ({one.status})"
+            title = f"{one.id}  {first_line(one.change.title)}{state}"
+            why = f": {first_line(one.why)}" if one.why else ""
+            yield line(f"{title}  {ago(one.created, now)}", "bold", fit="cut")
+            yield line(f"by {first_line(str(one.origin))}{why}", "dim")
+            if self.with_diffs:
+                yield DiffBlock(one.diff)
+                yield line("")
+        if not self.proposals:
+            yield line(NOTHING)
+        elif self.can_decide:
+            yield line(
+                "Decide with: hermes skills approve ID, or: hermes skills reject ID"
+            )
+
+
+@command("skills proposals", scope="observe")
+def list_proposals(
+    context: CommandContext,
+    proposal: Annotated[
+        str, Arg("one of them, with its difference", metavar="ID")
+    ] = "",
+    *,
+    all_: Annotated[bool, "also those that were decided"] = False,
+) -> ProposalListing:
+    """Show proposed changes of memory and skills, to review."""
+    proposals = context.learning.proposals
+    found = proposals.all() if all_ else proposals.pending()
+    if proposal:
+        found = [proposals.find(proposal)]
+    return ProposalListing(
+        proposals=tuple(found),
+        with_diffs=bool(proposal) or not all_,
+        can_decide=not all_,
+    )
+
+
+@command("skills approve", scope="approve")
+def approve_proposals(context: CommandContext, proposals: ProposalIds) -> Message:
+    """Make proposed changes."""
+
+    def approve(name: str) -> str:
+        proposal = context.learning.approve(name)
+        change = f" (change {proposal.hash[:10]})" if proposal.hash else ""
+        return f"{proposal.id} is done: {first_line(proposal.change.title)}{change}"
+
+    return _decide(context, proposals, approve)
+
+
+@command("skills reject", scope="approve")
+def reject_proposals(context: CommandContext, proposals: ProposalIds) -> Message:
+    """Reject proposed changes for good."""
+
+    def reject(name: str) -> str:
+        return f"{context.learning.reject(name).id} is rejected; it will not be proposed again."
+
+    return _decide(context, proposals, reject)
+
+
+def _decide(
+    context: CommandContext, names: tuple[str, ...], decide: Callable[[str], str]
+) -> Message:
+    """Decides on each; one that can't be decided on does not keep the others."""
+    if names == ("all",):
+        names = tuple(one.id for one in context.learning.proposals.pending())
+    lines: list[str] = []
+    failed = False
+    for name in dict.fromkeys(names):
+        try:
+            lines.append(decide(name))
+        except LearningError as error:
+            failed = True
+            context.surface.warn(error.message, error.hint)
+    return message(*(lines if names else [NOTHING]), failed=failed)

@@ -1,0 +1,122 @@
+"""What the model can do, and which of it is offered where."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from hermes.app import App
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.views import Block, Column, TableRow, line, table
+from hermes.core.ports import Tool
+from hermes.tools.toolsets import TOOLSETS, ToolChoice, toolset_of
+
+EXAMPLES = "Change it with the settings tools.enabled and tools.disabled: toolsets, tools or patterns like mcp.*"
+EFFECTS = {
+    "read": "only reads",
+    "network": "uses the network",
+    "files": "changes files",
+    "other": "runs programs",
+}
+"""What a tool may do, by its effect."""
+_EFFECT_WIDTH = max(map(len, EFFECTS.values()))
+
+
+class ListedTool(msgspec.Struct, frozen=True):
+    """A tool as it is listed."""
+
+    name: str
+    toolset: str
+    does: str
+    summary: str
+    offered: bool
+
+
+class ToolListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools by set, and names of the settings that fit none."""
+
+    tools: tuple[ListedTool, ...]
+    unknown: tuple[str, ...] = ()
+
+    def view(self, _now: float) -> Iterable[Block]:
+        widest = max((len(one.name) for one in self.tools), default=0)
+        columns = (Column(least=widest), Column(least=_EFFECT_WIDTH), Column())
+        before = ""
+        for toolset in TOOLSETS:
+            own = [one for one in self.tools if one.toolset == toolset.name]
+            if not own:
+                continue
+            yield line(f"{before}{toolset.name}: {toolset.summary}", "bold")
+            before = "\n"
+            rows = [
+                TableRow(
+                    (one.name, one.does if one.offered else "off", one.summary),
+                    "" if one.offered else "dim",
+                )
+                for one in own
+            ]
+            yield table(columns, rows, narrow=((0,), (1,)), indent=2)
+        if self.unknown:
+            yield line(f"\nNo tool or set is called {', '.join(self.unknown)} (settings).", "warn")  # fmt: skip
+
+
+@command("tools", slash="tools", scope="observe", group="Permissions")
+def list_tools(
+    context: CommandContext,
+    *,
+    surface: Annotated[
+        Literal["api", "cli", "cron", "gateway", "tui"],
+        Arg("where: cli, tui, api, gateway or cron", metavar="NAME"),
+    ] = "cli",
+) -> ToolListing:
+    """Show what the model can do, and where."""
+    chat = context.conversation
+    if chat is not None:
+        offered = chat.agent.tools(chat.session)
+        return ToolListing(tools=listed(offered, None))
+    from hermes.app.session_tools import needs_of, offers_schedules
+    from hermes.tools import all_tools
+
+    app = context.app
+    needs = needs_of(app, context.secrets, surface=surface, extra=_agent_tools(context, app))  # fmt: skip
+    tools = all_tools(needs)
+    hidden = () if offers_schedules(app, surface) else ("schedule",)
+    disabled = (*needs.choice.disabled, *hidden)
+    choice = msgspec.structs.replace(needs.choice, disabled=disabled)
+    unknown = tuple(needs.choice.unknown(tools))
+    return ToolListing(tools=listed(tools, choice), unknown=unknown)
+
+
+def listed(
+    tools: Mapping[str, Tool], choice: ToolChoice | None
+) -> tuple[ListedTool, ...]:
+    """Every tool, with what it may do and whether it is offered; without a choice all are."""
+    return tuple(
+        ListedTool(
+            name=name,
+            toolset=toolset_of(name),
+            does=EFFECTS[one.effect],
+            summary=_first_sentence(one.spec.description),
+            offered=choice is None or choice.wants(name),
+        )
+        for name, one in tools.items()
+    )
+
+
+def _agent_tools(context: CommandContext, app: App) -> tuple[Tool, ...]:
+    """Tools that are made of the agent itself, and those that MCP servers offered last."""
+    from hermes.app.agent import Agent
+    from hermes.app.delegate_tool import Delegation
+    from hermes.app.schedules.tools import schedule_tools
+
+    agent = Agent(app, context.secrets)
+    servers = agent.toolbox.servers
+    served: Any = servers.tools().values() if servers else ()
+    delegate = Delegation(app, lambda: agent.service).delegate
+    return (delegate, *schedule_tools(app, "cli"), *served)
+
+
+def _first_sentence(text: str) -> str:
+    first = text.split(". ", maxsplit=1)[0].strip()
+    return first if first.endswith(".") or not first else f"{first}."

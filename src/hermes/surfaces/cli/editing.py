@@ -1,0 +1,253 @@
+"""Commands that open an editor: on a draft of config.yaml, and on a memory file.
+
+Only a valid draft is installed, and none is ever lost.
+
+The draft's name holds a digest of the config.yaml that it was made from. So a change made meanwhile, by `config set` in
+another window, is noticed and not undone.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from hermes.children.helper_programs import find_program, skipped_program
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.views import Message, message
+from hermes.errors import HermesError, SettingsError, UsageError
+from hermes.settings import atomic
+from hermes.settings.edit import install
+from hermes.settings.home import Home
+from hermes.settings.load import environment, read_text
+from hermes.settings.parse import parse_config
+from hermes.settings.setting_keys import all_keys
+from hermes.surfaces.terminal.style import printable
+
+
+@command("config edit")
+def edit_config(
+    context: CommandContext,
+    *,
+    continue_: Annotated[bool, Arg("continue the draft", excludes="draft")] = False,
+    discard: Annotated[bool, Arg("throw the draft away", excludes="draft")] = False,
+) -> int:
+    """Edit config.yaml in your editor; only a valid file is installed."""
+    home = context.home
+    earlier = _earlier(home)
+    if discard:
+        return _discard(earlier)
+    if continue_ and not earlier:
+        raise UsageError(
+            "There is no draft to continue.",
+            hint="Start one with: hermes config edit",
+        )
+    command_line = editor()
+    home.ensure()
+    current = read_text(home.config)
+    draft = _draft_path(home, current)
+    if earlier and (continue_ or _continues(earlier[-1])):
+        draft = earlier[-1].rename(_owned(earlier[-1]))
+    else:
+        if earlier:
+            earlier[-1].unlink(missing_ok=True)
+        atomic.replace(draft, template() if current is None else current, mode=0o600)
+    _open_editor(command_line, draft)
+    return _finish(home, draft)
+
+
+@command("memory edit")
+def edit_memory(
+    context: CommandContext,
+    file: Annotated[Literal["memory", "user"], "memory (default) or user"] = "memory",
+) -> Message:
+    """Open a memory file in your editor."""
+    from hermes.commands.memory import flagged_text
+    from hermes.learning.memory import FILES
+
+    memory, history = context.learning.memory, context.learning.history
+    path = memory.path(file)
+    command_line = editor()
+    context.home.ensure(context.home.memories)
+    path.touch(mode=0o600)
+    try:
+        code = subprocess.run([*command_line, str(path)], check=False).returncode
+    except OSError as error:
+        raise HermesError(
+            f"The editor can't be started: {command_line[0]}.",
+            hint="Set VISUAL or EDITOR.",
+        ) from error
+    history.settle()
+    if code:
+        raise HermesError(
+            f"The editor ended with code {code}.", hint=f"What it saved is in {path}."
+        )
+    flagged = map(flagged_text, memory.flagged())
+    return message(
+        *flagged, f"{FILES[file]}: {memory.fill(file)}. New sessions know it."
+    )
+
+
+def _earlier(home: Home) -> list[Path]:
+    """The drafts that no running process works on, the newest last."""
+    drafts = [
+        path for path in home.root.glob("config.draft-*.yaml") if not _in_use(path)
+    ]
+    return sorted(drafts, key=lambda path: path.stat().st_mtime)
+
+
+def _in_use(draft: Path) -> bool:
+    found = re.fullmatch(r"config\.draft-[0-9a-f]+-([0-9]{1,9})\.yaml", draft.name)
+    if found is None or int(found[1]) == os.getpid():
+        return False
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _owned(draft: Path) -> Path:
+    """The name of `draft` once this process works on it."""
+    return draft.with_name("-".join(draft.stem.split("-")[:2]) + f"-{os.getpid()}.yaml")
+
+
+def _discard(drafts: list[Path]) -> int:
+    for path in drafts:
+        path.unlink(missing_ok=True)
+    print("The draft is discarded." if drafts else "There is no draft.")
+    return 0
+
+
+def _finish(home: Home, draft: Path) -> int:
+    text = read_text(draft)
+    if text is None:
+        print("The draft is gone; nothing was changed.")
+        return 1
+    problems = parse_config(text)[1]
+    if problems:
+        for problem in problems:
+            print(printable(problem.render(draft.name)), file=sys.stderr)
+        kept = f"The draft is kept: {draft}. Continue with: hermes config edit"
+        raise SettingsError(
+            "Not installed: the draft has problems. config.yaml was not changed.",
+            hint=kept,
+        )
+    current = read_text(home.config)
+    if text == current or (current is None and text == template()):
+        draft.unlink()
+        print("Nothing was changed.")
+        return 0
+    if draft != _draft_path(home, current) or not install(
+        home.config, text, expected=current
+    ):
+        moved = draft.replace(_draft_path(home, current))
+        raise SettingsError(
+            "Not installed: config.yaml was changed while you edited.",
+            hint=f"Your draft is kept: {moved}. Bring the change over with: hermes config edit --continue",
+        )
+    draft.unlink()
+    print(f"Installed {home.config}")
+    return 0
+
+
+def _draft_path(home: Home, base: str | None) -> Path:
+    digest = hashlib.sha256((base or "").encode()).hexdigest()[:8]
+    return home.root / f"config.draft-{digest}-{os.getpid()}.yaml"
+
+
+def _continues(draft: Path) -> bool:
+    if not sys.stdin.isatty():
+        print(f"Continuing the draft {draft}")
+        return True
+    print(f"There is a draft from an earlier edit: {draft}")
+    try:
+        return not input("Continue it? [Y/n] ").strip().lower().startswith("n")
+    except EOFError as error:
+        raise KeyboardInterrupt from error
+
+
+def editor() -> list[str]:
+    """The command of the editor. One that was not chosen needs a terminal."""
+    environ = environment()
+    chosen = environ.get("VISUAL", "").strip() or environ.get("EDITOR", "").strip()
+    try:
+        command = shlex.split(chosen)
+    except ValueError as error:
+        raise HermesError(
+            f"VISUAL or EDITOR can't be understood: {error}", hint="Correct it."
+        ) from error
+    if command:
+        program = command[0] if "/" in command[0] else find_program(command[0], environ)
+        if program is None:
+            raise _no_such_editor(command[0], environ)
+        return [program, *command[1:]]
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = "Set VISUAL or EDITOR, or use: hermes config set KEY VALUE"
+        raise HermesError(
+            "There is no terminal for an editor, and none is chosen.", hint=hint
+        )
+    return _some_editor()
+
+
+def _no_such_editor(name: str, environ: Mapping[str, str]) -> HermesError:
+    if found := skipped_program(name, environ):
+        hint = f"Hermes does not use {found}: it is inside a project. If you trust it, set EDITOR to its full path."
+        return HermesError(f"The editor was not found: {name}.", hint=hint)
+    return HermesError(
+        f"The editor was not found: {name}.",
+        hint="Set VISUAL or EDITOR to one that is installed.",
+    )
+
+
+def _open_editor(command: list[str], draft: Path) -> None:
+    try:
+        code = subprocess.run([*command, str(draft)], check=False).returncode
+    except OSError as error:
+        raise HermesError(
+            f"The editor can't be started: {command[0]} ({(error.strerror or '').lower()})",
+            hint=f"Set VISUAL or EDITOR. The draft is kept: {draft}",
+        ) from error
+    if code != 0:
+        raise HermesError(
+            f"The editor ended with code {code}; config.yaml was not changed.",
+            hint=f"The draft is kept: {draft}",
+        )
+
+
+def _some_editor() -> list[str]:
+    for name in ("sensible-editor", "nano", "vim", "vi"):
+        if program := find_program(name, environment()):
+            return [program]
+    raise HermesError(
+        "No editor was found.",
+        hint="Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE",
+    )
+
+
+def template() -> str:
+    """A first config.yaml: every setting, commented out, with its default and description."""
+    import msgspec
+
+    lines = [
+        "## The settings of Hermes. Remove a `#` to change a default; `hermes config check` checks this file."
+    ]
+    above: tuple[str, ...] = ()
+    for key in all_keys():
+        *sections, name = key.path
+        if key.path[0] != (above or ("",))[0]:
+            lines.append("")
+        for depth, section in enumerate(sections):
+            if above[: depth + 1] != tuple(sections[: depth + 1]):
+                lines.append(f"# {'  ' * depth}{section}:")
+        default = msgspec.json.encode(key.default).decode()
+        lines.append(f"# {'  ' * len(sections)}{name}: {default}  # {key.description}")
+        above = key.path
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,152 @@
+"""`hermes events tail`: events of all processes at once, also of those that begin meanwhile."""
+
+import contextlib
+import selectors
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes.bridge.event_socket import Look, forget_lookout, look_into, lookout, windows
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.events import OnlySession, Pattern, require_pattern
+from hermes.surfaces.terminal.event_line import EventLines
+from hermes.surfaces.terminal.text import stdout_screen
+
+_HELLO_TIMEOUT_S = 2.0
+_HELLO = "tail.hello"
+
+
+class _Pane:
+    """What is seen through one window."""
+
+    def __init__(self, path: Path, peer: socket.socket) -> None:
+        self.path = path
+        self.peer = peer
+        self.name = ""
+        self._rest = b""
+
+    def read(self) -> list[dict[str, Any]] | None:
+        """The events that have come; None when the process is gone."""
+        try:
+            data = self.peer.recv(65536)
+        except OSError:
+            data = b""
+        if not data:
+            return None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        events: list[dict[str, Any]] = []
+        for line in filter(None, lines):
+            event = msgspec.json.decode(line, type=dict[str, Any])
+            if event.get("type") == _HELLO and not self.name:
+                self.name = f"{event['surface']}:{event['pid']}"
+            else:
+                events.append(event)
+        return events
+
+
+@command("events tail")
+def tail_events(
+    context: CommandContext,
+    pattern: Pattern = "**",
+    *,
+    relayed: Annotated[bool, "also what came to a dashboard from elsewhere"] = False,
+    count: Annotated[int, Arg("end after N events", metavar="N", at_least=0)] = 0,
+    session: OnlySession = "",
+    json: Annotated[bool, "print JSON"] = False,
+) -> int:
+    """Show events of all processes that run, as they happen."""
+    require_pattern(pattern)
+    home = context.home
+    only = context.app.store.sessions.find(session).id if session else ""
+    folder = home.ensure(home.root / "run").root / "run"
+    request = Look("tail", pattern=pattern, relayed=relayed)
+    with lookout(folder) as server:
+        try:
+            return _Tail(request, only, count, folder, server, as_json=json).run()
+        finally:
+            forget_lookout(folder)
+
+
+class _Tail:
+    """Windows that are open, and what is shown of what is seen through them."""
+
+    def __init__(
+        self,
+        request: Look,
+        session: str,
+        count: int,
+        folder: Path,
+        server: socket.socket,
+        *,
+        as_json: bool,
+    ) -> None:
+        self._look = request
+        self._lines = EventLines(stdout_screen())
+        self._as_json = as_json
+        self._left = count
+        self._session = session
+        self._folder = folder
+        self._server = server
+        self._panes: dict[Path, _Pane] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(server, selectors.EVENT_READ)
+
+    def run(self) -> int:
+        self._open(patient=False)
+        if not self._panes:
+            print(
+                "No process of this home runs yet; waiting. Ctrl-C ends it.",
+                file=sys.stderr,
+            )
+        while True:
+            for key, _ in self._selector.select():
+                if key.data is None:
+                    with self._server.accept()[
+                        0
+                    ]:  # a process that begins: it goes on once we let go
+                        self._open(patient=True)
+                elif self._show(key.data):
+                    return 0
+
+    def _show(self, pane: _Pane) -> bool:
+        """Shows what has come; True when that was enough."""
+        events = pane.read()
+        if events is None:
+            self._selector.unregister(pane.peer)
+            pane.peer.close()
+            del self._panes[pane.path]
+        for event in events or ():
+            if self._session and self._session not in (
+                event.get("session_id"),
+                event.get("root_session_id"),
+            ):
+                continue
+            if self._as_json:
+                print(msgspec.json.encode(event).decode(), flush=True)
+            else:
+                print(self._lines.line(event, pane.name), flush=True)
+            self._left -= 1
+            if not self._left:
+                return True
+        return False
+
+    def _open(self, *, patient: bool) -> None:
+        """Opens windows that are not open yet; one that is patient waits for each until everything is told."""
+        for path in windows(self._folder):
+            if path in self._panes:
+                continue
+            try:
+                peer = look_into(path, self._look, _HELLO_TIMEOUT_S)
+            except OSError:
+                continue  # it ends at this moment
+            if patient:
+                with contextlib.suppress(
+                    OSError
+                ):  # one that is busy says hello later, and is seen from then on
+                    peer.recv(1, socket.MSG_PEEK)
+            pane = self._panes[path] = _Pane(path, peer)
+            self._selector.register(peer, selectors.EVENT_READ, pane)

@@ -1,0 +1,264 @@
+// A tool call as a card: what it does in one line, how it went, and inside what went in and came out.
+/** @import { Child, Ref, ToolCall } from "../../types/page.d.ts" */
+import { html, useEffect, useElement, useState } from "../ui.js";
+import { Ansi } from "./ansi.js";
+import { Icon } from "./basics.js";
+import { Code } from "./code.js";
+import { Copy } from "./copy.js";
+import { Diff } from "./diff.js";
+import { duration } from "./format.js";
+import { languageOfFile } from "./highlight.js";
+
+/** @type {Record<string, string>} */
+const ICON = {
+  terminal: "terminal",
+  exec_command: "terminal",
+  run_python: "terminal",
+  process: "terminal",
+  read_file: "file",
+  write_file: "edit",
+  edit_file: "edit",
+  apply_patch: "edit",
+  list_files: "folder",
+  search_files: "search",
+  web_search: "globe",
+  web_fetch: "globe",
+  ask_user: "question",
+  delegate: "people",
+  delegate_task: "people",
+  memory: "learning",
+  skill: "learning",
+  todo: "check",
+  view_image: "image",
+};
+const BULKY = new Set(["content", "old_text", "new_text", "items", "patch", "code"]);
+/** @type {Record<string, [string, string]>} */
+const STATE = {
+  planned: ["clock", "planned"],
+  waiting: ["bell", "waiting for you"],
+  running: ["", "running"],
+  done: ["check", "done"],
+  failed: ["warn", "failed"],
+  unknown: ["question", "outcome unknown"],
+};
+const TAIL_CHARS = 20_000; // characters of output that are shown
+const LINES = 12;
+
+/**
+ * Arguments of a call: the object, or null when they are not JSON.
+ * @param {string} text
+ * @returns {Record<string, any> | null}
+ */
+export function argumentsOf(text) {
+  try {
+    const value = JSON.parse(text || "{}");
+    return value && typeof value === "object" && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b\/)?)\s*(\S.*?)\s*$/gm;
+
+/**
+ * The files that a patch is about, each once.
+ * @param {string} patch
+ */
+function patched(patch) {
+  return [...new Set([...patch.matchAll(PATCHED)].map((found) => found[1]))];
+}
+
+/**
+ * A call in one line.
+ * @param {string} name
+ * @param {string} text
+ */
+export function summaryOf(name, text) {
+  const values = argumentsOf(text);
+  if (!values) return text ?? "";
+  if (name === "apply_patch") return patched(String(values.patch ?? "")).join(" ");
+  return Object.entries(values)
+    .filter(([key]) => !BULKY.has(key))
+    .map(([, value]) => inOneLine(value))
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** @param {unknown} value */
+function inOneLine(value) {
+  if (typeof value !== "string") return value === null ? "" : JSON.stringify(value);
+  return value.split("\n")[0] + (value.includes("\n") ? " …" : "");
+}
+
+/**
+ * Lines with a sign before each.
+ * @param {string} sign
+ * @param {string} text
+ */
+function signed(sign, text) {
+  return String(text)
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => `${sign}${line}\n`)
+    .join("");
+}
+
+/**
+ * What a change to a file would look like, from the arguments of the call; "" for other calls.
+ * @param {string} name
+ * @param {string} text
+ */
+export function diffOf(name, text) {
+  const values = argumentsOf(text) ?? {};
+  const { path, patch, old_text: before, new_text: after, content } = values;
+  if (name === "apply_patch" && typeof patch === "string") return patch;
+  if (name === "edit_file" && typeof after === "string") {
+    return `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n${before ? signed("-", before) : ""}${signed("+", after)}`;
+  }
+  if (name === "write_file" && typeof content === "string") {
+    return `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n${signed("+", content)}`;
+  }
+  return "";
+}
+
+/**
+ * What a call is given, in the form that shows it best.
+ * @param {{ name: string, text: string }} props
+ */
+export function CallInput({ name, text }) {
+  const values = argumentsOf(text);
+  const diff = diffOf(name, text);
+  if (!values) return html`<${Code} text=${text ?? ""} name="arguments as the model wrote them" />`;
+  if (diff) return html`<${Diff} text=${diff} label=${values.path ?? "Patch"} />`;
+  const rest = Object.entries(values).filter(([key]) => !["command", "code", "cmd"].includes(key));
+  const command = values.command ?? values.cmd;
+  /** @param {[string, unknown]} fact */
+  const fact = ([key, value]) => html`
+    <dt>${key}</dt>
+    <dd>${typeof value === "string" ? value : JSON.stringify(value)}</dd>
+  `;
+  return html`
+    <div class="stack tight">
+      ${typeof command === "string" && html`<${Code} text=${command} language="bash" name="command" />`}
+      ${typeof values.code === "string" && html`<${Code} text=${values.code} language="python" name="python" />`}
+      ${rest.length > 0 && html`<dl class="facts">${rest.map(fact)}</dl>`}
+    </div>
+  `;
+}
+
+/**
+ * The card. `call`: {name, arguments, status, output, text, started, ended, images}. `children` come below, such as a
+ * request for approval; `open` shows the inside from the start.
+ * @param {{ call: ToolCall, children?: Child, open?: boolean, pictures?: Child }} props
+ */
+export function ToolCard({ call, children, open = false, pictures = null }) {
+  const [shown, setShown] = useState(open);
+  const [, words] = STATE[call.status] ?? STATE.planned;
+  const output = call.text || call.output || "";
+  const isUnfinished = call.status === "running" || call.status === "waiting";
+  return html`
+    <section class=${`tool ${call.status}`} aria-label=${`Tool ${call.name}: ${words}`}>
+      <${Head} call=${call} shown=${shown} onClick=${() => setShown(!shown)} />
+      ${
+        shown &&
+        html`
+        <div class="tool-body">
+          <${CallInput} name=${call.name} text=${call.arguments} />
+          ${output && html`<${Output} text=${output} name=${call.name} call=${call} />`}
+        </div>
+      `
+      }
+      ${
+        !shown &&
+        isUnfinished &&
+        call.output &&
+        html`
+        <div class="tool-body">
+          <${Output} text=${lastLines(call.output)} name=${call.name} call=${call} live />
+        </div>
+      `
+      }
+      ${pictures}
+      ${children}
+    </section>
+  `;
+}
+
+/** @param {{ call: ToolCall, shown: boolean, onClick: () => void }} props */
+function Head({ call, shown, onClick }) {
+  return html`
+    <button type="button" class="tool-head" aria-expanded=${shown ? "true" : "false"} onClick=${onClick}>
+      <${Icon} name=${ICON[call.name] ?? "tool"} size=${18} />
+      <span class="tool-name">${call.name}</span>
+      <span class="tool-what">${summaryOf(call.name, call.arguments)}</span>
+      <${State} call=${call} />
+      <${Icon} name=${shown ? "up" : "down"} size=${16} />
+    </button>
+  `;
+}
+
+/**
+ * How it went. What an icon says well enough is only spoken.
+ * @param {{ call: ToolCall }} props
+ */
+function State({ call: { status, started, ended } }) {
+  const running = status === "running";
+  const [icon, words] = STATE[status] ?? STATE.planned;
+  const took = started && ended ? duration(ended - started) : "";
+  return html`
+    <span class=${`tool-state ${status}`}>
+      ${running ? html`<span class="spinner" aria-hidden="true" />` : html`<${Icon} name=${icon} size=${16} />`}
+      <span class=${status === "done" || running ? "unseen" : ""}>${words}</span>
+      ${took && html`<span class="muted">${took}</span>`}
+    </span>
+  `;
+}
+
+/** @param {string} text */
+function lastLines(text) {
+  return text.slice(-4000).replace(/\n$/, "").split("\n").slice(-LINES).join("\n");
+}
+
+/** @param {{ text: string, name: string, call: ToolCall, live?: boolean }} props */
+function Output({ text, name, call, live = false }) {
+  const box = /** @type {Ref<HTMLElement>} */ (useElement());
+  useEffect(() => {
+    if (live && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [text, live]);
+  const path = argumentsOf(call.arguments)?.path;
+  const language = name === "read_file" && path && !live && languageOfFile(path);
+  if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text))
+    return html`<${Mixed} text=${text} />`;
+  if (language) return html`<${Code} text=${text} language=${language} name=${path} />`;
+  const cut = text.length > TAIL_CHARS;
+  return html`
+    <figure class="output">
+      <figcaption>
+        <span>output</span>
+        <${Copy} text=${text} label="Copy output" />
+      </figcaption>
+      ${
+        cut &&
+        html`
+        <p class="muted">Showing the last ${TAIL_CHARS.toLocaleString()} characters. Copying includes all of them.</p>
+      `
+      }
+      <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}>
+        <${Ansi} text=${cut ? text.slice(-TAIL_CHARS) : text} />
+      </pre>
+    </figure>
+  `;
+}
+
+/**
+ * A result with a diff in it: words before, then the rows.
+ * @param {{ text: string }} props
+ */
+function Mixed({ text }) {
+  const at = text.search(/^(diff --git |--- )/m);
+  const before = text.slice(0, at).trim();
+  return html`
+    ${before && html`<p class="tool-words">${before}</p>`}
+    <${Diff} text=${text.slice(at)} />
+  `;
+}

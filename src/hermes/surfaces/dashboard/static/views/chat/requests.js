@@ -1,0 +1,260 @@
+// What waits for the user: requests for approval with exactly what will run, and questions of the model.
+/** @import { ApprovalRequest, QuestionAsked } from "../../types/page.d.ts" */
+import { api, errorText, may, sessionPath } from "../../app/api.js";
+import { approvalHash } from "../../app/approval_hash.js";
+import { useKeys } from "../../app/keys.js";
+import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
+import { CallInput, diffOf } from "../../app/parts/tool_card.js";
+import { ago, Button, Code, Diff, Icon, Keys, toast } from "../../app/parts.js";
+import { refreshWaiting } from "../../app/pending_requests.js";
+import { Fragment, html, useRef, useState } from "../../app/ui.js";
+
+const GRACE_MS = 300; // milliseconds before a key can be meant for a question that has just appeared
+/** @type {Record<string, string>} */
+const REACH = {
+  workspace: "It stays inside the workspace.",
+  network: "It may use the network.",
+  machine: "It runs outside the sandbox: it can reach your files and the network.",
+};
+/**
+ * @typedef {object} AnswerButton
+ * @property {Answer} answer
+ * @property {string} label
+ * @property {string} key
+ * @property {string} [kind]
+ * @property {string} [icon]
+ * @property {boolean} [memorable]
+ * @property {string} [scope]
+ */
+
+/** @type {AnswerButton[]} */
+const ANSWERS = [
+  { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
+  { answer: "session", label: "For this session", key: "s", memorable: true },
+  { answer: "always", label: "Always", key: "a", memorable: true, scope: "admin" },
+  { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
+];
+
+/** @typedef {"once" | "session" | "always" | "deny"} Answer */
+
+/**
+ * @typedef {object} ApprovalProps
+ * @property {ApprovalRequest} request
+ * @property {string} session
+ * @property {string} cwd
+ * @property {boolean} [first]
+ * @property {string} [from]
+ * @property {boolean} [orphan]
+ */
+
+/**
+ * @typedef {object} QuestionProps
+ * @property {QuestionAsked} question
+ * @property {string} session
+ * @property {boolean} [first]
+ * @property {string} [from]
+ * @property {boolean} [orphan]
+ */
+
+/**
+ * Sends an answer, or what a promise of one becomes; says so when another was first.
+ * @param {`/api/sessions/${string}/${"approvals" | "questions"}/${string}`} path
+ * @param {object | Promise<object>} body
+ * @param {(state: string) => void} set
+ * @returns {Promise<boolean>}
+ */
+async function give(path, body, set) {
+  set("sending");
+  try {
+    const { counted } = await api.post(path, /** @type {any} */ (await body));
+    if (!counted) toast("This was already answered, or nothing waits for the answer any more.");
+    set("given");
+    refreshWaiting();
+    return counted;
+  } catch (error) {
+    set("");
+    toast(errorText(error), "bad");
+    return false;
+  }
+}
+
+/** @param {string} reason */
+function denial(reason) {
+  return { answer: "deny", ...(reason && { reason }) };
+}
+
+/**
+ * @param {Answer} answer
+ * @param {ApprovalRequest} request
+ */
+async function permission(answer, request) {
+  return { answer, shown: await approvalHash(request) };
+}
+
+/**
+ * A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in.
+ * @param {ApprovalProps} props
+ */
+export function Approval({ request, session, cwd, first = false, from = "", orphan = false }) {
+  const [state, setState] = useState("");
+  const [why, setWhy] = useState("");
+  const since = useRef(performance.now());
+  const allowed = may("approve");
+  const offered = ANSWERS.filter(
+    (one) => (!one.memorable || request.memorable !== false) && may(one.scope),
+  );
+  /** @param {Answer} word */
+  const answer = async (word) => {
+    if (state || !allowed) return;
+    const body = word === "deny" ? denial(why.trim()) : permission(word, request);
+    await give(sessionPath(session, "approvals", request.call_id), body, setState);
+  };
+  /** @param {Answer} word */
+  const byKey = (word) => () => {
+    if (performance.now() - since.current < GRACE_MS) return false;
+    answer(word);
+    return true;
+  };
+  useKeys(
+    first && allowed
+      ? offered.map((one) => ({
+          keys: `Alt+${one.key}`,
+          label: one.label,
+          group: "Waiting for you",
+          typing: true,
+          run: byKey(one.answer),
+        }))
+      : [],
+  );
+  return html`<div class="asking" role="group" aria-label=${`Hermes wants to use ${request.name}`}>
+    <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>
+      ${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
+    <${WhatHappens} request=${request} />
+    ${orphan && html`<${Orphan} />`}
+    <dl class="facts">
+      ${request.reason && html`<dt>Why you are asked</dt><dd>${revealHidden(request.reason)}</dd>`}
+      <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
+        ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
+      ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
+      ${
+        request.memorable !== false &&
+        html`<dt>“For this session” covers</dt><dd>${revealHidden(request.scope || "only this exact call")}</dd>`
+      }
+      ${
+        request.shape &&
+        request.memorable !== false &&
+        html`<dt>“Always” covers</dt><dd class="mono">${revealHidden(request.shape)}</dd>`
+      }
+      ${request.expires > 0 && html`<dt>Denied automatically</dt><dd>${ago(request.expires)}</dd>`}
+    </dl>
+    ${
+      allowed
+        ? html`<div class="asking-row">
+        ${offered.map(
+          (one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon}
+          busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>
+            ${one.label}${first && html`<${Keys} of=${`Alt+${one.key}`} />`}<//>`,
+        )}
+      </div>
+      <input class="input asking-why" aria-label="Tell the model why not (optional)"
+        placeholder="If you deny this, tell the model why (optional)" value=${why} disabled=${Boolean(state)}
+          onInput=${(event) => setWhy(event.target.value)}
+        onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />`
+        : html`<p class="muted">This browser is not allowed to answer approval requests.</p>`
+    }
+  </div>`;
+}
+
+/** Why an answer still counts although nobody waits for it. */
+function Orphan() {
+  return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>Hermes stopped before you answered. When
+    you answer, it continues from here.</span></p>`;
+}
+
+/**
+ * Exactly what will run: the policy's words, and the change to a file as a diff.
+ * @param {{ request: ApprovalRequest }} props
+ */
+function WhatHappens({ request }) {
+  const { name } = request;
+  const [summary, text] = [
+    revealHidden(request.summary ?? ""),
+    revealHiddenJson(request.arguments ?? "{}"),
+  ];
+  const diff = diffOf(name, text);
+  const [words, change] = splitDiff(summary);
+  if (change)
+    return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
+    label="What will change" /><//>`;
+  if (diff) return html`<${CallInput} name=${name} text=${text} />`;
+  return summary
+    ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
+    name="exact call" />`
+    : html`<${CallInput} name=${name} text=${text} />`;
+}
+
+/**
+ * A text and the diff at its end, if there is one.
+ * @param {string} text
+ */
+export function splitDiff(text) {
+  const at = /^@@ -/m.test(text) ? text.search(/^(diff --git |--- |@@ -)/m) : -1;
+  return at < 0 ? [text, ""] : [text.slice(0, at).trim(), text.slice(at)];
+}
+
+/**
+ * Answers a question in words. Resolves to whether the answer counted.
+ * @param {{ session: string, call: string }} question
+ * @param {string} text
+ * @param {(state: string) => void} [set]
+ */
+export function answerQuestion({ session, call }, text, set = () => {}) {
+  return give(sessionPath(session, "questions", call), { text }, set);
+}
+
+/**
+ * A question of the model. `first`: what is written as a message answers this one.
+ * @param {QuestionProps} props
+ */
+export function Question({ question, session, first = false, from = "", orphan = false }) {
+  const [text, setText] = useState("");
+  const [state, setState] = useState("");
+  const allowed = may("chat");
+  /** @param {string} words */
+  const answer = (words) =>
+    !state && words.trim() && answerQuestion({ session, call: question.call_id }, words, setState);
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    answer(text);
+  };
+  const [words, diff] = splitDiff(question.text);
+  return html`<form class="asking" aria-label="A question for you"
+    onSubmit=${submit}>
+    <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">
+      ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
+    ${diff && html`<${Diff} text=${diff} label="What would change" />`}
+    ${orphan && html`<${Orphan} />`}
+    ${
+      question.options?.length > 0 &&
+      html`<div class="asking-row">
+      ${question.options.map(
+        (one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
+        onClick=${() => answer(one)}>${one}<//>`,
+      )}</div>`
+    }
+    ${
+      allowed &&
+      first &&
+      html`<p class="asking-note">
+      ${question.options?.length ? "Choose one, or write" : "Write"} your answer below.</p>`
+    }
+    ${
+      allowed &&
+      !first &&
+      html`<div class="row"><input class="input" aria-label="Your answer"
+      placeholder=${question.options?.length ? "Or type your own answer" : "Your answer"} value=${text}
+        disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
+      <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`
+    }
+  </form>`;
+}

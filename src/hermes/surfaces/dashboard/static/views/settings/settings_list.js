@@ -1,0 +1,134 @@
+// The typed settings: each with its meaning, its value and where that comes from; searched, and shown by section.
+/** @import { Answer, Ref, SettingRow } from "../../types/page.d.ts" */
+import { api } from "../../app/api.js";
+import { useKeys } from "../../app/keys.js";
+import { Empty } from "../../app/parts/basics.js";
+import { html, useElement, useMemo, useState } from "../../app/ui.js";
+import { SearchBox } from "../inputs.js";
+import { useLoaded, whenLoaded } from "../loading.js";
+import { asTyped, Setting } from "./setting.js";
+
+/**
+ * @typedef {object} SectionsProps
+ * @property {Answer<"GET", "/api/settings">} value
+ * @property {string} words
+ * @property {boolean} changedOnly
+ * @property {() => Promise<void>} again
+ */
+
+export function SettingsList() {
+  const settings = useLoaded(() => api.get("/api/settings"), []);
+  const [words, setWords] = useState("");
+  const [changedOnly, setChangedOnly] = useState(false);
+  const search = /** @type {Ref<HTMLInputElement>} */ (useElement());
+  useKeys([
+    {
+      keys: "/",
+      label: "Search the settings",
+      group: "Settings",
+      run: () => search.current.select(),
+    },
+  ]);
+  return html`
+    <div class="stack">
+      <div class="toolbar" role="search">
+        <${SearchBox}
+          field=${search}
+          label="Search the settings"
+          placeholder="Search by name, meaning or value"
+          value=${words}
+          onInput=${setWords}
+        />
+        <label class="check">
+          <input type="checkbox" checked=${changedOnly} onChange=${(event) => setChangedOnly(event.target.checked)} />
+          Only changed settings
+        </label>
+      </div>
+      ${whenLoaded(
+        settings,
+        (value) => html`
+          <${Sections} value=${value} words=${words} changedOnly=${changedOnly} again=${settings.again} />
+        `,
+      )}
+    </div>
+  `;
+}
+
+/** @param {SectionsProps} props */
+function Sections({ value, words, changedOnly, again }) {
+  const sections = useMemo(() => {
+    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = value.settings.filter(
+      (one) =>
+        (!changedOnly || one.origin !== "default") &&
+        wanted.every((word) => textOf(one).includes(word)),
+    );
+    return [...grouped(shown)];
+  }, [words, changedOnly, value]);
+  return html`
+    <p class="muted small">
+      Settings are stored in <code>${value.file}</code>. Keys and passwords are not among them:
+      they are in <code>.env</code>, and <code>hermes config set</code> stores them.
+    </p>
+    ${
+      !sections.length &&
+      html`<${Empty} icon="search" title="No matching settings">No setting matches your search.<//>`
+    }
+    <div class="with-toc">
+      <${Contents} names=${sections.map(([name]) => name)} />
+      <div class="stack">
+        ${sections.map(
+          ([name, list]) => html`
+          <${Section} key=${name} name=${name} about=${value.sections[name]} list=${list} again=${again} />
+        `,
+        )}
+      </div>
+    </div>
+  `;
+}
+
+/** @param {{ names: string[] }} props */
+function Contents({ names }) {
+  /** @param {string} name */
+  const go = (name) =>
+    document
+      .getElementById(`section-${name}`)
+      ?.scrollIntoView({ block: "start", behavior: "smooth" });
+  return html`
+    <nav class="toc" aria-label="Sections">
+      ${names.map(
+        (name) => html`
+        <button key=${name} type="button" class="link" onClick=${() => go(name)}>${name}</button>
+      `,
+      )}
+    </nav>
+  `;
+}
+
+/** @param {{ name: string, about: string, list: SettingRow[], again: () => Promise<void> }} props */
+function Section({ name, about, list, again }) {
+  return html`
+    <section id=${`section-${name}`} class="card setting-section" aria-labelledby=${`title-${name}`}>
+      <header>
+        <h2 id=${`title-${name}`}>${name}</h2>
+        ${about && html`<p class="muted">${about}</p>`}
+      </header>
+      ${list.map((one) => html`<${Setting} key=${one.key} one=${one} again=${again} />`)}
+    </section>
+  `;
+}
+
+/** @param {SettingRow} one */
+function textOf(one) {
+  return `${one.key} ${one.description} ${asTyped(one.value)} ${one.origin}`.toLowerCase();
+}
+
+/** @param {SettingRow[]} list */
+function grouped(list) {
+  const groups = new Map();
+  for (const one of list) {
+    const [section] = one.key.split(".");
+    groups.set(section, [...(groups.get(section) ?? []), one]);
+  }
+  return groups;
+}

@@ -1,0 +1,204 @@
+"""The chat in the terminal as commands see it: the conversation, and the surface that shows what they tell."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes.app.agent import Agent, ApprovalMode
+from hermes.app.attachments import typed_part
+from hermes.commands.chat import ContextUse
+from hermes.commands.command import Command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import count, money
+from hermes.commands.model_names import checked_name
+from hermes.commands.models import model_in_words
+from hermes.commands.views import Block, Message, Result
+from hermes.errors import HermesError, SessionBusy
+from hermes.settings.load import load_secrets
+from hermes.surfaces.terminal.interrupts import is_elsewhere
+from hermes.surfaces.terminal.open_agent import (
+    SessionTarget,
+    begin,
+    choose_model,
+    find_place,
+)
+from hermes.surfaces.terminal.render import draw, draw_blocks
+from hermes.surfaces.terminal.run_options import RunOptions
+from hermes.surfaces.terminal.text import TextScreen
+from hermes.surfaces.tui.context_view import window_rows
+from hermes.surfaces.tui.styled_text import painted
+
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.conversation import ChatConversation
+
+_MAX_LINES = 400  # of one result
+
+
+class TerminalChat:
+    """Implements `Conversation` and `Surface` for a chat in the terminal."""
+
+    name = "cli"
+    via = ""
+
+    def __init__(self, chat: "ChatConversation") -> None:
+        self.chat = chat
+
+    @property
+    def session(self) -> str:
+        return self.chat.session
+
+    @property
+    def agent(self) -> Agent:
+        return self.chat.agent
+
+    @property
+    def approvals(self) -> ApprovalMode:
+        return self.chat.approvals
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        chat, line = self.chat, self.chat.view.foot
+        queued = count(len(chat.view.queued), "message") if chat.view.queued else ""
+        is_working = chat.works and not chat.view.rests
+        return (
+            ("context", line.filled()),
+            ("cost", money(line.cost)),
+            ("sandbox", line.sandbox),
+            ("policy", chat.agent.policy.warning),
+            ("mcp", self._servers()),
+            ("queued", queued),
+            ("now", "working" if is_working else "waiting for you"),
+        )
+
+    def _servers(self) -> str:
+        """How many servers there are, and which ones can't be used."""
+        servers = self.chat.agent.toolbox.servers
+        if servers is None:
+            return ""
+        known = servers.status()
+        failed = [one.name for one in known if one.state == "failed"]
+        note = f", failed: {', '.join(failed)}; see /mcp" if failed else ""
+        return count(len(known), "server") + note
+
+    async def require_idle(self) -> None:
+        if await self.chat.is_busy():
+            raise SessionBusy("Hermes is working.", hint="Stop it first with /stop.")
+
+    async def begin(self) -> str:
+        before = self.session
+        cwd = self.chat.app.store.sessions.find(before).cwd or "."
+        await self._change(SessionTarget(None, Path(cwd)))
+        about = {"platform": "cli", "user": "", "session_id": before}
+        self.chat.app.bus.publish(
+            "gateway.session.reset", about | {"new_session_id": self.session}
+        )
+        return self.session
+
+    async def enter(self, name: str, *, recap: bool) -> None:
+        target = find_place(self.chat.app, RunOptions(resume=name))
+        await self._change(target)
+        if recap:
+            self.chat.view.say(f"Session {self.session}")
+            await self.chat.go_on()
+
+    async def _change(self, target: SessionTarget) -> None:
+        await self.require_idle()
+        if target.before is not None and target.before.id == self.session:
+            raise HermesError("You are in that session.")
+        self.chat.forget_if_empty()
+        app = self.chat.app
+        self.chat.enter(await asyncio.to_thread(begin, app, target, "cli"))
+
+    async def resume(self) -> None:
+        self.chat.follow(resumes=True)
+
+    async def stop(self) -> bool:
+        chat = self.chat
+        if not chat.works:
+            return False
+        if is_elsewhere(chat.app, chat.session):
+            await chat.agent.service.interrupt(chat.session, by="cli")
+        else:
+            chat.halt()
+        return True
+
+    def rewound(self, text: str) -> None:
+        self.chat.agent.toolbox.forget_files(self.session)
+        if text:
+            self.chat.screen.offer(typed_part(text))
+
+    async def model_names(self) -> list[str]:
+        return []
+
+    async def use_model(self, name: str, *, force: bool) -> str:
+        await self.require_idle()
+        chat = self.chat
+        route = choose_model(chat.app, RunOptions(model=name), may_ask=False)
+        found = ""
+        if not force:
+            secrets = load_secrets(home=chat.app.home)
+            how = f"/model {name} force"
+            found = await checked_name(route, chat.app.settings, secrets, force=how)
+        await chat.reconfigure(model=name)
+        return model_in_words(chat.agent.describe(self.session), found)
+
+    async def use_approvals(self, mode: ApprovalMode) -> str:
+        await self.chat.reconfigure(approvals=mode)
+        if self.chat.works and is_elsewhere(self.chat.app, self.session):
+            return "Another terminal or program is running this turn, with its own approval mode."
+        return ""
+
+    def tell(self, *blocks: Block) -> None:
+        self._print(draw_blocks(blocks, self._text_screen))
+
+    def warn(self, message: str, hint: str = "") -> None:
+        self.chat.view.say(f"{message} {hint}".rstrip(), alarming=True)
+
+    def confirm(self, question: str, nothing_done: str) -> bool:  # noqa: ARG002
+        return False
+
+    def read_secret(self, name: str) -> str:
+        raise HermesError(
+            f"A secret is not typed in a chat: {name}.",
+            hint=f"In a shell: hermes config set {name}",
+        )
+
+    def show(self, result: Result) -> None:
+        """Shows what a command found or did."""
+        if isinstance(result, Message):
+            for text in result.lines:
+                self.chat.view.say(text)
+        elif isinstance(result, ContextUse):
+            screen = self.chat.screen
+            rows = window_rows(
+                result.usage,
+                result.preview,
+                screen.columns - 1,
+                ascii_only=screen.marks.bar == "|",
+            )
+            for row in rows:
+                screen.line(painted(row, enabled=screen.style.enabled))
+        else:
+            self._print(draw(result, self._text_screen, time.time()))
+
+    @property
+    def _text_screen(self) -> TextScreen:
+        return TextScreen(self.chat.screen.columns - 1, self.chat.screen.style)
+
+    def _print(self, lines: Iterable[str]) -> None:
+        shown = [part for line in lines for part in line.split("\n")]
+        for line in shown[:_MAX_LINES]:
+            self.chat.screen.line(line)
+        if len(shown) > _MAX_LINES:
+            more = count(len(shown) - _MAX_LINES, "more line")
+            self.chat.view.say(f"... {more}")
+
+
+async def run_slash(chat: "ChatConversation", command: Command, words: str) -> None:
+    """Runs a slash command and shows its result."""
+    port = TerminalChat(chat)
+    arguments = command.words(words, {"session": chat.session})
+    with CommandContext(port, app=chat.app, conversation=port) as context:
+        port.show(await command.run(context, arguments))

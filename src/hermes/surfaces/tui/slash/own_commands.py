@@ -1,0 +1,80 @@
+"""Commands that only a chat in the terminal has: help, steering, queueing, reviewing proposals, and leaving."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, cast
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.proposals import NOTHING
+from hermes.commands.views import Message, message
+from hermes.surfaces.terminal.text import wrap
+
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.conversation import ChatConversation
+    from hermes.surfaces.tui.slash.chat_port import TerminalChat
+
+Text = Annotated[str, Arg(metavar="TEXT")]
+
+
+def _chat(context: CommandContext) -> "ChatConversation":
+    return cast("TerminalChat", context.surface).chat
+
+
+@command(slash="help", group="Chat")
+async def show_help(context: CommandContext) -> Message:
+    """Show this list."""
+    from hermes.surfaces.tui.slash.table import help_lines
+
+    screen = _chat(context).screen
+    bold, dim = screen.style.bold, screen.style.dim
+    for line in help_lines(screen.columns - 1, bold=bold, dim=dim):
+        screen.line(line)
+    skills = [f"/{one.name}" for one in await asyncio.to_thread(_chat(context).skills)]
+    if skills:
+        screen.line(bold("Skills"))
+        for line in wrap("  ".join(skills), screen.columns - 3):
+            screen.line(dim(f"  {line}"))
+    return message()
+
+
+@command(slash="steer text", group="Chat")
+async def steer(context: CommandContext, text: Text = "") -> Message:
+    """Tell the model something while it works."""
+    if not text:
+        return message("Say what the model should know now: /steer TEXT")
+    await _chat(context).submit(text, delivery="steer")
+    return message()
+
+
+@command(slash="queue text", group="Chat")
+async def queue(context: CommandContext, text: Text = "") -> Message:
+    """Queue a message for the next turn; alone: list the queue."""
+    chat = _chat(context)
+    if text:
+        await chat.submit(text)
+        return message()
+    queued = [f"{number}. {one}" for number, one in enumerate(chat.view.queued, 1)]
+    return message(*(queued or ["The queue is empty."]))
+
+
+@command(slash="quit", group="Chat")
+async def leave(context: CommandContext) -> Message:
+    """Leave; the session stays."""
+    _chat(context).quit()
+    return message()
+
+
+@command(slash="learn", group="Learning")
+async def review_proposals(context: CommandContext) -> Message:
+    """Review what Hermes wants to remember, a key each."""
+    chat = _chat(context)
+    if chat.view.questions.current is not None:
+        return message("Please answer the question first.")
+    learning = chat.agent.learner.learning
+    pending = await asyncio.to_thread(learning.proposals.pending)
+    if not pending:
+        return message(
+            f"{NOTHING} What was learned: /memory, /skills, hermes skills history"
+        )
+    chat.decide(pending)
+    return message()

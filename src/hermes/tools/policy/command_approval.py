@@ -1,0 +1,175 @@
+"""Decides about commands: of the terminal, of `hermes policy check`, and of codex."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hermes.core.ports import PolicyDecision
+from hermes.schema.events import Reach
+from hermes.tools.escapes import shown
+from hermes.tools.policy.effects import (
+    ASKS_FOR_NETWORK,
+    BY_RULE,
+    Effect,
+    Level,
+    asks,
+    widest,
+)
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.policy_state import BY_USER, NO_SANDBOX, PolicyState
+from hermes.tools.policy.request import (
+    JudgedCall,
+    binding_hash,
+    command_summary,
+    existing,
+)
+from hermes.tools.policy.unicode_escapes import spoof_reason
+
+if TYPE_CHECKING:
+    from hermes.tools.policy.command_judge import Judgement
+
+_MORE_THAN_READS = "it does more than read"
+
+
+class CommandApproval:
+    """Decides about commands by what they do."""
+
+    def __init__(self, state: PolicyState) -> None:
+        self._state = state
+
+    def decide(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        workspace: Path,
+        folder: Path,
+    ) -> PolicyDecision:
+        """What may be done with a command in `folder`."""
+        from hermes.tools.policy.command_judge import judge_command
+
+        command = str(arguments["command"])
+        requested = _requested_reach(arguments)
+        context = self._state.context(workspace, folder)
+        book = self._state.rules.current()
+        found = judge_command(command, context, book)
+        effect = self._effect(command, found, context, requested)
+        rule = book.for_tool(tool)
+        if rule is not None and rule[0] in ("forbid", "ask"):
+            level = Level.FORBID if rule[0] == "forbid" else Level.ASK
+            if level > effect.level:
+                effect = Effect(level, BY_USER, once=effect.once)
+        reach = widest((requested, effect.reach))
+        call = JudgedCall(tool, arguments, str(folder), reach, existing(found.paths))
+        decision = PolicyDecision(
+            "ask",
+            command_summary(command, folder),
+            self._reason(effect),
+            reach,
+            "" if effect.once else f"{tool} in {folder} ({reach}): {command}",
+            binding_hash(call, self._state.about.environment),
+            memorable=not effect.once,
+        )
+        if effect.level == Level.FORBID:
+            return msgspec.structs.replace(decision, verdict="forbid")
+        if self._is_free(effect, command, context):
+            return msgspec.structs.replace(
+                decision, verdict="allow", summary="", reason=""
+            )
+        if rule is None and not effect.once and not self._state.rules.problem:
+            findings = (*found.findings, effect)
+            scope = self._scope(command, findings, context, reach)
+            decision = msgspec.structs.replace(decision, scope=scope)
+        return self._state.with_earlier_answer(decision, book)
+
+    def _effect(
+        self,
+        command: str,
+        found: "Judgement",
+        context: PathContext,
+        requested: Reach,
+    ) -> Effect:
+        """What a command does, and what it means that it looks different or asks for a wider reach."""
+        effect = found.effect
+        spoof = spoof_reason(command)
+        if spoof:
+            effect = Effect(max(Level.UNCLEAR, effect.level), spoof, once=True)
+        effect = self._with_project_programs(effect, found, context)
+        if effect.level >= Level.ASK or requested in ("workspace", effect.reach):
+            return effect
+        # What only reads needs neither the network nor the machine, so asking for them is a reason to look.
+        if requested == "network":
+            return asks(ASKS_FOR_NETWORK, requested)
+        return asks("it asks to run outside the sandbox", requested)
+
+    def _with_project_programs(
+        self, effect: Effect, found: "Judgement", context: PathContext
+    ) -> Effect:
+        """Asks about a command that is free by its program's name, if that name means a program of the project here.
+
+        In the sandbox and without the network such a program does no harm, whatever its name.
+        """
+        from hermes.tools.policy.program_table import program
+
+        is_held = effect.reach == "workspace" and self._state.is_sandboxed
+        if effect.level >= Level.ASK or is_held:
+            return effect
+        for name in sorted(found.programs):
+            if effect.reason == BY_RULE and program(name).judge != "fetch":
+                continue
+            file = context.project_program(name)
+            if file is not None:
+                reason = f"here {name} is {file}, a program of the project that could do anything"
+                return Effect(Level.ASK, reason, effect.reach, once=True)
+        return effect
+
+    def _is_free(self, effect: Effect, command: str, context: PathContext) -> bool:
+        """Whether a command may run without asking."""
+        state = self._state
+        if effect.level >= Level.UNCLEAR or state.about.guest:
+            return False
+        if state.mode == "full" and not state.is_careful:
+            return True
+        if state.is_sandboxed and not state.is_careful:
+            return effect.level <= Level.WORK
+        if state.is_sandboxed and effect.level == Level.READ:
+            return True
+        if effect.level > Level.WORK or effect.reason == BY_RULE:
+            return effect.level <= Level.WORK
+        from hermes.tools.policy.session_scope import only_reads
+
+        return only_reads(command, context)
+
+    def _reason(self, effect: Effect) -> str:
+        reason = effect.reason
+        if not reason or reason == BY_RULE:
+            reason = _MORE_THAN_READS if self._state.is_sandboxed else NO_SANDBOX
+        warning = self._state.warning
+        return shown(f"{reason}. {warning}" if warning else reason)
+
+    def _scope(
+        self,
+        command: str,
+        effects: Sequence[Effect],
+        context: PathContext,
+        reach: Reach,
+    ) -> str:
+        """What an answer for the session covers, and why it is asked; empty for only this command."""
+        from hermes.tools.policy.session_scope import command_scope
+
+        is_held = self._state.is_sandboxed and reach == "workspace"
+        scope = command_scope(command, effects, context, is_held=is_held)
+        if scope is None or reach == "machine":
+            return ""
+        reasons = ["with the network"] if reach == "network" else []
+        reasons += dict.fromkeys(
+            one.reason for one in effects if one.level >= Level.ASK
+        )
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        return shown(f"{scope.describe()} in {context.folders[0]}{why}")
+
+
+def _requested_reach(arguments: Mapping[str, Any]) -> Reach:
+    reach = arguments.get("reach")
+    return reach if reach in ("network", "machine") else "workspace"

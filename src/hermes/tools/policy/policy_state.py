@@ -1,0 +1,97 @@
+"""What all decisions share: the mode, where Hermes works, what is sensitive there, and the user's rules."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.core.ports import PolicyDecision
+from hermes.schema.events import Reach
+from hermes.tools.policy.effects import Effect, Level
+from hermes.tools.policy.paths import PathContext
+from hermes.tools.policy.rule_file import RuleFile
+from hermes.tools.policy.rules import RuleBook
+from hermes.tools.sensitive import Guard
+
+Mode: TypeAlias = Literal["ask", "auto-edit", "full"]
+WHILE_BROKEN = (
+    "Until you fix it, no rule allows anything, and Hermes asks about every effect."
+)
+BY_USER = "your rules say so"
+NO_SANDBOX = "it may change something, and it runs without a sandbox"
+
+
+class Circumstances(msgspec.Struct, frozen=True):
+    """What the policy has to know about where it works."""
+
+    hermes_home: Path
+    user_home: Path
+    sandboxed: bool | Callable[[], bool] = False
+    """Whether commands really run in a sandbox. A function is called when it matters, as finding out takes a moment."""
+    strict: bool = False
+    """Ask about every command that does more than read, as small models need it."""
+    guest: bool = False
+    """Hermes works for somebody other than the user: without asking it only reads the working directory, and no
+    earlier answer and no rule that allows something counts."""
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class PolicyState:
+    """The mode, the circumstances and the rules of one policy."""
+
+    def __init__(
+        self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None
+    ) -> None:
+        home = circumstances.hermes_home
+        self.mode: Mode = mode
+        self.about = circumstances
+        self.guard = Guard(home.resolve(), circumstances.user_home)
+        self.rules = rules or RuleFile(home)
+
+    @cached_property
+    def is_sandboxed(self) -> bool:
+        """Whether commands run in a sandbox."""
+        sandboxed = self.about.sandboxed
+        return sandboxed if isinstance(sandboxed, bool) else sandboxed()
+
+    @property
+    def is_careful(self) -> bool:
+        """Whether everything that may have an effect is asked about, in every mode."""
+        return self.about.strict or self.about.guest or bool(self.rules.problem)
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with `policy.yaml`; empty when nothing is."""
+        problem = self.rules.problem
+        return f"{problem}. {WHILE_BROKEN}" if problem else ""
+
+    def context(self, workspace: Path, folder: Path) -> PathContext:
+        """Where a command runs."""
+        search_path = self.about.environment.get("PATH", "")
+        return PathContext(
+            workspace, (folder,), self.about.user_home, self.guard, search_path
+        )
+
+    def allows_code(self, effect: Effect, reach: Reach = "workspace") -> bool:
+        """Whether code may run, or be typed into a program, without asking."""
+        if self.is_careful:
+            return False
+        if self.mode == "full" and effect.level < Level.UNCLEAR:
+            return True
+        is_work = effect.level <= Level.WORK
+        return is_work and self.is_sandboxed and reach == "workspace"
+
+    def with_earlier_answer(
+        self, decision: PolicyDecision, book: RuleBook
+    ) -> PolicyDecision:
+        """A decision after the user's remembered answers; nobody's answers count for a guest."""
+        if self.about.guest:
+            return msgspec.structs.replace(
+                decision, shape="", scope="", memorable=False
+            )
+        is_remembered = decision.memorable and decision.shape in book.remembered
+        if decision.verdict == "ask" and is_remembered:
+            return msgspec.structs.replace(decision, verdict="allow")
+        return decision

@@ -1,0 +1,198 @@
+"""What a person is asked: the summary they read, and a hash of everything that was judged.
+
+The summary shows a command whole, or a file and what would become of it. The hash makes sure that what was approved is
+what runs: arguments, folder, reach, files.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.core.ports import Tool
+from hermes.errors import ToolFailed
+from hermes.tools.escapes import shown
+from hermes.tools.files.apply_patch import plan_patch
+from hermes.tools.files.diff import edit_diff, text_diff
+from hermes.tools.files.edit_match import plan_edit
+
+_MAX_COMPARED_BYTES = 400_000
+_MAX_SHOWN_CHARS = 20_000
+_MAX_SHOWN_ARGUMENT_CHARS = 2_000
+_HASHED_VARIABLES = (
+    r"PATH|HOME|SHELL|LD_\w+|DYLD_\w+|BASH_ENV|ENV|IFS|GIT_\w+|PYTHON(PATH|STARTUP|HOME)|NODE_(OPTIONS|PATH)"
+    r"|\w*PROXY"
+)
+
+
+def command_summary(command: str, folder: Path) -> str:
+    """A command, whole, with everything in it that could hide spelled out."""
+    return shown(f"Run in {folder}:\n{command}")
+
+
+def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """A call with its arguments."""
+    described = description(tool, arguments)
+    title = f"{tool.spec.name}: {described}" if described else tool.spec.name
+    lines = [
+        f"  {name}: {value!s:.{_MAX_SHOWN_ARGUMENT_CHARS}}"
+        for name, value in arguments.items()
+    ]
+    return shown("\n".join([title, *lines]))
+
+
+def description(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """What a tool itself says a call is about, such as an element of a page; empty when it says nothing."""
+    describe = getattr(tool, "describe", None)
+    return str(describe(arguments)) if callable(describe) else ""
+
+
+def read_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
+    """Which file would be read."""
+    return shown(f"{tool.spec.name}: {listed_paths(paths)}")
+
+
+def change_summary(
+    tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...], cwd: Path
+) -> str:
+    """The file that would be changed, and what would become of it."""
+    if not paths:
+        return call_summary(tool, arguments)
+    patch = arguments.get("patch")
+    if isinstance(patch, str):
+        return shown(f"{tool.spec.name}\n{_cut(_patch_preview(patch, cwd))}")
+    change = _file_change(arguments, paths[-1])
+    if change is None:
+        return call_summary(tool, arguments)
+    return shown(f"{tool.spec.name} {listed_paths(paths)}\n{_cut(change)}")
+
+
+def listed_paths(paths: tuple[Path, ...]) -> str:
+    """A path, and where it leads if it is a link."""
+    return " -> ".join(str(path) for path in paths)
+
+
+def _patch_preview(patch: str, cwd: Path) -> str:
+    try:
+        return plan_patch(patch, cwd).preview
+    except ToolFailed as error:
+        return f"(as the files are now, this would fail: {error.message})\n{patch}"
+
+
+def _file_change(arguments: Mapping[str, Any], path: Path) -> str | None:
+    """What a call would change in a file; None if its arguments do not say so."""
+    before = _text_of(path)
+    content = arguments.get("content")
+    if isinstance(content, str):
+        return _new_content(before, content, exists=before is not None or path.exists())
+    old, new = arguments.get("old_text"), arguments.get("new_text")
+    if isinstance(old, str) and isinstance(new, str):
+        replace_all = arguments.get("replace_all") is True
+        return _new_part(before, old, new, replace_all=replace_all)
+    return None
+
+
+def _new_content(before: str | None, content: str, *, exists: bool) -> str:
+    size = f"{len(content.splitlines()):,} lines, {len(content.encode(errors='replace')):,} bytes"
+    if before is not None:
+        return f"replaced, {size}:\n{text_diff(before, content)}"
+    what = "replaces a file that can't be compared" if exists else "new content"
+    return f"{what}, {size}:\n{content}"
+
+
+def _new_part(before: str | None, old: str, new: str, *, replace_all: bool) -> str:
+    if before is None:
+        removed = [f"-{line}" for line in old.split("\n")]
+        added = [f"+{line}" for line in new.split("\n")]
+        return "\n".join([*removed, *added])
+    try:
+        plan = plan_edit(before, old, new, replace_all=replace_all)
+    except ToolFailed as error:
+        return f"(as the file is now, this would fail: {error.message})"
+    return edit_diff(plan, whole=True)
+
+
+def _cut(text: str) -> str:
+    """As much of a text as fits into a question, and how much is left."""
+    left = len(text) - _MAX_SHOWN_CHARS
+    if left <= 0:
+        return text
+    return f"{text[:_MAX_SHOWN_CHARS]}\n... {left:,} more characters are not shown here"
+
+
+def _text_of(path: Path) -> str | None:
+    """What is in a file now; None if that can't be compared."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_COMPARED_BYTES:
+            return None
+        return path.read_bytes().decode()
+    except (OSError, ValueError):
+        return None
+
+
+class JudgedCall(msgspec.Struct, frozen=True):
+    """What a decision is about."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    folder: str
+    reach: str
+    paths: tuple[Path, ...] = ()
+
+
+def binding_hash(call: JudgedCall, environment: Mapping[str, str]) -> str:
+    """The hash of a call as it is now. It changes when a file is swapped, changed, or linked elsewhere."""
+    variables = {
+        name: value
+        for name, value in sorted(environment.items())
+        if re.fullmatch(_HASHED_VARIABLES, name)
+    }
+    identities = [_identity(str(path)) for path in call.paths]
+    parts = (
+        call.tool,
+        call.arguments,
+        call.folder,
+        call.reach,
+        identities,
+        variables,
+    )
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+
+
+def _identity(path: str) -> tuple[Any, ...]:
+    """What is at a path: which file, how large, when changed; where a link leads. Nothing there is an identity too."""
+    name = _encodable(path)
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return (name, "nothing")
+    if not stat.S_ISLNK(found.st_mode):
+        return (name, *_stamp(path))
+    target = os.path.realpath(path)
+    return (name, "link", _encodable(target), found.st_ino, *_stamp(target))
+
+
+def _stamp(path: str) -> tuple[Any, ...]:
+    """Device, inode and mode, and for a file its size and time."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return ("nothing",)
+    stamp = (found.st_dev, found.st_ino, found.st_mode)
+    if not stat.S_ISREG(found.st_mode):
+        return stamp
+    return (*stamp, found.st_size, found.st_mtime_ns)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def existing(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Those of some paths that exist, once each."""
+    return tuple(path for path in dict.fromkeys(paths) if os.path.lexists(path))

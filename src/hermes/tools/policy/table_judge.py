@@ -1,0 +1,366 @@
+"""Judges a program by its entry in the table: its subcommand, its options, and the files it names."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hermes.tools.policy.effects import (
+    EFFECTS,
+    LOOKS_UP,
+    READ,
+    WORK,
+    Effect,
+    Level,
+    asks,
+)
+from hermes.tools.policy.file_effects import secret_reason, write_files
+from hermes.tools.policy.paths import (
+    PathContext,
+    is_outside,
+    is_temporary_only,
+)
+from hermes.tools.policy.program_call import ProgramCall, is_given, operands
+from hermes.tools.policy.program_table import UNKNOWN, Phrase, Program, program
+from hermes.tools.policy.shell_words import Word, word_set
+
+SUBCOMMAND_VALUES = word_set(
+    "-C --prefix --cwd --dir --filter -F -w --workspace --manifest-path --project -p --directory --context -n"
+    " --namespace -f --file --color --config -c --profile"
+)
+"""Options before a subcommand that usually take a value."""
+_OUTPUT_OPTIONS = word_set(
+    "-o --output --out --outfile --outFile --out-file --output-file --output-dir --outdir --outDir --target-dir --dest"
+    " --destination --dist --log-file --out-dir --report --junitxml"
+)
+_RUNS_OTHERS = r"""(?x) --?(
+        shell-escape | enable-write18 | vettool | toolexec | pager | editor | ext-diff | use-askpass | rsh | init-script
+      | to-command | use-compress-program | compress-program | checkpoint-action | script-shell | node-options
+      | run-as | post-?process\w* | exec-batch | hostname-bin | strip-program | unzip-command | extcmd | ssh-command
+    )(=.*)?"""
+"""Options that tell any program to run another one."""
+_LOOKUP_OPTIONS = (
+    r"--(json|long|all|parseable|outdated|production|depth(=\d+)?|omit=\w+|audit-level=\w+|format=\w+|pre|local)"
+    r"|-[alp]"
+)
+"""Options of look-ups that change only what is shown."""
+_PUBLISHING_TASK = (
+    r"(deploy|publish|release|install|uninstall|destroy|teardown|push|upload)([:_-].*)?"
+)
+"""Names that people give to tasks that reach beyond the workspace."""
+_PROJECT_PROGRAMS = (
+    r"(^|/)(\.?venv|\.?env|node_modules/\.bin|\.tox|\.nox|vendor/bin)(/|$)"
+)
+_SERVER_ADDRESS = r"(?i)(stratum\S*://\S+|([\w-]+\.)+[a-z]{2,}:\d{2,5}|\d{1,3}(\.\d{1,3}){3}:\d{2,5})$"
+_OWN_ADDRESS = r"(^|[/@])(localhost|127(\.\d{1,3}){3}|0\.0\.0\.0)(:|/|$)"
+_OWN_SERVICE = (
+    r"(https?://)?(localhost|127(\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(:\d+)?([/?#].*)?$"
+)
+
+_NAME = r"[A-Za-z0-9_]([\w.-]*[A-Za-z0-9_])?"
+_VERSION = r"[\w.^~-]+"
+_FORMS = {
+    "name": rf"(?a:(@{_NAME}/)?{_NAME}(@{_VERSION})?)",
+    "python": rf"(?a:{_NAME}(\[[\w,-]+\])?([=<>~!]={_VERSION})?)",
+    "vendor": rf"(?a:{_NAME}/{_NAME})",
+}
+"""How packages are named, by the `installs` field of a program."""
+_ARCHIVE = r"(?i)\.(tar|tgz|tbz2?|txz|tlz|zip|whl|egg|gz|bz2|xz|zst|lz|lzma|gem|crate|deb|rpm|conda|jar|nupkg|phar)$"
+_SCRIPT = (
+    r"(?i)\.([cm]?[jt]s|[jt]sx|py|pyz|rb|sh|bash|zsh|fish|ps1|bat|cmd|exe|pl|php|lua)$"
+)
+_HARMLESS_OPTIONS = word_set(
+    "-D --save-dev -S --save -E --save-exact -O --save-optional --dev -y --yes -U --upgrade -q --quiet --verbose --no-audit"
+    " --no-fund --silent"
+)
+"""Options that take no value, and do not change where packages come from or go to."""
+
+
+def judge_by_table(call: ProgramCall) -> list[Effect]:
+    """What a program does by its subcommand, its options and the files it names."""
+    kind = subcommand_effect(call)
+    effect = EFFECTS[kind]
+    if kind == "unknown":
+        if call.judge.defines(call.name):
+            return [READ]  # the function is judged where it is defined
+        effect = asks(f"Hermes does not know what {call.name!r} does")
+    if call.prints_help(effect) and effect.level != Level.FORBID:
+        return [READ]
+    return [
+        _without_network(call, kind) or effect,
+        *option_effects(call),
+        named_files(call.words, call.context, call.program),
+    ]
+
+
+def subcommand_effect(call: ProgramCall) -> str:
+    """The effect by program and subcommand."""
+    phrases = call.program.phrases
+    effect = call.program.effect
+    if phrases and not call.texts:
+        return phrases.get(("@",), "work")
+    if phrases:
+        fitting = [phrase for phrase in phrases if _fits(phrase, call)]
+        ranked = sorted(
+            fitting, key=lambda one: (len(one), EFFECTS[phrases[one]].level)
+        )
+        effect = (
+            phrases[ranked[-1] if ranked else ("*",)]
+            if ranked or ("*",) in phrases
+            else "unknown"
+        )
+    if effect in ("work", "unknown") and _runs_publishing_task(call):
+        return "publishes"
+    return effect
+
+
+def _fits(phrase: Phrase, call: ProgramCall) -> bool:
+    """Whether the arguments begin with a phrase. What frees a call must stand in its place; what does not, anywhere."""
+    head, *rest = phrase
+    bare = [
+        word.text
+        for word in operands(
+            call.words, word_set(call.program.values) or SUBCOMMAND_VALUES
+        )
+    ]
+    if head not in (call.texts[0], *bare[:1]):
+        return False
+    if "@" in rest:
+        return len(call.texts) == len(rest)
+    if EFFECTS[call.program.phrases[phrase]].level > Level.WORK:
+        return all(is_given(part, call.signs) for part in rest)
+    names = [part for part in rest if not part.startswith("-")]
+    options = [part for part in rest if part.startswith("-")]
+    return bare[1 : 1 + len(names)] == names and set(options) <= set(call.options)
+
+
+def _runs_publishing_task(call: ProgramCall) -> bool:
+    if not call.program.has_trait("task-runner"):
+        return False
+    if {"-n", "--dry-run", "--just-print"} & set(call.texts):
+        return False
+    return any(re.fullmatch(_PUBLISHING_TASK, text) for text in call.texts)
+
+
+def _without_network(call: ProgramCall, kind: str) -> Effect | None:
+    """What remains of an effect that needs the network, where the arguments limit it."""
+    if kind == "lookup" and not _looks_up_names(call):
+        return asks(
+            "it sends data over the network that Hermes can't see, or makes an unusual request",
+            "network",
+        )
+    offline = call.program.has_trait("offline") and "--offline" in call.texts
+    dry = "--dry-run" in call.texts or "--dryrun" in call.texts
+    if (kind == "packages" and offline) or (kind in ("packages", "publishes") and dry):
+        return WORK
+    return None
+
+
+def _looks_up_names(call: ProgramCall) -> bool:
+    """Whether a look-up sends only names of packages, to where they are usually looked up."""
+    return all(word.plain for word in call.words) and all(
+        re.fullmatch(_LOOKUP_OPTIONS, text)
+        if text.startswith("-")
+        else is_package(text)
+        for text in call.texts
+    )
+
+
+def option_effects(call: ProgramCall) -> list[Effect]:
+    """What options and other arguments add to what a program does."""
+    found = [
+        EFFECTS[effect]
+        for effect, options in call.program.options.items()
+        if any(is_given(option, call.signs) for option in options.split())
+    ]
+    for effect, pattern in (*call.program.arguments.items(), ("runs", _RUNS_OTHERS)):
+        if any(re.fullmatch(pattern, text) for text in call.texts):
+            found.append(EFFECTS[effect])
+    return found
+
+
+def named_files(
+    words: Sequence[Word], context: PathContext, entry: Program = UNKNOWN
+) -> Effect:
+    """What the files among the arguments of any program mean: secrets that are read, outputs that go elsewhere."""
+    skip = entry.skip
+    for before, word in pairwise(words):
+        if entry.operands == "text" and word.known:
+            continue
+        if _is_text(before, word, entry):
+            continue
+        if skip and not word.text.startswith("-"):
+            skip -= 1
+            continue
+        target = _output(before, word, entry)
+        if target is not None:
+            effect = write_files([target], context)
+            if effect.level > Level.WORK:
+                return effect
+        reason = secret_reason(context, word)
+        if reason:
+            return asks(reason)
+    return READ
+
+
+def _is_text(before: Word, word: Word, entry: Program) -> bool:
+    """Whether a word is text that the program is given, such as the message of a commit."""
+    options = word_set(entry.text_options)
+    if before.text in options:
+        return True
+    short = word.text[:2] in options and not word.text.startswith("--")
+    return short or word.text.partition("=")[0] in options
+
+
+def _output(before: Word, word: Word, entry: Program) -> Word | None:
+    """The file that a word names as an output; None if it names none."""
+    if entry.has_trait("no-output"):
+        return None
+    option, sign, value = word.text.partition("=")
+    outputs = _OUTPUT_OPTIONS | word_set(entry.outputs)
+    target = None
+    if re.match(r"-o[~/.]", word.text):
+        target = Word(word.text[2:], word.known)
+    elif sign and option in outputs:
+        target = Word(value)
+    elif before.text in outputs:
+        target = word
+    return target if target is not None and not target.text.startswith("-") else None
+
+
+def judge_path(call: ProgramCall) -> list[Effect]:
+    """A program named by its path."""
+    word = call.words[0]
+    paths = call.context.paths(word)
+    if is_temporary_only(call.context, word):
+        return [asks("it runs a program from a temporary folder")]
+    shared = re.search(_PROJECT_PROGRAMS, word.text)
+    base = word.text.rpartition("/")[2]
+    if shared or not all(call.context.is_inside(path) for path in paths[:1]):
+        if program(base).is_known:
+            return call.judge.judge_words(call.command, (Word(base), *call.words[1:]))
+        if not shared:
+            return [asks(f"Hermes does not know what {word.text} does")]
+    found = [
+        WORK,
+        *call.judge.written_script(word),
+        named_files(call.words, call.context, program(base)),
+    ]
+    if any(_is_server_address(text) for text in call.texts):
+        found.append(
+            asks("it runs an unknown program with the address of another machine")
+        )
+    return found
+
+
+def _is_server_address(text: str) -> bool:
+    return bool(re.search(_SERVER_ADDRESS, text)) and not re.search(_OWN_ADDRESS, text)
+
+
+def is_own_service(text: str) -> bool:
+    """Whether an address is one of this machine itself."""
+    return bool(re.match(_OWN_SERVICE, text))
+
+
+def judge_fetch(call: ProgramCall) -> list[Effect]:
+    """A request over the network. What only looks at this machine's own services is free."""
+    files = named_files(call.words, call.context, call.program)
+    if call.prints_help(READ):
+        return [files]
+    hosts = [word for word in call.operands if word.text not in ("GET", "HEAD")]
+    if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
+        return [files, EFFECTS["network"]]
+    pattern = call.program.request_options
+    if all(re.fullmatch(pattern, option) for option in _options_with_values(call)):
+        return [files, LOOKS_UP]
+    sends = asks(
+        "it sends data to a service on this machine, or makes an unusual request",
+        "network",
+    )
+    return [files, sends]
+
+
+def _options_with_values(call: ProgramCall) -> list[str]:
+    """Each option with the value behind it, if it takes one: `-s`, `-X GET`. What is not known is `?`."""
+    values = word_set(call.program.values)
+    found: list[str] = []
+    for before, word in pairwise(call.words):
+        is_text = word.known or word.text[:1].isalpha()
+        text = word.text if is_text else "?"
+        if before.text in values:
+            found.append(f"{before.text} {text}")
+        elif text.startswith(("-", "?")) and text != "-" and text not in values:
+            found.append(text)
+    return found
+
+
+def judge_build(call: ProgramCall) -> list[Effect]:
+    """A build tool: which file and folder it works from, and the shell it runs."""
+    found = judge_by_table(call)
+    for text in call.texts:
+        if text.startswith("SHELL="):
+            found += call.judge.judge_text(text.removeprefix("SHELL="))
+    sources = call.values_of(
+        "-f", "-C", "--file", "--makefile", "--directory", "--justfile"
+    )
+    if any(is_outside(call.context, word) for word in sources):
+        found.append(asks("it builds from files outside the workspace"))
+    return found
+
+
+def judge_commands(call: ProgramCall) -> list[Effect]:
+    """A program whose operands are shell commands, such as hyperfine."""
+    texts = [word.text for word in operands(call.words, SUBCOMMAND_VALUES)]
+    inner = [one for text in texts for one in call.judge.judge_text(text)]
+    return judge_by_table(call) + inner
+
+
+def judge_npm(call: ProgramCall) -> list[Effect]:
+    """npm: `npm x` is `npm exec`, and `npm explore` runs the command behind `--`."""
+    found = judge_by_table(call)
+    inner: tuple[Word, ...] = ()
+    if call.texts[:1] == ["x"]:
+        inner = (call.words[0], Word("exec"), *call.words[2:])
+    elif call.texts[:1] == ["explore"] and "--" in call.texts:
+        inner = call.words[call.texts.index("--") + 2 :]
+    return found + call.judge.judge_words(call.command, inner)
+
+
+def judge_key_value_store(call: ProgramCall) -> list[Effect]:
+    """A client of a key-value store: asking the one on this machine is free."""
+    hosts = {word.text for word in call.after("-h")}
+    options = {text for text in call.texts if text.startswith("-")}
+    asked = [word.text.lower() for word in call.operands[:1]]
+    reads = r"ping|get|info|dbsize|exists|ttl|type|llen|hgetall|scan"
+    is_plain = all(word.plain for word in call.words) and options <= {"-h", "-p", "-n"}
+    is_own = hosts <= {"localhost", "127.0.0.1", "::1"}
+    if is_plain and is_own and asked and re.fullmatch(reads, asked[0]):
+        return [LOOKS_UP]
+    return judge_by_table(call)
+
+
+def is_package(text: str, form: str = "name") -> bool:
+    """Whether a word can only be the name of a package."""
+    parts = re.split(r"[@\[=<>~!]", text)
+    is_archive = any(re.search(_ARCHIVE, part) for part in parts)
+    return bool(re.fullmatch(_FORMS[form], text)) and not is_archive
+
+
+def install_command(texts: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command that installs packages by plain names, without those names; empty for any other."""
+    for form, phrases in program(texts[0]).installs.items():
+        for phrase in phrases.split():
+            verb = (texts[0], *phrase.split("+"))
+            rest = texts[len(verb) :]
+            if tuple(texts[: len(verb)]) != verb:
+                continue
+            options = [text for text in rest if text.startswith("-")]
+            names = [text for text in rest if not text.startswith("-")]
+            if names and _HARMLESS_OPTIONS.issuperset(options):
+                return (*verb, *options) if _are_packages(names, form) else ()
+    return ()
+
+
+def _are_packages(names: Sequence[str], form: str) -> bool:
+    return all(
+        is_package(name, form) and not re.search(_SCRIPT, name) for name in names
+    )
