@@ -353,7 +353,8 @@ async def test_a_turn_is_taken_back_with_its_files(tmp_path: Path) -> None:
             terminal.type("/undo" + ENTER)
             await terminal.until(
                 lambda shown: (
-                    "is taken back" in shown and shown.rstrip().count("› write it") == 2
+                    "Undid the last turn" in shown
+                    and shown.rstrip().count("› write it") == 2
                 )
             )
             terminal.type(ENTER)
@@ -532,7 +533,7 @@ async def test_a_command_takes_the_place_of_the_words_that_undo_brings_back(
             lambda shown: shown.rstrip().split("\n")[-2].startswith("› greet me")
         )
         terminal.type("/redo" + ENTER)
-        await terminal.sees("is there again")
+        await terminal.sees("Restored the last turn")
         assert len(server.posts) == 1
 
 

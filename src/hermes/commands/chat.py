@@ -11,7 +11,7 @@ from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count
 from hermes.commands.sessions import SessionListing, list_sessions
-from hermes.commands.views import Block, Message, Record, line, message
+from hermes.commands.views import Block, Record, TextResult, line, message
 from hermes.core.compaction_preview import Outlook
 from hermes.core.context_usage import Context as ContextUsage
 
@@ -80,14 +80,14 @@ def show_status(context: CommandContext, session: SessionId) -> ChatStatus:
 
 
 @command(slash="stop", role="user", group="Chat")
-async def stop_turn(context: CommandContext) -> Message:
+async def stop_turn(context: CommandContext) -> TextResult:
     """Stop the running turn."""
     stopped = await context.chat.stop()
     return message() if stopped else message("Nothing is running.")
 
 
 @command(slash="new", role="user", group="Sessions")
-async def new_session(context: CommandContext) -> Message:
+async def new_session(context: CommandContext) -> TextResult:
     """Begin a new session."""
     made = await context.chat.begin()
     return message(f"Session {made} has begun. The old one is kept.")
@@ -97,7 +97,7 @@ async def new_session(context: CommandContext) -> Message:
 async def resume_session(
     context: CommandContext,
     name: Annotated[str, Arg("its id or title", metavar="ID")] = "",
-) -> SessionListing | Message:
+) -> SessionListing | TextResult:
     """Continue another session; without a name, list them."""
     if not name:
         return await asyncio.to_thread(list_sessions.function, context, limit=10)
@@ -114,7 +114,7 @@ async def show_context(context: CommandContext, session: SessionId) -> ContextUs
 
 
 @command(slash="compress", role="user", group="Model")
-async def compress(context: CommandContext, session: SessionId) -> Message:
+async def compress(context: CommandContext, session: SessionId) -> TextResult:
     """Compress a long conversation: summarize its older part."""
     await context.chat.require_idle()
     context.surface.tell(line("Summarizing the older part of the conversation ..."))

@@ -1,7 +1,7 @@
 """`@command`: a plain typed function becomes a command of every surface that it names.
 
     @command("sessions rename", slash="title title", role="user", scope="chat", group="Sessions")
-    def rename_session(context: CommandContext, id: SessionId, title: Annotated[str, "the new title"]) -> Message:
+    def rename_session(context: CommandContext, id: SessionId, title: Annotated[str, "the new title"]) -> TextResult:
         "Give a session a title."
 
 Parameters before `*` are operands in the shell, those behind it are options. The docstring is the help. A synchronous
@@ -135,8 +135,8 @@ class Command:
 
     @property
     def key(self) -> str:
-        """Its name in addresses and translations: `sessions.list`."""
-        return self.name.replace(" ", ".") or self.slash
+        """Its name in addresses and translations: `sessions.list`, or `chat.stop` for a command of chats alone."""
+        return self.name.replace(" ", ".") or f"chat.{self.slash}"
 
     @cached_property
     def summary(self) -> str:
@@ -180,15 +180,31 @@ class Command:
     @cached_property
     def form(self) -> type[msgspec.Struct]:
         """The arguments as a type, for requests over HTTP."""
-        fields = [_field(parameter) for parameter in self.parameters]
+        return self._struct("Body", [_field(one, one.kind) for one in self.parameters])
+
+    @cached_property
+    def query(self) -> type[msgspec.Struct]:
+        """The same for the query of an address, where several words are one text."""
+        kinds = [(one, str if one.is_many else one.kind) for one in self.parameters]
+        return self._struct("Query", [_field(one, kind) for one, kind in kinds])
+
+    def _struct(self, suffix: str, fields: list[Any]) -> type[msgspec.Struct]:
         name = "".join(part.title() for part in re.split(r"[ .-]", self.key))
         return msgspec.defstruct(
-            f"{name}Arguments",
+            f"{name}{suffix}",
             fields,
             forbid_unknown_fields=True,
             frozen=True,
             kw_only=True,
         )
+
+    def arguments(self, given: msgspec.Struct) -> dict[str, Any]:
+        """What a request gave, as the function takes it."""
+        values = msgspec.structs.asdict(given)
+        for one in self.parameters:
+            if one.is_many and isinstance(values[one.name], str):
+                values[one.name] = tuple(map(one.read, values[one.name].split()))
+        return values
 
     async def run(self, context: Any, arguments: Mapping[str, Any]) -> Any:
         """Calls the function where there is an event loop."""
@@ -293,15 +309,18 @@ def _parameter(found: inspect.Parameter) -> Parameter:
     )
 
 
-def _field(parameter: Parameter) -> tuple[str, Any, Any]:
+def _field(parameter: Parameter, kind: Any) -> tuple[str, Any, Any]:
+    """The field of a request's type; `kind` is the parameter's type there."""
+    default = parameter.default
+    if kind is str and default == ():
+        default = ""
     meta = msgspec.Meta(
         description=parameter.arg.help or None, ge=parameter.arg.at_least
     )
-    described: Any = Annotated[parameter.kind, meta]
-    kind = described | None if parameter.default is None else described
+    described: Any = Annotated[kind, meta]
     name = parameter.name
     return (
         name,
-        kind,
-        msgspec.field(default=parameter.default, name=name.removesuffix("_")),
+        described | None if default is None else described,
+        msgspec.field(default=default, name=name.removesuffix("_")),
     )

@@ -15,9 +15,9 @@ from hermes.commands.views import (
     Column,
     Line,
     Look,
-    Message,
     Span,
     TableRow,
+    TextResult,
     line,
     message,
     table,
@@ -176,7 +176,7 @@ def set_setting(
     context: CommandContext,
     key: Annotated[str, "a setting, or the NAME of a secret such as OPENAI_API_KEY"],
     value: Annotated[str | None, "the value; leave it out for a secret"] = None,
-) -> Message:
+) -> TextResult:
     """Change one setting in config.yaml, or one secret in .env."""
     home = context.home
     if is_secret_variable(key):
@@ -209,7 +209,7 @@ def set_setting(
 @command("config unset")
 def unset_setting(
     context: CommandContext, key: Annotated[str, "a setting or the NAME of a secret"]
-) -> Message:
+) -> TextResult:
     """Remove one setting or secret, so that the default holds."""
     home = context.home
     if is_secret_variable(key):
@@ -223,7 +223,7 @@ def unset_setting(
 
 
 @command("config path")
-def show_config_path(context: CommandContext) -> Message:
+def show_config_path(context: CommandContext) -> TextResult:
     """Print the path of config.yaml."""
     return message(str(context.home.config))
 

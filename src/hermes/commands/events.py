@@ -67,7 +67,7 @@ class ProcessCounters(msgspec.Struct, frozen=True, kw_only=True):
             yield from _process_view(one, now, "\n" * bool(number))
 
 
-@command("events replay", scope="observe")
+@command("events replay")
 def replay_events(
     context: CommandContext,
     pattern: Pattern = "**",

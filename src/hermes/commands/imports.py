@@ -7,7 +7,7 @@ from hermes.app.learning.importer import PARTS, Importer, ImportPlan, ImportRepo
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, first_line
-from hermes.commands.views import Block, Message, line, message
+from hermes.commands.views import Block, TextResult, line, message
 from hermes.errors import UsageError
 from hermes.learning.imports.sources import Left
 from hermes.learning.learning_service import open_learning
@@ -38,7 +38,7 @@ def import_home(
     dry_run: Annotated[bool, "only show what would be imported"] = False,
     only: Annotated[str, Arg(f"some of: {', '.join(PARTS)}", metavar="PARTS")] = "",
     yes: Annotated[bool, "don't ask"] = False,
-) -> Message:
+) -> TextResult:
     """Import sessions, memory and skills of another agent."""
     wanted = [part.strip() for part in only.split(",") if part.strip()]
     unknown = [part for part in wanted if part not in PARTS]
@@ -92,7 +92,7 @@ def _left_view(title: str, left: Sequence[Left]) -> Iterable[Block]:
         yield line(f"  … and {len(left) - _MAX_LISTED:,} more")
 
 
-def _report(context: CommandContext, done: ImportReport) -> Message:
+def _report(context: CommandContext, done: ImportReport) -> TextResult:
     counts = {
         "session": done.sessions,
         "note": done.notes,

@@ -14,8 +14,8 @@ from hermes.commands.formats import count, first_line
 from hermes.commands.views import (
     Block,
     Line,
-    Message,
     Span,
+    TextResult,
     line,
     message,
     table,
@@ -154,7 +154,7 @@ async def add_server(  # noqa: PLR0913 - the options of one command
         float | None, Arg("how long a call may be silent", metavar="SECONDS")
     ] = None,
     no_test: Annotated[bool, "add it without trying it"] = False,
-) -> Message:
+) -> TextResult:
     """Add a server once it has answered."""
     home = context.home
     if not is_server_name(name):
@@ -220,7 +220,7 @@ async def probe_servers(
 @command("mcp remove")
 def remove_server(
     context: CommandContext, name: Annotated[str, "the server"]
-) -> Message:
+) -> TextResult:
     """Remove a server, with what was remembered of it."""
     home = context.home
     known = context.settings.mcp_servers

@@ -12,8 +12,8 @@ from hermes.commands.views import (
     Block,
     DiffBlock,
     Line,
-    Message,
     Span,
+    TextResult,
     line,
     message,
 )
@@ -135,7 +135,7 @@ def revert_memory(
     change: ChangeId,
     *,
     to: Annotated[bool, "restore memories as they were after it instead"] = False,
-) -> Message:
+) -> TextResult:
     """Revert one change; later ones stay."""
     return revert_change(context, "memories", change, whole=to)
 
@@ -156,7 +156,7 @@ def history_of(
 
 def revert_change(
     context: CommandContext, under: str, change: str, *, whole: bool
-) -> Message:
+) -> TextResult:
     """Reverts a change and says which files that concerned."""
     reverted = context.learning.revert(change, under, whole=whole)
     if not reverted.files:

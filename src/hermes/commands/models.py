@@ -16,9 +16,9 @@ from hermes.commands.views import (
     Block,
     Column,
     Look,
-    Message,
     Record,
     TableRow,
+    TextResult,
     line,
     message,
     table,
@@ -237,7 +237,7 @@ async def choose_chat_model(
     name: Annotated[str, Arg("MODEL or PROVIDER:MODEL", metavar="NAME")] = "",
     *,
     force: Annotated[bool, "also a name that the service does not list"] = False,
-) -> Message:
+) -> TextResult:
     """Show which model answers in this chat, or change it."""
     chat = context.chat
     if name:
@@ -276,7 +276,7 @@ def show_usage(
 
 
 @command(slash="usage", role="user", group="Model")
-def show_session_usage(context: CommandContext, session: SessionId) -> Message:
+def show_session_usage(context: CommandContext, session: SessionId) -> TextResult:
     """Show tokens and cost of this session."""
     rows = context.app.store.sessions.usage(session=session)
     calls = count(sum(row.calls for row in rows), "model call")

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.views import Block, Message, line, message, table
+from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError
 from hermes.plugins import Plugin, PluginRegistry
 from hermes.plugins.hooks import EVENTS, HANDLER, Hook, Hooks
@@ -49,6 +49,9 @@ class PluginListing(msgspec.Struct, frozen=True, kw_only=True):
     """The plugins, none of which was run."""
 
     plugins: tuple[Plugin, ...]
+
+    def document(self) -> Any:
+        return {"plugins": self.plugins}
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.plugins:
@@ -100,7 +103,7 @@ def list_plugins(context: CommandContext) -> PluginListing:
 
 
 @command("plugins enable")
-def enable_plugin(context: CommandContext, name: PluginName) -> Message:
+def enable_plugin(context: CommandContext, name: PluginName) -> TextResult:
     """Let a plugin run, exactly as it is now."""
     plugin = PluginRegistry(context.home).enable(name)
     return message(
@@ -109,7 +112,7 @@ def enable_plugin(context: CommandContext, name: PluginName) -> Message:
 
 
 @command("plugins disable")
-def disable_plugin(context: CommandContext, name: PluginName) -> Message:
+def disable_plugin(context: CommandContext, name: PluginName) -> TextResult:
     """Keep a plugin from running."""
     was_enabled = PluginRegistry(context.home).disable(name)
     return message(
@@ -125,7 +128,7 @@ def list_hooks(context: CommandContext) -> HookListing:
 
 
 @command("hooks trust")
-def trust_hook(context: CommandContext, name: HookName) -> Message:
+def trust_hook(context: CommandContext, name: HookName) -> TextResult:
     """Let a hook run, exactly as it is now."""
     hook = Hooks(context.home).trust(name)
     events = ", ".join(hook.manifest.events) if hook.manifest else ""
@@ -136,7 +139,7 @@ def trust_hook(context: CommandContext, name: HookName) -> Message:
 
 
 @command("hooks untrust")
-def untrust_hook(context: CommandContext, name: HookName) -> Message:
+def untrust_hook(context: CommandContext, name: HookName) -> TextResult:
     """Keep a hook from running."""
     was_trusted = Hooks(context.home).untrust(name)
     if not was_trusted:
@@ -151,7 +154,7 @@ def try_hook(
     event: Annotated[
         str, Arg("such as agent:end; else its first one", metavar="EVENT")
     ] = "",
-) -> Message:
+) -> TextResult:
     """Run a hook once, with a made-up event."""
     hook = Hooks(context.home).find(name)
     if hook.manifest is None or hook.state != "trusted":

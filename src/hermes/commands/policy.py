@@ -9,7 +9,7 @@ import msgspec
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count
-from hermes.commands.views import Block, Message, line, message
+from hermes.commands.views import Block, TextResult, line, message
 from hermes.core.ports import PolicyDecision
 from hermes.errors import NotFound, UsageError
 from hermes.tools.escapes import shown
@@ -116,7 +116,7 @@ def show_policy(context: CommandContext) -> ShownPolicy:
     )
 
 
-@command("policy check", scope="observe")
+@command("policy check", scope="admin")
 def check_command(
     context: CommandContext,
     command_text: Annotated[
@@ -156,7 +156,7 @@ def forget_answers(
     ] = "",
     *,
     all_: Annotated[bool, "all of them"] = False,
-) -> Message:
+) -> TextResult:
     """Forget a remembered answer."""
     rules = RuleFile(context.home.root)
     remembered = rules.current().remembered
@@ -176,7 +176,7 @@ def forget_answers(
 
 
 @command("policy accept")
-def accept_rules(context: CommandContext) -> Message:
+def accept_rules(context: CommandContext) -> TextResult:
     """Accept the rules as they are now, though what they forbade or asked about is gone."""
     rules = RuleFile(context.home.root)
     rules.accept()
@@ -191,7 +191,7 @@ async def choose_approvals(
     mode: Annotated[
         Literal["ask", "auto-edit", "full"] | None, Arg(metavar="MODE")
     ] = None,
-) -> Message:
+) -> TextResult:
     """Show what runs without asking, or change it: ask, auto-edit or full."""
     chat = context.chat
     note = await chat.use_approvals(mode) if mode is not None else ""

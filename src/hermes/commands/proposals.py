@@ -8,7 +8,7 @@ import msgspec
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, first_line
-from hermes.commands.views import Block, DiffBlock, Message, line, message
+from hermes.commands.views import Block, DiffBlock, TextResult, line, message
 from hermes.learning.change import LearningError
 from hermes.learning.proposals import Proposal
 
@@ -67,7 +67,7 @@ def list_proposals(
 
 
 @command("skills approve", scope="approve")
-def approve_proposals(context: CommandContext, proposals: ProposalIds) -> Message:
+def approve_proposals(context: CommandContext, proposals: ProposalIds) -> TextResult:
     """Make proposed changes."""
 
     def approve(name: str) -> str:
@@ -79,7 +79,7 @@ def approve_proposals(context: CommandContext, proposals: ProposalIds) -> Messag
 
 
 @command("skills reject", scope="approve")
-def reject_proposals(context: CommandContext, proposals: ProposalIds) -> Message:
+def reject_proposals(context: CommandContext, proposals: ProposalIds) -> TextResult:
     """Reject proposed changes for good."""
 
     def reject(name: str) -> str:
@@ -90,7 +90,7 @@ def reject_proposals(context: CommandContext, proposals: ProposalIds) -> Message
 
 def _decide(
     context: CommandContext, names: tuple[str, ...], decide: Callable[[str], str]
-) -> Message:
+) -> TextResult:
     """Decides on each; one that can't be decided on does not keep the others."""
     if names == ("all",):
         names = tuple(one.id for one in context.learning.proposals.pending())

@@ -1,6 +1,5 @@
 """Sessions: listing, reading, searching, naming, moving and deleting them."""
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,10 +15,10 @@ from hermes.commands.views import (
     Block,
     Column,
     Line,
-    Message,
     RawText,
     Span,
     TableRow,
+    TextResult,
     line,
     message,
     table,
@@ -31,6 +30,7 @@ from hermes.errors import (
     SessionNotFound,
     UsageError,
 )
+from hermes.primitives.files import PRIVATE_FILE, replacing
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store import Store
@@ -294,7 +294,7 @@ def rename_session(
     title: Annotated[
         tuple[str, ...], Arg("the new title; '' removes it", metavar="TITLE")
     ],
-) -> Message:
+) -> TextResult:
     """Give a session a title."""
     store = open_log(context)
     info = store.sessions.find(session)
@@ -313,7 +313,7 @@ def title_session(
     context: CommandContext,
     session: SessionId,
     title: Annotated[tuple[str, ...], Arg("the new title", metavar="TEXT")] = (),
-) -> Message:
+) -> TextResult:
     """Name this session, or show its name."""
     if title:
         rename_session.function(context, session, title)
@@ -330,7 +330,7 @@ def export_session(
         str, Arg("where to (default: stdout)", metavar="FILE", short="-o")
     ] = "-",
     force: Annotated[bool, "replace FILE if it exists"] = False,
-) -> RawText | Message:
+) -> RawText | TextResult:
     """Write a session to a file: .md to read, else JSON lines."""
     store = open_log(context)
     info = store.sessions.find(session)
@@ -360,7 +360,7 @@ def export_session(
 def import_session(
     context: CommandContext,
     file: Annotated[str, "an exported session, or - for stdin"],
-) -> Message:
+) -> TextResult:
     """Read an exported session."""
     app = context.app
     source = sys.stdin.fileno() if file == "-" else file
@@ -391,7 +391,7 @@ def delete_sessions(
     sessions: Annotated[tuple[str, ...], Arg("which sessions", metavar="ID")],
     *,
     yes: Annotated[bool, "don't ask"] = False,
-) -> Message:
+) -> TextResult:
     """Delete sessions for good."""
     store = open_log(context)
     found = {info.id: info for info in map(store.sessions.find, sessions)}
@@ -405,7 +405,7 @@ def prune_sessions(
     older_than: Annotated[str, Arg("such as 90d, 12w, 1y or 36h", metavar="AGE")],
     dry_run: Annotated[bool, "only show what would be deleted"] = False,
     yes: Annotated[bool, "don't ask"] = False,
-) -> Message:
+) -> TextResult:
     """Delete sessions that were not used for long."""
     cutoff = context.app.clock.now() - age(older_than)
     if not context.app.has_log:
@@ -428,7 +428,7 @@ def prune_sessions(
 
 
 @command("sessions check")
-def check_log(context: CommandContext) -> LogCheck | Message:
+def check_log(context: CommandContext) -> LogCheck | TextResult:
     """Check every page, row and sequence of the session log."""
     if not context.app.has_log:
         return message(*_NONE_YET)
@@ -499,7 +499,7 @@ def _delete(
     is_wanted: Callable[[SessionInfo], bool],
     *,
     yes: bool,
-) -> Message:
+) -> TextResult:
     """Asks, then deletes; one session that can't be deleted does not keep the others."""
     context.surface.tell(*_deletions(sessions, context.app.clock.now()))
     if not yes:
@@ -550,20 +550,10 @@ def _markdown(store: Store, info: SessionInfo) -> Iterator[str]:
 
 def _write_file(target: Path, lines: Iterable[str]) -> None:
     """Writes all of it or nothing, for this user's eyes only."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
-        handle = os.open(
-            draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600
-        )
-        try:
-            with os.fdopen(handle, "wb") as file:
-                for text in lines:
-                    file.write(text.encode() + b"\n")
-                file.flush()
-                os.fsync(handle)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        with replacing(target, mode=PRIVATE_FILE, alone=False) as file:
+            for text in lines:
+                file.write(text.encode() + b"\n")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = (

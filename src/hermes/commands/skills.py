@@ -23,8 +23,8 @@ from hermes.commands.views import (
     DiffBlock,
     Line,
     Look,
-    Message,
     Span,
+    TextResult,
     line,
     message,
     table,
@@ -226,7 +226,7 @@ def show_skill(
 def new_skill(
     context: CommandContext,
     name: Annotated[str, "lower-case words with hyphens"],
-) -> Message:
+) -> TextResult:
     """Begin a skill of your own."""
     learning = context.learning
     require_name(name)
@@ -244,7 +244,7 @@ def new_skill(
     )
 
 
-@command("skills check", scope="observe")
+@command("skills check", scope="admin")
 def check_skills(
     context: CommandContext,
     name: Annotated[str, "one skill, or a folder; all otherwise"] = "",
@@ -264,7 +264,7 @@ def check_skills(
 
 
 @command("skills enable", scope="admin")
-def enable_skill(context: CommandContext, name: SkillName) -> Message:
+def enable_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Offer a skill again."""
     context.learning.home.ensure()
     context.learning.skills.set(name, enabled=True)
@@ -272,7 +272,7 @@ def enable_skill(context: CommandContext, name: SkillName) -> Message:
 
 
 @command("skills disable", scope="admin")
-def disable_skill(context: CommandContext, name: SkillName) -> Message:
+def disable_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Stop offering a skill."""
     context.learning.home.ensure()
     context.learning.skills.set(name, enabled=False)
@@ -280,7 +280,7 @@ def disable_skill(context: CommandContext, name: SkillName) -> Message:
 
 
 @command("skills pin", scope="admin")
-def pin_skill(context: CommandContext, name: SkillName) -> Message:
+def pin_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Let only yourself change a skill."""
     context.learning.home.ensure()
     context.learning.skills.set(name, pinned=True)
@@ -288,7 +288,7 @@ def pin_skill(context: CommandContext, name: SkillName) -> Message:
 
 
 @command("skills unpin", scope="admin")
-def unpin_skill(context: CommandContext, name: SkillName) -> Message:
+def unpin_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Let Hermes improve a skill it wrote."""
     context.learning.home.ensure()
     context.learning.skills.set(name, pinned=False)
@@ -296,7 +296,7 @@ def unpin_skill(context: CommandContext, name: SkillName) -> Message:
 
 
 @command("skills retire", scope="admin")
-def retire_skill(context: CommandContext, name: SkillName) -> Message:
+def retire_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Put a skill into the archive."""
     context.learning.apply(SkillChange(name, retire=True), Provenance("user"))
     return message(
@@ -305,7 +305,7 @@ def retire_skill(context: CommandContext, name: SkillName) -> Message:
 
 
 @command("skills restore", scope="admin")
-def restore_skill(context: CommandContext, name: SkillName) -> Message:
+def restore_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Bring a skill back from the archive."""
     skill = context.learning.skills.restore(name)
     return message(f"{skill.name} is back. {_KNOW_IT}")
@@ -327,7 +327,7 @@ def install_skill(  # noqa: PLR0913 - the options of one command
     despite_dangers: Annotated[
         bool, "install although something dangerous was found"
     ] = False,
-) -> Message:
+) -> TextResult:
     """Install a skill from a folder, an archive or a git address."""
     learning, environ = context.learning, context.environment
     opened = open_parcel(source, git=find_git(environ), environment=environ)
@@ -364,7 +364,7 @@ def revert_skill(
     change: ChangeId,
     *,
     to: Annotated[bool, "restore skills as they were after it instead"] = False,
-) -> Message:
+) -> TextResult:
     """Revert one change; later ones stay."""
     return revert_change(context, "skills", change, whole=to)
 

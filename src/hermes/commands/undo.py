@@ -11,7 +11,7 @@ from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, first_line
 from hermes.commands.sessions import open_log
-from hermes.commands.views import Block, DiffBlock, Message, line, message
+from hermes.commands.views import Block, DiffBlock, TextResult, line, message
 
 _MAX_LISTED_FILES = 10
 _MAX_QUOTED_CHARACTERS = 60
@@ -26,24 +26,36 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     action: Literal["undo", "redo", "retry"]
     overwrite: str
     """What to type to have changed files overwritten."""
+    in_chat: bool = False
 
     def document(self) -> Any:
         return self.report
 
     def view(self, _now: float) -> Iterable[Block]:
+        yield line(self._summary() if self.in_chat else self._numbers())
+        yield from map(line, self._files())
+
+    def _summary(self) -> str:
+        number = len(self.report.turns)
+        turns = "the last turn" if number == 1 else f"the last {number} turns"
+        match self.action:
+            case "redo":
+                return f"Restored {turns}."
+            case "retry":
+                return f"Undid {turns}. Asking again."
+            case _:
+                return (
+                    f"Undid {turns}. /redo restores {'it' if number == 1 else 'them'}."
+                )
+
+    def _numbers(self) -> str:
         turns = count(len(self.report.turns), "turn")
         text = first_line(self.report.text)
         if len(text) > _MAX_QUOTED_CHARACTERS:
             text = f"{text[: _MAX_QUOTED_CHARACTERS - 1].rstrip()}…"
         if self.action == "redo":
-            yield line(f"Redone: {turns}.")
-        elif self.action == "retry":
-            yield line("Undid the last turn. Asking again.")
-        elif text:
-            yield line(f'Undone: {turns}, from "{text}" on.')
-        else:
-            yield line(f"Undone: {turns}.")
-        yield from map(line, self._files())
+            return f"Redone: {turns}."
+        return f'Undone: {turns}, from "{text}" on.' if text else f"Undone: {turns}."
 
     def _files(self) -> Iterator[str]:
         files = self.report.files
@@ -91,7 +103,10 @@ async def undo(
     if context.conversation is not None:
         context.conversation.rewound(report.text)
         return UndoResult(
-            report=report, action="undo", overwrite="/redo, then /undo force"
+            report=report,
+            action="undo",
+            overwrite="/redo, then /undo force",
+            in_chat=True,
         )
     again = f"hermes sessions redo {session}, then undo with --force"
     return UndoResult(report=report, action="undo", overwrite=again)
@@ -107,7 +122,10 @@ async def redo(
     if context.conversation is not None:
         context.conversation.rewound("")
         return UndoResult(
-            report=report, action="redo", overwrite="/undo, then /redo force"
+            report=report,
+            action="redo",
+            overwrite="/undo, then /redo force",
+            in_chat=True,
         )
     again = f"hermes sessions undo {session}, then redo with --force"
     return UndoResult(report=report, action="redo", overwrite=again)
@@ -116,7 +134,7 @@ async def redo(
 @command(slash="retry", role="user", group="Changes")
 async def retry(
     context: CommandContext, session: SessionId, *, force: Force = False
-) -> UndoResult | Message:
+) -> UndoResult | TextResult:
     """Undo the last turn and ask the same again."""
     chat = context.chat
     rewind = await _rewind(context)
@@ -125,7 +143,9 @@ async def retry(
     await chat.resume()
     if chat.via:
         return message()  # the reply is the answer
-    return UndoResult(report=report, action="retry", overwrite="/retry force")
+    return UndoResult(
+        report=report, action="retry", overwrite="/retry force", in_chat=True
+    )
 
 
 @command("sessions diff", slash="diff", role="user", scope="observe", group="Changes")
@@ -154,7 +174,7 @@ async def branch(
     at: Annotated[
         int | None, Arg("take only rows up to this one", metavar="SEQ", at_least=1)
     ] = None,
-) -> Message:
+) -> TextResult:
     """Continue a copy of a session in a new one, perhaps without its last turns."""
     rewind = await _rewind(context)
     made = await asyncio.to_thread(

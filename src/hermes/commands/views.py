@@ -92,7 +92,7 @@ def document_of(result: Result) -> Any:
     return result if document is None else document()
 
 
-class Message(msgspec.Struct, frozen=True):
+class TextResult(msgspec.Struct, frozen=True):
     """A result that is sentences and nothing else."""
 
     has_json: ClassVar[bool] = False
@@ -115,9 +115,9 @@ class RawText(msgspec.Struct, frozen=True, kw_only=True):
         return lines_of(self.lines)
 
 
-def message(*lines: str, failed: bool = False) -> Message:
+def message(*lines: str, failed: bool = False) -> TextResult:
     """Sentences as a result."""
-    return Message(lines, exit_code=int(failed))
+    return TextResult(lines, exit_code=int(failed))
 
 
 def line(text: str, look: Look = "", *, fit: Fit = "leave") -> Line:

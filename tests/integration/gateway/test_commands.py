@@ -100,7 +100,7 @@ async def test_retry_undo_and_usage(tmp_path: Path) -> None:
             await telegram.sees("2 model calls")
             await until(lambda: house.app.store.leases.holder(house.session) is None)
             telegram.say("/undo")
-            await telegram.sees('Undone: 1 turn, from "hi" on.')
+            await telegram.sees("Undid the last turn.")
         assert telegram.texts().count("first") == 1
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.views import Message, message
+from hermes.commands.views import TextResult, message
 from hermes.errors import HermesError, SettingsError, UsageError
 from hermes.settings import atomic
 from hermes.settings.edit import install
@@ -65,7 +65,7 @@ def edit_config(
 def edit_memory(
     context: CommandContext,
     file: Annotated[Literal["memory", "user"], "memory (default) or user"] = "memory",
-) -> Message:
+) -> TextResult:
     """Open a memory file in your editor."""
     from hermes.commands.memory import flagged_text
     from hermes.learning.memory import FILES

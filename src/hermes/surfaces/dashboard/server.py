@@ -21,6 +21,7 @@ from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.plugins import Plugins
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
+from hermes.surfaces.dashboard.routes.commands import CommandRoutes
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
@@ -177,6 +178,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *LearningRoutes(board).endpoints(),
         *ScheduleRoutes(board).endpoints(),
         *PluginRoutes(plugins).endpoints(),
+        *CommandRoutes(board).endpoints(),
         *Assets().endpoints(),
     ]
     document: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from hermes.app.session_service import SessionService
 from hermes.commands.command import Arg, Command, command
 from hermes.commands.context import CommandContext
 from hermes.commands.table import CHAT_APP_MODULES, chat_commands, commands_in
-from hermes.commands.views import Block, Message, message
+from hermes.commands.views import Block, TextResult, message
 from hermes.core.answers import approval_hash
 from hermes.errors import HermesError, Refused, SessionBusy, SessionNotFound
 from hermes.learning.change import LearningError
@@ -249,7 +249,7 @@ def _chat(context: CommandContext) -> AppChat:
 
 
 @command(slash="help", role="user")
-async def show_help(context: CommandContext) -> Message:
+async def show_help(context: CommandContext) -> TextResult:
     """Show this list."""
     chat = _chat(context)
     rows = [
@@ -265,7 +265,7 @@ async def show_help(context: CommandContext) -> Message:
 async def approve(
     context: CommandContext,
     words: Annotated[str, Arg(metavar="N WORD")] = "",
-) -> Message:
+) -> TextResult:
     """Allow what waits: once, session or always."""
     parts = [part.removeprefix("#") for part in words.split()]
     number = next((part for part in parts if part.isdecimal()), "")
@@ -280,7 +280,7 @@ async def approve(
 async def deny(
     context: CommandContext,
     words: Annotated[str, Arg(metavar="N WHY")] = "",
-) -> Message:
+) -> TextResult:
     """Deny it; the model gets your reason, if you give one."""
     # Only a number of four digits, or one alone, names a request; any other belongs to the reason.
     found = re.match(r"#?(\d{4}(?=\s)|\d+$)\s*", words)
@@ -289,7 +289,7 @@ async def deny(
 
 
 @command(slash="restart", role="owner")
-async def restart(context: CommandContext) -> Message:
+async def restart(context: CommandContext) -> TextResult:
     """Read the settings again and reconnect."""
     return message(_chat(context).commands.reload())
 

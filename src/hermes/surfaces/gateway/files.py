@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from hermes.core.image_info import media_type
+from hermes.primitives.files import replace_file
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.schema.messages import Image
 from hermes.surfaces.gateway.adapter import (
@@ -69,8 +70,7 @@ def store_attachment(
         name = f"{attachment.kind}{mimetypes.guess_extension(kind) or ''}"
     path = folder / f"{hashlib.sha256(data).hexdigest()[:16]}-{name}"
     if not path.exists():
-        path.write_bytes(data)
-        path.chmod(0o600)
+        replace_file(path, data, durable=False, alone=False)
     if found_type not in _IMAGES:
         return path, None
     return path, Image(source=str(path), media_type=found_type)

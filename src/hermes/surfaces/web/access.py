@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, NoReturn, Protocol, TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
+from hermes.primitives.backoff import delay_s
 from hermes.surfaces.web.errors import Refusal
 from hermes.surfaces.web.host_names import Addresses
 
@@ -63,7 +64,8 @@ class LoginThrottle:
         count = 1 if now - last > _FORGET_AFTER_S else count + 1
         penalty = 0.0
         if count >= _FREE_FAILURES:
-            penalty = min(_MAX_WAIT_S, 2.0 ** (count - _FREE_FAILURES))
+            beyond = count - _FREE_FAILURES + 1
+            penalty = delay_s(beyond, first_s=1.0, max_s=_MAX_WAIT_S)
         self._kinds[kind] = (count, now + penalty, now)
         return penalty
 

@@ -14,7 +14,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, money
 from hermes.commands.model_names import checked_name
 from hermes.commands.models import model_in_words
-from hermes.commands.views import Block, Message, Result
+from hermes.commands.views import Block, Result, TextResult
 from hermes.errors import HermesError, SessionBusy
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.interrupts import is_elsewhere
@@ -167,7 +167,7 @@ class TerminalChat:
 
     def show(self, result: Result) -> None:
         """Shows what a command found or did."""
-        if isinstance(result, Message):
+        if isinstance(result, TextResult):
             for text in result.lines:
                 self.chat.view.say(text)
         elif isinstance(result, ContextUse):

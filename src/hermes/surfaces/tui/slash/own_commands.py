@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.proposals import NOTHING
-from hermes.commands.views import Message, message
+from hermes.commands.views import TextResult, message
 from hermes.surfaces.terminal.text import wrap
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def _chat(context: CommandContext) -> "ChatConversation":
 
 
 @command(slash="help", group="Chat")
-async def show_help(context: CommandContext) -> Message:
+async def show_help(context: CommandContext) -> TextResult:
     """Show this list."""
     from hermes.surfaces.tui.slash.table import help_lines
 
@@ -38,7 +38,7 @@ async def show_help(context: CommandContext) -> Message:
 
 
 @command(slash="steer text", group="Chat")
-async def steer(context: CommandContext, text: Text = "") -> Message:
+async def steer(context: CommandContext, text: Text = "") -> TextResult:
     """Tell the model something while it works."""
     if not text:
         return message("Say what the model should know now: /steer TEXT")
@@ -47,7 +47,7 @@ async def steer(context: CommandContext, text: Text = "") -> Message:
 
 
 @command(slash="queue text", group="Chat")
-async def queue(context: CommandContext, text: Text = "") -> Message:
+async def queue(context: CommandContext, text: Text = "") -> TextResult:
     """Queue a message for the next turn; alone: list the queue."""
     chat = _chat(context)
     if text:
@@ -58,14 +58,14 @@ async def queue(context: CommandContext, text: Text = "") -> Message:
 
 
 @command(slash="quit", group="Chat")
-async def leave(context: CommandContext) -> Message:
+async def leave(context: CommandContext) -> TextResult:
     """Leave; the session stays."""
     _chat(context).quit()
     return message()
 
 
 @command(slash="learn", group="Learning")
-async def review_proposals(context: CommandContext) -> Message:
+async def review_proposals(context: CommandContext) -> TextResult:
     """Review what Hermes wants to remember, a key each."""
     chat = _chat(context)
     if chat.view.questions.current is not None:

@@ -114,6 +114,25 @@ export interface CheckBody {
   reach?: "machine" | "network" | "workspace";
 }
 
+/** What is wrong with a skill. */
+export interface CheckedSkill {
+  name: string;
+  mistakes: (string)[];
+  findings: (SkillFinding)[];
+}
+
+export interface CodexBody {
+  /** what to do */
+  action?: "off" | "on" | "status";
+  /** with `on`: only show what would change */
+  dry_run?: boolean;
+}
+
+/** The state of codex, or what was changed. */
+export interface CodexReport {
+  lines: (string)[];
+}
+
 /** The session has a thread in codex, which knows the conversation up to here. */
 export interface CodexThread {
   /** Codex's id of the thread. */
@@ -126,10 +145,36 @@ export interface CodexThread {
   turn: string;
 }
 
+/** When a job runs, or a schedule would. */
+export interface ComingRuns {
+  zone: string;
+  rule: unknown;
+  next: (number)[];
+}
+
+/** What would be done with a command. */
+export interface CommandVerdict {
+  verdict: string;
+  reason: string;
+  reach: string;
+  sandbox: boolean;
+}
+
 /** The conversation could not be compressed; nothing was removed, and it is tried again later. */
 export interface CompactionFailed {
   /** Why. */
   detail: string;
+}
+
+export interface ConfigCheckBody {
+}
+
+export interface ConfigGetBody {
+  /** a setting, such as store.busy_timeout */
+  key: string;
+}
+
+export interface ConfigShowBody {
 }
 
 /** One kind of content and about how many tokens it takes. */
@@ -142,6 +187,83 @@ export interface ContextPart {
 /** Whether the answer came in time; another may have been first. */
 export interface Counted {
   counted: boolean;
+}
+
+export interface CronAddBody {
+  /** when: in words, an interval or a cron expression */
+  schedule: string;
+  /** what to do */
+  prompt: string;
+  name?: string | null;
+  zone?: string | null;
+  deliver?: string | null;
+  catch_up?: "all" | "once" | "skip" | null;
+  jitter?: string | null;
+  timeout?: string | null;
+  budget?: string | null;
+  tools?: string | null;
+  model?: string | null;
+  cwd?: string | null;
+  times?: number | null;
+}
+
+export interface CronEditBody {
+  /** its id, the beginning of it, or its name */
+  job: string;
+  schedule?: string | null;
+  prompt?: string | null;
+  name?: string | null;
+  zone?: string | null;
+  deliver?: string | null;
+  catch_up?: "all" | "once" | "skip" | null;
+  jitter?: string | null;
+  timeout?: string | null;
+  budget?: string | null;
+  tools?: string | null;
+  model?: string | null;
+  cwd?: string | null;
+  times?: number | null;
+}
+
+export interface CronHistoryQuery {
+  /** one job; all otherwise */
+  job: string;
+  /** how many (20) */
+  limit: number;
+}
+
+export interface CronListQuery {
+  /** also those that have ended */
+  all: boolean;
+}
+
+export interface CronNextQuery {
+  /** a job, or a schedule in quotes */
+  what: string;
+  /** such as Europe/Berlin */
+  zone: string;
+  /** how many times (5) */
+  count: number;
+}
+
+export interface CronPauseBody {
+  /** its id, the beginning of it, or its name */
+  job: string;
+}
+
+export interface CronRemoveBody {
+  /** its id, the beginning of it, or its name */
+  job: string;
+}
+
+export interface CronResumeBody {
+  /** its id, the beginning of it, or its name */
+  job: string;
+}
+
+export interface CronShowQuery {
+  /** its id, the beginning of it, or its name */
+  job: string;
 }
 
 export interface CursorQuery {
@@ -189,6 +311,9 @@ export interface DiffQuery {
   turn: string;
 }
 
+export interface DoctorBody {
+}
+
 /** `hash` is that of what the user was shown. */
 export interface Enable {
   enabled: boolean;
@@ -207,6 +332,11 @@ export interface EventQuery {
   /** Rows after this one; a negative number counts from the end. */
   after: number;
   limit: number;
+}
+
+export interface EventsStatsQuery {
+  /** topics, with * and ** (default: all) */
+  pattern: string;
 }
 
 export interface Failure {
@@ -360,6 +490,9 @@ export interface HistoryView {
 
 export interface Hits {
   hits: (MessageHit)[];
+}
+
+export interface HooksListQuery {
 }
 
 export interface Identified {
@@ -517,8 +650,20 @@ export interface ListQuery {
   before: number | null;
 }
 
+/** A tool as it is listed. */
+export interface ListedTool {
+  name: string;
+  toolset: string;
+  does: string;
+  summary: string;
+  offered: boolean;
+}
+
 export interface LoginQuery {
   code: string;
+}
+
+export interface McpListQuery {
 }
 
 export interface McpServerList {
@@ -548,6 +693,23 @@ export interface MemoryFile {
   length: number;
   limit: number;
   notes: (string)[];
+}
+
+export interface MemoryHistoryQuery {
+  /** a change: show what it did */
+  change: string;
+  /** how many changes (20) */
+  limit: number;
+}
+
+export interface MemoryRevertBody {
+  /** its id in `history` */
+  change: string;
+  /** restore memories as they were after it instead */
+  to?: boolean;
+}
+
+export interface MemoryShowQuery {
 }
 
 export interface MemoryView {
@@ -601,6 +763,11 @@ export interface ModelChoice {
   source: string;
 }
 
+export interface ModelListQuery {
+  /** every known model of this provider */
+  provider: string;
+}
+
 /** A local model is being made ready for its first answer on this machine. */
 export interface ModelPreparing {
   /** Steps done. */
@@ -623,6 +790,9 @@ export interface ModelRetried {
   provider: string;
   /** Which model is asked next. */
   model: string;
+}
+
+export interface ModelShowQuery {
 }
 
 export interface Models {
@@ -734,6 +904,25 @@ export interface PluginRow {
   entry: string;
   css: string;
   api: string;
+}
+
+export interface PluginsListQuery {
+}
+
+export interface PolicyCheckBody {
+  /** the command, as one word in quotes */
+  command_text: string;
+  /** the mode of approvals */
+  mode?: "ask" | "auto-edit" | "full";
+  /** the workspace; this folder otherwise */
+  cwd?: string;
+  /** how far it asks to reach */
+  reach?: "machine" | "network" | "workspace";
+  /** as if there were no sandbox */
+  no_sandbox?: boolean;
+}
+
+export interface PolicyShowQuery {
 }
 
 export interface PolicyVerdict {
@@ -1027,6 +1216,78 @@ export interface SessionUndone {
   restored: number;
 }
 
+export interface SessionsBranchBody {
+  /** which session */
+  session: string;
+  /** leave out the last N turns */
+  back?: number;
+  at?: number | null;
+}
+
+export interface SessionsDeleteBody {
+  /** which sessions */
+  sessions: (string)[];
+  /** don't ask */
+  yes?: boolean;
+}
+
+export interface SessionsDiffQuery {
+  /** which session */
+  session: string;
+  /** which turn's id (default: the last) */
+  turn: string;
+}
+
+export interface SessionsListQuery {
+  /** at most N (default: 20) */
+  limit: number;
+  /** every session */
+  all: boolean;
+}
+
+export interface SessionsPruneBody {
+  /** such as 90d, 12w, 1y or 36h */
+  older_than: string;
+  /** only show what would be deleted */
+  dry_run?: boolean;
+  /** don't ask */
+  yes?: boolean;
+}
+
+export interface SessionsRedoBody {
+  /** which session */
+  session: string;
+  /** also restore files that were changed since */
+  force?: boolean;
+}
+
+export interface SessionsRenameBody {
+  /** which session */
+  session: string;
+  /** the new title; '' removes it */
+  title: (string)[];
+}
+
+export interface SessionsSearchQuery {
+  /** a message must have all of them; '"..."' is a phrase */
+  words: string;
+  /** only in this session */
+  session: string;
+  /** at most N (default: 20) */
+  limit: number;
+}
+
+export interface SessionsUndoBody {
+  /** which session */
+  session: string;
+  /** how many turns (default: 1) */
+  turns?: number;
+  /** also restore files that were changed since */
+  force?: boolean;
+  /** leave all files as they are */
+  keep_files?: boolean;
+}
+
 /** One setting with its value in force, where that comes from, and what it may be. */
 export interface Setting {
   key: string;
@@ -1051,6 +1312,33 @@ export interface SettingList {
   file: string;
   /** What each section is about, by the first word of its keys. */
   sections: Record<string, string>;
+}
+
+/** The value of one setting. */
+export interface SettingValue {
+  key: string;
+  value: unknown;
+}
+
+/** What is wrong with the settings. */
+export interface SettingsCheck {
+  problems: (string)[];
+  warnings: (string)[];
+  path: string;
+}
+
+/** Skills that were checked for mistakes and dangers. */
+export interface SkillCheck {
+  skills: (CheckedSkill)[];
+}
+
+/** Something a person should know before they keep a file. */
+export interface SkillFinding {
+  level: "caution" | "danger";
+  what: string;
+  file: string;
+  line: number;
+  excerpt: string;
 }
 
 export interface SkillList {
@@ -1078,8 +1366,78 @@ export interface SkillSwitch {
   pinned?: boolean | null;
 }
 
-export interface SkillText {
-  text: string;
+export interface SkillsApproveBody {
+  /** such as p3; or all */
+  proposals: (string)[];
+}
+
+export interface SkillsCheckBody {
+  /** one skill, or a folder; all otherwise */
+  name?: string;
+}
+
+export interface SkillsDisableBody {
+  name: string;
+}
+
+export interface SkillsEnableBody {
+  name: string;
+}
+
+export interface SkillsHistoryQuery {
+  /** a change: show what it did */
+  change: string;
+  /** how many changes (20) */
+  limit: number;
+}
+
+export interface SkillsListQuery {
+  /** those that were retired */
+  archived: boolean;
+}
+
+export interface SkillsPinBody {
+  name: string;
+}
+
+export interface SkillsProposalsQuery {
+  /** one of them, with its difference */
+  proposal: string;
+  /** also those that were decided */
+  all: boolean;
+}
+
+export interface SkillsRejectBody {
+  /** such as p3; or all */
+  proposals: (string)[];
+}
+
+export interface SkillsRestoreBody {
+  name: string;
+}
+
+export interface SkillsRetireBody {
+  name: string;
+}
+
+export interface SkillsRevertBody {
+  /** its id in `history` */
+  change: string;
+  /** restore skills as they were after it instead */
+  to?: boolean;
+}
+
+export interface SkillsShowQuery {
+  name: string;
+  /** one of its files */
+  file: string;
+}
+
+export interface SkillsStatsQuery {
+}
+
+export interface SkillsUnpinBody {
+  name: string;
 }
 
 /** A session, and the cursor of the newest of its rows that the request made. */
@@ -1121,6 +1479,12 @@ export interface TerminalList {
   available: boolean;
   reason: string;
   terminals: (TerminalInfo)[];
+}
+
+/** A result that is sentences and nothing else. */
+export interface TextResult {
+  lines: (string)[];
+  exit_code: number;
 }
 
 export interface Ticket {
@@ -1165,6 +1529,12 @@ export interface ToolList {
   tools: (ToolRow)[];
 }
 
+/** The tools by set, and names of the settings that fit none. */
+export interface ToolListing {
+  tools: (ListedTool)[];
+  unknown: (string)[];
+}
+
 /** A running tool has something to show. */
 export interface ToolProgress {
   /** Id of the tool call. */
@@ -1196,6 +1566,11 @@ export interface ToolStarted {
   name: string;
   /** Arguments as JSON text. */
   arguments: string;
+}
+
+export interface ToolsQuery {
+  /** where: cli, tui, api, gateway or cron */
+  surface: "api" | "cli" | "cron" | "gateway" | "tui";
 }
 
 /** A schedule that is tried out. */
@@ -1280,6 +1655,11 @@ export interface TuiToolStart {
   call_id: string;
 }
 
+/** What a turn changed in files. */
+export interface TurnDiff {
+  diff: string;
+}
+
 /** The turn is over, however it went. */
 export interface TurnEnded {
   /** How it ended. */
@@ -1320,11 +1700,6 @@ export interface UsageAnswer {
   usage: (UsageRow)[];
 }
 
-export interface UsageQuery {
-  since: string;
-  session: string;
-}
-
 /** What one model cost on one day, over all chosen sessions. */
 export interface UsageRow {
   day: string;
@@ -1359,6 +1734,28 @@ export interface Who {
   scopes: (string)[];
   by: string;
   expires: number;
+}
+
+export interface hermes.commands.command.UsageQuery {
+  /** the last N days (default: 30) */
+  days: number;
+  /** only this session: its id, its title, or last */
+  session: string;
+}
+
+/** The text of a skill, or of one of its files. */
+export interface hermes.commands.skills.SkillText {
+  name: string;
+  text: string;
+}
+
+export interface hermes.surfaces.dashboard.routes.learning.SkillText {
+  text: string;
+}
+
+export interface hermes.surfaces.dashboard.routes.status.UsageQuery {
+  since: string;
+  session: string;
 }
 
 /** What the server answers, by method and path. */
@@ -1437,6 +1834,57 @@ export interface Answers {
   "GET /api/plugins": PluginList;
   "GET /api/plugins/{name}": PluginContent;
   "PUT /api/plugins/{name}": PluginList;
+  "GET /api/commands/model.list": unknown;
+  "GET /api/commands/model.show": unknown;
+  "GET /api/commands/usage": unknown;
+  "GET /api/commands/sessions.list": unknown;
+  "GET /api/commands/sessions.search": unknown;
+  "POST /api/commands/sessions.rename": TextResult;
+  "POST /api/commands/sessions.delete": TextResult;
+  "POST /api/commands/sessions.prune": TextResult;
+  "POST /api/commands/sessions.undo": unknown;
+  "POST /api/commands/sessions.redo": unknown;
+  "GET /api/commands/sessions.diff": TurnDiff;
+  "POST /api/commands/sessions.branch": TextResult;
+  "GET /api/commands/memory.show": unknown;
+  "GET /api/commands/memory.history": unknown;
+  "POST /api/commands/memory.revert": TextResult;
+  "GET /api/commands/skills.list": unknown;
+  "GET /api/commands/skills.stats": unknown;
+  "GET /api/commands/skills.show": SkillText;
+  "POST /api/commands/skills.check": SkillCheck;
+  "POST /api/commands/skills.enable": TextResult;
+  "POST /api/commands/skills.disable": TextResult;
+  "POST /api/commands/skills.pin": TextResult;
+  "POST /api/commands/skills.unpin": TextResult;
+  "POST /api/commands/skills.retire": TextResult;
+  "POST /api/commands/skills.restore": TextResult;
+  "GET /api/commands/skills.history": unknown;
+  "POST /api/commands/skills.revert": TextResult;
+  "GET /api/commands/skills.proposals": unknown;
+  "POST /api/commands/skills.approve": TextResult;
+  "POST /api/commands/skills.reject": TextResult;
+  "POST /api/commands/cron.add": unknown;
+  "GET /api/commands/cron.list": unknown;
+  "GET /api/commands/cron.show": unknown;
+  "POST /api/commands/cron.pause": unknown;
+  "POST /api/commands/cron.resume": unknown;
+  "POST /api/commands/cron.remove": unknown;
+  "POST /api/commands/cron.edit": unknown;
+  "GET /api/commands/cron.history": unknown;
+  "GET /api/commands/cron.next": ComingRuns;
+  "GET /api/commands/events.stats": unknown;
+  "GET /api/commands/tools": ToolListing;
+  "GET /api/commands/mcp.list": unknown;
+  "POST /api/commands/codex": CodexReport;
+  "GET /api/commands/plugins.list": unknown;
+  "GET /api/commands/hooks.list": unknown;
+  "GET /api/commands/policy.show": unknown;
+  "POST /api/commands/policy.check": CommandVerdict;
+  "POST /api/commands/config.show": unknown;
+  "POST /api/commands/config.get": SettingValue;
+  "POST /api/commands/config.check": SettingsCheck;
+  "POST /api/commands/doctor": unknown;
   "GET /api/openapi.json": unknown;
 }
 
@@ -1464,6 +1912,34 @@ export interface Bodies {
   "POST /api/schedules/preview": Trial;
   "PATCH /api/schedules/{id}": JobForm;
   "PUT /api/plugins/{name}": Enable;
+  "POST /api/commands/sessions.rename": SessionsRenameBody;
+  "POST /api/commands/sessions.delete": SessionsDeleteBody;
+  "POST /api/commands/sessions.prune": SessionsPruneBody;
+  "POST /api/commands/sessions.undo": SessionsUndoBody;
+  "POST /api/commands/sessions.redo": SessionsRedoBody;
+  "POST /api/commands/sessions.branch": SessionsBranchBody;
+  "POST /api/commands/memory.revert": MemoryRevertBody;
+  "POST /api/commands/skills.check": SkillsCheckBody;
+  "POST /api/commands/skills.enable": SkillsEnableBody;
+  "POST /api/commands/skills.disable": SkillsDisableBody;
+  "POST /api/commands/skills.pin": SkillsPinBody;
+  "POST /api/commands/skills.unpin": SkillsUnpinBody;
+  "POST /api/commands/skills.retire": SkillsRetireBody;
+  "POST /api/commands/skills.restore": SkillsRestoreBody;
+  "POST /api/commands/skills.revert": SkillsRevertBody;
+  "POST /api/commands/skills.approve": SkillsApproveBody;
+  "POST /api/commands/skills.reject": SkillsRejectBody;
+  "POST /api/commands/cron.add": CronAddBody;
+  "POST /api/commands/cron.pause": CronPauseBody;
+  "POST /api/commands/cron.resume": CronResumeBody;
+  "POST /api/commands/cron.remove": CronRemoveBody;
+  "POST /api/commands/cron.edit": CronEditBody;
+  "POST /api/commands/codex": CodexBody;
+  "POST /api/commands/policy.check": PolicyCheckBody;
+  "POST /api/commands/config.show": ConfigShowBody;
+  "POST /api/commands/config.get": ConfigGetBody;
+  "POST /api/commands/config.check": ConfigCheckBody;
+  "POST /api/commands/doctor": DoctorBody;
 }
 
 /** The route that an address belongs to. */
@@ -1494,6 +1970,57 @@ export type RouteOf<A extends string> =
   A extends `/api/auth/links` ? "/api/auth/links" :
   A extends `/api/auth/logout` ? "/api/auth/logout" :
   A extends `/api/auth/tickets` ? "/api/auth/tickets" :
+  A extends `/api/commands/codex` ? "/api/commands/codex" :
+  A extends `/api/commands/config.check` ? "/api/commands/config.check" :
+  A extends `/api/commands/config.get` ? "/api/commands/config.get" :
+  A extends `/api/commands/config.show` ? "/api/commands/config.show" :
+  A extends `/api/commands/cron.add` ? "/api/commands/cron.add" :
+  A extends `/api/commands/cron.edit` ? "/api/commands/cron.edit" :
+  A extends `/api/commands/cron.history` ? "/api/commands/cron.history" :
+  A extends `/api/commands/cron.list` ? "/api/commands/cron.list" :
+  A extends `/api/commands/cron.next` ? "/api/commands/cron.next" :
+  A extends `/api/commands/cron.pause` ? "/api/commands/cron.pause" :
+  A extends `/api/commands/cron.remove` ? "/api/commands/cron.remove" :
+  A extends `/api/commands/cron.resume` ? "/api/commands/cron.resume" :
+  A extends `/api/commands/cron.show` ? "/api/commands/cron.show" :
+  A extends `/api/commands/doctor` ? "/api/commands/doctor" :
+  A extends `/api/commands/events.stats` ? "/api/commands/events.stats" :
+  A extends `/api/commands/hooks.list` ? "/api/commands/hooks.list" :
+  A extends `/api/commands/mcp.list` ? "/api/commands/mcp.list" :
+  A extends `/api/commands/memory.history` ? "/api/commands/memory.history" :
+  A extends `/api/commands/memory.revert` ? "/api/commands/memory.revert" :
+  A extends `/api/commands/memory.show` ? "/api/commands/memory.show" :
+  A extends `/api/commands/model.list` ? "/api/commands/model.list" :
+  A extends `/api/commands/model.show` ? "/api/commands/model.show" :
+  A extends `/api/commands/plugins.list` ? "/api/commands/plugins.list" :
+  A extends `/api/commands/policy.check` ? "/api/commands/policy.check" :
+  A extends `/api/commands/policy.show` ? "/api/commands/policy.show" :
+  A extends `/api/commands/sessions.branch` ? "/api/commands/sessions.branch" :
+  A extends `/api/commands/sessions.delete` ? "/api/commands/sessions.delete" :
+  A extends `/api/commands/sessions.diff` ? "/api/commands/sessions.diff" :
+  A extends `/api/commands/sessions.list` ? "/api/commands/sessions.list" :
+  A extends `/api/commands/sessions.prune` ? "/api/commands/sessions.prune" :
+  A extends `/api/commands/sessions.redo` ? "/api/commands/sessions.redo" :
+  A extends `/api/commands/sessions.rename` ? "/api/commands/sessions.rename" :
+  A extends `/api/commands/sessions.search` ? "/api/commands/sessions.search" :
+  A extends `/api/commands/sessions.undo` ? "/api/commands/sessions.undo" :
+  A extends `/api/commands/skills.approve` ? "/api/commands/skills.approve" :
+  A extends `/api/commands/skills.check` ? "/api/commands/skills.check" :
+  A extends `/api/commands/skills.disable` ? "/api/commands/skills.disable" :
+  A extends `/api/commands/skills.enable` ? "/api/commands/skills.enable" :
+  A extends `/api/commands/skills.history` ? "/api/commands/skills.history" :
+  A extends `/api/commands/skills.list` ? "/api/commands/skills.list" :
+  A extends `/api/commands/skills.pin` ? "/api/commands/skills.pin" :
+  A extends `/api/commands/skills.proposals` ? "/api/commands/skills.proposals" :
+  A extends `/api/commands/skills.reject` ? "/api/commands/skills.reject" :
+  A extends `/api/commands/skills.restore` ? "/api/commands/skills.restore" :
+  A extends `/api/commands/skills.retire` ? "/api/commands/skills.retire" :
+  A extends `/api/commands/skills.revert` ? "/api/commands/skills.revert" :
+  A extends `/api/commands/skills.show` ? "/api/commands/skills.show" :
+  A extends `/api/commands/skills.stats` ? "/api/commands/skills.stats" :
+  A extends `/api/commands/skills.unpin` ? "/api/commands/skills.unpin" :
+  A extends `/api/commands/tools` ? "/api/commands/tools" :
+  A extends `/api/commands/usage` ? "/api/commands/usage" :
   A extends `/api/learning/history` ? "/api/learning/history" :
   A extends `/api/learning/revert` ? "/api/learning/revert" :
   A extends `/api/policy/check` ? "/api/policy/check" :

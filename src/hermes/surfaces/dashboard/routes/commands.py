@@ -1,0 +1,91 @@
+"""Every command of the table that has a scope, as a route: what reads is a GET, what changes something a POST."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from hermes.commands.command import Command
+from hermes.commands.context import CommandContext
+from hermes.commands.table import every_command
+from hermes.commands.views import Block, Result, document_of
+from hermes.errors import Refused, UsageError
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
+
+
+class HttpSurface:
+    """What a command tells beside its result: warnings go into its JSON, progress nowhere."""
+
+    name = "dashboard"
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def tell(self, *blocks: Block) -> None:
+        """A request has one answer."""
+
+    def warn(self, message: str, hint: str = "") -> None:
+        self.warnings.append(f"{message} {hint}".strip())
+
+    def confirm(self, question: str, nothing_done: str) -> bool:
+        raise Refused(question, hint=f'{nothing_done} Confirm it with "yes": true.')
+
+    def read_secret(self, name: str) -> str:
+        raise UsageError(f"{name}: a value is missing.")
+
+
+class CommandRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._app = dashboard.app
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            self._endpoint(one) for one in every_command() if one.name and one.scope
+        ]
+
+    def _endpoint(self, command: Command) -> Endpoint:
+        path = f"/api/commands/{command.key}"
+        handler = self._handler(command)
+        answer = _answer_type(command)
+        if command.scope == "observe":
+            return Endpoint(
+                "GET", path, "observe", handler, command.query, answer=answer
+            )
+        return Endpoint(
+            "POST", path, command.scope or "admin", handler, body=command.form, answer=answer
+        )  # fmt: skip
+
+    def _handler(
+        self, command: Command
+    ) -> Callable[[EndpointCall], Awaitable[Response]]:
+        async def handle(call: EndpointCall) -> Response:
+            arguments = command.arguments(
+                call.query if call.body is None else call.body
+            )
+            surface = HttpSurface()
+            with CommandContext(surface, app=self._app) as context:
+                result = await command.run(context, arguments)
+                content = await asyncio.to_thread(_encode, result, surface.warnings)
+            return Response(content, media_type="application/json")
+
+        handle.__doc__ = f"{command.summary[:1].upper()}{command.summary[1:]}."
+        return handle
+
+
+def _answer_type(command: Command) -> Any:
+    """The type of the answer, for the description; None where the JSON differs from the struct."""
+    kind = command.result_type
+    is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    return kind if is_struct and not hasattr(kind, "document") else None
+
+
+def _encode(result: Result, warnings: list[str]) -> bytes:
+    document = document_of(result)
+    if warnings and isinstance(document, dict):
+        document = document | {"warnings": warnings}
+    return msgspec.json.encode(document, enc_hook=str)
