@@ -13,6 +13,7 @@ import pytest
 from tests.fakes.traps import Traps
 
 import hermes
+from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import (
     add_workspace,
     find_program,
@@ -26,7 +27,6 @@ from hermes.codex.environment import child_environment
 from hermes.codex.tools_server import serve_command
 from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
-from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
 from hermes.mcp.results import ResultFiles
