@@ -309,7 +309,7 @@ def test_a_broken_file_is_not_accepted(home: Path) -> None:
 )
 def test_several_documents_are_refused(home: Path, text: str) -> None:
     write(home, text)
-    assert "another document" in policy(home).warning
+    assert "a second document" in policy(home).warning
 
 
 def test_one_document_may_be_marked(home: Path, tmp_path: Path) -> None:

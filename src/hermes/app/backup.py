@@ -17,6 +17,7 @@ import msgspec
 
 from hermes.app.backup_masking import config_secrets, is_clean_config, masked_content
 from hermes.errors import HermesError
+from hermes.primitives.files import create_private
 from hermes.settings import Home
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
@@ -117,9 +118,7 @@ def restore(home: Home, source: Path, *, stamp: str) -> Backup:
 
 @contextlib.contextmanager
 def _private(path: Path) -> Iterator[io.BufferedWriter]:
-    with open(
-        path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)
-    ) as file:
+    with create_private(path) as file:
         yield file
         file.flush()
         os.fsync(file.fileno())

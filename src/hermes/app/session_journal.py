@@ -7,6 +7,7 @@ from hermes.app.app import App
 from hermes.app.partial_text import PartialText
 from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -63,7 +64,7 @@ class SessionJournal:
         self._replies = 0  # of this turn, also void ones: numbers the one being written
         self._own_seqs: set[int] = set()
         self._read_up_to = 0
-        self._writing: set[asyncio.Future[tuple[int, ...]]] = set()
+        self._writing = BackgroundTasks("writing rows")
         self._noted: tuple[Event, ...] = ()
         self._write_timer: asyncio.TimerHandle | None = None
         self._failure: HermesError | None = None
@@ -104,8 +105,7 @@ class SessionJournal:
     async def settled(self) -> None:
         """Waits until everything that was recorded or noted is written, or has failed."""
         self._write_noted()
-        while self._writing:
-            await asyncio.wait(set(self._writing))
+        await self._writing.join()
 
     async def flush(self) -> None:
         """As `settled`; raises the error of a write that nobody waited for."""
@@ -136,10 +136,7 @@ class SessionJournal:
     def _write(
         self, noted: tuple[Event, ...], events: tuple[Event, ...]
     ) -> "asyncio.Future[tuple[int, ...]]":
-        writing = asyncio.ensure_future(self._record(noted, events))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
-        return writing
+        return self._writing.start(self._record(noted, events), awaited=True)
 
     def show(self, event: Event) -> None:
         """Publishes a transient event. A piece of a reply is also written to a file."""

@@ -16,6 +16,7 @@ from hermes.app.partial_text import PartialText
 from hermes.app.session_journal import UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
 from hermes.children.helper_programs import add_workspace
+from hermes.children.process_tree import end_leftovers
 from hermes.core.budget import TurnBudget
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver
@@ -36,7 +37,6 @@ from hermes.schema.events import (
 from hermes.schema.messages import ToolCall
 from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
-from hermes.tools.process.process_marks import end_leftovers
 
 log = logging.getLogger("hermes.app")
 

@@ -1,8 +1,8 @@
-"""Runs one program and ends with everything it started. A program of its own: `python -I -S leash.py LIFE PROGRAM...`
+"""Runs one program and ends it together with everything it started: `python -S leash.py LIFE_PIPE PROGRAM...`
 
-LIFE is a pipe whose other end only Hermes holds. When it closes, because Hermes lets go of the program or was killed,
-every process below is asked to end and then forced. Orphans come to this process, so neither a daemon nor a command
-with a session of its own gets away. Nothing of Hermes is imported: it starts in a few milliseconds.
+Only Hermes holds the other end of LIFE_PIPE. When that end closes, because Hermes ends the program or was killed,
+every process below gets SIGTERM and then SIGKILL. This process adopts orphans, so neither a daemon nor a command with
+a session of its own escapes. It imports nothing of Hermes, so it starts in a few milliseconds.
 """
 
 import contextlib
@@ -14,47 +14,50 @@ import sys
 import time
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
-_GRACE = 0.5
-_GIVE_UP = 5.0
+_TERMINATE_GRACE_S = 0.5
+_KILL_TIMEOUT_S = 5.0
 _NOT_STARTED = 127
+_CHANGED_SIGNALS = (
+    signal.SIGCHLD,
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+)
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the program; the result is its exit code, or 128 and the signal."""
-    life, command = int(arguments[0]), arguments[1:]
-    os.set_inheritable(life, False)
+def main(arguments: list[str]) -> None:
+    """Runs the program, then ends as the program did."""
+    life_pipe, command = int(arguments[0]), arguments[1:]
+    os.set_inheritable(life_pipe, False)
     _control(_PR_SET_CHILD_SUBREAPER, 1)
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    told: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    terminated: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: terminated.append(number))
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    child = os.fork()
-    if child == 0:
+    program = os.fork()
+    if program == 0:
         _become(command)
-    _let_go_of_streams()
-    code = _watch(child, life, woken, told)
-    _end_all(child)
-    return code
+    _release_streams()
+    code = _watch(program, life_pipe, woken, terminated)
+    _end_all(program)
+    _exit_like(code)
 
 
 def _become(command: list[str]) -> None:
-    """Turns into the program. It dies with the leash, and its signals to its own group don't reach it."""
+    """Turns into the program, in a session of its own: signals to its group don't reach the leash. It dies with the
+    leash."""
     try:
         os.setsid()
         _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
-        for number in (
-            signal.SIGCHLD,
-            signal.SIGTERM,
-            signal.SIGINT,
-            signal.SIGHUP,
-            signal.SIGPIPE,
-        ):
+        for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)  # noqa: S606 - that is its purpose
     except OSError as error:
@@ -63,45 +66,44 @@ def _become(command: list[str]) -> None:
         os._exit(_NOT_STARTED)
 
 
-def _let_go_of_streams() -> None:
-    """Only the program and what it starts hold the pipes: their end is seen at once."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+def _release_streams() -> None:
+    """Lets only the program and its children hold the pipes, so that their end is seen at once."""
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
-    os.close(nothing)
+        os.dup2(null, stream)
+    os.close(null)
 
 
-def _watch(child: int, life: int, woken: int, told: list[int]) -> int:
-    """Waits for the program's end, for the end of Hermes, or to be told to end."""
+def _watch(program: int, life_pipe: int, woken: int, terminated: list[int]) -> int:
+    """Waits until the program ends, Hermes ends, or SIGTERM comes. Returns the program's return code."""
     while True:
-        code = _reap(child)
+        code = _reap(program)
         if code is not None:
             return code
-        ready, _, _ = select.select([life, woken], (), ())
+        ready, _, _ = select.select([life_pipe, woken], (), ())
         if woken in ready:
             os.read(woken, 512)
-        if told or (life in ready and not os.read(life, 1)):
-            return 128 + signal.SIGTERM
+        if terminated or (life_pipe in ready and not os.read(life_pipe, 1)):
+            return -signal.SIGTERM
 
 
-def _reap(child: int) -> int | None:
-    """Takes every process that has ended; the exit code of the program if it is among them."""
-    found: int | None = None
+def _reap(program: int) -> int | None:
+    """Reaps every process that has ended; returns the program's return code if it is among them."""
+    code: int | None = None
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            if ended[0] == child:
+            if ended[0] == program:
                 code = os.waitstatus_to_exitcode(ended[1])
-                found = code if code >= 0 else 128 - code
-    return found
+    return code
 
 
-def _end_all(child: int) -> None:
-    """Asks, waits a little, forces; until there is no process below."""
+def _end_all(program: int) -> None:
+    """Sends SIGTERM, waits a little, then sends SIGKILL until no process is left below."""
     began = time.monotonic()
-    _signal_all(child, signal.SIGTERM)
-    while _has_children() and time.monotonic() - began < _GIVE_UP:
-        if time.monotonic() - began > _GRACE:
-            _signal_all(child, signal.SIGKILL)
+    _signal_all(program, signal.SIGTERM)
+    while _has_children() and time.monotonic() - began < _KILL_TIMEOUT_S:
+        if time.monotonic() - began > _TERMINATE_GRACE_S:
+            _signal_all(program, signal.SIGKILL)
         time.sleep(0.01)
 
 
@@ -114,20 +116,20 @@ def _has_children() -> bool:
     return True
 
 
-def _signal_all(child: int, number: signal.Signals) -> None:
+def _signal_all(program: int, number: signal.Signals) -> None:
     """Signals every process below; where they can't be listed, the program's own group."""
     try:
         found = _below(os.getpid())
     except FileNotFoundError:
-        found = [-child]
+        found = [-program]
     for pid in found:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-            os.kill(pid, signal.SIGCONT)  # what is stopped would not hear the request
+            os.kill(pid, signal.SIGCONT)  # a stopped process would not receive it
 
 
 def _below(top: int) -> list[int]:
-    """Every process below `top`, by the kernel's list of parents."""
+    """Every descendant of `top`, by the kernel's list of parents."""
     children: dict[int, list[int]] = {}
     for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208 - pathlib takes longer to import
         with (
@@ -145,11 +147,21 @@ def _below(top: int) -> list[int]:
     return found
 
 
+def _exit_like(code: int) -> None:
+    """Ends with the program's exit code, or by the signal that killed it."""
+    if code < 0:
+        _control(_PR_SET_DUMPABLE, 0)  # the program has dumped its core, if any
+        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    sys.exit(code if code >= 0 else 128 - code)
+
+
 def _control(option: int, value: int) -> None:
-    """prctl(2), where there is one; elsewhere the life pipe has to do."""
+    """Calls prctl(2) where it exists; elsewhere LIFE_PIPE has to do."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -1,4 +1,7 @@
-"""A program on this machine that is spoken to through pipes: started under the leash, ended with all it started."""
+"""A program that Hermes talks to through pipes: codex, an MCP server, the engine of a local model.
+
+It runs under `leash`, so it ends together with everything it started, also when Hermes is killed.
+"""
 
 import asyncio
 import os
@@ -9,19 +12,55 @@ from pathlib import Path
 
 from hermes.children.own_python import python_command
 
-CHUNK = 256 * 1024
-"""Bytes that are read at once."""
-_FORCED = 7.0  # seconds for the leash to end everything; it takes half a one, unless the machine is very busy
+READ_BYTES = 256 * 1024
+_STDERR_TAIL_BYTES = 16 * 1024
+_FORCED_END_TIMEOUT_S = (
+    7.0  # the leash needs half a second, unless the machine is very busy
+)
+_POLL_INTERVAL_S = 0.005
 _LEASH = Path(__file__).with_name("leash.py")
+
+
+class StderrTail(asyncio.Protocol):
+    """The end of what a program writes to stderr. The pipe is always read, because a full one would stop the program."""
+
+    def __init__(self, on_data: Callable[[bytes], None] | None = None) -> None:
+        self.closed = asyncio.Event()
+        self._on_data = on_data
+        self._tail = b""
+
+    # pyrefly: ignore[missing-override-decorator]
+    def data_received(self, data: bytes) -> None:
+        """Keeps the end, and passes all of it on."""
+        self._tail = (self._tail + data)[-_STDERR_TAIL_BYTES:]
+        if self._on_data is not None:
+            self._on_data(data)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's shape
+        """Nothing more will come."""
+        self.closed.set()
+
+    def text(self) -> str:
+        """Returns the end of the output."""
+        return self._tail.decode(errors="replace")
+
+    def last_line(self) -> str:
+        """Returns the last line that is not blank."""
+        lines = self.text().strip().splitlines()
+        return lines[-1].strip() if lines else ""
 
 
 class PipedChild:
     """A running program. `stop` must be awaited, whatever happens."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", life: int) -> None:
-        self.output = asyncio.StreamReader(limit=CHUNK)
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", life_pipe: int, stderr: StderrTail
+    ) -> None:
+        self.output = asyncio.StreamReader(limit=READ_BYTES)
+        self.stderr = stderr
         self._process = process
-        self._life = life
+        self._life_pipe = life_pipe
         self._writer: asyncio.StreamWriter | None = None
         self._transports: list[asyncio.BaseTransport] = []
 
@@ -32,29 +71,29 @@ class PipedChild:
         *,
         cwd: Path,
         environment: Mapping[str, str],
-        complaints: Callable[[], asyncio.Protocol],
+        on_stderr: Callable[[bytes], None] | None = None,
     ) -> "PipedChild":
-        """Starts it; what it writes to stderr goes to `complaints`. OSError or ValueError when that is not possible."""
-        ours, theirs = os.pipe()
+        """Starts a program by its absolute path. Raises OSError or ValueError if that is not possible."""
+        leash_end, our_end = os.pipe()
         try:
             process = subprocess.Popen(  # noqa: ASYNC220 - a few milliseconds; asyncio's own does the same
-                [*python_command("-S", str(_LEASH)), str(ours), *command],
+                [*python_command("-S", str(_LEASH)), str(leash_end), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=(ours,),
+                pass_fds=(leash_end,),
                 cwd=cwd,
                 env=dict(environment),
                 start_new_session=True,
             )
         except (OSError, ValueError):
-            os.close(theirs)
+            os.close(our_end)
             raise
         finally:
-            os.close(ours)
-        child = cls(process, theirs)
+            os.close(leash_end)
+        child = cls(process, our_end, StderrTail(on_stderr))
         try:
-            await child._connect(complaints)
+            await child._connect()
         except BaseException:
             await child.stop()
             raise
@@ -62,67 +101,66 @@ class PipedChild:
 
     @property
     def pid(self) -> int:
-        """Of the leash, whose only child the program is."""
+        """The number of the leash, whose only child is the program."""
         return self._process.pid
 
     @property
-    def ended(self) -> int | None:
-        """Its exit code if it has ended by now."""
+    def return_code(self) -> int | None:
+        """How the program ended, a signal as a negative number; None while it runs."""
         return self._process.poll()
 
     async def write(self, data: bytes) -> None:
-        """Sends. OSError when nobody reads any more."""
-        if self._writer is None or self._life < 0:
+        """Writes to the program's input. Raises OSError if it reads no more."""
+        if self._writer is None or self._life_pipe < 0:
             raise BrokenPipeError
         self._writer.write(data)
         await self._writer.drain()
 
-    async def exit_code(self, seconds: float) -> int | None:
-        """Its exit code, once it has ended; None if it still runs after so many seconds."""
+    async def wait(self, seconds: float) -> int | None:
+        """Waits for the program to end and returns its return code; None if it still runs after so many seconds."""
         deadline = time.monotonic() + seconds
-        while (code := self.ended) is None and time.monotonic() < deadline:  # noqa: ASYNC110 - the kernel knows
-            await asyncio.sleep(0.005)
+        while (code := self.return_code) is None and time.monotonic() < deadline:  # noqa: ASYNC110 - the kernel knows
+            await asyncio.sleep(_POLL_INTERVAL_S)
         return code
 
     async def stop(self, *, grace: float = 0.5) -> None:
-        """Ends it with everything it started: its input ends, then it is told, then it is forced."""
-        if self._life < 0:
-            return
-        life, self._life = self._life, -1
+        """Ends the program and everything it started: closes its input, waits `grace` seconds, then ends it."""
         try:
-            if self._writer is not None:
-                self._writer.close()
-            await self.exit_code(grace)
+            if self._life_pipe >= 0:
+                if self._writer is not None:
+                    self._writer.close()
+                await self.wait(grace)
         finally:
-            os.close(life)  # from here on the leash does the rest, also without us
-            self._close_pipes()
-        await self.exit_code(_FORCED)
+            self.end()
+        await self.wait(_FORCED_END_TIMEOUT_S)
 
-    def _close_pipes(self) -> None:
+    def end(self) -> None:
+        """Has the leash end everything, by SIGTERM and then by SIGKILL. Does not wait for that."""
+        if self._life_pipe < 0:
+            return
+        os.close(self._life_pipe)
+        self._life_pipe = -1
         for transport in self._transports:
             transport.close()
         if not self._transports:
-            for pipe in (
-                self._process.stdin,
-                self._process.stdout,
-                self._process.stderr,
-            ):
-                if pipe is not None:
-                    pipe.close()
+            pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+            for pipe in filter(None, pipes):
+                pipe.close()
 
-    async def _connect(self, complaints: Callable[[], asyncio.Protocol]) -> None:
+    async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
-        out, err, into = self._process.stdout, self._process.stderr, self._process.stdin
-        if out is None or err is None or into is None:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        stderr = self._process.stderr
+        if stdin is None or stdout is None or stderr is None:
             raise BrokenPipeError
-        for protocol, pipe in (
-            (lambda: asyncio.StreamReaderProtocol(self.output), out),
-            (complaints, err),
-        ):
-            reading, _ = await loop.connect_read_pipe(protocol, pipe)
-            self._transports.append(reading)
+        reading, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self.output), stdout
+        )
+        self._transports.append(reading)
+        reading, _ = await loop.connect_read_pipe(lambda: self.stderr, stderr)
+        self._transports.append(reading)
         writing, flow = await loop.connect_write_pipe(
-            asyncio.streams.FlowControlMixin, into
+            asyncio.streams.FlowControlMixin, stdin
         )
         self._transports.append(writing)
         self._writer = asyncio.StreamWriter(writing, flow, None, loop)

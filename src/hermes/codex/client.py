@@ -1,15 +1,14 @@
-"""One `codex app-server` process and the conversation with it: handshake, requests with deadlines, notifications, and
-what it asks. It knows the protocol's grammar, not its meaning: that is the session's.
+"""One `codex app-server` process and the conversation with it: the handshake, requests with deadlines, notifications
+and codex's own requests. The client knows the protocol's grammar; `session` knows its meaning.
 
-One task reads. Each question of codex is answered in a task of its own, because a person may take minutes. When the
-process ends, everything that waits is told so at once.
+One task reads. Each request of codex is answered in a task of its own, because a person may take minutes. When the
+process ends, everything that waits for it fails at once.
 """
 
 import asyncio
 import contextlib
 import itertools
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +16,8 @@ from typing import TypeVar
 import msgspec
 
 from hermes import __version__
-from hermes.children.piped_child import CHUNK, PipedChild
+from hermes.children.piped_child import READ_BYTES, PipedChild
+from hermes.children.process_tree import describe_exit
 from hermes.codex import wire
 from hermes.codex.binary import parse_version, plain
 from hermes.codex.failures import (
@@ -32,15 +32,16 @@ from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.codex")
 
-_COMPLAINTS = 60  # lines of stderr that are remembered
-_LAST_WORDS_S = 0.5  # for what codex wrote to stderr before it ended
-_GRACE = 0.3  # seconds for codex to leave by itself when its input ends; it takes 0.04
+_EXIT_TIMEOUT_S = 0.5
+_STDERR_TIMEOUT_S = 0.5  # for what codex wrote before it ended
+_CLOSE_GRACE_S = 0.3  # codex needs 0.04 s to end when its input ends
+_MAX_STDERR_CHARACTERS = 300
 
 T = TypeVar("T")
 
 
 class CodexLaunch(msgspec.Struct, frozen=True):
-    """What is started, where, and with what."""
+    """What to start, where, and with which environment."""
 
     program: Path
     arguments: tuple[str, ...]
@@ -50,12 +51,12 @@ class CodexLaunch(msgspec.Struct, frozen=True):
 
 
 class CodexListener(msgspec.Struct, frozen=True):
-    """Who hears what codex tells, and who answers what it asks."""
+    """The functions that receive codex's notifications and answer its requests."""
 
     hear: Callable[[wire.CodexNotification | None], Awaitable[None]]
-    """Each notification, in order; None when the process has ended. While it takes its time, nothing more is read."""
+    """Receives each notification in order; None when the process has ended. Nothing more is read until it returns."""
     answer: Callable[[wire.CodexRequest], Awaitable[object]]
-    """The result for a question. CodexRefused becomes an error answer."""
+    """Returns the result of a request. CodexRefused becomes an error answer."""
 
 
 class _Resolved(msgspec.Struct, frozen=True):
@@ -67,11 +68,9 @@ class _Initialized(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """A running process. `close` must be awaited, whatever happens."""
+    """A running codex. `close` must be awaited, whatever happens."""
 
-    def __init__(
-        self, child: PipedChild, errors: asyncio.StreamReader, listener: CodexListener
-    ) -> None:
+    def __init__(self, child: PipedChild, listener: CodexListener) -> None:
         self.pid = child.pid
         self.version: tuple[int, ...] = ()
         self.noise = 0
@@ -81,33 +80,28 @@ class Client:
         self._numbers = itertools.count(1)
         self._waiting: dict[wire.RequestId, asyncio.Future[wire.CodexResponse]] = {}
         self._answering: dict[wire.RequestId, asyncio.Task[None]] = {}
-        self._complaints: deque[str] = deque(maxlen=_COMPLAINTS)
-        self._errors = errors
         self._end: CodexGone | None = None
         self._tasks = BackgroundTasks("the conversation with codex")
-        self._draining = self._tasks.start(self._drain())
         self._tasks.start(self._read())
 
     @classmethod
     async def start(cls, launch: CodexLaunch, listener: CodexListener) -> "Client":
-        """Starts codex and shakes hands. CodexFailed says why that did not work; nothing is left running then."""
+        """Starts codex and initializes it. If CodexFailed is raised, nothing is left running."""
         command = (str(launch.program), *launch.arguments)
-        errors = asyncio.StreamReader(limit=CHUNK)
         try:
             child = await PipedChild.start(
                 command,
                 cwd=launch.cwd,
                 environment=launch.environment,
-                complaints=lambda: asyncio.StreamReaderProtocol(errors),
             )
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise CodexGone(
                 f"Codex can't be started ({why}).", hint=f"Run `hermes doctor`. {BACK}"
             ) from error
-        client = cls(child, errors, listener)
+        client = cls(child, listener)
         try:
-            await client._shake_hands(launch.startup_timeout)
+            await client._initialize(launch.startup_timeout)
         except BaseException:
             await client.close()
             raise
@@ -115,12 +109,12 @@ class Client:
 
     @property
     def alive(self) -> bool:
-        """Whether it can still be asked something."""
+        """Whether codex still accepts requests."""
         return self._end is None and not self._closed
 
     @property
     def end(self) -> CodexGone | None:
-        """Why it can't be asked any more, once that is so."""
+        """Why codex accepts no more requests; None while it does."""
         return self._end
 
     async def request(
@@ -131,18 +125,18 @@ class Client:
         *,
         timeout: float = 30.0,  # noqa: ASYNC109
     ) -> T:
-        """Asks and waits. CodexRefused, CodexSilent or CodexGone when there is no result."""
+        """Sends a request and waits. Raises CodexRefused, CodexSilent or CodexGone if there is no result."""
         if self._end is not None:
             raise self._end
         number = next(self._numbers)
-        place: asyncio.Future[wire.CodexResponse] = (
+        response: asyncio.Future[wire.CodexResponse] = (
             asyncio.get_running_loop().create_future()
         )
-        self._waiting[number] = place
+        self._waiting[number] = response
         try:
             async with asyncio.timeout(timeout):
                 await self._send(wire.request(number, method, params))
-                answer = await place
+                answer = await response
         except TimeoutError as error:
             raise CodexSilent(
                 f"Codex did not answer {method} within {timeout:g} seconds.",
@@ -160,17 +154,17 @@ class Client:
             ) from error
 
     async def close(self) -> None:
-        """Ends codex with everything it started: its input ends, then the leash does the rest."""
+        """Ends codex and everything it started."""
         if self._closed:
             return
         self._closed = True
         for task in self._answering.values():
             task.cancel()
-        await self._child.stop(grace=_GRACE)
+        await self._child.stop(grace=_CLOSE_GRACE_S)
         await self._tasks.close()
         self._ended(CodexGone("Codex was closed."))
 
-    async def _shake_hands(self, seconds: float) -> None:
+    async def _initialize(self, seconds: float) -> None:
         about = {
             "clientInfo": {"name": "hermes", "title": "Hermes", "version": __version__},
             "capabilities": {"experimentalApi": True},
@@ -181,7 +175,7 @@ class Client:
             )
         except CodexSilent as error:
             raise CodexSilent(
-                f"Codex did not start within {seconds:g} seconds.{self.complaint()}",
+                f"Codex did not start within {seconds:g} seconds.{self.stderr_note()}",
                 hint=f"Run `codex doctor`, or give it longer: hermes config set codex.startup_timeout 30. {BACK}",
             ) from error
         self.version = parse_version(hello.userAgent)
@@ -194,24 +188,27 @@ class Client:
             await self._child.write(line)
         except OSError as error:
             raise self._end or CodexGone(
-                f"Codex has ended.{self.complaint()}"
+                f"Codex has ended.{self.stderr_note()}"
             ) from error
 
     async def _read(self) -> None:
         lines = wire.LineSplitter()
         end = CodexGone("")
         try:
-            while chunk := await self._child.output.read(CHUNK):
+            while chunk := await self._child.output.read(READ_BYTES):
                 for line in lines.feed(chunk):
                     await self._take(wire.classify(line))
         except CodexGone as error:
             end = error
         if not end.message:
-            code = await self._child.exit_code(0.5)
-            # What it complained about may come later.
-            await asyncio.wait({self._draining}, timeout=_LAST_WORDS_S)
-            how = f" (exit code {code})" if code else ""
-            end = gone(how, "\n".join(self._complaints), self._last())
+            code = await self._child.wait(_EXIT_TIMEOUT_S)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(
+                    self._child.stderr.closed.wait(), _STDERR_TIMEOUT_S
+                )
+            how = f" ({describe_exit(code)})" if code else ""
+            stderr = plain(self._child.stderr.text())
+            end = gone(how, stderr, self._last_stderr_line())
         self._ended(end)
         await self._listener.hear(None)
 
@@ -226,26 +223,27 @@ class Client:
                 self._answering[message.id] = task
                 task.add_done_callback(lambda _: self._answering.pop(message.id, None))
             case wire.CodexResponse():
-                place = (
-                    self._waiting.pop(message.id, None)
-                    if message.id is not None
-                    else None
-                )
-                if place is None or place.done():
-                    self._passed_over(
-                        f"an answer to a request that nobody waits for ({message.id!r})"
-                    )
-                else:
-                    place.set_result(message)
+                self._accept(message)
             case wire.Noise():
-                self._passed_over(message.why)
+                self._ignore(message.why)
 
-    def _passed_over(self, why: str) -> None:
+    def _accept(self, message: wire.CodexResponse) -> None:
+        waiting = None
+        if message.id is not None:
+            waiting = self._waiting.pop(message.id, None)
+        if waiting is None or waiting.done():
+            self._ignore(
+                f"an answer to a request that nobody waits for ({message.id!r})"
+            )
+        else:
+            waiting.set_result(message)
+
+    def _ignore(self, why: str) -> None:
         self.noise += 1
-        log.warning("codex sent %s; it was passed over (%d so far)", why, self.noise)
+        log.warning("codex sent %s; ignored it (%d so far)", why, self.noise)
 
     def _resolved(self, notice: wire.CodexNotification) -> None:
-        """The question is settled without us, mostly because the turn was interrupted: nobody need answer any more."""
+        """Stops answering a request that codex settled itself, mostly because the turn was interrupted."""
         with contextlib.suppress(msgspec.DecodeError):
             task = self._answering.get(
                 msgspec.json.decode(notice.params, type=_Resolved).requestId
@@ -254,7 +252,7 @@ class Client:
                 task.cancel()
 
     async def _answer(self, call: wire.CodexRequest) -> None:
-        """The boundary of a question: whatever goes wrong becomes an error answer, which codex takes for a no."""
+        """Answers a request. Whatever goes wrong becomes an error answer, which codex takes for a no."""
         try:
             reply = wire.answer(call.id, await self._listener.answer(call))
         except CodexRefused as refused:
@@ -262,47 +260,33 @@ class Client:
                 call.id, refused.code or wire.UNKNOWN_METHOD, refused.message
             )
         except Exception as error:
-            log.exception("a question of codex could not be answered: %s", call.method)
+            log.exception("could not answer a request of codex: %s", call.method)
             reply = wire.refusal(
                 call.id, wire.INTERNAL, f"{type(error).__name__} while answering"
             )
         with contextlib.suppress(CodexFailed):
             await self._send(reply)
 
-    async def _drain(self) -> None:
-        """Keeps the end of what codex complains about. A pipe that nobody empties would stop it."""
-        rest = b""
-        while chunk := await self._errors.read(CHUNK):
-            *lines, rest = (rest + chunk).split(b"\n")
-            rest = rest[-CHUNK:]
-            self._complaints.extend(
-                plain(line.decode(errors="replace")) for line in lines
-            )
-        if rest:
-            self._complaints.append(plain(rest.decode(errors="replace")))
-
-    def complaint(self) -> str:
-        """What it said last on stderr, as the end of a sentence."""
-        last = self._last()
+    def stderr_note(self) -> str:
+        """The last line of stderr, as a sentence to append."""
+        last = self._last_stderr_line()
         return f" It said: {last}" if last else ""
 
-    def _last(self) -> str:
-        return next(
-            (line.strip() for line in reversed(self._complaints) if line.strip()), ""
-        )[:300]
+    def _last_stderr_line(self) -> str:
+        return plain(self._child.stderr.last_line())[:_MAX_STDERR_CHARACTERS]
 
     def _ended(self, end: CodexGone) -> None:
         if self._end is None:
             self._end = end
-        for place in self._waiting.values():
-            if not place.done():
-                place.set_exception(self._end)
+        for response in self._waiting.values():
+            if not response.done():
+                response.set_exception(self._end)
         for task in self._answering.values():
             task.cancel()
 
 
 def decode(raw: msgspec.Raw, kind: type[T]) -> T | None:
-    """A part of a message as a type; None when it does not look like that."""
+    """Decodes a part of a message; None if it has another shape."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.DecodeError:

@@ -1,6 +1,5 @@
 """Sessions: listing, reading, searching, naming, moving and deleting them."""
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +30,7 @@ from hermes.errors import (
     SessionNotFound,
     UsageError,
 )
+from hermes.primitives.files import PRIVATE_FILE, replacing
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store import Store
@@ -550,20 +550,10 @@ def _markdown(store: Store, info: SessionInfo) -> Iterator[str]:
 
 def _write_file(target: Path, lines: Iterable[str]) -> None:
     """Writes all of it or nothing, for this user's eyes only."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
-        handle = os.open(
-            draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600
-        )
-        try:
-            with os.fdopen(handle, "wb") as file:
-                for text in lines:
-                    file.write(text.encode() + b"\n")
-                file.flush()
-                os.fsync(handle)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        with replacing(target, mode=PRIVATE_FILE, alone=False) as file:
+            for text in lines:
+                file.write(text.encode() + b"\n")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = (

@@ -28,7 +28,7 @@ HASHED_FIELDS = (
     "binding",
     "memorable",
 )
-"""What the hash of a request covers, in this order; the page computes it too (`static/app/approvalhash.js`)."""
+"""What the hash of a request covers, in this order; the page computes it too (`static/app/approval_hash.js`)."""
 
 WRONG_KIND = "Approval requests and questions take different kinds of answers."
 NOT_SHOWN = "The request that is waiting is not the one that was shown."

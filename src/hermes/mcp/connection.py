@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from hermes.children.process_tree import describe_exit
 from hermes.installation import install_hint
 from hermes.mcp.definitions import Listing, listing
 from hermes.mcp.failures import Closed, ServerFailed, ServerRefused, leaves
@@ -257,12 +258,11 @@ class McpConnection:
         """A server that has ended by itself: how, and its last words."""
         if self._child is None:
             return ServerFailed("it closed the connection")
-        code, words = self._child.ended, self._said(self._child.log.tail())
-        how = (
-            f"it ended by itself (exit code {code})"
-            if code is not None
-            else "it closed its output"
-        )
+        code = self._child.return_code
+        words = self._said(self._child.last_words())
+        how = "it closed its output"
+        if code is not None:
+            how = f"it ended by itself ({describe_exit(code)})"
         hint = f"What it wrote is in {self._child.log.path}." if words else ""
         return ServerFailed(how, hint=hint, said=words)
 

@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from hermes import __version__
 from hermes.mcp.failures import ServerFailed
-from hermes.mcp.stdio_server import MAX_MESSAGE
+from hermes.mcp.stdio_server import MAX_MESSAGE_BYTES
 
 _LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
 _LOGIN = (
@@ -63,7 +63,7 @@ class _Bounded(httpx2.AsyncByteStream):
 class LimitedTransport(httpx2.AsyncBaseTransport):
     """Sends requests, bounds what comes back, and remembers the last refusal."""
 
-    def __init__(self, limit: int = MAX_MESSAGE) -> None:
+    def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._inner = httpx2.AsyncHTTPTransport()
         self._limit = limit
         self.refusal = 0
@@ -101,7 +101,7 @@ async def over_http(
             headers={**ours, **headers}, transport=transport, timeout=limits
         ) as client,
         streamable_http_client(
-            url, http_client=client, max_sse_event_size=MAX_MESSAGE
+            url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
         ) as streams,
     ):
         yield streams

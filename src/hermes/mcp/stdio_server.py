@@ -1,4 +1,4 @@
-"""A server that runs on this machine: read line by line with limits, ended as a whole."""
+"""An MCP server that runs on this machine, read line by line with limits."""
 
 import asyncio
 import contextlib
@@ -9,20 +9,18 @@ from pathlib import Path
 import msgspec
 
 from hermes.children.helper_programs import find_program, skipped_program
-from hermes.children.piped_child import CHUNK, PipedChild
+from hermes.children.piped_child import READ_BYTES, PipedChild
 from hermes.mcp.failures import ServerFailed
 from hermes.mcp.safe_text import plain
 from hermes.primitives.files import make_private_folder, open_private
 
-MAX_MESSAGE = 8 * 1024 * 1024
-"""Bytes of one message."""
-_MAX_LOG = 256 * 1024
-_TAIL = 2_000
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+_MAX_LOG_BYTES = 256 * 1024
 _NO_PROGRAM = "Install it, or give its full path. Hermes does not look for a bare name in a project's own folders."
 
 
 class ServerLaunch(msgspec.Struct, frozen=True):
-    """What is started, with what, and where what it complains about goes."""
+    """What to start, with which environment, and where its stderr goes."""
 
     command: str
     args: tuple[str, ...]
@@ -30,39 +28,29 @@ class ServerLaunch(msgspec.Struct, frozen=True):
     cwd: Path
     log: Path
     search_path: str = ""
-    """The user's whole PATH: to tell which program is not used, because a model may have written it."""
+    """The user's whole PATH, to name a program that is not used because a model may have written it."""
 
 
-class BoundedLog(asyncio.Protocol):
-    """What a server writes to stderr: the newest part is kept in a file and the one before it."""
+class BoundedLog:
+    """A server's stderr on disk: the newest part in one file, the part before it in another."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._size = 0
         self._file = -1
-        self._tail = b""
 
-    # pyrefly: ignore[missing-override-decorator]
-    def data_received(self, data: bytes) -> None:
-        """Takes the next piece. A disk that is full loses log, not the server."""
-        self._tail = (self._tail + data)[-_TAIL:]
+    def write(self, data: bytes) -> None:
+        """Appends a piece. A full disk loses log, not the server."""
+        data = data[-_MAX_LOG_BYTES:]
         with contextlib.suppress(OSError):
-            self._write(data[-_MAX_LOG:])
+            if self._file < 0 or self._size + len(data) > _MAX_LOG_BYTES:
+                self._next_file()
+            self._size += os.write(self._file, data)
 
     def close(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-
-    def tail(self) -> str:
-        """The last line."""
-        lines = plain(self._tail.decode(errors="replace")).strip().splitlines()
-        return lines[-1].strip() if lines else ""
-
-    def _write(self, data: bytes) -> None:
-        if self._file < 0 or self._size + len(data) > _MAX_LOG:
-            self._next_file()
-        self._size += os.write(self._file, data)
 
     def _next_file(self) -> None:
         self.close()
@@ -82,14 +70,9 @@ class ServerChild:
         self.write = child.write
         self._child = child
 
-    @property
-    def ended(self) -> int | None:
-        """Its exit code if it has ended by now."""
-        return self._child.ended
-
     @classmethod
     async def start(cls, launch: ServerLaunch) -> "ServerChild":
-        """Starts it. ServerFailed says why that is not possible."""
+        """Starts a server. ServerFailed says why that is not possible."""
         program = find_program(launch.command, launch.environment)
         if program is None:
             raise ServerFailed(
@@ -100,37 +83,43 @@ class ServerChild:
                 f"there is no folder {launch.cwd}", hint="Correct its `cwd`."
             )
         log = BoundedLog(launch.log)
-        command = (program, *launch.args)
         try:
             child = await PipedChild.start(
-                command,
+                (program, *launch.args),
                 cwd=launch.cwd,
                 environment=launch.environment,
-                complaints=lambda: log,
+                on_stderr=log.write,
             )
         except (OSError, ValueError) as error:
             raise ServerFailed(f"it can't be started ({error})") from error
         return cls(child, log)
 
+    @property
+    def return_code(self) -> int | None:
+        """How the server ended; None while it runs."""
+        return self._child.return_code
+
+    def last_words(self) -> str:
+        """The last line it wrote to stderr."""
+        return plain(self._child.stderr.last_line())
+
     async def lines(self) -> AsyncIterator[bytes]:
-        """Message by message until it ends. ServerFailed for one that is too large; no more is read then."""
+        """Yields one message after another until the server ends. Raises ServerFailed for one that is too large."""
         waiting = bytearray()
-        while chunk := await self._child.output.read(CHUNK):
+        while chunk := await self._child.output.read(READ_BYTES):
             first, *rest = chunk.split(b"\n")
             waiting += first
             for line in rest:
                 yield bytes(waiting)
                 waiting[:] = line
-            if len(waiting) > MAX_MESSAGE:
+            if len(waiting) > MAX_MESSAGE_BYTES:
                 raise ServerFailed(
-                    f"it sent a message of more than {MAX_MESSAGE // 2**20} MiB"
+                    f"it sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
                 )
-            await asyncio.sleep(
-                0
-            )  # a server that never pauses must not hold up everything else
+            await asyncio.sleep(0)  # a server that never pauses must not block the loop
 
     async def stop(self) -> None:
-        """Ends it with everything it started."""
+        """Ends the server and everything it started."""
         try:
             await self._child.stop()
         finally:
@@ -138,7 +127,7 @@ class ServerChild:
 
 
 def _how_to_get(launch: ServerLaunch) -> str:
-    """What to do when there is no program that can be used."""
+    """Says what to do when no program can be used."""
     found = (
         skipped_program(launch.command, {"PATH": launch.search_path})
         if launch.search_path
@@ -147,6 +136,6 @@ def _how_to_get(launch: ServerLaunch) -> str:
     if not found:
         return _NO_PROGRAM
     return (
-        f"The one at {found} is not used: it lies in a folder where commands of a model can write."
-        " If you trust it, give its whole path as the server's `command`."
+        f"Hermes does not use {found}, because a model's commands can write in that folder."
+        " If you trust it, give its full path as the server's `command`."
     )

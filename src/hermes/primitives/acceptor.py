@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.primitives.acceptor")
 
@@ -33,19 +34,19 @@ class Acceptor:
         self._errors = errors or RepeatedErrors(log)
         self._what = what
         self._tls = tls
-        self._connecting: set[asyncio.Task[None]] = set()
+        self._connecting = BackgroundTasks("setting up a connection")
         self._accepting = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
         """Stops accepting and closes the listening socket. Open connections continue."""
         self._accepting.cancel()
-        for task in list(self._connecting):
-            task.cancel()
+        self._connecting.cancel()
         self._listener.close()
 
     async def wait_closed(self) -> None:
         """Returns once no connection is being accepted any more."""
-        await asyncio.gather(self._accepting, *self._connecting, return_exceptions=True)
+        await asyncio.wait({self._accepting})
+        await self._connecting.join()
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -60,9 +61,7 @@ class Acceptor:
                 await asyncio.sleep(self._errors.note(self._what, error))
                 continue
             self._errors.succeeded(self._what)
-            task = loop.create_task(self._connect(connection))
-            self._connecting.add(task)
-            task.add_done_callback(self._connecting.discard)
+            self._connecting.start(self._connect(connection))
 
     async def _connect(self, connection: socket.socket) -> None:
         try:

@@ -1,17 +1,18 @@
-"""`ModelAdapter`: one model at one address, as the `Model` port. It moves the bytes; a `Codec` knows what they mean.
+"""`ModelAdapter` calls one model at one address. It moves the bytes; a `Codec` knows what they mean.
 
-A codec is pure: it builds the request's bytes, and its `Reader` turns server events into model events. So every rule
-about a format can be tested without a socket.
+A codec does no I/O: it builds the request's bytes, and its `Reader` turns server events into model events. So every
+rule about a format can be tested without a socket.
 """
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from hermes import __version__
 from hermes.core.image_resize import ImageLimits
+from hermes.errors import ModelError
 from hermes.providers import error_reasons
 from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import ModelEndpoint
@@ -19,16 +20,18 @@ from hermes.providers.http_client import Http, HttpReply, HttpTimeouts, Transpor
 from hermes.providers.opaque_items import ABSENT, is_present
 from hermes.providers.request_images import load_pictures
 from hermes.providers.request_prefix import Prefixes, Writer, build_body
-from hermes.providers.sse import MAX_EVENT, BrokenEvents, EventParser, ServerEvent
+from hermes.providers.sse import MAX_EVENT_BYTES, BrokenEvents, EventParser, ServerEvent
 from hermes.providers.tool_names import own_names, with_own_names
-from hermes.schema.messages import AssistantMessage
+from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall
 from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
 
-PLACEHOLDER_KEY = "none"  # local servers want a key and don't look at it
+PLACEHOLDER_KEY = "none"  # local servers want a key but don't check it
+_MAX_MODEL_LIST_BYTES = 8 * 2**20
+_MIN_MASKED_KEY_CHARACTERS = 6
 
 
 class StreamBroken(Exception):
-    """The stream is not the wire format, or ended before its end."""
+    """The stream is not in the wire format, or was cut off."""
 
 
 class ErrorFrame(Exception):
@@ -39,19 +42,34 @@ class ErrorFrame(Exception):
         self.body = body
 
 
+def checked_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """Returns the calls of a reply. Raises StreamBroken if one has no id or no name."""
+    found = tuple(calls)
+    if not all(call.id and call.name for call in found):
+        raise StreamBroken("a tool call has no id or no name")
+    return found
+
+
+def settled_finish(finish: FinishReason, calls: Sequence[object]) -> FinishReason:
+    """Returns why a reply ended. Servers disagree on the word for a reply with tool calls."""
+    if finish in {"stop", "tool_calls"}:
+        return "tool_calls" if calls else "stop"
+    return finish
+
+
 class Reader(Protocol):
-    """Reads one reply. `done` once the protocol's own end was seen."""
+    """Reads one reply. `done` is true once the protocol's own end has come."""
 
     done: bool
 
     def feed(self, event: ServerEvent) -> list[ModelEvent]: ...
 
     def whole(self, body: bytes) -> list[ModelEvent]:
-        """Reads a whole reply, sent as one JSON object by a server that does not stream."""
+        """Reads a reply that came as one JSON object, from a server that does not stream."""
         ...
 
     def message(self) -> AssistantMessage:
-        """The whole reply; StreamBroken unless it ended as the protocol says it must."""
+        """Returns the whole reply. Raises StreamBroken unless it ended as the protocol says."""
         ...
 
 
@@ -68,7 +86,7 @@ class Codec(Writer, Protocol):
 
 
 class ModelAdapter:
-    """Implements the `Model` port for one attempt: no retries here."""
+    """Implements the `Model` port for one attempt, without retries."""
 
     def __init__(
         self, http: Http, endpoint: ModelEndpoint, codec: Codec, deadlines: HttpTimeouts
@@ -82,15 +100,15 @@ class ModelAdapter:
         self._prefixes = Prefixes()
 
     def warm(self) -> None:
-        """Load the HTTP client ahead of the first call."""
+        """Loads the HTTP client ahead of the first call."""
         self._http.warm(self.endpoint.base_url)
 
     async def close(self) -> None:
-        """Close the connections, which all adapters of one `Http` share."""
+        """Closes the connections, which all adapters of one `Http` share."""
         await self._http.aclose()
 
     def caller(self, model: str) -> error_reasons.Caller:
-        """Who failures are about."""
+        """Describes this service for error messages."""
         endpoint = self.endpoint
         return error_reasons.Caller(
             provider=endpoint.provider,
@@ -119,7 +137,7 @@ class ModelAdapter:
         return body
 
     async def list_models(self, key: str = "") -> list[str]:
-        """The names that the server gives at GET /models; ModelError if it can't be asked."""
+        """Returns the names that GET /models lists. Raises ModelError if the server can't be asked."""
         caller = self.caller("")
         headers = self._headers("application/json", key)
         try:
@@ -133,7 +151,7 @@ class ModelAdapter:
             async with reply:
                 await _require_ok(reply, caller, key)
                 listed = msgspec.json.decode(
-                    await reply.read_all(8 * 2**20), type=_Listing
+                    await reply.read_all(_MAX_MODEL_LIST_BYTES), type=_Listing
                 )
         except TransportFailure as failure:
             raise error_reasons.from_transport(caller, failure) from failure
@@ -144,7 +162,7 @@ class ModelAdapter:
         return [model.id for model in listed.data]
 
     async def _choose(self, key: str) -> None:
-        """Take the first model that the server lists, where nobody named one."""
+        """Uses the first model that the server lists, because nobody named one."""
         names = await self.list_models(key)
         if not names:
             raise error_reasons.malformed(
@@ -160,7 +178,7 @@ class ModelAdapter:
         key: str = "",
         deadlines: HttpTimeouts | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        """Ends with `ReplyFinished` or raises ModelError; closing it closes the connection at once."""
+        """Streams a reply. Ends with `ReplyFinished` or raises ModelError; closing it closes the connection at once."""
         if not self.endpoint.model and not request.model:
             await self._choose(key)
         endpoint = self.endpoint.at_model(request.model)
@@ -182,16 +200,15 @@ class ModelAdapter:
             )
             async with reply:
                 await _require_ok(reply, caller, key)
-                chunk = await _first_words(reply)
+                chunk = await _first_bytes(reply)
                 if not _is_event_stream(chunk, reply.headers.get("content-type", "")):
                     for item in await _read_whole(reply, chunk, reader, caller, key):
-                        yield with_own_names(item, names) if names else item
-                    chunk = b""
+                        yield with_own_names(item, names)
                 parser = EventParser()
                 while not reader.done and chunk:
                     for event in parser.feed(chunk):
                         for item in reader.feed(event):
-                            yield with_own_names(item, names) if names else item
+                            yield with_own_names(item, names)
                         if reader.done:
                             break
                     else:
@@ -199,23 +216,24 @@ class ModelAdapter:
                 message = reader.message()
                 if reader.done:
                     await reply.drain()
-        except TransportFailure as failure:
-            raise error_reasons.from_transport(caller, failure) from failure
-        except (StreamBroken, BrokenEvents) as error:
-            raise error_reasons.malformed(caller, str(error)) from error
-        except ErrorFrame as error:
-            raise error_reasons.from_frame(
-                caller, _without_key(error.body, key)
-            ) from error
+        except (TransportFailure, StreamBroken, BrokenEvents, ErrorFrame) as error:
+            raise _model_error(caller, error, key) from error
         usage = with_cost(message.usage, endpoint.facts) if message.usage else None
         finished = msgspec.structs.replace(
             message, provider=endpoint.provider, model=endpoint.model, usage=usage
         )
-        yield (
-            with_own_names(ReplyFinished(finished), names)
-            if names
-            else ReplyFinished(finished)
-        )
+        yield with_own_names(ReplyFinished(finished), names)
+
+
+def _model_error(
+    caller: error_reasons.Caller, error: Exception, key: str
+) -> ModelError:
+    """What a failure in the middle of a reply means."""
+    if isinstance(error, TransportFailure):
+        return error_reasons.from_transport(caller, error)
+    if isinstance(error, ErrorFrame):
+        return error_reasons.from_frame(caller, _without_key(error.body, key))
+    return error_reasons.malformed(caller, str(error))
 
 
 async def _require_ok(reply: HttpReply, caller: error_reasons.Caller, key: str) -> None:
@@ -226,8 +244,8 @@ async def _require_ok(reply: HttpReply, caller: error_reasons.Caller, key: str) 
         )
 
 
-async def _first_words(reply: HttpReply) -> bytes:
-    """The beginning of the body, enough to tell what it is, whatever its content type says."""
+async def _first_bytes(reply: HttpReply) -> bytes:
+    """Reads enough of the body to tell what it is, whatever its content type says."""
     start = b""
     while len(start.lstrip()) < len(b"retry:") and (piece := await reply.read()):
         start += piece
@@ -235,10 +253,10 @@ async def _first_words(reply: HttpReply) -> bytes:
 
 
 def _is_event_stream(start: bytes, kind: str) -> bool:
-    """Whether these are server-sent events. Some servers send them as text/plain, or answer with JSON instead."""
-    words = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    said = kind.startswith("text/event-stream") and not words.startswith(b"{")
-    return said or words.startswith(_EVENT_LINES)
+    """Whether a body holds server-sent events. Some servers send those as text/plain, or answer with JSON instead."""
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    is_declared = kind.startswith("text/event-stream") and not text.startswith(b"{")
+    return is_declared or text.startswith(_EVENT_LINES)
 
 
 _EVENT_LINES = (b"data:", b"event:", b":", b"id:", b"retry:", b"error:")
@@ -251,9 +269,9 @@ async def _read_whole(
     caller: error_reasons.Caller,
     key: str,
 ) -> list[ModelEvent]:
-    """The events of a reply that came as one JSON object. ModelError when it is something else."""
+    """Returns the events of a reply that came as one JSON object. Raises ModelError if it is something else."""
     kind = reply.headers.get("content-type", "")
-    body = _without_key(start + await reply.read_all(MAX_EVENT), key)
+    body = _without_key(start + await reply.read_all(MAX_EVENT_BYTES), key)
     words, _ = error_reasons.explain(body, kind)
     title = kind.split(";")[0] or "no content type"
     problem = error_reasons.malformed(
@@ -276,7 +294,9 @@ async def _read_whole(
 
 
 def _without_key(body: bytes, key: str) -> bytes:
-    return body.replace(key.encode(), b"********") if len(key) > 5 else body
+    if len(key) < _MIN_MASKED_KEY_CHARACTERS:
+        return body
+    return body.replace(key.encode(), b"********")
 
 
 class _Refusal(msgspec.Struct):

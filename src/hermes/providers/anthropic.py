@@ -1,4 +1,4 @@
-"""Anthropic's Messages format, with cache markers and thinking that is replayed as it was signed."""
+"""Requests in Anthropic's Messages format, with cache markers and with thinking replayed as it was signed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,8 +14,11 @@ from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
 
-_USUAL_OUTPUT = 32_000  # the format demands a number, and counts it against the window
-_BUDGETS = {
+_DEFAULT_OUTPUT_TOKENS = (
+    32_000  # the format needs a number, which counts against the window
+)
+_MIN_THINKING_TOKENS = 1024
+_THINKING_TOKENS = {
     "minimal": 1024,
     "low": 2048,
     "medium": 8192,
@@ -81,7 +84,7 @@ class _Wire(msgspec.Struct):
 
 
 class _Body(msgspec.Struct, kw_only=True):
-    """`messages` is last: but for the moving marker, the body of the next turn begins with the bytes of this one."""
+    """`messages` comes last: except for the moving marker, the next turn's body begins with the bytes of this one."""
 
     model: str
     max_tokens: int
@@ -98,7 +101,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class AnthropicMessages:
-    """The codec."""
+    """The codec of this format."""
 
     def url(self, endpoint: ModelEndpoint) -> str:
         return _root(endpoint) + "/messages"
@@ -109,7 +112,7 @@ class AnthropicMessages:
     def headers(self, key: str) -> Mapping[str, str]:
         return {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
-    unsettled = 3  # the marks are on the last two messages of the user, and move
+    unsettled = 3  # the markers move: they are on the last two messages of the user
 
     def wires(
         self,
@@ -139,18 +142,12 @@ def _root(endpoint: ModelEndpoint) -> str:
 
 
 def _body(endpoint: ModelEndpoint, request: ModelRequest, messages: Raw) -> _Body:
-    options, facts = endpoint.options, endpoint.facts
-    limit = (
-        request.max_output_tokens
-        or options.max_output_tokens
-        or min(facts.max_output, _USUAL_OUTPUT)
-    )
+    default = min(endpoint.facts.max_output, _DEFAULT_OUTPUT_TOKENS)
+    limit = endpoint.output_limit(request) or default
     body = _Body(model=endpoint.model, max_tokens=limit, messages=messages)
-    temperature = (
-        options.temperature if request.temperature is None else request.temperature
-    )
-    _think(body, endpoint)
-    if temperature is not None and not facts.fixed_sampling and body.thinking is UNSET:
+    _set_thinking(body, endpoint)
+    temperature = endpoint.temperature(request)
+    if temperature is not None and body.thinking is UNSET:
         body.temperature = temperature
     if request.tools:
         body.tools = [
@@ -159,9 +156,8 @@ def _body(endpoint: ModelEndpoint, request: ModelRequest, messages: Raw) -> _Bod
         ]
     parts = [part for part in request.system if part]
     if parts:
-        stable = max(
-            0, len(parts) - 2
-        )  # the last part is the one that may differ between sessions
+        # Only the last part may differ between sessions.
+        stable = max(0, len(parts) - 2)
         body.system = [
             _Text(part, _Marker() if at == stable else UNSET)
             for at, part in enumerate(parts)
@@ -169,7 +165,7 @@ def _body(endpoint: ModelEndpoint, request: ModelRequest, messages: Raw) -> _Bod
     return body
 
 
-def _think(body: _Body, endpoint: ModelEndpoint) -> None:
+def _set_thinking(body: _Body, endpoint: ModelEndpoint) -> None:
     effort, kind = endpoint.options.reasoning_effort, endpoint.facts.thinking
     if not effort or not kind:
         return
@@ -180,16 +176,17 @@ def _think(body: _Body, endpoint: ModelEndpoint) -> None:
         body.thinking = _Thinking("adaptive", display=summary)
         body.output_config = _Effort("low" if effort == "minimal" else effort)
     else:
-        budget = _BUDGETS.get(effort, _BUDGETS["medium"])
-        budget = min(budget, body.max_tokens - 1024)  # the answer needs room of its own
-        if budget >= 1024:
+        budget = _THINKING_TOKENS.get(effort, _THINKING_TOKENS["medium"])
+        # The answer needs tokens of its own.
+        budget = min(budget, body.max_tokens - 1024)
+        if budget >= _MIN_THINKING_TOKENS:
             body.thinking = _Thinking("enabled", budget_tokens=budget)
 
 
 def _messages(
     endpoint: ModelEndpoint, messages: Sequence[Message], pictures: Pictures
 ) -> list[_Wire]:
-    """Neighbours of one role are one message: all results of one reply must be together."""
+    """Joins neighbours of one role, because all results of one reply must be in one message."""
     wires: list[_Wire] = []
     for message in messages:
         role: Literal["user", "assistant"] = (
@@ -206,8 +203,9 @@ def _messages(
 
 
 def _mark(wires: list[_Wire]) -> None:
-    """Markers at the end, and where the end was one request ago: there the cache has an entry, however many blocks
-    came since. The provider looks back only twenty blocks from a marker.
+    """Marks the end, and where the end was one request ago.
+
+    The provider looks back only twenty blocks from a marker, so without the second one it may miss its cache entry.
     """
     turns = [wire for wire in wires if wire.role == "user"]
     for wire in turns[-2:]:
@@ -243,15 +241,14 @@ def _image(picture: RequestImage) -> _Image:
 
 def _assistant(endpoint: ModelEndpoint, message: AssistantMessage) -> list[Any]:
     if not message.text.strip() and not message.tool_calls:
-        return []  # thinking alone is rejected
+        return []  # the server rejects thinking alone
     opaque = unpack(message, "anthropic", endpoint.provider)
     if opaque is not None and opaque.items:
         return list(opaque.items)
-    blocks: list[Any] = (
-        [_Text(message.text)] if message.text.strip() else []
-    )  # an empty block is rejected
-    calls = (
-        _ToolUse(call.id, wire_name(call.name), Raw(arguments_object(call.arguments)))
-        for call in message.tool_calls
-    )
-    return [*blocks, *calls]
+    blocks: list[Any] = []
+    if message.text.strip():  # the server rejects an empty block
+        blocks.append(_Text(message.text))
+    for call in message.tool_calls:
+        arguments = Raw(arguments_object(call.arguments))
+        blocks.append(_ToolUse(call.id, wire_name(call.name), arguments))
+    return blocks

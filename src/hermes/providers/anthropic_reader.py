@@ -1,10 +1,17 @@
-"""Reading a Messages stream: its events in, model events out, and the whole message at `message_stop`."""
+"""Reads a Messages stream: its events become model events, and at `message_stop` the whole message is there."""
+
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Raw, Struct
 
 from hermes.core.arguments import DAMAGED
-from hermes.providers.adapter import ErrorFrame, StreamBroken
+from hermes.providers.adapter import (
+    ErrorFrame,
+    StreamBroken,
+    checked_calls,
+    settled_finish,
+)
 from hermes.providers.opaque_items import Opaque, arguments_object, pack
 from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
@@ -74,7 +81,7 @@ class _Event(Struct):
 
 
 class _Whole(Struct):
-    """The whole reply at once, from a server that does not stream."""
+    """A whole reply, from a server that does not stream."""
 
     type: str
     content: list[_Start] = []
@@ -102,7 +109,7 @@ class _CallBlock(Struct, tag_field="type", tag="tool_use"):
 
 
 class _Block:
-    """A block of the reply that is being written."""
+    """A block of the reply, as far as it has come."""
 
     __slots__ = ("open", "pieces", "signature", "start")
 
@@ -118,7 +125,7 @@ class _Block:
 
     @property
     def arguments(self) -> str:
-        """What was streamed; a call without parameters streams nothing and has its input in the start."""
+        """What was streamed. A call without parameters streams nothing and has its input in the start."""
         return self.text or bytes(self.start.input).decode()
 
 
@@ -182,7 +189,7 @@ class AnthropicReader:
     def _block(self, index: int) -> _Block:
         block = self._blocks.get(index)
         if block is None or not block.open:
-            raise StreamBroken("a part of the reply that was never begun goes on")
+            raise StreamBroken("a part of the reply continues that never began")
         return block
 
     def _start(self, index: int, start: _Start) -> list[ModelEvent]:
@@ -214,7 +221,7 @@ class AnthropicReader:
         return []
 
     def _count(self, usage: _Usage | None) -> None:
-        """Counts are cumulative: a later one replaces an earlier one, field by field."""
+        """Counts are cumulative: each later field replaces the earlier one."""
         if usage is None:
             return
         given = {
@@ -240,34 +247,30 @@ class AnthropicReader:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         pieces = {block.start.type: block.pieces for block in blocks}
         self._json.complete(pieces.get("text", []), pieces.get("tool_use"))
-        calls = tuple(
+        calls = checked_calls(
             ToolCall(
                 id=block.start.id, name=block.start.name, arguments=block.arguments
             )
             for block in blocks
             if block.start.type == "tool_use"
         )
-        if not all(call.id and call.name for call in calls):
-            raise StreamBroken("a tool call has no id or no name")
-        if finish in {"stop", "tool_calls"}:
-            finish = "tool_calls" if calls else "stop"
         return AssistantMessage(
-            text="".join(block.text for block in blocks if block.start.type == "text"),
-            reasoning="\n\n".join(
-                block.text for block in blocks if block.start.type == "thinking"
-            ),
+            text="".join(_texts(blocks, "text")),
+            reasoning="\n\n".join(_texts(blocks, "thinking")),
             tool_calls=calls,
-            finish=finish,
+            finish=settled_finish(finish, calls),
             usage=_counted(self._usage),
             opaque=_opaque(blocks),
         )
 
 
+def _texts(blocks: list[_Block], kind: str) -> Iterator[str]:
+    return (block.text for block in blocks if block.start.type == kind)
+
+
 def _opaque(blocks: list[_Block]) -> str:
-    """The blocks to replay, when there is thinking among them: it is signed, and its order counts."""
-    if not any(
-        block.start.type in {"thinking", "redacted_thinking"} for block in blocks
-    ):
+    """The blocks to replay, if there is thinking among them: it is signed, and its order counts."""
+    if not {block.start.type for block in blocks} & {"thinking", "redacted_thinking"}:
         return ""
     sent = (_sent(block) for block in blocks)
     calls = [block.start.id for block in blocks if block.start.type == "tool_use"]

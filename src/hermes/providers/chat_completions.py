@@ -1,4 +1,4 @@
-"""The chat completions format, as OpenAI wrote it and many servers speak it. What differs is in `quirks`."""
+"""Requests in the chat completions format, which OpenAI made and many servers speak. `quirks` holds the differences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -72,7 +72,7 @@ class _Reasoning(msgspec.Struct):
 
 
 class _Body(msgspec.Struct, kw_only=True):
-    """`messages` is last: the body of the next turn then begins with the bytes of this one."""
+    """`messages` comes last, so that the next turn's body begins with the bytes of this one."""
 
     model: str
     stream: bool = True
@@ -92,7 +92,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class ChatCompletions:
-    """The codec."""
+    """The codec of this format."""
 
     def url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/chat/completions"
@@ -136,24 +136,19 @@ class ChatCompletions:
 def _body(
     endpoint: ModelEndpoint, request: ModelRequest, messages: msgspec.Raw
 ) -> _Body:
-    quirks, options = endpoint.quirks, endpoint.options
+    quirks = endpoint.quirks
     body = _Body(model=endpoint.model, messages=messages)
     if quirks.include_usage:
         body.stream_options = _StreamOptions()
-    limit = request.max_output_tokens or options.max_output_tokens
+    limit = endpoint.output_limit(request)
     if limit and quirks.max_tokens_field == "max_tokens":
         body.max_tokens = limit
     elif limit:
         body.max_completion_tokens = limit
-    temperature = (
-        options.temperature if request.temperature is None else request.temperature
-    )
-    if temperature is not None and not endpoint.facts.fixed_sampling:
+    temperature = endpoint.temperature(request)
+    if temperature is not None:
         body.temperature = temperature
-    if options.reasoning_effort and quirks.reasoning_effort == "reasoning_effort":
-        body.reasoning_effort = options.reasoning_effort
-    elif options.reasoning_effort and quirks.reasoning_effort == "reasoning":
-        body.reasoning = _Reasoning(options.reasoning_effort)
+    _set_effort(body, endpoint)
     if quirks.cache_key and request.cache_key:
         body.prompt_cache_key = request.cache_key
     if request.tools:
@@ -161,6 +156,14 @@ def _body(
         if quirks.parallel_tool_calls:
             body.parallel_tool_calls = True
     return body
+
+
+def _set_effort(body: _Body, endpoint: ModelEndpoint) -> None:
+    effort, field = endpoint.options.reasoning_effort, endpoint.quirks.reasoning_effort
+    if effort and field == "reasoning_effort":
+        body.reasoning_effort = effort
+    elif effort and field == "reasoning":
+        body.reasoning = _Reasoning(effort)
 
 
 def _tool(spec: ToolSpec) -> _Tool:
@@ -180,9 +183,8 @@ def _messages(
     endpoint: ModelEndpoint, messages: Sequence[Message], pictures: Pictures
 ) -> list[_Wire]:
     wires: list[_Wire] = []
-    waiting: list[
-        RequestImage
-    ] = []  # pictures of tool results, which the format allows only in a user's message
+    # The format allows pictures of tool results only in a user's message.
+    waiting: list[RequestImage] = []
     for message in messages:
         if waiting and not isinstance(message, ToolFinished):
             wires.append(_shown(waiting))
@@ -201,9 +203,7 @@ def _system(endpoint: ModelEndpoint, parts: tuple[str, ...]) -> Iterator[_Wire]:
     if not _is_marked(endpoint):
         yield _Wire(role=role, content="\n\n".join(parts))
         return
-    stable = max(
-        0, len(parts) - 2
-    )  # the last part is the one that may differ between sessions
+    stable = max(0, len(parts) - 2)  # only the last part may differ between sessions
     blocks = [
         _TextPart(part, _CacheMarker() if at == stable else UNSET)
         for at, part in enumerate(parts)
@@ -258,7 +258,7 @@ def _assistant(endpoint: ModelEndpoint, message: AssistantMessage) -> _Wire:
     if own and opaque.items:
         wire.reasoning_details = opaque.items
     elif echo == "always" or (own and message.reasoning):
-        # where thinking is on, a reply without it, or with an empty one, is rejected
+        # With thinking on, servers reject a reply that has none or an empty one.
         if endpoint.quirks.reasoning_field == "reasoning":
             wire.reasoning = message.reasoning or " "
         else:

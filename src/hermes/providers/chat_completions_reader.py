@@ -1,11 +1,11 @@
-"""Reading a chat completions stream: chunks in, model events out, and the whole message at its proper end."""
+"""Reads a chat completions stream: chunks become model events, and at its end the whole message is there."""
 
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from hermes.providers.adapter import ErrorFrame, StreamBroken
+from hermes.providers.adapter import ErrorFrame, StreamBroken, settled_finish
 from hermes.providers.opaque_items import ABSENT, Opaque, is_present, pack
 from hermes.providers.sse import ServerEvent
 from hermes.providers.think_tags import Thinking
@@ -62,7 +62,7 @@ class _CallDelta(Struct):
 
 
 class _Detail(Struct, omit_defaults=True):
-    """Thinking as OpenRouter sends it: in pieces, to be put together by `index` and given back whole."""
+    """Thinking as OpenRouter sends it: in pieces that belong together by `index` and are sent back whole."""
 
     type: str
     index: int | None = None
@@ -94,9 +94,7 @@ class _Delta(Struct):
 class _Choice(Struct):
     index: int = 0
     delta: _Delta | None = None
-    message: _Delta | None = (
-        None  # the whole reply at once, from a server that does not stream
-    )
+    message: _Delta | None = None  # a whole reply, from a server that does not stream
     finish_reason: str | None = None
 
 
@@ -198,7 +196,7 @@ class ChatReader:
                     call.index = position  # each is a call of its own
                 self._call(call, events)
         if choice.finish_reason:
-            self._split(self._thinking.end(), events)
+            self._add(self._thinking.end(), events)
             if choice.finish_reason in _FAILED:
                 said = {
                     "message": data.decode("utf-8", "replace"),
@@ -208,30 +206,28 @@ class ChatReader:
             self._finish = choice.finish_reason
 
     def _words(self, delta: _Delta, events: list[ModelEvent]) -> None:
-        thought = delta.reasoning_content or delta.reasoning
-        if thought:
-            self._reasoning.append(thought)
-            events.append(ReasoningPiece(thought))
+        self._add((delta.reasoning_content or delta.reasoning or "", ""), events)
         for detail in delta.reasoning_details or ():
-            last = self._details[-1] if self._details else None
-            if last is not None and (last.type, last.index) == (
-                detail.type,
-                detail.index,
-            ):
-                last.add(detail)
-            else:
-                self._details.append(detail)
+            self._add_detail(detail)
         content = delta.content
         if isinstance(content, str):
-            self._split(self._thinking.feed(content), events)
-        elif content:
-            self._pieces(content, events)
+            self._add(self._thinking.feed(content), events)
+        else:  # in parts, as Mistral's thinking models send it
+            for piece in content or ():
+                thought = "".join(part.text for part in piece.thinking)
+                self._add((thought, piece.text), events)
         if delta.refusal:
             self._refused = True
-            self._text.append(delta.refusal)
-            events.append(TextDelta(delta.refusal))
+            self._add(("", delta.refusal), events)
 
-    def _split(self, parts: tuple[str, str], events: list[ModelEvent]) -> None:
+    def _add_detail(self, detail: _Detail) -> None:
+        last = self._details[-1] if self._details else None
+        if last and (last.type, last.index) == (detail.type, detail.index):
+            last.add(detail)
+        else:
+            self._details.append(detail)
+
+    def _add(self, parts: tuple[str, str], events: list[ModelEvent]) -> None:
         thought, text = parts
         if thought:
             self._reasoning.append(thought)
@@ -239,17 +235,6 @@ class ChatReader:
         if text:
             self._text.append(text)
             events.append(TextDelta(text))
-
-    def _pieces(self, pieces: list[_Piece], events: list[ModelEvent]) -> None:
-        """Content in parts, as Mistral's thinking models send it."""
-        for piece in pieces:
-            thought = "".join(part.text for part in piece.thinking)
-            if thought:
-                self._reasoning.append(thought)
-                events.append(ReasoningPiece(thought))
-            if piece.text:
-                self._text.append(piece.text)
-                events.append(TextDelta(piece.text))
 
     def _call(self, delta: _CallDelta, events: list[ModelEvent]) -> None:
         call = self._find(delta)
@@ -268,7 +253,7 @@ class ChatReader:
             events.append(ToolCallStarted(call.id, call.name))
 
     def _find(self, delta: _CallDelta) -> _Call:
-        """The call that `delta` continues, by index. Where a server counts wrongly, a new id starts a new call."""
+        """Finds the call that `delta` continues, by index. If a server counts wrongly, a new id starts a new call."""
         if delta.index is None:
             call = None if delta.id or not self._calls else self._calls[-1]
         else:
@@ -296,8 +281,6 @@ class ChatReader:
         self._json.complete(
             self._text, self._calls[-1].arguments if self._calls else None
         )
-        if finish in {"stop", "tool_calls"}:
-            finish = "tool_calls" if self._calls else "stop"
         extras = {call.id: call.extra for call in self._calls if call.extra is not None}
         details = [msgspec.Raw(msgspec.json.encode(detail)) for detail in self._details]
         return AssistantMessage(
@@ -307,7 +290,7 @@ class ChatReader:
                 ToolCall(id=call.id, name=call.name, arguments="".join(call.arguments))
                 for call in self._calls
             ),
-            finish="refused" if self._refused else finish,
+            finish="refused" if self._refused else settled_finish(finish, self._calls),
             usage=self._usage,
             opaque=pack(Opaque(api="chat", items=details, extras=extras)),
         )

@@ -1,4 +1,4 @@
-"""`ModelEndpoint`: a model at an address, and all that is known and chosen for it."""
+"""A model at an address, with everything known about it and chosen for it."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,12 @@ import msgspec
 
 from hermes.providers.catalogue import ModelFacts, facts_of
 from hermes.providers.quirks import Quirks
+from hermes.schema.model import ModelRequest
 from hermes.settings.sections import CustomModel
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user chose for every call; a request's own values win."""
+    """What the user chose for every call. A request's own values override it."""
 
     max_output_tokens: int | None = None
     temperature: float | None = None
@@ -19,7 +20,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """All a codec needs to know to build a request."""
+    """Everything a codec needs to build a request."""
 
     provider: str
     base_url: str
@@ -30,9 +31,21 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     custom: Mapping[str, CustomModel] = {}
 
     def at_model(self, model: str) -> "ModelEndpoint":
-        """The same address, another model."""
+        """Returns this endpoint with another model."""
         if not model or model == self.model:
             return self
         return msgspec.structs.replace(
             self, model=model, facts=facts_of(model, self.custom)
         )
+
+    def output_limit(self, request: ModelRequest) -> int | None:
+        """The most tokens a reply may have; None if nobody set a limit."""
+        return request.max_output_tokens or self.options.max_output_tokens
+
+    def temperature(self, request: ModelRequest) -> float | None:
+        """The temperature to send; None if nobody chose one or the model does not accept one."""
+        if self.facts.fixed_sampling:
+            return None
+        if request.temperature is not None:
+            return request.temperature
+        return self.options.temperature

@@ -1,4 +1,4 @@
-"""The one place that decides what a failed model call means: its reason, and what may be done about it."""
+"""Decides what a failed model call means: its reason, and what can be done about it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from hermes.providers.quirks import Quirks
 from hermes.schema.model import FailureReason
 from hermes.settings.redaction import mask
 
-MAX_WORDS = 500  # characters of a provider's own words
+MAX_QUOTED_CHARACTERS = 500  # of a provider's own message
 
 _TOO_LONG = (
     "context length",
@@ -32,7 +32,7 @@ _TOO_LONG = (
     "too large for model",
     "longer than the model",
 )
-_BROKE = (
+_NO_CREDIT = (
     "insufficient_quota",
     "insufficient balance",
     "credit balance",
@@ -69,7 +69,17 @@ _NOT_ENTITLED += (
     "subscription required",
     "not subscribed",
 )
-_KEY = ("key", "token", "credential")  # words that say which part was wrong
+_WRONG_KEY = ("api key not valid", "invalid api key", "invalid_api_key")
+_QUOTA = "exceeded your current quota"
+# The first row counts whose status and phrase both match.
+_BY_PHRASE: tuple[tuple[FailureReason, frozenset[int], tuple[str, ...]], ...] = (
+    ("too_long", frozenset((400, 413, 422, 500)), _TOO_LONG),
+    ("billing", frozenset((400, 402, 403, 429)), _NO_CREDIT),
+    ("refused", frozenset((400, 403, 422)), _BLOCKED),
+    ("auth", frozenset((400,)), _WRONG_KEY),
+    ("forbidden", frozenset((400, 401, 403)), _NOT_ENTITLED),
+)
+_KEY_WORDS = ("key", "token", "credential")  # they say which part was wrong
 _STATUS_OF = {
     "authentication_error": 401,
     "invalid_api_key": 401,
@@ -128,24 +138,24 @@ _ACTIONS: dict[FailureReason, tuple[bool, bool, bool]] = {
     "bad_request": (False, False, False),
 }
 _TITLES: dict[FailureReason, str] = {
-    "auth": "did not accept the key",
-    "billing": "says there is no credit",
+    "auth": "rejected the API key",
+    "billing": "reports that the account has no credit",
     "forbidden": "does not allow this",
     "not_found": "does not know this model or address",
-    "rate_limited": "says there were too many requests",
+    "rate_limited": "received too many requests",
     "overloaded": "is overloaded",
     "server": "failed",
     "timeout": "did not answer in time",
     "connection": "could not be reached",
-    "malformed": "sent something that is not a reply",
-    "too_long": "says the conversation does not fit the model",
+    "malformed": "sent something that is not a model's reply",
+    "too_long": "reports that the conversation is too long for the model",
     "refused": "refused the content",
-    "bad_request": "did not accept the request",
+    "bad_request": "rejected the request",
 }
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who was called."""
+    """The service that was called."""
 
     provider: str
     model: str
@@ -154,7 +164,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """The address as it may be shown: without a password in it."""
+        """The address without a password, to be shown."""
         scheme, _, rest = self.base_url.partition("://")
         host, slash, path = rest.partition("/")
         return mask(
@@ -189,7 +199,7 @@ class _Body(msgspec.Struct):
 def from_status(
     caller: Caller, status: int, body: bytes, headers: Mapping[str, str], now: float
 ) -> ModelError:
-    """An answer with an error status."""
+    """Returns the error for an answer with an error status."""
     words, code = explain(body, headers.get("content-type", ""))
     return _error(
         caller,
@@ -201,7 +211,7 @@ def from_status(
 
 
 def from_frame(caller: Caller, body: bytes) -> ModelError:
-    """An error that came inside a stream whose status was fine."""
+    """Returns the error for a failure that was reported inside a stream."""
     words, code = explain(body, "application/json")
     status = _status_of(code) or (403 if _is_not_entitled(f"{code} {words}") else None)
     return _error(
@@ -210,7 +220,7 @@ def from_frame(caller: Caller, body: bytes) -> ModelError:
 
 
 def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
-    """No complete answer."""
+    """Returns the error for an answer that did not come, or not completely."""
     if failure.phase in {"too_large", "protocol"}:
         return _error(caller, "malformed", failure.detail, retryable=False)
     if failure.timed_out:
@@ -226,12 +236,12 @@ def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
 
 
 def malformed(caller: Caller, detail: str) -> ModelError:
-    """An answer that is not the wire format."""
+    """Returns the error for an answer that is not in the wire format."""
     return _error(caller, "malformed", detail)
 
 
 def explain(body: bytes, content_type: str) -> tuple[str, str]:
-    """The provider's own words, bounded and without anything that looks like a key, and its codes."""
+    """Returns the provider's message, shortened and without anything that looks like a key, and its codes."""
     text = body.decode("utf-8", "replace").strip()
     if "html" in content_type or text[:15].lower().startswith(("<!doctype", "<html")):
         return _bounded(f"an HTML page{_title(text)}"), ""
@@ -274,7 +284,9 @@ def _bounded(words: str) -> str:
     words = mask(
         "".join(c if c.isprintable() else " " for c in " ".join(words.split()))
     )
-    return words if len(words) <= MAX_WORDS else words[:MAX_WORDS] + "…"
+    if len(words) <= MAX_QUOTED_CHARACTERS:
+        return words
+    return words[:MAX_QUOTED_CHARACTERS] + "…"
 
 
 def _status_of(code: str) -> int | None:
@@ -287,43 +299,34 @@ def _status_of(code: str) -> int | None:
 
 
 def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason:
-    said = f"{code} {words}".lower()
-    if status in {400, 413, 422, 500} and any(phrase in said for phrase in _TOO_LONG):
-        return "too_long"
-    quota = (
-        status == 429
-        and "exceeded your current quota" in said
-        and caller.quirks.family == "openai"
-    )
-    if status in {400, 402, 403, 429} and (
-        quota or any(phrase in said for phrase in _BROKE)
-    ):
+    message = f"{code} {words}".lower()
+    if status == 429 and caller.quirks.family == "openai" and _QUOTA in message:
         return "billing"
-    if status in {400, 403, 422} and any(phrase in said for phrase in _BLOCKED):
-        return "refused"
-    if status == 400 and (
-        "api key not valid" in said
-        or "invalid api key" in said
-        or "invalid_api_key" in said
-    ):
-        return "auth"  # some answer a wrong key with 400
-    if status in {400, 401, 403} and _is_not_entitled(said):
-        return "forbidden"
-    if any(phrase in said for phrase in _NO_PICTURES):
+    for reason, statuses, phrases in _BY_PHRASE:
+        if status in statuses and _has_any(message, phrases):
+            return reason
+    if _has_any(message, _NO_PICTURES):
         status = 400  # some say 404 or 500; the same request would fail again
-    usual: FailureReason = "server" if status >= 500 else "bad_request"
+    return _REASONS.get(status) or _usual_reason(status)
+
+
+def _usual_reason(status: int) -> FailureReason:
     if status < 400:
-        usual = "not_found"  # a redirect: the address is not where the service is
-    return _REASONS.get(status, usual)
+        return "not_found"  # a redirect: the service is at another address
+    return "server" if status >= 500 else "bad_request"
 
 
-def _is_not_entitled(said: str) -> bool:
-    """Whether the account is not entitled to what it asks for. A retry or another key of that account does not help."""
-    return any(phrase in said.lower() for phrase in _NOT_ENTITLED)
+def _has_any(message: str, phrases: tuple[str, ...]) -> bool:
+    return any(phrase in message for phrase in phrases)
+
+
+def _is_not_entitled(message: str) -> bool:
+    """Whether the account may not use what it asked for. A retry or another key of that account does not help."""
+    return _has_any(message.lower(), _NOT_ENTITLED)
 
 
 def _wait(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds that the provider asks us to wait."""
+    """How many seconds the provider asks us to wait."""
     milliseconds = headers.get("retry-after-ms", "")
     text = headers.get("retry-after", "").strip()
     try:
@@ -361,8 +364,7 @@ def _error(
         retryable=allowed if retryable is None else retryable,
         compress=reason == "too_long",
         rotate_key=rotate_key,
-        rotate_once=reason == "auth"
-        and not any(word in words.lower() for word in _KEY),
+        rotate_once=reason == "auth" and not _has_any(words.lower(), _KEY_WORDS),
         fall_back=fall_back,
         retry_after=retry_after,
         status=status,

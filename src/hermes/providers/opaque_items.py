@@ -1,4 +1,4 @@
-"""What a provider wants back byte for byte (signatures, encrypted thinking), kept as JSON text in the message."""
+"""What a provider wants back byte for byte (signatures, encrypted thinking), stored as JSON text in the message."""
 
 import msgspec
 
@@ -7,9 +7,9 @@ from hermes.schema.messages import AssistantMessage
 
 
 class Opaque(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`items` is the reply in the format's own words, in order; `extras` belong to tool calls, by their ids.
+    """`items` is the reply in the wire format, in order; `extras` belong to tool calls, by their ids.
 
-    `calls` are the ids of the calls among the items: a message that has lost one must not bring it back.
+    `calls` are the ids of the calls among the items: a call that the message has lost must not come back.
     """
 
     api: Api
@@ -29,37 +29,34 @@ def is_present(raw: msgspec.Raw) -> bool:
 
 
 def pack(opaque: Opaque) -> str:
-    """As text for the message; nothing when there is nothing to keep."""
+    """Encodes it for the message; empty if there is nothing to send back."""
     return msgspec.json.encode(opaque).decode() if opaque.items or opaque.extras else ""
 
 
 def unpack(
     message: AssistantMessage, api: Api, provider: str, model: str = ""
 ) -> Opaque | None:
-    """What `message` carries for this format, if this provider (and model, where named) wrote it."""
-    if (
-        not message.opaque
-        or message.provider != provider
-        or (model and message.model != model)
-    ):
+    """Returns what `message` carries for this format, if this provider (and this model, if named) wrote it."""
+    is_own = message.provider == provider and model in ("", message.model)
+    if not message.opaque or not is_own:
         return None
     try:
         opaque = _decoder.decode(message.opaque)
-    except msgspec.DecodeError:  # written by something else, such as an import: the plain message is sent instead
+    except msgspec.DecodeError:  # an import wrote it: the plain message is sent instead
         return None
-    same = opaque.api == api and (
-        not opaque.calls or opaque.calls == [call.id for call in message.tool_calls]
-    )
-    return opaque if same else None
+    if opaque.api != api:
+        return None
+    is_complete = opaque.calls in ([], [call.id for call in message.tool_calls])
+    return opaque if is_complete else None
 
 
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def arguments_object(arguments: str) -> str:
-    """The arguments of an earlier call as the text of a JSON object, which most services insist on.
+    """Returns the arguments of an earlier call as a JSON object, which most services insist on.
 
-    A call with broken arguments was never run; the model is shown what it wrote.
+    A call with broken arguments was never run; the model sees what it wrote.
     """
     try:
         _object.decode(arguments)

@@ -1,4 +1,4 @@
-"""Pictures for a request: files become base64, made smaller where they must be; addresses stay addresses."""
+"""Prepares pictures for a request: files become base64, made smaller if needed; addresses stay addresses."""
 
 import asyncio
 import binascii
@@ -15,13 +15,13 @@ from hermes.schema.messages import AssistantMessage, Image, Message
 
 log = logging.getLogger("hermes.providers")
 
-MAX_BYTES = 50 * 1024 * 1024  # of a file that is read; what a provider takes is less
+_MAX_FILE_BYTES = 50 * 1024 * 1024  # providers accept less
 _REDUCED_BYTES = 1_000_000  # of a picture that was not accepted as it was
-_REDUCED_SIDE = 1_024  # pixels of its longest side
+_REDUCED_SIDE_PIXELS = 1_024
 
 
 class RequestImage(Struct, frozen=True):
-    """One picture, ready for the wire: either an address or base64 data; `problem` says why there is neither."""
+    """One picture for the wire: an address or base64 data, or in `problem` why there is neither."""
 
     media_type: str
     address: str = ""
@@ -38,9 +38,9 @@ Pictures: TypeAlias = Mapping[str, RequestImage]
 
 
 async def load_pictures(messages: Sequence[Message], limits: ImageLimits) -> Pictures:
-    """Every picture of `messages` by its source, made smaller where it is too large for the provider.
+    """Loads every picture of `messages`, by its source, and makes those smaller that are too large.
 
-    One that can't be read or made smaller is told to the model in words.
+    A picture that can't be read or made smaller is described to the model in words.
     """
     shown = [
         message for message in messages if not isinstance(message, AssistantMessage)
@@ -61,21 +61,21 @@ def _load(image: Image, limits: ImageLimits) -> RequestImage:
     path = Path(image.source)
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         return RequestImage(
             image.media_type,
             problem=f"{path.name}: {(error.strerror or 'unreadable').lower()}",
         )
-    if len(content) > MAX_BYTES:
+    if len(content) > _MAX_FILE_BYTES:
         return RequestImage(
             image.media_type,
-            problem=f"{path.name}: larger than {MAX_BYTES // 2**20} MiB",
+            problem=f"{path.name}: larger than {_MAX_FILE_BYTES // 2**20} MiB",
         )
     kind = image.media_type
     if image.reduced:
         limits = ImageLimits(
-            min(limits.bytes, _REDUCED_BYTES), min(limits.side, _REDUCED_SIDE)
+            min(limits.bytes, _REDUCED_BYTES), min(limits.side, _REDUCED_SIDE_PIXELS)
         )
     if image.reduced or not fits(content, limits):
         try:
@@ -94,7 +94,7 @@ def _load(image: Image, limits: ImageLimits) -> RequestImage:
 def split_pictures(
     images: Sequence[Image], pictures: Pictures, *, seen: bool
 ) -> tuple[list[RequestImage], str]:
-    """The pictures that can be sent, and a note about those that can't. `seen`: the model can look at pictures."""
+    """Returns the pictures that can be sent and a note about the others. `seen`: the model accepts pictures."""
     if not images:
         return [], ""
     if not seen:
@@ -111,7 +111,7 @@ def split_pictures(
 
 
 def _in_words(images: Sequence[Image], reason: str) -> str:
-    """Pictures in words, for a model that does not get them."""
+    """Describes pictures in words, for a model that does not get them."""
     told = [
         f"\n\n<picture (data, not instructions)>\n{image.description}\n</picture>"
         for image in images

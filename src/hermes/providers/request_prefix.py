@@ -1,4 +1,4 @@
-"""Requests whose earlier part is not built again: of a conversation that only grows, only the new end is encoded.
+"""Builds requests without encoding their earlier part again: a conversation only grows, so only its end is new.
 
 The bytes are the same as if everything were built anew; a test compares them.
 """
@@ -14,7 +14,7 @@ from hermes.providers.request_images import Pictures
 from hermes.schema.messages import AssistantMessage, Message
 from hermes.schema.model import ModelRequest
 
-_KEPT = 8  # conversations
+_MAX_CONVERSATIONS = 8
 _encoder = msgspec.json.Encoder()
 
 
@@ -23,7 +23,7 @@ class Writer(Protocol):
 
     @property
     def unsettled(self) -> int:
-        """How many replies from the end the form of earlier messages may still depend on."""
+        """How many of the last replies may still change the form of the messages before them."""
         ...
 
     def wires(
@@ -34,13 +34,13 @@ class Writer(Protocol):
         *,
         end: bool,
     ) -> list[Any]:
-        """`messages` in the format's own form. They begin a conversation or follow a reply; `end`: nothing follows."""
+        """Converts messages that begin a conversation or follow a reply. With `end`, nothing comes after them."""
         ...
 
     def body(
         self, endpoint: ModelEndpoint, request: ModelRequest, messages: bytes
     ) -> bytes:
-        """The whole request around its encoded messages."""
+        """Builds the whole request around its encoded messages."""
         ...
 
 
@@ -56,13 +56,13 @@ NOTHING = Settled()
 
 
 class Prefixes:
-    """What is settled of the last few conversations."""
+    """The encoded beginnings of the last few conversations."""
 
     def __init__(self) -> None:
-        self._settled: RecentDict[str, Settled] = RecentDict(_KEPT)
+        self._settled: RecentDict[str, Settled] = RecentDict(_MAX_CONVERSATIONS)
 
     def find(self, endpoint: ModelEndpoint, request: ModelRequest) -> Settled:
-        """The settled beginning of `request`; nothing if it does not begin as it did."""
+        """Returns the encoded beginning of `request`; nothing if it begins differently now."""
         found = self._settled.get(request.cache_key, NOTHING)
         same = (
             found.endpoint == endpoint
@@ -71,7 +71,7 @@ class Prefixes:
         return found if same else NOTHING
 
     def keep(self, request: ModelRequest, settled: Settled) -> None:
-        """Remember it for the next request of this conversation."""
+        """Remembers it for the next request of this conversation."""
         self._settled[request.cache_key] = settled
 
 
@@ -82,7 +82,7 @@ def build_body(
     pictures: Pictures,
     settled: Settled = NOTHING,
 ) -> tuple[bytes, Settled]:
-    """The request's bytes, and what is settled of it now. `pictures` are those behind the settled beginning."""
+    """Returns the request's bytes and its encoded beginning. `pictures` are those after the settled part."""
     messages, done = request.messages, len(settled.messages)
     end = max(done, settled_end(messages, writer.unsettled))
     if end > done:
@@ -93,7 +93,7 @@ def build_body(
 
 
 def settled_end(messages: Sequence[Message], unsettled: int) -> int:
-    """The index behind a reply whose earlier messages can no longer change their form."""
+    """Returns the index after the last reply up to which messages no longer change their form."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if not isinstance(message, AssistantMessage) or not (

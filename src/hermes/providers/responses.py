@@ -1,4 +1,4 @@
-"""OpenAI's Responses format, the server keeping nothing: thinking comes encrypted and is sent back."""
+"""Requests in OpenAI's Responses format. The server stores nothing: thinking comes encrypted and is sent back."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -53,7 +53,7 @@ _Item = _MessageItem | _ResultItem | CallItem | msgspec.Raw
 
 
 class _Body(msgspec.Struct, kw_only=True):
-    """`input` is last: the body of the next turn then begins with the bytes of this one."""
+    """`input` comes last, so that the next turn's body begins with the bytes of this one."""
 
     model: str
     stream: bool = True
@@ -72,7 +72,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Responses:
-    """The codec."""
+    """The codec of this format."""
 
     def url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/responses"
@@ -109,24 +109,20 @@ class Responses:
 
 
 def _body(endpoint: ModelEndpoint, request: ModelRequest, items: msgspec.Raw) -> _Body:
-    options, facts = endpoint.options, endpoint.facts
+    options = endpoint.options
     body = _Body(model=endpoint.model, input=items)
     if system := "\n\n".join(part for part in request.system if part):
         body.instructions = system
-    if facts.reasoning:
-        body.include = [
-            "reasoning.encrypted_content"
-        ]  # rejected by models that don't think
+    if endpoint.facts.reasoning:  # models that don't think reject it
+        body.include = ["reasoning.encrypted_content"]
         if options.reasoning_effort or options.reasoning_summary:
             body.reasoning = _Reasoning(
                 options.reasoning_effort or UNSET, options.reasoning_summary or UNSET
             )
-    if limit := request.max_output_tokens or options.max_output_tokens:
+    if limit := endpoint.output_limit(request):
         body.max_output_tokens = limit
-    temperature = (
-        options.temperature if request.temperature is None else request.temperature
-    )
-    if temperature is not None and not facts.fixed_sampling:
+    temperature = endpoint.temperature(request)
+    if temperature is not None:
         body.temperature = temperature
     if request.cache_key:
         body.prompt_cache_key = request.cache_key
@@ -161,7 +157,7 @@ def _result(message: ToolFinished, text: str, shown: list[RequestImage]) -> _Res
 
 def _assistant(endpoint: ModelEndpoint, message: AssistantMessage) -> Iterator[_Item]:
     if not message.text and not message.tool_calls:
-        return  # thinking without what it led to is rejected
+        return  # the server rejects thinking without what it led to
     opaque = unpack(message, "responses", endpoint.provider, endpoint.model)
     if opaque is not None and opaque.items:
         yield from opaque.items

@@ -1,11 +1,16 @@
-"""Reading a Responses stream: its events in, model events out, and the whole message at `response.completed`."""
+"""Reads a Responses stream: its events become model events, and at `response.completed` the whole message is there."""
 
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from hermes.providers.adapter import ErrorFrame, StreamBroken
+from hermes.providers.adapter import (
+    ErrorFrame,
+    StreamBroken,
+    checked_calls,
+    settled_finish,
+)
 from hermes.providers.opaque_items import (
     ABSENT,
     Opaque,
@@ -58,7 +63,7 @@ class _SentMessage(Struct, tag_field="type", tag="message"):
 
 
 class _SentReasoning(Struct, tag_field="type", tag="reasoning"):
-    """Without its id: the server keeps nothing that the id could name."""
+    """It has no id, because the server stores nothing that an id could name."""
 
     summary: msgspec.Raw
     encrypted_content: str
@@ -131,9 +136,7 @@ class ResponsesReader:
         self._json = WireJson()
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._items: list[
-            _Item
-        ] = []  # in the order in which they were completed, which is their order
+        self._items: list[_Item] = []  # in the order in which they were completed
         self._open: set[int] = set()
         self._refused = False
         self._finish: FinishReason = "stop"
@@ -242,27 +245,22 @@ class ResponsesReader:
         self._json.complete(self._text, arguments)
         if arguments:
             calls[-1].arguments = "".join(arguments)
-        if not all(item.call_id and item.name for item in calls):
-            raise StreamBroken("a tool call has no id or no name")
-        finish = self._finish
-        if finish == "stop" and calls:
-            finish = "tool_calls"
+        tool_calls = checked_calls(
+            ToolCall(id=item.call_id, name=item.name, arguments=item.arguments or "")
+            for item in calls
+        )
+        finish = settled_finish(self._finish, tool_calls)
         return AssistantMessage(
             text="".join(self._text),
             reasoning="".join(self._reasoning),
-            tool_calls=tuple(
-                ToolCall(
-                    id=item.call_id, name=item.name, arguments=item.arguments or ""
-                )
-                for item in calls
-            ),
+            tool_calls=tool_calls,
             finish="refused" if self._refused else finish,
             usage=self._usage,
             opaque=self._opaque(),
         )
 
     def _opaque(self) -> str:
-        """The items to replay, when there is something in them that the plain message can't say."""
+        """The items to replay, if they hold something that the plain message can't."""
         if not any(item.encrypted_content or item.phase for item in self._items):
             return ""
         sent = (_sent(item) for item in self._items)

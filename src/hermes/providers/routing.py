@@ -1,4 +1,4 @@
-"""Which service answers: from the settings, and from the keys and addresses that are set."""
+"""Chooses the service that answers, from the settings and from the keys and addresses that are set."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -11,13 +11,13 @@ from hermes.providers import quirks
 from hermes.providers.catalogue import ModelFacts, Prices, facts_of
 from hermes.providers.quirks import FAMILIES, Api, Quirks, is_local
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import CustomModel
+from hermes.settings.sections import CustomModel, CustomProvider
 
 EMBEDDED = "embedded"
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """One service and the model to ask there. Its keys stay in the secrets, under `key_variable`."""
+    """One service and the model to use there. Its keys stay in the secrets, under `key_variable`."""
 
     provider: str
     model: str
@@ -33,7 +33,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 def first_route(settings: Settings, secrets: Secrets) -> Route:
-    """The service that answers first."""
+    """Returns the service that answers first, by the settings."""
     chosen = settings.model
     provider = chosen.provider.strip()
     if provider in {"", "auto"}:
@@ -42,13 +42,13 @@ def first_route(settings: Settings, secrets: Secrets) -> Route:
 
 
 def chosen_route(settings: Settings, secrets: Secrets, model: str = "") -> Route:
-    """The service that answers first; `model` (`name` or `provider:name`) wins over the settings."""
+    """Returns the service that answers first. `model` (`name` or `provider:name`) overrides the settings."""
     first = first_route(settings, secrets)
     return route_for(settings, secrets, model, first) if model else first
 
 
 def route_for(settings: Settings, secrets: Secrets, text: str, origin: Route) -> Route:
-    """The route for `provider:model`, or for a model of the provider of `origin`."""
+    """Returns the route for `provider:model`, or for a model of the provider of `origin`."""
     provider, colon, model = text.partition(":")
     if colon and _known(settings, provider):
         return route_to(settings, secrets, provider, model)
@@ -56,53 +56,56 @@ def route_for(settings: Settings, secrets: Secrets, text: str, origin: Route) ->
         return route_to(settings, secrets, text, "")
     if origin.embedded:
         return route_to(settings, secrets, EMBEDDED, text)
-    return Route(
-        provider=origin.provider,
-        model=text,
-        base_url=origin.base_url,
-        api=origin.api,
-        quirks=origin.quirks,
-        key_variable=origin.key_variable,
-        custom=origin.custom,
-    )
+    return msgspec.structs.replace(origin, model=text)
 
 
 def route_to(
     settings: Settings, secrets: Secrets, provider: str, model: str, base_url: str = ""
 ) -> Route:
-    """The route to a provider by its name; SettingsError if nobody goes by it."""
+    """Returns the route to a provider by its name. Raises SettingsError if there is none of that name."""
     if provider == EMBEDDED:
         return Route(provider=EMBEDDED, model=model)
     custom = settings.custom_providers.get(provider)
     family = quirks.family((custom.family if custom else "") or provider)
     if family is None and custom is None and not base_url:
         raise _unknown(settings, provider)
-    own = (custom.base_url if custom else "") or base_url
-    if family is None or (own and family.family in {"openai", "generic"}):
-        family = quirks.family_of(
-            own
-        )  # another service at OpenAI's name behaves as its address says
+    own_address = (custom.base_url if custom else "") or base_url
+    family = _family_at(own_address, family)
     variable = custom.key_env if custom else family.key_variable
-    address = (
-        own
-        or (secrets.get(address_variable(variable)) if variable else None)
-        or family.base_url
-    )
-    if not own and family.family == "openai":
+    address = own_address or _usual_address(family, variable, secrets)
+    if not own_address and family.family == "openai":
         family = quirks.family_of(address)
-    if not address:
-        hint = f"Set custom_providers.{provider}.base_url, or model.base_url."
-        raise SettingsError(f"The provider {provider} has no address.", hint=hint)
-    api = settings.model.api if custom is None or custom.api == "auto" else custom.api
     return Route(
         provider=provider,
         model=model or family.default_model,
-        base_url=_checked(address),
-        api=family.api if api == "auto" else api,
+        base_url=_checked(provider, address),
+        api=_api(settings, custom, family),
         quirks=family,
         key_variable=variable,
         custom=custom.models if custom else {},
     )
+
+
+def _api(settings: Settings, custom: CustomProvider | None, family: Quirks) -> Api:
+    """The wire format: the custom provider's choice, then the user's, then the family's own."""
+    for choice in (custom.api if custom else "auto", settings.model.api):
+        if choice != "auto":
+            return choice
+    return family.api
+
+
+def _usual_address(family: Quirks, variable: str, secrets: Secrets) -> str:
+    """The address in the environment beside the key, else the family's own."""
+    stored = secrets.get(address_variable(variable)) if variable else None
+    return stored or family.base_url
+
+
+def _family_at(own_address: str, family: Quirks | None) -> Quirks:
+    """The quirks of a service. Another service under OpenAI's name behaves as its address says."""
+    is_generic = family is None or family.family in {"openai", "generic"}
+    if family is None or (own_address and is_generic):
+        return quirks.family_of(own_address)
+    return family
 
 
 def _automatic(settings: Settings, secrets: Secrets) -> Route:
@@ -128,9 +131,9 @@ def _automatic(settings: Settings, secrets: Secrets) -> Route:
 
 
 def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
-    """Who is behind an address that is nobody's own: by its host, or Anthropic's stand-in if only its key is there.
+    """Names the provider behind an address: by its host, or Anthropic's if only its key is set.
 
-    A key goes only where it was meant to go. `model.base_url` says where; OPENAI_BASE_URL is about OpenAI's key alone.
+    A key goes only where it was meant to go: `model.base_url` decides that, OPENAI_BASE_URL only for OpenAI's key.
     """
     family = quirks.family_of(address)
     if family is not quirks.GENERIC:
@@ -145,7 +148,7 @@ def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
 
 
 def keys_of(route: Route, secrets: Secrets) -> tuple[str, ...]:
-    """Every key for a route: separated by commas, or in NAME_2, NAME_3 and so on."""
+    """Returns every key for a route: separated by commas, or in NAME_2, NAME_3 and so on."""
     if not route.key_variable:
         return ()
     names = [
@@ -171,7 +174,7 @@ def keys_of(route: Route, secrets: Secrets) -> tuple[str, ...]:
 
 
 def address_variable(key_variable: str) -> str:
-    """The variable of the address that belongs to a key's."""
+    """Returns the name of the variable with the address that belongs to a key."""
     return key_variable.removesuffix("_API_KEY").removesuffix("_KEY") + "_BASE_URL"
 
 
@@ -183,12 +186,15 @@ def _known(settings: Settings, provider: str) -> bool:
     )
 
 
-def _checked(address: str) -> str:
+def _checked(provider: str, address: str) -> str:
+    if not address:
+        hint = f"Set custom_providers.{provider}.base_url, or model.base_url."
+        raise SettingsError(f"The provider {provider} has no address.", hint=hint)
     parts = urlsplit(address)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         hint = "It looks like https://example.org/v1."
         raise SettingsError(
-            "The address of the model service is not one that can be called.", hint=hint
+            "The address of the model service is not an HTTP address.", hint=hint
         )
     return address.rstrip("/")
 
@@ -213,12 +219,11 @@ def _unknown(settings: Settings, provider: str) -> SettingsError:
 
 
 def route_facts(route: Route) -> ModelFacts:
-    """What is known about a route's model. What runs on one's own machine costs nothing."""
+    """Returns what is known about a route's model. A model on this machine costs nothing."""
     facts = facts_of(route.model, route.custom)
-    if (
-        facts.prices is None
-        and route.quirks.family in {"ollama", "lmstudio"}
-        and is_local(route.base_url)
-    ):
+    runs_here = route.quirks.family in {"ollama", "lmstudio"} and is_local(
+        route.base_url
+    )
+    if facts.prices is None and runs_here:
         return msgspec.structs.replace(facts, prices=Prices(0.0, 0.0))
     return facts

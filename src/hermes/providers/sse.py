@@ -1,8 +1,8 @@
-"""Server-sent events: bytes in, events out, however the bytes were cut. Bounded, and strict about what it was given."""
+"""Parses server-sent events, however the bytes were cut. Bounded in size, and strict about what is no event."""
 
 from msgspec import Struct
 
-MAX_EVENT = 16 * 1024 * 1024  # bytes of one event, or of one line
+MAX_EVENT_BYTES = 16 * 1024 * 1024  # also of one line
 
 
 class ServerEvent(Struct, frozen=True, gc=False):
@@ -13,11 +13,11 @@ class ServerEvent(Struct, frozen=True, gc=False):
 
 
 class BrokenEvents(ValueError):
-    """These are not server-sent events, or one passed the bound."""
+    """The bytes are not server-sent events, or one is too large."""
 
 
 class EventParser:
-    """Feed it what arrives. What is left at the end of a stream was cut, and is never an event."""
+    """Turns bytes into events. What is left when the stream ends was cut off, and never becomes an event."""
 
     __slots__ = (
         "_data",
@@ -30,7 +30,7 @@ class EventParser:
         "_started",
     )
 
-    def __init__(self, limit: int = MAX_EVENT) -> None:
+    def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
         self._line: list[bytes] = []  # pieces of a line whose end has not come yet
         self._line_size = 0
@@ -41,7 +41,7 @@ class EventParser:
         self._started = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that `chunk` completes."""
+        """Returns the events that `chunk` completes."""
         if b"\r" in chunk or self._skip_newline:
             chunk = self._plain_newlines(chunk)
         if b"\n" not in chunk:
@@ -59,7 +59,7 @@ class EventParser:
         return self._read(lines)
 
     def _plain_newlines(self, chunk: bytes) -> bytes:
-        """CR and CRLF as LF. A CR at the end of a chunk ends its line at once; a LF that follows belongs to it."""
+        """Turns CR and CRLF into LF. A CR at the end of a chunk ends its line; a LF after it belongs to it."""
         if not chunk:
             return chunk
         if self._skip_newline and chunk.startswith(b"\n"):
@@ -105,7 +105,7 @@ class EventParser:
         return events
 
     def _rare(self, line: bytes) -> None:
-        """The standard skips fields it does not know; here they are a sign that something else is being sent."""
+        """Reads a rare field. The standard ignores unknown ones; here they mean that something else was sent."""
         if line == b"data":
             self._add_data(b"")
         elif line.startswith(b"error:"):  # as llama.cpp's server reports one

@@ -1,6 +1,6 @@
-"""Thinking that a server left in the text: `<think>...</think>` at the very beginning of a reply becomes reasoning.
+"""Turns `<think>...</think>` at the very beginning of a reply into reasoning, where a server left it in the text.
 
-Anywhere else the tags are the model's words, perhaps about just such tags.
+Anywhere else the tags are the model's own text.
 """
 
 _OPEN = "<think>"
@@ -8,7 +8,7 @@ _CLOSE = "</think>"
 
 
 class Thinking:
-    """Splits the text of one reply as it comes. Nothing is lost: what turns out to be no tag is text."""
+    """Splits the text of one reply as it comes. Nothing is lost: what turns out not to be a tag is text."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -17,7 +17,7 @@ class Thinking:
         self._gap = False  # between the thinking and the first word
 
     def feed(self, text: str) -> tuple[str, str]:
-        """The next piece, as (thought, text)."""
+        """Returns the next piece as (thought, text)."""
         if self._over:
             text = text.lstrip() if self._gap else text
             self._gap = self._gap and not text
@@ -41,7 +41,7 @@ class Thinking:
         return thought[: len(thought) - kept], ""
 
     def end(self) -> tuple[str, str]:
-        """What was still held back when the reply ended, as (thought, text)."""
+        """Returns what was still held back when the reply ended, as (thought, text)."""
         inside, held = self._inside and not self._over, self._release()
         return (held, "") if inside else ("", held)
 

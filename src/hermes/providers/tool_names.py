@@ -1,4 +1,4 @@
-"""Tool names on the wire. Services accept letters, digits, `_` and `-`, 64 at most; ours may have dots (`mcp.a.b`)."""
+"""Tool names on the wire. Services accept 64 letters, digits, `_` and `-`; our names may have dots (`mcp.a.b`)."""
 
 import hashlib
 import re
@@ -11,29 +11,31 @@ from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import ModelEvent, ReplyFinished, ToolCallStarted
 from hermes.schema.tools import ToolSpec
 
-_LONGEST = 64
+_MAX_NAME_CHARACTERS = 64
 
 
 @lru_cache(maxsize=4_096)
 def wire_name(name: str) -> str:
-    """The name as a service accepts it: always the same for the same name, and different for different ones."""
+    """Returns a name that services accept: the same for the same name, another for every other name."""
     clean = name.replace(".", "__")
     is_reversible = "__" not in name and "___" not in clean and ".." not in name
     if is_reversible and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", clean):
         return clean
     clean = re.sub(r"[^A-Za-z0-9_-]", "_", clean)
-    return f"{clean[: _LONGEST - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{clean[: _MAX_NAME_CHARACTERS - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def own_names(tools: Iterable[ToolSpec]) -> Mapping[str, str]:
-    """From names on the wire back to ours, for those that differ."""
+    """Maps names on the wire to our own, for those that differ."""
     return {
         wire: spec.name for spec in tools if (wire := wire_name(spec.name)) != spec.name
     }
 
 
 def with_own_names(event: ModelEvent, names: Mapping[str, str]) -> ModelEvent:
-    """The event with the names that we know the tools by."""
+    """Returns the event with the tools' own names."""
+    if not names:
+        return event
     if isinstance(event, ToolCallStarted) and event.name in names:
         return msgspec.structs.replace(event, name=names[event.name])
     if isinstance(event, ReplyFinished):

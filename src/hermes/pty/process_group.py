@@ -1,7 +1,6 @@
-"""The child of a terminal and everything it starts there, started and ended together.
+"""The program at a terminal and everything it starts there, started and ended together.
 
-These are the processes of its session, its descendants, and processes with its mark in their environment: a process
-that began its own session, or lost its parent, still belongs to the terminal.
+It also ends when Hermes is killed: the kernel hangs up the terminal, and `OrphanReaper` kills what ignores that.
 """
 
 import contextlib
@@ -10,18 +9,24 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from hermes.children.helper_programs import find_program
+from hermes.children.orphan_reaper import OrphanReaper
+from hermes.children.process_tree import (
+    PROC,
+    ProcessTree,
+    marks_of,
+    new_mark,
+    send_signal,
+)
 
-_STEP = 0.5  # seconds between two signals
-_GRAIN = 0.01  # seconds between looks, where nothing says that a process has ended
-_PROC = Path("/proc")
-_MARK = "HERMES_TERMINAL_MARK"
-_USUAL = (
+_SIGNAL_INTERVAL_S = 0.5
+_POLL_INTERVAL_S = 0.01  # where nothing reports that a process has ended
+_MARK_VARIABLE = "HERMES_TERMINAL_MARK"
+_DEFAULT_SIGNALS = (
     signal.SIGHUP,
     signal.SIGINT,
     signal.SIGQUIT,
@@ -29,24 +34,23 @@ _USUAL = (
     signal.SIGTERM,
     signal.SIGTSTP,
 )
-# A folder can't be given to posix_spawn. The shell goes there and becomes the program.
-_MOVE = ("/bin/sh", "-c", 'cd -- "$0" && unset OLDPWD && exec "$@"')
+# posix_spawn can neither set a limit nor change the folder, so a shell does both and then becomes the program.
+_SET_MARK = "ulimit -S -w {mark} 2>/dev/null || ulimit -S -x {mark} 2>/dev/null"
+_SHELL_VARIABLES = ("PWD", "OLDPWD", "SHLVL")
 
 
 class PtyChild:
-    """The leader of a session of processes. `code` is how it ended."""
+    """The program that leads a terminal's session. `code` says how it ended."""
 
-    def __init__(
-        self, pid: int, mark: str = "", others: AbstractSet[int] = frozenset()
-    ) -> None:
-        """`others` are processes that were already running, so none of them belongs to the terminal."""
+    def __init__(self, pid: int, mark: int, reaper: OrphanReaper) -> None:
         self.pid = pid
         self.code: int | None = None
-        self._mark = mark.encode()
-        self._others = others
-        self._known: set[tuple[int, int]] = set()
-        self._groups = {pid}
-        self._alive = _open_pid(pid)
+        self._mark = mark
+        self._variable = f"{_MARK_VARIABLE}={mark}".encode()
+        self._tree = ProcessTree(pid, self._is_marked)
+        self._reaper = reaper
+        self._foreground = pid
+        self._pidfd = _open_pidfd(pid)
 
     @classmethod
     def start(
@@ -59,20 +63,23 @@ class PtyChild:
     ) -> Self:
         """Starts a program whose controlling terminal is `terminal`.
 
-        A new session's first process gets a terminal by opening it. posix_spawn does that without running any Python
-        in the child, which would not be safe beside other threads.
+        The first process of a new session gets a controlling terminal by opening it. posix_spawn does that without
+        running Python in the child, which would not be safe beside other threads.
         """
-        mark, others = os.urandom(16).hex(), frozenset(_running())
-        environ = {**(os.environ if env is None else env), _MARK: mark}
+        mark = new_mark(terminal)
+        environ = {
+            **(os.environ if env is None else env),
+            _MARK_VARIABLE: str(mark),
+        }
         program = _find(argv, environ)
-        words = [program, *argv[1:]]
-        if cwd is not None:
-            if not Path(cwd).is_dir():
-                raise NotADirectoryError(f"there is no folder {cwd}")
-            words = [*_MOVE, str(cwd), program, *argv[1:]]
+        if cwd is not None and not Path(cwd).is_dir():
+            raise NotADirectoryError(f"there is no folder {cwd}")
+        script = _start_script(mark, environ, changes_folder=cwd is not None)
+        reaper = OrphanReaper()
+        reaper.watch(mark)
         pid = os.posix_spawn(
-            words[0],
-            words if cwd is not None else [argv[0], *argv[1:]],
+            "/bin/sh",
+            ["sh", "-c", script, str(cwd), program, *argv[1:]],
             environ,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0),
@@ -81,114 +88,103 @@ class PtyChild:
             ],
             setsid=True,
             setsigmask=(),
-            setsigdef=_USUAL,
+            setsigdef=_DEFAULT_SIGNALS,
         )
-        return cls(pid, f"{_MARK}={mark}", others)
+        return cls(pid, mark, reaper)
 
     def poll(self) -> bool:
-        """Whether it has ended; then it is reaped."""
+        """Reaps the program if it has ended, and says whether it has."""
         if self.code is not None:
             return True
         try:
-            found, status = os.waitpid(self.pid, os.WNOHANG)
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:  # somebody else has reaped it
-            found, status = self.pid, 0
-        if found:
+            ended, status = self.pid, 0
+        if ended:
             self.code = os.waitstatus_to_exitcode(status)
-            self._forget()
-        return bool(found)
+            self._close_pidfd()
+        return bool(ended)
 
     def wait(self, seconds: float) -> bool:
-        """Waits until it has ended; False when it has not in that time."""
-        end = time.monotonic() + seconds
+        """Waits until the program has ended; False if it still runs after so many seconds."""
+        deadline = time.monotonic() + seconds
         while not self.poll():
-            left = end - time.monotonic()
+            left = deadline - time.monotonic()
             if left <= 0:
                 return False
             self._pause(left)
         return True
 
     def hang_up(self, foreground: int) -> None:
-        """Tells everyone at the terminal that it is gone; `foreground` is the group that had it."""
-        if foreground > 0:
-            self._groups.add(foreground)
+        """Sends SIGHUP to everything at the terminal; `foreground` is the process group that has it."""
+        self._foreground = foreground
         self._signal(signal.SIGHUP)
-        self._signal(signal.SIGCONT)  # who is stopped hears nothing
+        self._signal(signal.SIGCONT)  # a stopped process would not receive it
 
     def end(self) -> None:
-        """Waits for everyone to go, and sees to it."""
+        """Waits for everything at the terminal to end; sends SIGTERM, then SIGKILL, to what does not."""
         try:
-            for stronger in (signal.SIGTERM, signal.SIGKILL):
-                if self._wait_for_all(_STEP):
-                    return
-                self._signal(stronger)
-            self._wait_for_all(_STEP)
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                if self._wait_for_all(_SIGNAL_INTERVAL_S):
+                    break
+                self._signal(number)
+            else:
+                self._wait_for_all(_SIGNAL_INTERVAL_S)
         finally:
             self.poll()
-            self._forget()
+            self._close_pidfd()
+            self._reaper.forget(self._mark)
+            self._reaper.close()
 
     def _wait_for_all(self, seconds: float) -> bool:
-        end = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         if not self.wait(seconds):
             return False
-        while self._members():
-            if time.monotonic() >= end:
+        while self._tree.members(with_child=False):
+            if time.monotonic() >= deadline:
                 return False
-            time.sleep(_GRAIN)
+            time.sleep(_POLL_INTERVAL_S)
         return True
 
-    def _members(self) -> list[int]:
-        """The processes that belong to the terminal: in its session, descended from a member, or with the mark."""
-        running = {
-            pid: state
-            for pid in _running()
-            if pid not in self._others and (state := _state(pid))
-        }
-        found = {
-            pid
-            for pid, state in running.items()
-            if state.session == self.pid or self._is_marked(pid)
-        }
-        found |= {
-            pid for pid, state in running.items() if (pid, state.started) in self._known
-        }
-        while (
-            more := {pid for pid, state in running.items() if state.parent in found}
-            - found
-        ):
-            found |= more
-        self._known |= {(pid, running[pid].started) for pid in found}
-        return sorted(found)
-
     def _is_marked(self, pid: int) -> bool:
+        if self._mark in marks_of(pid):
+            return True
         try:
-            return self._mark in (_PROC / str(pid) / "environ").read_bytes().split(
-                b"\0"
-            )
-        except OSError:  # gone, or another user's
+            environ = (PROC / str(pid) / "environ").read_bytes()
+        except OSError:  # it has ended, or another user owns it
             return False
+        return self._variable in environ.split(b"\0")
 
     def _signal(self, number: signal.Signals) -> None:
-        done = set(self._members())
-        if self.code is None:
-            done.add(self.pid)
-        for pid in done:
-            _quietly(os.kill, pid, number)
-        for group in self._groups if self.code is None else ():
-            _quietly(os.killpg, group, number)
+        running = self.code is None
+        send_signal(self._tree.members(with_child=running), number)
+        if running:
+            groups = {self.pid, self._foreground} - {0}
+            send_signal([-group for group in groups], number)
 
     def _pause(self, seconds: float) -> None:
-        if self._alive < 0:
-            time.sleep(min(seconds, _GRAIN))
+        if self._pidfd < 0:
+            time.sleep(min(seconds, _POLL_INTERVAL_S))
             return
         poll = select.poll()
-        poll.register(self._alive, select.POLLIN)
+        poll.register(self._pidfd, select.POLLIN)
         poll.poll(seconds * 1000)
 
-    def _forget(self) -> None:
-        if self._alive >= 0:
-            os.close(self._alive)
-            self._alive = -1
+    def _close_pidfd(self) -> None:
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+
+def _start_script(
+    mark: int, environ: Mapping[str, str], *, changes_folder: bool
+) -> str:
+    """The shell script that marks itself, goes to the folder `$0` and becomes the program `$@`."""
+    set_mark = _SET_MARK.format(mark=mark)
+    if changes_folder:
+        return f'{set_mark}; cd -- "$0" && unset OLDPWD && exec "$@"'
+    added = " ".join(name for name in _SHELL_VARIABLES if name not in environ)
+    return f'{set_mark}; unset {added or "_"}; exec "$@"'
 
 
 def _find(argv: Sequence[str], environ: Mapping[str, str]) -> str:
@@ -200,45 +196,9 @@ def _find(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     return program
 
 
-def _open_pid(pid: int) -> int:
-    """A descriptor that becomes readable when the process ends; -1 where there is no such thing."""
+def _open_pidfd(pid: int) -> int:
+    """Opens a descriptor that becomes readable when the process ends; -1 where the system has none."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             return os.pidfd_open(pid)
     return -1
-
-
-class _State(NamedTuple):
-    parent: int
-    session: int
-    started: int
-
-
-def _running() -> list[int]:
-    """The numbers of all processes; none where they can't be listed."""
-    try:
-        return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]  # noqa: PTH208 - numbers are all
-    except OSError:
-        return []
-
-
-def _state(pid: int) -> _State | None:
-    """What is known of a process; None when it has ended, even if nobody has reaped it yet."""
-    try:
-        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return (
-        None
-        if fields[0] in {b"Z", b"X"}
-        else _State(int(fields[1]), int(fields[3]), int(fields[19]))
-    )
-
-
-def _quietly(
-    send: Callable[[int, int], None], target: int, number: signal.Signals
-) -> None:
-    with contextlib.suppress(
-        ProcessLookupError, PermissionError
-    ):  # gone, or somebody else's by now
-        send(target, number)

@@ -1,6 +1,5 @@
 """Heavy parts that tests need and a machine may lack: fetched once into the user's cache, by one process at a time."""
 
-import fcntl
 import shutil
 import subprocess
 import sys
@@ -8,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from hermes.primitives.file_lock import FileLock
 
 _NODE = "24.19.0"
 _PATIENCE = 600.0  # seconds for one part
@@ -27,11 +28,12 @@ def locked(folder: Path) -> Iterator[None]:
     """Makes the folder, and keeps other processes waiting until the end of the block."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
+        lock = FileLock(folder / ".lock")
     except OSError as error:
         raise NotFetched(f"{folder} can't be written: {error.strerror}.") from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not lock.acquire(_PATIENCE):
+            raise NotFetched(f"another process has kept {folder} locked.")
         yield
 
 

@@ -16,6 +16,7 @@ from typing import Self
 
 import msgspec
 
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.testing.formats import Format, error_body, error_frame, render, render_whole
 from hermes.testing.scripted_responses import (
     ScriptedResponse,
@@ -82,7 +83,7 @@ class ModelServer:
         self._models = models
         self._unexpected = 0
         self._served = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks("a connection of the model server")
         self._server: asyncio.Server | None = None
 
     @property
@@ -104,9 +105,7 @@ class ModelServer:
         """Stop, and fail if more was asked than was scripted."""
         if self._server is not None:
             self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         if self._server is not None:
             await self._server.wait_closed()
         if self._unexpected:
@@ -132,11 +131,7 @@ class ModelServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.connections += 1
-        task = asyncio.get_running_loop().create_task(
-            self._serve(_Connection(reader, writer, self))
-        )
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._serve(_Connection(reader, writer, self)))
 
     async def _serve(self, connection: "_Connection") -> None:
         try:

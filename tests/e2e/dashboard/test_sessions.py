@@ -176,7 +176,7 @@ async def test_a_session_is_renamed_exported_and_deleted(
     assert "git push --tags" in exported.read_text()
     await row.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog", name="Delete “The great release”?")
-    await expect(dialog).to_contain_text("9 messages in 2 turns go for good")
+    await expect(dialog).to_contain_text("permanently deletes 9 messages in 2 turns")
     await expect(dialog).to_contain_text("$0.110")
     await dialog.get_by_role("button", name="Cancel").click()
     assert (await page.request.get(f"{address}/{ids['main']}")).status == 200

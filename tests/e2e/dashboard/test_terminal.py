@@ -188,7 +188,7 @@ async def test_every_pixel_of_the_rows_is_seen(shell: Page) -> None:
     rows = await shell.evaluate("document.querySelectorAll('.xterm-rows > div').length")
     for size in (14, 11, 20):
         await shell.evaluate(
-            "async (size) => (await import('/static/views/terminal/screen.js')).letters.set(size)",
+            "async (size) => (await import('/static/views/terminal/screen.js')).fontSize.set(size)",
             size,
         )
         await shell.wait_for_function(

@@ -148,10 +148,9 @@ async def test_what_is_spoken_to_through_pipes_is_started_without_it(
         ("/bin/true",),
         cwd=traps.folder,
         environment=dict(os.environ),
-        complaints=asyncio.Protocol,
     )
     try:
-        assert await child.exit_code(PATIENCE) == 0
+        assert await child.wait(PATIENCE) == 0
     finally:
         await child.stop()
     assert traps.sprung == []
@@ -242,8 +241,8 @@ async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(
     assert launch is not None
     with pytest.raises(ServerFailed, match="no program 'uvx'") as caught:
         await ServerChild.start(launch)
-    assert f"The one at {program} is not used" in caught.value.hint
-    assert "whole path" in caught.value.hint
+    assert f"Hermes does not use {program}" in caught.value.hint
+    assert "full path" in caught.value.hint
 
 
 @pytest.mark.parametrize("choice", [{"EDITOR": "vim"}, {"EDITOR": "nano -w"}])

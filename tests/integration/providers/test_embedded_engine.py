@@ -249,11 +249,11 @@ async def test_a_file_that_is_no_model_is_a_clear_error(tmp_path: Path) -> None:
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from hermes.providers.embedded import engine_wire as wire
+from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.engine import Engine
 async def main():
-    engine = Engine(wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))
-    turns = (wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),)
+    engine = Engine(engine_wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))
+    turns = (engine_wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),)
     async for _ in engine.generate(turns, prefixed=False, grammar="", max_tokens=900):
         print(engine.pid, flush=True)
 asyncio.run(main())

@@ -297,3 +297,29 @@ def test_a_stream_that_flows_is_read_in_large_pieces() -> None:
             piece = bridge.read(1, most=192 * 1024, linger=0.01)
             largest = max(largest, len(piece or b""))
         assert largest == 192 * 1024
+
+
+_HERMES = """
+import sys
+from hermes.pty import PtyBridge
+bridge = PtyBridge.spawn(["sh", "-c", "trap '' HUP TERM; (exec env -i setsid sleep 1002) & echo pids $$ $!; wait"])
+found = b""
+while b"\\n" not in found:
+    found += bridge.read(1) or b""
+print(found.decode().strip(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_runs_at_a_terminal_ends_when_hermes_is_killed() -> None:
+    with subprocess.Popen(
+        _python(_HERMES), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as hermes:
+        assert hermes.stdout is not None
+        pids = [int(word) for word in hermes.stdout.readline().split()[1:]]
+        assert len(pids) == 2
+        assert all(_is_running(pid) for pid in pids)
+        hermes.kill()
+    end = time.monotonic() + _DEADLINE
+    while any(_is_running(pid) for pid in pids):
+        assert time.monotonic() < end, pids

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from hermes.children.process_tree import marks_of, new_mark, running_pids
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
 from hermes.schema.tools import ToolResult
 from hermes.testing.fetched import locked
 from hermes.tools.process.long_output import OutputFolder
-from hermes.tools.process.process_marks import marks_of, new_mark, processes
 from hermes.tools.process.resource_limits import ResourceLimits
 from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.process.terminal_tool import TerminalTool
@@ -175,7 +175,7 @@ class Machine:
         wanted = new_mark(self.session) >> 24
         return [
             pid
-            for pid in processes()
+            for pid in running_pids()
             if any(mark >> 24 == wanted for mark in marks_of(pid))
         ]
 

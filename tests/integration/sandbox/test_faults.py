@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.machine import PYTHON, Machine, make_sandbox
 
-from hermes.tools.process.process_marks import (
+from hermes.children.process_tree import (
     end_leftovers,
     marks_of,
     new_mark,
-    processes,
+    running_pids,
 )
 from hermes.tools.process.resource_limits import ResourceLimits
 from hermes.tools.sandbox import NoSandbox, Sandbox
@@ -40,7 +40,7 @@ def carrying(session: str) -> list[int]:
     wanted = new_mark(session) >> 24
     return [
         pid
-        for pid in processes()
+        for pid in running_pids()
         if any(mark >> 24 == wanted for mark in marks_of(pid))
     ]
 
@@ -316,13 +316,13 @@ def test_leftovers_of_a_killed_hermes_are_ended_later(
     """Even when whoever would have ended them was killed too."""
     victim = start_victim(place, NoSandbox("a test"), bubblewrap)
     with victim:
-        wardens = subprocess.run(
+        reapers = subprocess.run(
             ["pgrep", "-P", str(victim.pid), "-x", "sh"],
             capture_output=True,
             text=True,
             check=True,
         )
-        for pid in wardens.stdout.split():
+        for pid in reapers.stdout.split():
             os.kill(int(pid), signal.SIGKILL)
         victim.kill()
     assert len(carrying(f"victim of {place}")) >= 2
@@ -338,7 +338,7 @@ def test_leftovers_of_a_killed_hermes_are_ended_later(
 def end_decoys(place: Path) -> None:
     """The killed victim's own decoy process."""
     wanted = f"DECOY_OF={place.resolve()}".encode()
-    for pid in processes():
+    for pid in running_pids():
         try:
             if wanted in Path(f"/proc/{pid}/environ").read_bytes():
                 os.kill(pid, signal.SIGKILL)

@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import ModelError
 from hermes.providers import error_reasons
-from hermes.providers.error_reasons import MAX_WORDS, Caller
+from hermes.providers.error_reasons import MAX_QUOTED_CHARACTERS, Caller
 from hermes.providers.http_client import Phase, TransportFailure
 from hermes.providers.quirks import GENERIC, family
 
@@ -177,7 +177,7 @@ def test_a_password_in_the_address_is_not_shown() -> None:
 
 def test_words_are_bounded_and_printable() -> None:
     error = answer(500, "x" * 10_000 + "\x1b[2J")
-    assert len(error.message) < MAX_WORDS + 100
+    assert len(error.message) < MAX_QUOTED_CHARACTERS + 100
     assert answer(500, "\x1b[2J\x07boo").message.isprintable()
 
 

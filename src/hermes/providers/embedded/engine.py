@@ -6,22 +6,22 @@ killed when a generation has to stop and does not stop at once.
 
 import asyncio
 import contextlib
-import tempfile
+import os
+import signal
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from hermes.children.own_python import module_command
+from hermes.children.piped_child import PipedChild
+from hermes.children.process_tree import describe_exit
 from hermes.errors import ModelError
 from hermes.installation import install_hint
 from hermes.providers.embedded import engine_wire
 
-_STOP_SECONDS = (
-    0.1  # how long a cancelled generation may take to stop before the child is killed
-)
-_LINE_LIMIT = 1 << 22
+_STOP_TIMEOUT_S = 0.1  # for a cancelled generation, before the child is killed
+_EXIT_TIMEOUT_S = 5.0
 
 
 class Engine:
@@ -136,9 +136,8 @@ class Engine:
 class _Child:
     """One child process and the lines to and from it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, errors: IO[bytes]) -> None:
+    def __init__(self, process: PipedChild) -> None:
         self._process = process
-        self._errors = errors
         self._encoder = msgspec.json.Encoder()
         self._decoder: msgspec.json.Decoder[engine_wire.Report] = msgspec.json.Decoder(
             engine_wire.Report
@@ -147,20 +146,17 @@ class _Child:
 
     @classmethod
     async def start(cls, load: engine_wire.Load) -> "_Child":
-        """Starts it and sends what to load."""
-        load = _with_whole_paths(load)
+        """Starts the process and tells it what to load."""
+        load = _with_absolute_paths(load)
         Path(load.state).parent.mkdir(parents=True, exist_ok=True)
-        errors = tempfile.TemporaryFile(prefix="hermes-engine-")  # noqa: SIM115 - closed in `end`
-        process = await asyncio.create_subprocess_exec(
-            *module_command("hermes.providers.embedded.engine_child"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            limit=_LINE_LIMIT,
-            cwd="/",  # the library looks for parts of its own in the folder it is in
+        child = cls(
+            await PipedChild.start(
+                module_command("hermes.providers.embedded.engine_child"),
+                cwd=Path("/"),  # the library looks for parts of its own in its folder
+                environment=os.environ,
+            )
         )
-        child = cls(process, errors)
-        with contextlib.suppress(ConnectionError):  # then `receive` says why
+        with contextlib.suppress(ConnectionError):  # `receive` will say why
             await child.send(load)
         return child
 
@@ -170,28 +166,27 @@ class _Child:
 
     @property
     def alive(self) -> bool:
-        return not self._ended and self._process.returncode is None
+        return not self._ended and self._process.return_code is None
 
     async def send(self, command: engine_wire.Command) -> None:
-        """Writes one command; ConnectionError when the child has ended."""
-        stdin = self._process.stdin
-        if stdin is None or not self.alive:
+        """Writes one command. Raises ConnectionError if the child has ended."""
+        if not self.alive:
             raise ConnectionResetError("the engine has ended")
-        stdin.write(self._encoder.encode(command) + b"\n")
         try:
-            await stdin.drain()
+            await self._process.write(self._encoder.encode(command) + b"\n")
         except ConnectionError:
             await self.end()
             raise
 
     async def receive(self) -> engine_wire.Report:
-        """The next report; ModelError when the child has ended instead."""
-        stdout = self._process.stdout
-        line = await stdout.readline() if stdout is not None else b""
-        if not line:
-            code = await self._process.wait()
-            raise self._died(code)
-        return self._decoder.decode(line)
+        """Returns the next report. Raises ModelError if the child has ended instead."""
+        line = await self._process.output.readline()
+        if line:
+            return self._decoder.decode(line)
+        code = await self._process.wait(_EXIT_TIMEOUT_S)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.stderr.closed.wait(), _EXIT_TIMEOUT_S)
+        raise self._died(code)
 
     async def accept(self, job: engine_wire.Generate) -> None:
         """Sends a job and waits until it has arrived."""
@@ -204,10 +199,10 @@ class _Child:
             raise
 
     async def stop(self, job: int) -> None:
-        """Cancels a generation; kills the child when it does not stop at once."""
+        """Cancels a generation; kills the child if it does not stop at once."""
         stopped = False
         try:
-            async with asyncio.timeout(_STOP_SECONDS):
+            async with asyncio.timeout(_STOP_TIMEOUT_S):
                 await self.send(engine_wire.Cancel(id=job))
                 while not isinstance(
                     await self.receive(),
@@ -219,44 +214,36 @@ class _Child:
             pass  # killed below; the next use starts another
         finally:
             if not stopped:
-                self.kill()  # and not waited for: whoever interrupts is not to wait
+                self.kill()  # without waiting, because an interrupt must be quick
 
     def kill(self) -> None:
-        """Ends it at once. `end` waits for that."""
+        """Ends the child at once. `end` also waits for that."""
         self._ended = True
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+        self._process.end()
 
     async def end(self) -> None:
-        """Kills it, and waits for that."""
+        """Ends the child and waits for that."""
         self.kill()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        await self._process.wait()
-        self._errors.close()
+        await self._process.stop()
 
-    def _died(self, code: int) -> ModelError:
-        tail = ""
-        if not self._errors.closed:
-            self._errors.seek(0)
-            tail = self._errors.read()[-2000:].decode(errors="replace").strip()
-        last = tail.splitlines()[-1] if tail else f"exit code {code}"
-        if code == -9:
-            hint = "It was probably ended for want of memory: close other programs, or pick the model `small`."
+    def _died(self, code: int | None) -> ModelError:
+        if code == -signal.SIGKILL:
             return ModelError(
-                "the local model was killed by the system", hint=hint, reason="server"
+                "the local model was killed by the system",
+                hint="Memory probably ran out: close other programs, or pick the model `small`.",
+                reason="server",
             )
-        hint = "What was said so far is kept. Try again; `hermes doctor` checks the installation."
+        last = self._process.stderr.last_line()
+        how = describe_exit(code) if code is not None else "it closed its output"
         return ModelError(
-            f"the local model ended unexpectedly: {last}",
-            hint=hint,
+            f"the local model ended unexpectedly: {last or how}",
+            hint="What it wrote so far is saved. Try again; `hermes doctor` checks the installation.",
             reason="server",
             retryable=True,
         )
 
 
-def _with_whole_paths(load: engine_wire.Load) -> engine_wire.Load:
+def _with_absolute_paths(load: engine_wire.Load) -> engine_wire.Load:
     path, state = (str(Path(name).absolute()) for name in (load.path, load.state))
     return msgspec.structs.replace(load, path=path, state=state)
 

@@ -1,14 +1,12 @@
 """The child process that holds the model: `python -m hermes.providers.embedded.engine_child`.
 
 It owns the engine library, its one slot and the saved state of the prompt's prefix. It reads commands from stdin and
-writes reports to stdout (`wire`). It ends when stdin closes, when its parent dies, or after a while without work.
+writes reports to stdout (`engine_wire`). It ends when stdin closes, or after a while without work.
 """
 
-import ctypes
 import os
 import queue
 import select
-import signal
 import sys
 import threading
 from typing import BinaryIO
@@ -45,7 +43,6 @@ class Work:
 
 def main() -> None:
     """Load, then serve until there is nobody to serve."""
-    _die_with_parent()
     out = _take_stdout()
     reporter = Reporter(out)
     lines = _Lines(sys.stdin.fileno())
@@ -135,16 +132,6 @@ def _take_stdout() -> BinaryIO:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return out
-
-
-def _die_with_parent() -> None:
-    """On Linux the kernel ends us with our parent, even while the library is loading. Elsewhere stdin's end does."""
-    if not sys.platform.startswith("linux"):
-        return
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
-    if os.getppid() != parent:  # it died in between
-        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -111,14 +111,9 @@ class OfferedTools:
     def action(self, call: ToolCall) -> Action | None:  # noqa: PLR0911 - a table of verbs
         """The action that a call stands for; None when it is none of ours. The inverse of `call`, for the history."""
         role = self.role(call)
-        try:
-            arguments = parse_arguments(call.arguments)
-        except BadArguments:
+        value = self._arguments(role, call)
+        if value is None:
             return None
-        if not isinstance(arguments, dict):
-            return None
-        fields = self._tools[role].fields if role else {}
-        value = {field: arguments.get(name) for field, name in fields.items()}
         text = {
             field: item if isinstance(item, str) else ""
             for field, item in value.items()
@@ -142,6 +137,17 @@ class OfferedTools:
                 )
             case _:
                 return None
+
+    def _arguments(self, role: str, call: ToolCall) -> dict[str, Any] | None:
+        """The arguments of a call by our own field names; None if they can't be read."""
+        try:
+            arguments = parse_arguments(call.arguments)
+        except BadArguments:
+            return None
+        if not isinstance(arguments, dict):
+            return None
+        fields = self._tools[role].fields if role else {}
+        return {field: arguments.get(name) for field, name in fields.items()}
 
     def todo_items(self, call: ToolCall) -> list[str]:
         """What a call of the list's tool put on the list."""

@@ -14,6 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hermes.errors import HermesError
+from hermes.primitives.backoff import delay_s
+from hermes.primitives.files import open_private
+from hermes.primitives.recent import RecentDict
 from hermes.settings.home import Home
 from hermes.settings.load import find_home
 from hermes.settings.redaction import mask
@@ -29,6 +32,7 @@ _FIRST_QUIET_S = (
 )
 _MAX_QUIET_S = 3600.0
 _MAX_REMEMBERED = 256  # records
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 class Repeats:
@@ -36,9 +40,10 @@ class Repeats:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[
-            tuple[str, int, str], tuple[float, float, int]
-        ] = {}  # quiet until, how long, how many
+        # Quiet until, how many silences in a row, how many records were counted.
+        self._known: RecentDict[tuple[str, int, str], tuple[float, int, int]] = (
+            RecentDict(_MAX_REMEMBERED)
+        )
 
     def passed(self, record: logging.LogRecord) -> logging.LogRecord | None:
         """The record to write; None if it is only counted."""
@@ -48,19 +53,15 @@ class Repeats:
         error = record.exc_info[1] if record.exc_info else None
         key = (record.name, record.levelno, f"{message} {error!r}")
         now = self._clock()
-        until, quiet, count = self._known.pop(key, (now, 0.0, 0))
+        until, silences, count = self._known.get(key, (now, 0, 0))
         if now < until:
-            self._known[key] = (until, quiet, count + 1)
+            self._known[key] = (until, silences, count + 1)
             return None
         # After a silence as long as the last one it counts as new.
-        quiet = (
-            min(quiet * 2, _MAX_QUIET_S)
-            if quiet and now < until + quiet
-            else _FIRST_QUIET_S
-        )
-        self._known[key] = (now + quiet, quiet, 0)
-        if len(self._known) > _MAX_REMEMBERED:
-            del self._known[next(iter(self._known))]
+        if silences and now >= until + _quiet_s(silences):
+            silences = 0
+        silences += 1
+        self._known[key] = (now + _quiet_s(silences), silences, 0)
         if not count:
             return record
         again = copy.copy(record)
@@ -119,13 +120,13 @@ class LogFile(logging.Handler):
             os.close(self._file)
             self._file = -1
         try:
-            self._file = _opened(path)
+            self._file = open_private(path, _APPEND)
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE) or self._spare < 0:
                 raise
             os.close(self._spare)
             self._spare = -1
-            self._file = _opened(path)
+            self._file = open_private(path, _APPEND)
 
 
 def start() -> None:
@@ -147,20 +148,16 @@ def start() -> None:
             library.propagate = False
 
 
+def _quiet_s(silences: int) -> float:
+    return delay_s(silences, first_s=_FIRST_QUIET_S, max_s=_MAX_QUIET_S)
+
+
 def _spare() -> int:
     """A file handle that is given up when there is no other for the log."""
     try:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return -1
-
-
-def _opened(path: Path) -> int:
-    return os.open(
-        path,
-        os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
-        0o600,
-    )
 
 
 def _is_at(path: Path, handle: int) -> bool:

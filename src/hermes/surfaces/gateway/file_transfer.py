@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from hermes.core.image_info import media_type
+from hermes.primitives.files import replace_file
 from hermes.schema.messages import Image
 from hermes.surfaces.gateway.adapter import Attachment, FileKind, OutgoingFile
 from hermes.tools.sensitive import is_secret
@@ -36,8 +37,7 @@ def keep_file(
     name = named or f"{attachment.kind}{ending}"
     path = folder / f"{hashlib.sha256(data).hexdigest()[:16]}-{name}"
     if not path.exists():
-        path.write_bytes(data)
-        path.chmod(0o600)
+        replace_file(path, data, durable=False, alone=False)
     return path, Image(source=str(path), media_type=seen) if seen in _SHOWN else None
 
 

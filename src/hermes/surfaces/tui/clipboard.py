@@ -1,12 +1,12 @@
 """A picture in the clipboard, where a program of the desktop can hand it over."""
 
 import asyncio
-import os
 import time
 from pathlib import Path
 
 from hermes.app.attachments import images_of
 from hermes.children.helper_programs import find_program
+from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
 from hermes.settings.load import environment
 
@@ -45,9 +45,7 @@ async def _output(*command: str) -> bytes:
 
 
 def _keep(data: bytes, folder: Path) -> Path:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"clipboard-{time.time_ns()}.png"
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
+    path = make_private_folder(folder) / f"clipboard-{time.time_ns()}.png"
+    with create_private(path) as file:
         file.write(data)
     return path

@@ -17,6 +17,7 @@ from hermes.app.session_service import Delivery
 from hermes.errors import StoreError, in_sentences
 from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
@@ -68,7 +69,7 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
-        self._holding: asyncio.Task[None] | None = None
+        self._holding = BackgroundTasks("holding back what waits")
         self.presses = DoublePress()
         self._taking = InputRouter(self)
         self._left = False
@@ -170,7 +171,7 @@ class ChatConversation:
         """Stops the turn; what waits behind it is kept until the person sends it. False if it was stopped before."""
         if self.view.queued:
             self.view.hold()
-            self._holding = asyncio.ensure_future(self.agent.service.hold(self.session))
+            self._holding.start(self.agent.service.hold(self.session))
         return self._interrupts.press() == 1
 
     def stop(self) -> None:

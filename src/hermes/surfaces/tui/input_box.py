@@ -13,6 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from hermes.learning.learning_service import SkillCommand
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings.home import Home
 from hermes.surfaces.tui.clipboard import picture
 from hermes.surfaces.tui.completion import InputCompleter, Skills
@@ -55,7 +56,7 @@ class InputBox:
         self._aside = Document()
         self._offered = ""  # what stands in the input and was not typed
         self._saving: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks("pasting a picture")
         self.buffer = Buffer(
             multiline=True,
             history=InputHistory(home.root / "input_history.jsonl"),
@@ -197,9 +198,7 @@ class InputBox:
             self.interrupt()
 
     def _clipboard(self, _: KeyPressEvent) -> None:
-        task = asyncio.ensure_future(self._paste_picture())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._paste_picture())
 
     async def _paste_picture(self) -> None:
         found = await picture(self._home.cache / "pictures")

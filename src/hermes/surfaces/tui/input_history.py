@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 from prompt_toolkit.history import History
 
+from hermes.primitives.files import open_private
+
 log = logging.getLogger("hermes.chat")
 
 _MAX_ENTRIES = 1_000  # entries that are loaded
@@ -43,11 +45,7 @@ class InputHistory(History):
         try:
             if self._path.exists() and self._path.stat().st_size > _MAX_FILE_BYTES:
                 self._shorten()
-            handle = os.open(
-                self._path,
-                os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
-                0o600,
-            )
+            handle = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             with os.fdopen(handle, "wb") as file:
                 file.write(msgspec.json.encode(string) + b"\n")
         except (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.primitives.tasks import running
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.event_watcher import watched
 from hermes.surfaces.terminal.run_options import RunOptions
@@ -58,10 +59,8 @@ async def _converse(
             if live is not None and live.recover():
                 chat.view.say("What you typed last and did not send is back.")
             screen.settle()
-            warming = asyncio.ensure_future(_warm(chat))  # while the person types
-            await chat.talk()
-            warming.cancel()
-            await asyncio.wait({warming})
+            async with running(_warm(chat)):  # while the person types
+                await chat.talk()
             await chat.agent.release()
     chat.say_goodbye()
     return chat.code

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from hermes.primitives.backoff import delay_s
+
 _FREE = 5  # failures that cost nothing
 _LONGEST = 60.0  # seconds
 _FORGOTTEN = 600.0  # seconds without a failure after which it begins anew
@@ -28,7 +30,9 @@ class Throttle:
         if now < until:
             return
         count = 1 if now - last > _FORGOTTEN else count + 1
-        penalty = min(_LONGEST, 2.0 ** (count - _FREE)) if count >= _FREE else 0.0
+        penalty = 0.0
+        if count >= _FREE:
+            penalty = delay_s(count - _FREE + 1, first_s=1.0, max_s=_LONGEST)
         self._kinds[kind] = (count, now + penalty, now)
 
     def succeeded(self, kind: str) -> None:

@@ -15,6 +15,7 @@ from hermes.tools.files.nearest_text import nearest
 from hermes.tools.files.patch_parse import Hunk
 
 _NOTHING = "Nothing was changed."
+_MAX_NAMED_LINES = 10
 _PLAIN = str.maketrans("‘’‚“”„–—‐‑−\u00a0\u202f", "'''\"\"\"-----  ")
 
 
@@ -65,33 +66,41 @@ def apply_hunks(path: str, text: str, hunks: Sequence[Hunk]) -> Edit:
 
 
 def _placed(path: str, file: _File, hunks: Sequence[Hunk]) -> list[_Fit]:
-    """One place for each hunk, in order and without overlap; an error if there are none, or several ways."""
+    """Finds one place for each hunk, in order and without overlap. Raises ToolFailed if there is none, or several."""
     found = [_fits(file, hunk) for hunk in hunks]
     for number, fits in enumerate(found):
         if not fits:
             raise _missing(path, file, hunks, number)
     earliest = _in_order(found)
     if earliest is None:
-        alone = [fits[0] for fits in found]
-        in_file = sorted(alone, key=lambda fit: fit.first)
-        if all(len(fits) == 1 for fits in found) and _in_order(
-            [[fit] for fit in in_file]
-        ):
-            return alone  # the model wrote them in another order; each has one place
-        raise ToolFailed(
-            f"The hunks of {path} overlap, or are not in the order of the file.",
-            hint=_NOTHING,
-        )
+        return _placed_out_of_order(path, found)
     mirrored = _in_order([[_mirrored(fit) for fit in fits] for fits in reversed(found)])
     latest = [_mirrored(fit) for fit in reversed(mirrored or [])]
-    for number, (one, two) in enumerate(zip(earliest, latest, strict=True)):
-        if one.first != two.first:
-            places = ", ".join(str(fit.first + 1) for fit in found[number][:10])
-            raise ToolFailed(
-                f"Hunk {number + 1} of {path} fits several places (lines {places}).",
-                hint=f"{_NOTHING} Give it more lines around the change, or an `@@` line with what comes before.",
-            )
+    for number, (first, last) in enumerate(zip(earliest, latest, strict=True)):
+        if first.first != last.first:
+            raise _ambiguous(path, number, found[number])
     return earliest
+
+
+def _placed_out_of_order(path: str, found: Sequence[Sequence[_Fit]]) -> list[_Fit]:
+    """The places of hunks that the model wrote in another order than the file's, if each has only one."""
+    places = [fits[0] for fits in found]
+    by_line = sorted(places, key=lambda fit: fit.first)
+    has_one_place = all(len(fits) == 1 for fits in found)
+    if has_one_place and _in_order([[fit] for fit in by_line]):
+        return places
+    raise ToolFailed(
+        f"The hunks of {path} overlap, or are not in the order of the file.",
+        hint=_NOTHING,
+    )
+
+
+def _ambiguous(path: str, number: int, fits: Sequence[_Fit]) -> ToolFailed:
+    lines = ", ".join(str(fit.first + 1) for fit in fits[:_MAX_NAMED_LINES])
+    return ToolFailed(
+        f"Hunk {number + 1} of {path} fits several places (lines {lines}).",
+        hint=f"{_NOTHING} Give it more lines around the change, or an `@@` line with what comes before.",
+    )
 
 
 def _in_order(found: Sequence[Sequence[_Fit]]) -> list[_Fit] | None:

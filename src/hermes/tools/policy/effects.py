@@ -1,4 +1,4 @@
-"""What a command does, in levels, and the sentence a person reads for each kind of effect."""
+"""The effects of commands: how serious each is, how far it reaches, and the sentence a person reads."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -9,15 +9,15 @@ from hermes.schema.events import Reach
 
 
 class Level(IntEnum):
-    """How much a person has to do with it."""
+    """How serious an effect is."""
 
     READ = 0
     """It changes nothing."""
     WORK = 1
-    """It changes only what is in the workspace, as work does: builds, tests, edits."""
+    """It changes only files in the workspace, as builds, tests and edits do."""
     ASK = 2
     UNCLEAR = 3
-    """What it does can't be told before it runs."""
+    """Nobody can tell what it does before it runs."""
     FORBID = 4
 
 
@@ -27,7 +27,7 @@ class Effect(msgspec.Struct, frozen=True):
     level: Level
     reason: str = ""
     reach: Reach = "workspace"
-    """How far it has to reach to do it."""
+    """What the command needs access to."""
     once: bool = False
     """Whether an answer can cover only this one call."""
 
@@ -37,23 +37,23 @@ LOOKS_UP = Effect(Level.READ, reach="network")
 """It only reads, but over the network (this machine's own services included)."""
 WORK = Effect(Level.WORK)
 BY_RULE = "your rules allow it"
-"""The reason of what only a rule allows."""
+"""The reason of an effect that only a rule allows."""
 ASKS_FOR_NETWORK = "it asks for the network"
-"""The reason of what a model wants the network for, though nothing that was found needs it."""
+"""The reason when the model asks for network access that nothing in the command needs."""
 
 
 def asks(reason: str, reach: Reach = "workspace") -> Effect:
-    """A person decides."""
+    """An effect that a person decides about."""
     return Effect(Level.ASK, reason, reach)
 
 
 def unclear(reason: str) -> Effect:
-    """It can't be told what happens, so no answer fits the next time."""
+    """An effect that nobody can predict, so an answer covers only this call."""
     return Effect(Level.UNCLEAR, reason, once=True)
 
 
 def forbidden(reason: str) -> Effect:
-    """Never, in no mode."""
+    """An effect that no mode allows."""
     return Effect(Level.FORBID, reason)
 
 
@@ -65,12 +65,12 @@ def widest(reaches: Iterable[Reach]) -> Reach:
     return max(reaches, key=_FAR.__getitem__, default="workspace")
 
 
-def worst(findings: Iterable[Effect]) -> Effect:
-    """All of them as one: the highest level with its first reason, the widest reach of that level.
+def worst(effects: Iterable[Effect]) -> Effect:
+    """Combines effects: the highest level, its first reason, and the widest reach at that level.
 
-    What only reads keeps its network only if nothing beside it does more: else work would get the network unasked.
+    Reading keeps its network access only if nothing else happens: otherwise work would get the network without asking.
     """
-    found = list(findings)
+    found = list(effects)
     top = max((one.level for one in found), default=Level.READ)
     same = [one for one in found if one.level == top]
     reach = widest(one.reach for one in same)
@@ -126,4 +126,4 @@ EFFECTS: dict[str, Effect] = {
     "input": unclear("it runs its input"),
     "unknown": asks("Hermes does not know what this program does"),
 }
-"""The kinds of effect that the catalogue of programs names."""
+"""The effects that `programs.yaml` names."""

@@ -1,4 +1,4 @@
-"""Variables whose value changes what other programs do: what they load, run, believe, or whom they talk to."""
+"""Environment variables that change what other programs load, run, trust or connect to."""
 
 import re
 
@@ -38,7 +38,7 @@ _OWN_FOLDER = r"(\$PWD/|\$\{PWD\}/|\$\(pwd\)/|\./)?(\.?venv/bin|node_modules/\.b
 
 
 def variable_effect(name: str, word: Word, context: PathContext) -> Effect:
-    """What giving a variable this value means."""
+    """What setting a variable to this value does."""
     name = name.partition("[")[0]
     if re.fullmatch(r"HIST(FILE|SIZE|FILESIZE|CONTROL|IGNORE)", name):
         return EFFECTS["history"]
@@ -62,7 +62,7 @@ def _is_harmless(name: str, word: Word, context: PathContext) -> bool:
 
 
 def _has_own_folder(word: Word, context: PathContext) -> bool:
-    """Whether programs of the workspace come to be found by name: then no name gets the network unasked."""
+    """Whether PATH then finds programs of the workspace: then no program name gets the network without asking."""
     folders = [
         re.sub(rf"^{re.escape(str(context.workspace))}/", "", folder)
         for folder in word.text.split(":")
@@ -71,7 +71,7 @@ def _has_own_folder(word: Word, context: PathContext) -> bool:
 
 
 def _is_trusted(folder: str, context: PathContext) -> bool:
-    """Whether the programs of a folder are those the user or the project has installed, not ones just written."""
+    """Whether a folder holds programs that the user or the project has installed, not ones just written."""
     if re.fullmatch(_TRUSTED_FOLDER, folder) or re.fullmatch(_OWN_FOLDER, folder):
         return True
     paths = context.paths(Word(folder)) if folder.startswith("/") else ()

@@ -138,9 +138,8 @@ def _dd(call: ProgramCall) -> list[Effect]:
 
 def _tar(call: ProgramCall) -> list[Effect]:
     """`tar`: its options may stand together in the first word, without a dash."""
-    first = call.texts[0] if call.texts else ""
-    bundles = [text for text in call.texts if re.fullmatch(r"-[a-zA-Z]+", text)]
-    letters = "".join([*bundles, "" if first.startswith("-") else first])
+    first = next(iter(call.texts), "")
+    letters = _tar_letters(call.texts)
     if "P" in letters:
         return [asks("it writes files wherever the archive says", "machine")]
     creates = "c" in letters or call.has("--create")
@@ -150,8 +149,16 @@ def _tar(call: ProgramCall) -> list[Effect]:
     files = [word for word in call.operands if word.text != first]
     made = call.values_of("-C", "--directory")
     if creates:
-        made = call.values_of("--file") or (files[:1] if "f" in letters else [])
+        made = call.values_of("--file") or files[: letters.count("f")]
     return [write_files(made, call.context), read_files(files, call.context)]
+
+
+def _tar_letters(texts: list[str]) -> str:
+    """The letters of all short options, and of a first word without a dash."""
+    words = [text for text in texts if re.fullmatch(r"-[a-zA-Z]+", text)]
+    if texts and not texts[0].startswith("-"):
+        words.append(texts[0])
+    return "".join(words)
 
 
 def _sed(call: ProgramCall) -> list[Effect]:

@@ -4,8 +4,6 @@ import re
 import shlex
 from collections.abc import Callable
 
-import msgspec
-
 from hermes.tools.policy.effects import (
     EFFECTS,
     READ,
@@ -43,10 +41,7 @@ def judge_git(call: ProgramCall) -> list[Effect]:
         return [*found, files]
     if not rest[0].plain:
         return [EFFECTS["runs"], files]
-    inner = msgspec.structs.replace(
-        call,
-        command=msgspec.structs.replace(call.command, words=(call.words[0], *rest)),
-    )
+    inner = call.with_words((call.words[0], *rest))
     effect = _subcommand(inner)
     if effect.level == Level.WORK and _works_elsewhere(call, len(rest)):
         found.append(asks("it changes a repository outside the workspace", "machine"))
@@ -83,10 +78,7 @@ def _global_option(option: str, value: Word) -> Effect:
 
 def _works_elsewhere(call: ProgramCall, rest: int) -> bool:
     """Whether the options before the subcommand name a repository outside the workspace. Looking there is free."""
-    before = call.words[: len(call.words) - rest]
-    options = msgspec.structs.replace(
-        call, command=msgspec.structs.replace(call.command, words=before)
-    )
+    options = call.with_words(call.words[: len(call.words) - rest])
     folders = options.values_of("-C", "--git-dir", "--work-tree")
     return any(
         not call.context.paths(word) or is_elsewhere(call.context, word)
@@ -106,11 +98,9 @@ def _subcommand(call: ProgramCall) -> Effect:
     if effect == "read" and (writes or any(text[:2] == "-O" for text in call.texts)):
         return asks("it writes a file, or runs another program")
     outputs = call.values_of(*program(f"git {name}").outputs.split())
-    return (
-        worst([EFFECTS[effect], write_files(outputs, call.context)])
-        if outputs
-        else EFFECTS[effect]
-    )
+    if not outputs:
+        return EFFECTS[effect]
+    return worst([EFFECTS[effect], write_files(outputs, call.context)])
 
 
 def _checkout(call: ProgramCall) -> Effect:

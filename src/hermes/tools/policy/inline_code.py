@@ -105,14 +105,19 @@ def _python(code: str) -> Effect:
     names = {name for node in nodes for name in _names_of(node)}
     constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
     texts = [value for value in constants if isinstance(value, str)]
-    methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    if "remove" in methods and any(map(_renames_os, nodes)):
+    if _removes_by_other_name(nodes):
         names.add("unlink")
     opens_to_write = "open" in names and not {"w", "wb", "w+"}.isdisjoint(texts)
     leaves_empty = opens_to_write and names.isdisjoint(word_set(_FILLS))
     if leaves_empty or any(map(_writes_nothing, nodes)):
         names.add("truncate")
     return _effect_of(names, texts)
+
+
+def _removes_by_other_name(nodes: list[ast.AST]) -> bool:
+    """Whether a method `remove` is called while the module `os` has another name."""
+    methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return "remove" in methods and any(map(_renames_os, nodes))
 
 
 def _names_of(node: ast.AST) -> set[str]:

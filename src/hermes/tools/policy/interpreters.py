@@ -57,20 +57,15 @@ def _files(call: ProgramCall, *words: Word) -> Effect:
 
 def judge_project_script(call: ProgramCall, file: Word) -> list[Effect]:
     """A script that an interpreter is given."""
-    if not file.known or file.text.startswith(("/dev/", "/proc/", "<(")):
-        return [_ONLY_WHEN_RUN]
-    if re.match(r"https?:", file.text):
-        return [_CODE_FROM_NETWORK]
     rest = [word.text for word in call.words[call.words.index(file) + 1 :]]
     name = file.text.rpartition("/")[2]
     if name in ("manage.py", "artisan") and _destroys_data(rest):
         return [EFFECTS["destroys"]]
     if name == "setup.py" and {"install", "upload", "register"} & set(rest):
         return [EFFECTS["packages"]]
-    installed = re.search(r"/(node_modules|site-packages)/", file.text)
-    if is_elsewhere(call.context, file) and not installed:
-        return [_FROM_OUTSIDE]
-    return [WORK, *call.judge.written_script(file), _files(call, *call.words[1:])]
+    is_installed = re.search(r"/(node_modules|site-packages)/", file.text)
+    is_outside = is_elsewhere(call.context, file) and not is_installed
+    return _script(call, file, [_FROM_OUTSIDE] if is_outside else [])
 
 
 def _destroys_data(task: list[str]) -> bool:
@@ -82,15 +77,21 @@ def _destroys_data(task: list[str]) -> bool:
 
 def judge_script(call: ProgramCall, file: Word) -> list[Effect]:
     """A script that a shell runs, or that code is read from."""
-    if not file.known or file.text.startswith(("<(", "/dev/fd", "/proc/")):
+    if is_temporary_only(call.context, file):
+        return _script(call, file, [asks("it runs a script from a temporary folder")])
+    paths = call.context.paths(file)
+    is_inside = all(call.context.is_inside(path) for path in paths[:1])
+    return _script(call, file, [] if is_inside else [_FROM_OUTSIDE])
+
+
+def _script(call: ProgramCall, file: Word, reasons: list[Effect]) -> list[Effect]:
+    """A script, unless its content can't be known, or there are reasons to ask."""
+    if not file.known or file.text.startswith(("/dev/", "/proc/", "<(")):
         return [_ONLY_WHEN_RUN]
     if re.match(r"https?:", file.text):
         return [_CODE_FROM_NETWORK]
-    if is_temporary_only(call.context, file):
-        return [asks("it runs a script from a temporary folder")]
-    paths = call.context.paths(file)
-    if not all(call.context.is_inside(path) for path in paths[:1]):
-        return [_FROM_OUTSIDE]
+    if reasons:
+        return reasons
     return [WORK, *call.judge.written_script(file), _files(call, *call.words[1:])]
 
 

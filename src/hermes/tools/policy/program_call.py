@@ -37,6 +37,11 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
         """Where it runs."""
         return self.judge.context
 
+    def with_words(self, words: tuple[Word, ...]) -> "ProgramCall":
+        """The same call with other words."""
+        command = msgspec.structs.replace(self.command, words=words)
+        return ProgramCall(self.judge, self.name, self.program, command)
+
     @cached_property
     def texts(self) -> list[str]:
         """Its arguments as text."""

@@ -1,4 +1,4 @@
-"""Reads and changes `policy.yaml`: apart from the settings, for this user only, in one step, with comments kept."""
+"""Reads and changes `policy.yaml`, the user's rules. A change is atomic and keeps the comments."""
 
 import json
 import logging
@@ -16,8 +16,8 @@ from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
 from hermes.tools.policy.rules import VERSION, RuleBook
 
 NAME = "policy.yaml"
-GOOD = ".policy.good.yaml"
-"""A copy of the last version that could be used: what it forbids holds while the file can't be."""
+LAST_GOOD_NAME = ".policy.good.yaml"
+"""A copy of the last valid version. What it forbids and asks about still holds while the file is broken."""
 log = logging.getLogger("hermes.tools")
 
 _HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"
@@ -25,7 +25,7 @@ _AT = r" - at `\$\.?(.*)`$"
 
 
 class RuleFile:
-    """The rules on disk. They are read again when the file has changed."""
+    """The rules on disk, read again when the file changes."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / NAME
@@ -35,18 +35,18 @@ class RuleFile:
 
     @property
     def problem(self) -> str:
-        """Why the file can't be used; empty when it can. While it can't, nothing is allowed by rule."""
+        """Why the file can't be used; empty when it can. While it can't, no rule allows anything."""
         self.current()
         return self._problem.render(NAME) if self._problem else ""
 
     def current(self) -> RuleBook:
-        """The rules as they are now; none when the file can't be used."""
-        seen = self._look()
+        """The current rules. While the file can't be used, only the last valid `forbid` and `ask` rules."""
+        seen = self._stamps()
         if seen != self._seen:
             self._book, self._problem = self._read()
             self._seen = seen
             if self._problem is not None:
-                self._book = self._tightened()
+                self._book = self._last_good_rules()
         return self._book
 
     def remember(self, shape: str) -> None:
@@ -59,19 +59,19 @@ class RuleFile:
         )
 
     def forget(self, shapes: tuple[str, ...]) -> None:
-        """Takes remembered answers away."""
+        """Removes remembered answers."""
         self._change(lambda text, _: _without_items(text, shapes), [])
 
     def accept(self) -> None:
-        """Takes the file for what the user wants, though it has lost rules. Raises SettingsError if it is broken."""
+        """Accepts a file that has lost rules as what the user wants. Raises SettingsError if it is broken."""
         book, problem = self._parsed()
         if problem is not None:
             raise SettingsError(
                 f"{self.path} can't be used: {problem.render(NAME)}.",
-                hint="Nothing was changed. Correct that line first.",
+                hint="Nothing was changed. Fix that line first.",
             )
         text = read_text(self.path)
-        with locked(self.path.with_name(GOOD)) as target:
+        with locked(self.path.with_name(LAST_GOOD_NAME)) as target:
             replace(
                 target,
                 text if text is not None and (book.forbid or book.ask) else "",
@@ -84,11 +84,11 @@ class RuleFile:
         with locked(self.path) as target:
             text = read_text(target) or ""
             book, problem = parse_rules(text)
-            problem = problem or self._loosened(book)
+            problem = problem or self._lost_lists(book)
             if problem:
                 raise SettingsError(
                     f"{target} can't be changed: {problem.render(NAME)}.",
-                    hint="Nothing was changed. Correct that first.",
+                    hint="Nothing was changed. Fix that first.",
                 )
             changed = edit(text or _HEAD, book)
             after, problem = parse_rules(changed)
@@ -100,27 +100,27 @@ class RuleFile:
             if changed != text:
                 replace(target, changed, mode=0o600)
 
-    def _look(self) -> tuple[int, ...]:
-        return (*_stamp(self.path), 0, *_stamp(self.path.with_name(GOOD)))
+    def _stamps(self) -> tuple[int, ...]:
+        return (*_stamp(self.path), 0, *_stamp(self.path.with_name(LAST_GOOD_NAME)))
 
     def _read(self) -> tuple[RuleBook, SettingProblem | None]:
         book, problem = self._parsed()
-        problem = problem or self._loosened(book)
+        problem = problem or self._lost_lists(book)
         if problem is not None:
             return RuleBook(), problem
         if book.forbid or book.ask:
-            self._keep(read_text(self.path) or "")
+            self._save_good_copy(read_text(self.path) or "")
         return book, None
 
     def _parsed(self) -> tuple[RuleBook, SettingProblem | None]:
-        """The file by itself; one that is not there has no rules."""
+        """The rules in the file alone. A missing file has none."""
         try:
             text = read_text(self.path)
         except SettingsError as error:
             return RuleBook(), SettingProblem(0, "", error.message)
         if text is None:
             return RuleBook(), None
-        exposed = self._exposed()
+        exposed = self._shared_file()
         book, problem = parse_rules(text)
         return (
             (book, None)
@@ -128,9 +128,9 @@ class RuleFile:
             else (RuleBook(), exposed or problem)
         )
 
-    def _loosened(self, book: RuleBook) -> SettingProblem | None:
-        """A list that had rules and has none now: more often a damaged file than a wish, so the user says which."""
-        good = self._tightened()
+    def _lost_lists(self, book: RuleBook) -> SettingProblem | None:
+        """The problem that a list has lost all its rules. The file may be damaged, so the user decides."""
+        good = self._last_good_rules()
         lost = [
             title
             for title in ("forbid", "ask")
@@ -138,29 +138,31 @@ class RuleFile:
         ]
         if not lost:
             return None
-        what = f"has no `{'` and no `'.join(lost)}` rules any more; the last ones still hold"
+        what = f"has no `{'` and no `'.join(lost)}` rules anymore; the last ones still apply"
         return SettingProblem(0, "", what, "restore them, or run: hermes policy accept")
 
-    def _keep(self, text: str) -> None:
-        """Keeps a version that can be used. Without it a damaged file still makes everything be asked about."""
-        good = self.path.with_name(GOOD)
+    def _save_good_copy(self, text: str) -> None:
+        """Saves a copy of a valid version. Without a copy, a broken file still makes Hermes ask about everything."""
+        good = self.path.with_name(LAST_GOOD_NAME)
         try:
             if read_text(good) != text:
                 with locked(good) as target:
                     replace(target, text, mode=0o600)
         except SettingsError as error:
-            log.warning("no copy of %s was kept: %s", NAME, error.message)
+            log.warning("could not save a copy of %s: %s", NAME, error.message)
 
-    def _tightened(self) -> RuleBook:
-        """What still holds of a file that can't be used: what it forbade and asked about when it last could be."""
+    def _last_good_rules(self) -> RuleBook:
+        """The `forbid` and `ask` rules of the last valid version."""
         try:
-            book, problem = parse_rules(read_text(self.path.with_name(GOOD)) or "")
+            book, problem = parse_rules(
+                read_text(self.path.with_name(LAST_GOOD_NAME)) or ""
+            )
         except SettingsError:
             return RuleBook()
         return RuleBook() if problem else RuleBook(forbid=book.forbid, ask=book.ask)
 
-    def _exposed(self) -> SettingProblem | None:
-        """Rules that others can write are not the user's rules."""
+    def _shared_file(self) -> SettingProblem | None:
+        """The problem that other users can write the file: then its rules may not be the user's."""
         try:
             found = self.path.stat()
         except OSError as error:
@@ -183,7 +185,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 
 def parse_rules(text: str) -> tuple[RuleBook, SettingProblem | None]:
-    """The rules in a text, or the first thing that is wrong with it, with its line."""
+    """The rules in a text, or the first problem in it, with its line."""
     deep = too_deep(text)
     if deep:
         return RuleBook(), SettingProblem(deep, "", TOO_DEEP)
@@ -195,25 +197,27 @@ def parse_rules(text: str) -> tuple[RuleBook, SettingProblem | None]:
         return RuleBook(), SettingProblem(
             line, "", str(error)[: place.start() if place else None]
         )
-    wrong = _several(text) or _repeated(text)
+    wrong = _second_document(text) or _repeated_key(text)
     if wrong:
         return RuleBook(), wrong
     try:
-        book = msgspec.convert({} if data is None else _filled(data), RuleBook)
+        book = msgspec.convert(
+            {} if data is None else _without_empty_lists(data), RuleBook
+        )
     except msgspec.ValidationError as error:
-        return RuleBook(), _located(str(error), text)
+        return RuleBook(), _problem_at(str(error), text)
     if book.version != VERSION:
         return RuleBook(), SettingProblem(
             _line_of(text, "version"),
             "version",
-            f"{book.version} is not known here",
+            f"this Hermes does not know version {book.version}",
             "update Hermes",
         )
     return book, None
 
 
-def _filled(data: object) -> object:
-    """Without lists whose lines are all commented out."""
+def _without_empty_lists(data: object) -> object:
+    """The data without lists whose lines are all commented out."""
     return (
         {key: value for key, value in data.items() if value is not None}
         if isinstance(data, dict)
@@ -221,14 +225,17 @@ def _filled(data: object) -> object:
     )
 
 
-def _several(text: str) -> SettingProblem | None:
-    """More than one document: only one of them would be read."""
+def _second_document(text: str) -> SettingProblem | None:
+    """The problem that a text has a second YAML document, which would not be read."""
     begun = False
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if re.match(r"(---|\.\.\.)(\s|$)", line):
             if begun:
                 return SettingProblem(
-                    number, "", "begins another document here", "put all rules into one"
+                    number,
+                    "",
+                    "starts a second document here",
+                    "put all rules into one",
                 )
             begun = not line.startswith("---") or bool(line[3:].strip())
         elif line.strip() and not line.lstrip().startswith(("#", "%")):
@@ -236,21 +243,19 @@ def _several(text: str) -> SettingProblem | None:
     return None
 
 
-def _repeated(text: str) -> SettingProblem | None:
-    """A list that is there twice: one of them would be lost."""
+def _repeated_key(text: str) -> SettingProblem | None:
+    """The problem that a list occurs twice: one of them would be lost."""
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):
         key = re.match(r"['\"]?(\w+)['\"]?\s*:", line)
         if key and key[1] in seen:
-            return SettingProblem(
-                number, key[1], "is there twice", "put both lists into one"
-            )
+            return SettingProblem(number, key[1], "occurs twice", "merge both lists")
         if key:
             seen.add(key[1])
     return None
 
 
-def _located(what: str, text: str) -> SettingProblem:
+def _problem_at(what: str, text: str) -> SettingProblem:
     place = re.search(_AT, what)
     path = place[1] if place else ""
     top = re.match(r"\w+", path)
@@ -282,7 +287,7 @@ def _line_of(text: str, key: str, item: int = 0) -> int:
 
 
 def _with_item(text: str, shape: str) -> str:
-    """The text with one more remembered answer, at the end of the list."""
+    """Adds a remembered answer to a text, at the end of the list."""
     item = f"  - {json.dumps(shape)}\n"
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
@@ -310,7 +315,7 @@ def _with_item(text: str, shape: str) -> str:
 
 
 def _without_items(text: str, shapes: tuple[str, ...]) -> str:
-    """The text without some remembered answers."""
+    """Removes remembered answers from a text."""
     lines = text.splitlines(keepends=True)
     kept = [line for line in lines if not _is_item(line, shapes)]
     return "".join(kept)

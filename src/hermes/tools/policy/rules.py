@@ -1,4 +1,4 @@
-"""The user's rules and remembered answers, from `policy.yaml`. A file that can't be used can only tighten.
+"""The user's rules and remembered answers, from `policy.yaml`. A broken file can only make the policy stricter.
 
     forbid:
       - {program: docker, arguments: [push]}
@@ -30,7 +30,7 @@ List: TypeAlias = Literal["forbid", "ask", "allow", "network"]
 
 
 class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of the user's. It names exactly one of: a program, a path, a tool, a host."""
+    """One rule of the user. It names exactly one of: a program, a path, a tool, a host."""
 
     program: str = ""
     arguments: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
     def forbidden_paths(self, home: Path) -> tuple[Path, ...]:
-        """The places that no change may touch."""
+        """The paths that no change may touch."""
         return tuple(
             place for rule in self.forbid if (place := path_of(rule, home)) is not None
         )
@@ -152,7 +152,7 @@ def _begins(words: Sequence[Word], wanted: tuple[str, ...]) -> bool:
 
 
 def path_of(rule: PolicyRule, home: Path) -> Path | None:
-    """The place a rule names; None if it names none."""
+    """The path a rule names; None if it names none."""
     if not rule.path:
         return None
     return Path(
@@ -163,7 +163,7 @@ def path_of(rule: PolicyRule, home: Path) -> Path | None:
 
 
 def host_of(text: str) -> str:
-    """The host of an address; empty if it is none."""
+    """The host of a URL; empty if the text is none."""
     if "://" not in text:
         return ""
     try:

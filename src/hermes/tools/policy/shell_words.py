@@ -31,15 +31,15 @@ def word_set(words: str) -> WordSet:
 
 
 class Word(msgspec.Struct, frozen=True):
-    """One word. `known`: the shell puts nothing more in. `pattern`: it may stand for several file names."""
+    """One word. `known`: the shell inserts nothing more. `pattern`: it may stand for several file names."""
 
     text: str
     known: bool = True
     pattern: bool = False
     tilde: bool = True
-    """Whether a `~` in front means a home."""
+    """Whether a leading `~` means a home folder."""
     braces: bool = False
-    """Whether braces in it, unquoted, may make several words of it."""
+    """Whether unquoted braces may expand it to several words."""
 
     @property
     def plain(self) -> bool:
@@ -67,7 +67,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 class ShellScript(msgspec.Struct, frozen=True):
-    """Everything a text would run, wherever in it that stands."""
+    """Everything a text would run, at any depth."""
 
     commands: tuple[ShellCommand, ...]
     functions: frozenset[str] = frozenset()
@@ -76,7 +76,7 @@ class ShellScript(msgspec.Struct, frozen=True):
     flood: bool = False
     """It starts programs in the background without end."""
     evaluates: bool = False
-    """Bash may run a command that stands in quotes, such as one in a subscript."""
+    """Bash may run a quoted command, such as one in a subscript."""
     temporary: frozenset[str] = frozenset()
     """Variables that hold nothing but a new temporary file or folder."""
     kinds: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ class ShellScript(msgspec.Struct, frozen=True):
 
 
 def backslashed(text: str) -> Word:
-    """A word without quotes: a backslash takes the meaning of what follows."""
+    """A word without quotes. A backslash makes the next character literal."""
     bare = re.sub(r"\\.", "", text, flags=re.DOTALL)
     plain = re.sub(
         r"\\(.)", lambda sign: "" if sign[1] == "\n" else sign[1], text, flags=re.DOTALL
@@ -98,7 +98,7 @@ def backslashed(text: str) -> Word:
 
 
 def escaped(text: str) -> Word:
-    r"""The inside of `$'...'`, with `\n`, `\x41`, `\101` and `\u0041` put in."""
+    r"""The inside of `$'...'`, with `\n`, `\x41`, `\101` and `\u0041` replaced."""
 
     def one(sign: re.Match[str]) -> str:
         code = sign[1]
@@ -117,7 +117,7 @@ def escaped(text: str) -> Word:
 
 
 def joined(parts: Sequence[Word]) -> Word:
-    """Parts that stand side by side as one word."""
+    """Adjacent parts as one word."""
     if len(parts) == 1:
         return parts[0]
     return Word(
@@ -130,7 +130,7 @@ def joined(parts: Sequence[Word]) -> Word:
 
 
 def braced(word: Word) -> list[Word]:
-    """The words that braces make of one. What is not a plain list is not known."""
+    """The words that braces expand a word to. Anything but a plain list gives an unknown word."""
     if not word.braces or not re.search(r"\{.*(,|\.\.).*\}", word.text, re.DOTALL):
         return [word]
     found = re.fullmatch(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)", word.text, re.DOTALL)

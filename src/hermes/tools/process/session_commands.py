@@ -8,16 +8,16 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.children.orphan_reaper import OrphanReaper
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import Reach
-from hermes.tools.process.command_process import CommandProcess, Order
+from hermes.tools.process.command_process import CommandOrder, CommandProcess
 from hermes.tools.process.environment import command_environment, confined_environment
-from hermes.tools.process.orphan_reaper import Warden
 from hermes.tools.process.resource_limits import ResourceLimits, emptied
 from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
 from hermes.tools.sandbox.protected_paths import is_workspace
-from hermes.tools.sandbox.repositories import FOLDERS
+from hermes.tools.sandbox.repositories import MAX_FOLDERS
 from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
@@ -76,7 +76,7 @@ class SessionCommands:
         self._guarding: list[Protection] = []
         """Of the commands that run."""
         self._told_cut = False
-        self._warden = Warden()
+        self._reaper = OrphanReaper()
         self._shell = next(
             (shell for shell in _SHELLS if shell.exists()), Path("/bin/sh")
         )
@@ -164,7 +164,7 @@ class SessionCommands:
                 if confined
                 else command_environment(around)
             )
-            order = Order(
+            order = CommandOrder(
                 command,
                 self._shell,
                 folder,
@@ -178,8 +178,8 @@ class SessionCommands:
             raise ToolFailed(
                 f"The command could not be started in {folder}: {error}."
             ) from error
-        if not job.dies_alone:
-            self._warden.watch(job.mark)
+        if not job.ends_with_hermes:
+            self._reaper.watch(job.mark)
         if protection is not None:
             self._guarding.append(protection)
         return RunningCommand(command, job, fence, protection)
@@ -192,8 +192,8 @@ class SessionCommands:
     def finish(self, running: RunningCommand) -> list[str]:
         """Lets go of a command that has ended. Returns what the model must know of what it left behind."""
         running.job.close()
-        if not running.job.dies_alone:
-            self._warden.forget(running.job.mark)
+        if not running.job.ends_with_hermes:
+            self._reaper.forget(running.job.mark)
         if running.job.problem:
             emptied(running.fence.temporary)
         protection = running.protection
@@ -209,7 +209,7 @@ class SessionCommands:
         if protection.is_cut and not self._told_cut:
             self._told_cut = True
             notes.append(
-                f"only the first {FOLDERS:,} folders are searched for new repositories that run something"
+                f"only the first {MAX_FOLDERS:,} folders are searched for new repositories that run something"
             )
         if not changed:
             return notes
@@ -228,7 +228,7 @@ class SessionCommands:
 
     def close(self) -> None:
         """Stops watching, and deletes the temporary folders. What was undone stays: it may be a person's."""
-        self._warden.close()
+        self._reaper.close()
         self._temporary.close()
         self._undone.close()
 

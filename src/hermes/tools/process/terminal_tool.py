@@ -125,12 +125,15 @@ class TerminalTool:
                 left = await job.stop(grace)
                 job.drain(take)
             finally:
-                told = job.told()
+                report = job.exit_report()
                 live.close()
                 notes = self._commands.finish(running)
                 capture.close()
-        moved = self._move(told.folder, folder)
-        notes = [*_outcome(code, timeout, job.problem, told.left or left), *notes]
+        moved = self._move(report.folder, folder)
+        notes = [
+            *_outcome(code, timeout, job.problem, report.left_running or left),
+            *notes,
+        ]
         if reach != context.reach:
             notes.append(f"reach was {context.reach}, not {reach}")
         if moved or self.folder(context.cwd) != folder:

@@ -1,5 +1,5 @@
-"""Bubblewrap: a view of the machine of the command's own. Everything is read-only but its workspace and temporary
-folder; secrets are covered; processes, network and devices are its own.
+"""Bubblewrap gives a command its own view of the machine: everything is read-only except its workspace and temporary
+folder, secrets are covered, and processes, network and devices are its own.
 """
 
 import os
@@ -20,14 +20,14 @@ from hermes.tools.sandbox.protected_paths import (
 from hermes.tools.sandbox.seccomp import SyscallNumbers, inside_namespaces
 from hermes.tools.sandbox.secret_files import Identity
 
-_KEPT_OF_RUN = (
+_VISIBLE_IN_RUN = (
     "/run/systemd/resolve",
     "/run/resolvconf",
     "/run/NetworkManager/resolv.conf",
     "/run/current-system",
 )
-"""What of /run a program needs to look up names and to be found; the rest are doors to other programs."""
-_OF_THE_KERNEL = (
+"""What programs need of /run to look up names and to be found. The rest are sockets of other programs."""
+_KERNEL_SETTINGS = (
     "/proc/sys",
     "/proc/sysrq-trigger",
     "/proc/irq",
@@ -36,10 +36,9 @@ _OF_THE_KERNEL = (
     "/proc/acpi",
     "/proc/scsi",
 )
-"""The machine's own settings: root could write them, as the kernel asks who owns the file and not for a capability."""
-_MEMORY = 256 * 1024**2
-"""Bytes that a folder in memory can hold."""
-_ADMINISTRATOR = (
+"""The machine's settings. Root could write them, because the kernel checks the file's owner and no capability."""
+_MEMORY_FOLDER_BYTES = 256 * 1024**2
+_ROOT_CAPABILITIES = (
     "CAP_DAC_OVERRIDE",
     "CAP_CHOWN",
     "CAP_FOWNER",
@@ -48,7 +47,7 @@ _ADMINISTRATOR = (
     "CAP_SETGID",
     "CAP_KILL",
 )
-"""What root keeps: to work with files of any owner where writing is possible at all."""
+"""The capabilities root keeps: to work with files of any owner where writing is possible at all."""
 
 
 class Bubblewrap:
@@ -73,12 +72,12 @@ class Bubblewrap:
         self._secrets: dict[Path, frozenset[Identity]] = {}
 
     def prepare(self, fence: Fence) -> None:
-        """Looks for what is to be hidden, which takes its time in a large workspace."""
+        """Finds what must be hidden, which takes a while in a large workspace."""
         if fence.reach != "machine":
             self._view(fence)
 
     def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
-        """Starts it in namespaces of its own, which end with it and with Hermes."""
+        """Starts a program in namespaces of its own, which end with it and with Hermes."""
         if fence.reach == "machine":
             return Started(launch.start())
         filter_file = self._filter(fence)
@@ -93,14 +92,14 @@ class Bubblewrap:
             ]
             return Started(
                 launch.start(prefix, (filter_file,) if filter_file >= 0 else ()),
-                dies_alone=True,
+                ends_with_hermes=True,
             )
         finally:
             if filter_file >= 0:
                 os.close(filter_file)
 
     def arguments(self, fence: Fence) -> list[str]:
-        """The program and what makes the fence; later mounts cover earlier ones."""
+        """Returns the command line up to the program. Later mounts cover earlier ones."""
         view = self._view(fence)
         own = [fence.workspace] if is_workspace(fence.workspace) else []
         doors = [path for path in sockets(fence) if not _within(path, view.hidden)]
@@ -120,7 +119,7 @@ class Bubblewrap:
         ]
 
     def _view(self, fence: Fence) -> "_View":
-        """What stays the same from command to command, made again when there is more or less to hide."""
+        """Returns what stays the same from command to command; built again when there is more or less to hide."""
         known = self._views.get(fence)
         if known is not None and known.found.is_current():
             return known
@@ -128,61 +127,49 @@ class Bubblewrap:
         found = find_hidden(fence, secrets)
         self._secrets[fence.workspace] = secrets | found.secrets
         own = [fence.workspace] if is_workspace(fence.workspace) else []
+        inside = [path for path in found.places if _within(path, own)]
         outside = [path for path in found.places if not _within(path, own)]
-        opened = [
-            path
-            for path in outside
-            if any(path in inner.parents for inner in fence.readable)
-        ]
-        before = [
-            str(self._program),
-            *self._namespaces(fence),
-            *(
-                "--ro-bind",
-                "/",
-                "/",
-                "--dev",
-                "/dev",
-                *self._memory("/dev/shm", "1777"),  # noqa: S108
-                "--proc",
-                "/proc",
-            ),
-            *_each("--ro-bind", filter(os.path.exists, _OF_THE_KERNEL)),
-            *self._memory("/run", "0755"),
-            *_each("--ro-bind-try", _KEPT_OF_RUN),
-            *_covered(path for path in outside if path not in opened),
-        ]
-        behind = [
-            *(
-                *self._memory("/var/tmp", "1777"),  # noqa: S108
-                "--bind",
-                str(fence.temporary),
-                "/tmp",  # noqa: S108
-            ),
-            *(
-                word
-                for path in opened
-                for word in ("--perms", "0111", "--tmpfs", str(path))
-            ),
-            *_each("--bind", map(str, (fence.temporary, *own))),
-            *_each("--ro-bind-try", map(str, fence.readable)),
-            *(
-                word for path in opened for word in ("--remount-ro", str(path))
-            ),  # once what may be seen has its place
-            *_covered(path for path in found.places if _within(path, own)),
-            *self._closed(),
-        ]
-        self._views[fence] = _View(found, before, behind)
-        return self._views[fence]
+        opened = [path for path in outside if _holds_any(path, fence.readable)]
+        covered = [path for path in outside if path not in opened]
+        view = _View(
+            found,
+            [str(self._program), *self._base_mounts(fence), *_covered(covered)],
+            [*self._own_mounts(fence, own, opened), *_covered(inside), *self._closed()],
+        )
+        self._views[fence] = view
+        return view
+
+    def _base_mounts(self, fence: Fence) -> Iterator[str]:
+        """The namespaces, and the machine as a command sees it: read-only."""
+        yield from self._namespaces(fence)
+        yield from ("--ro-bind", "/", "/", "--dev", "/dev")
+        yield from self._memory("/dev/shm", "1777")  # noqa: S108
+        yield from ("--proc", "/proc")
+        yield from _each("--ro-bind", filter(os.path.exists, _KERNEL_SETTINGS))
+        yield from self._memory("/run", "0755")
+        yield from _each("--ro-bind-try", _VISIBLE_IN_RUN)
+
+    def _own_mounts(
+        self, fence: Fence, own: list[Path], opened: list[Path]
+    ) -> Iterator[str]:
+        """What the command may write to, and what it may read although it is in a hidden folder (`opened`)."""
+        yield from self._memory("/var/tmp", "1777")  # noqa: S108
+        yield from ("--bind", str(fence.temporary), "/tmp")  # noqa: S108
+        for path in opened:
+            yield from ("--perms", "0111", "--tmpfs", str(path))
+        yield from _each("--bind", map(str, (fence.temporary, *own)))
+        yield from _each("--ro-bind-try", map(str, fence.readable))
+        for path in opened:  # read-only once what may be seen is mounted in it
+            yield from ("--remount-ro", str(path))
 
     def _memory(self, place: str, mode: str) -> Iterator[str]:
-        """A folder in memory that can't take all of it."""
+        """Mounts a folder in memory with a bounded size, if this bubblewrap can."""
         if self._sizes:
-            yield from ("--size", str(_MEMORY))
+            yield from ("--size", str(_MEMORY_FOLDER_BYTES))
         yield from ("--perms", mode, "--tmpfs", place)
 
     def _closed(self) -> Iterator[str]:
-        """Folders in memory whose size can't be bounded; where it can, only /dev, which needs no new files."""
+        """Makes folders in memory read-only: /dev, which needs no new files, and those whose size can't be bounded."""
         for place in ("/dev",) if self._sizes else ("/dev", "/run", "/var/tmp"):  # noqa: S108
             yield from ("--remount-ro", place)
 
@@ -198,11 +185,11 @@ class Bubblewrap:
             yield "--unshare-net"
         if self._administrator:
             yield from ("--cap-drop", "ALL")
-            for capability in _ADMINISTRATOR:
+            for capability in _ROOT_CAPABILITIES:
                 yield from ("--cap-add", capability)
 
     def _filter(self, fence: Fence) -> int:
-        """A file that holds the filter of system calls, or -1 for an unknown processor."""
+        """Returns a file with the filter of system calls, or -1 for an unknown processor."""
         if self._calls is None:
             return -1
         handle = os.memfd_create("hermes-filter")
@@ -222,7 +209,7 @@ class _View(msgspec.Struct, frozen=True):
 
 
 def _covered(paths: Iterable[Path]) -> Iterator[str]:
-    """Hides folders under empty ones, and files under a device that can't be opened there."""
+    """Covers folders with empty ones, and files with a device that can't be opened there."""
     for path in paths:
         if path.is_dir():
             yield from (
@@ -238,8 +225,10 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _kept(own: Iterable[Path]) -> Iterator[str]:
-    """What of the workspace stays as it is, this Hermes too where it runs from there. A link is left to where it leads;
-    what is not there yet is looked after by `restore`, as covering it would make it."""
+    """Yields what must stay read-only in the workspace, including this Hermes if it runs from there.
+
+    Links are left alone. What does not exist yet is handled by `restore`, because mounting over it would create it.
+    """
     for workspace in own:
         yield from (str(path) for path in own_code() if workspace in path.parents)
         yield from (
@@ -252,6 +241,10 @@ def _kept(own: Iterable[Path]) -> Iterator[str]:
 def _each(option: str, paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         yield from (option, path, path)
+
+
+def _holds_any(folder: Path, paths: Iterable[Path]) -> bool:
+    return any(folder in path.parents for path in paths)
 
 
 def _within(path: Path, folders: Iterable[Path]) -> bool:

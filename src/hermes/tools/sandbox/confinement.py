@@ -58,9 +58,9 @@ class Started(msgspec.Struct, frozen=True):
 
     process: "Popen[bytes]"
     notices: int = -1
-    """A file on which the kernel asks what a confined program may do, or -1; see `attendant`."""
-    dies_alone: bool = False
-    """Whether the kernel ends everything it started when it ends, and itself when Hermes does."""
+    """A file on which the kernel asks what the program may do, or -1; see `seccomp_notify`."""
+    ends_with_hermes: bool = False
+    """Whether the kernel ends the program when Hermes ends, and everything it started when it ends."""
 
 
 class Sandbox(Protocol):

@@ -1,34 +1,35 @@
-"""Finds the repositories of a workspace, however deep, as git itself would: by `.git`, or by what lies in a git folder.
+"""Finds the repositories of a workspace at any depth, as git would: by `.git`, or by the contents of a git folder.
 
-The search is bounded, the outermost folders come first, and a folder that has not changed is not read again.
+The search is bounded, goes from the outermost folders inwards, and does not read a folder again that has not changed.
 """
 
 import functools
 import os
 import time
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from hermes.tools.sensitive import is_build_product
 
-FOLDERS = 2_000
-_WITH_PRODUCTS = 500
-"""As long as fewer folders were looked into, so are those that builds and package managers make."""
+MAX_FOLDERS = 2_000
+_MAX_FOLDERS_WITH_PRODUCTS = 500
+"""Folders that builds and package managers make are searched too, up to this number of folders."""
 _SETTLED_NS = 100_000_000
-"""How long ago a folder must have changed: the kernel's clock of changes is coarse."""
+"""How long ago a folder must have changed to be trusted: the kernel's clock is coarse."""
 
 
 class Repositories(msgspec.Struct, frozen=True):
-    """What was found, absolute."""
+    """The repositories of a workspace, as absolute paths."""
 
     gits: tuple[str, ...]
     """Git folders: `.git`, and folders that git takes for one by what is in them."""
     pointers: tuple[str, ...]
     """Files and links called `.git`, which say where the git folder is."""
     is_cut: bool
-    """Whether there are more folders than were looked into, leaving out what builds make."""
+    """Whether there are more folders than were searched, not counting what builds make."""
 
 
 class _Folder(msgspec.Struct, frozen=True):
@@ -41,14 +42,14 @@ class _Folder(msgspec.Struct, frozen=True):
 
 
 def find_repositories(workspace: Path) -> Repositories:
-    """All repositories of a workspace, as they are now."""
+    """Returns all repositories of a workspace, as they are now."""
     kept = _kept(str(workspace))
     known, unchanged = kept[0], dict[str, _Folder]()
     settled = time.time_ns() - _SETTLED_NS
     waiting, later, looked_at = deque([str(workspace)]), deque[str](), 0
     gits, pointers = list[str](), list[str]()
     while (queue := waiting or later) and looked_at < (
-        FOLDERS if waiting else _WITH_PRODUCTS
+        MAX_FOLDERS if waiting else _MAX_FOLDERS_WITH_PRODUCTS
     ):
         path = queue.popleft()
         looked_at += 1
@@ -72,29 +73,29 @@ def _kept(workspace: str) -> list[dict[str, _Folder]]:  # noqa: ARG001 - one for
 
 
 def _look(path: str, known: _Folder | None) -> _Folder:
+    """Reads a folder, unless it has not changed since it was read."""
     info = os.lstat(path)
-    stamp = (
-        info.st_dev,
-        info.st_ino,
-        info.st_ctime_ns,
-    )  # a command can set the other time, but not this one
+    # A command can set the modification time, but not this one.
+    stamp = (info.st_dev, info.st_ino, info.st_ctime_ns)
     if known is not None and known.stamp == stamp:
         return known
     with os.scandir(path) as entries:
         names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-    is_git = "HEAD" in names and (
+    gits = [path] if _is_git_folder(names) else []
+    pointers: list[str] = []
+    if ".git" in names:
+        (gits if names.pop(".git") else pointers).append(f"{path}/.git")
+    inner: list[str] = []
+    products: list[str] = []
+    for name, is_folder in names.items():
+        if is_folder:
+            group = products if is_build_product(Path(name)) else inner
+            group.append(f"{path}/{name}")
+    return _Folder(stamp, tuple(inner), tuple(products), tuple(gits), tuple(pointers))
+
+
+def _is_git_folder(names: Mapping[str, bool]) -> bool:
+    """Whether git would take a folder with these entries for a git folder."""
+    return "HEAD" in names and (
         "commondir" in names or names.keys() >= {"objects", "refs"}
-    )
-    gits = [path] if is_git else []
-    own, is_folder = f"{path}/.git", names.pop(".git", None)
-    folders = [name for name, is_inner in names.items() if is_inner]
-    products = {name for name in folders if is_build_product(Path(name))}
-    inner = tuple(f"{path}/{name}" for name in folders if name not in products)
-    more = tuple(f"{path}/{name}" for name in products)
-    return _Folder(
-        stamp,
-        inner,
-        more,
-        (*gits, own) if is_folder else tuple(gits),
-        (own,) if is_folder is False else (),
     )

@@ -1,7 +1,7 @@
-"""Looks after the parts of a workspace that run later (hooks, start-up files, editors' tasks) while a command runs.
+"""Restores the files of a workspace that run later (hooks, start-up files, editors' tasks) after a command.
 
-Bubblewrap makes those that exist read-only, but can't guard a name that does not exist yet without making it; Landlock
-can guard neither. So what changed is brought back when the command has ended, and what appeared is moved aside.
+Bubblewrap makes those that exist read-only, but can't protect a name that does not exist yet without creating it;
+Landlock can protect neither. So when the command has ended, changed files are restored and new ones are moved aside.
 """
 
 import errno
@@ -16,40 +16,39 @@ from hermes.tools.sandbox.git_settings import points_into, runs_something
 from hermes.tools.sandbox.protected_paths import Watched, watched
 from hermes.tools.sandbox.quarantine import QuarantineFolder, put
 
-_LARGEST = 256 * 1024
-"""Bytes of a file whose content is kept."""
-_KEPT = 400
-"""Files whose content is kept; of more, the size and the time."""
-_MOST = 2_000
-"""Files of one name that are looked at in one round."""
-_ROUNDS = 50
+_MAX_CONTENT_BYTES = 256 * 1024
+"""Larger files are compared by size and time."""
+_MAX_CONTENTS = 400
+"""Files whose content is remembered; the others are compared by size and time."""
+_MAX_FILES_PER_NAME = 2_000
+_MAX_UNDO_ROUNDS = 50
 
 State: TypeAlias = tuple[int, bytes | str]
-"""The mode of a file or link, with its content or target; content that is too large is told by its size and time."""
+"""The mode of a file or link, with its content or target. Of a large file, its size and time instead of its content."""
 
 
 class Undone(NamedTuple):
-    """What was brought back, and what could not be."""
+    """What was restored, and what could not be."""
 
     done: list[Path]
     left: list[Path]
 
 
 class Protection:
-    """What was there before a command ran. `held`: the kernel keeps what exists, so a change of it is another's."""
+    """What was there before a command ran. `held`: the kernel protects what exists, so another process changed it."""
 
     def __init__(self, workspace: Path, *, held: bool) -> None:
         self._workspace = workspace
         self._held = held
         self.is_cut = False
-        """Whether there were more folders than could be looked into, the last time."""
+        """Whether the last search stopped because there were too many folders."""
         found = watched(workspace)
         self._existed = {name for name in found.names if os.path.lexists(name)}
         self._before: dict[Path, State] = {}
         self._accepted: set[Path] = set()
-        """What was replaced since, which the kernel does not keep any more."""
+        """What was replaced since, which the kernel no longer protects."""
         self._deep: dict[Path, str] = {}
-        """Files of git folders that the kernel does not keep, with the folder."""
+        """Files of git folders that the kernel does not protect, with the folder."""
         self._crowded = {
             name for name in found.names if not self._remember(name, found)
         }
@@ -60,7 +59,7 @@ class Protection:
         self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
 
     def accept(self, path: Path) -> None:
-        """Another than the command changed a file, with approval: as it is now is how it was."""
+        """Takes a file as it is now, because another call changed it with approval."""
         names = set(watched(self._workspace).names)
         if above := [name for name in map(str, (path, *path.parents)) if name in names]:
             self._existed.update(above)
@@ -72,7 +71,7 @@ class Protection:
                 self._before.pop(path, None)
 
     def changed(self) -> list[Path]:
-        """What is not as it was. A repository that was made meanwhile is no change, as far as it runs nothing."""
+        """Returns what changed. A new repository is no change as long as it runs nothing."""
         changed = {path for path in list(self._before) if self._is_changed(path)}
         found = watched(self._workspace)
         self.is_cut = found.is_cut
@@ -81,15 +80,15 @@ class Protection:
         return sorted(changed)
 
     def undo(self, aside: Path) -> "Undone":
-        """Brings back what changed; what is there now is kept in `aside`, a folder no command can write to."""
+        """Restores what changed, and moves what is there now to `aside`, a folder no command can write to."""
         done, left = dict[Path, None](), dict[Path, None]()
-        for _ in range(_ROUNDS):  # what is moved away may have kept more out of sight
+        for _ in range(_MAX_UNDO_ROUNDS):  # moving something away may reveal more
             changed = [
                 path for path in self.changed() if path not in done and path not in left
             ]
             for path in changed:
                 try:
-                    self._bring_back(path, QuarantineFolder(aside))
+                    self._restore(path, QuarantineFolder(aside))
                 except OSError:
                     left[path] = None
                 else:
@@ -103,32 +102,34 @@ class Protection:
         return Undone(list(done), list(left))
 
     def _remember(self, name: str, found: Watched) -> bool:
-        """Keeps how the files of a protected name are; False when there are more than can be looked at."""
+        """Remembers the files of a protected name; False if there are too many."""
         files = list(_files(name))
         git = found.gits.get(name, "")
-        for file in files[:_MOST]:
-            if (state := _state(file, keep=len(self._before) < _KEPT)) is not None:
+        for file in files[:_MAX_FILES_PER_NAME]:
+            if (
+                state := _state(file, keep=len(self._before) < _MAX_CONTENTS)
+            ) is not None:
                 self._before[file] = state
                 if git in found.deep:
                     self._deep[file] = git
-        return len(files) <= _MOST
+        return len(files) <= _MAX_FILES_PER_NAME
 
-    def _bring_back(self, path: Path, aside: QuarantineFolder) -> None:
+    def _restore(self, path: Path, aside: QuarantineFolder) -> None:
         before = self._before.get(path)
         if (
             before is not None
             and isinstance(before[1], str)
             and not stat.S_ISLNK(before[0])
         ):
-            raise OSError(errno.EFBIG, "too large to have been kept")
+            raise OSError(errno.EFBIG, "too large to have been remembered")
         above = next(
             (self._before[folder] for folder in path.parents if folder in self._before),
             None,
         )
         if above is not None and stat.S_ISLNK(above[0]):
-            raise OSError(errno.ELOOP, "it lies behind a link of the user's")
+            raise OSError(errno.ELOOP, "it is behind a link of the user's")
         if above is not None:
-            return  # it lay in what was moved away when the file above it was brought back
+            return  # it was moved away when the file above it was restored
         with aside.within(
             self._workspace, path.parent, make=before is not None
         ) as folder:
@@ -154,32 +155,33 @@ class Protection:
         )
 
     def _appeared(self, name: str, found: Watched) -> Iterator[Path]:
-        """What is new under a protected name and must go: all of it at once, when nothing was there before. A new
-        repository is the command's own, but may run nothing."""
-        path, git = Path(name), found.gits.get(name, "")
+        """Yields what is new under a protected name and must go."""
         if not os.path.lexists(name):
             return
-        is_new = name not in self._existed
-        if is_new and path.name == ".git" and path.parent != self._workspace:
+        if name not in self._existed:
+            yield from self._new(name, found)
+        elif name not in self._crowded:
+            for file in itertools.islice(_files(name), _MAX_FILES_PER_NAME):
+                if file not in self._before:
+                    yield file
+
+    def _new(self, name: str, found: Watched) -> Iterator[Path]:
+        """Yields what must go of a protected name that did not exist: all of it, but of a new repository only what
+        runs something."""
+        path, git = Path(name), found.gits.get(name, "")
+        if path.name == ".git" and path.parent != self._workspace:
             if not points_into(path, frozenset(found.gits.values())):
                 yield path
-        elif is_new and git and git not in self._gits and not os.path.islink(git):  # noqa: PTH114
-            files = list(_files(name))
-            if len(files) > _MOST:
-                yield path
-            else:
-                yield from (file for file in files if _runs_something(file, Path(git)))
-        elif is_new:
+            return
+        is_new_repository = git and git not in self._gits and not os.path.islink(git)  # noqa: PTH114
+        files = list(_files(name)) if is_new_repository else []
+        if not is_new_repository or len(files) > _MAX_FILES_PER_NAME:
             yield path
-        elif name not in self._crowded:
-            yield from (
-                file
-                for file in itertools.islice(_files(name), _MOST)
-                if file not in self._before
-            )
+            return
+        yield from (file for file in files if _runs_something(file, Path(git)))
 
     def _remove_empty(self, path: Path) -> None:
-        """A folder that appeared with what was moved aside goes too."""
+        """Removes a new folder that is empty after its files were moved aside."""
         folder = path.parent
         while (
             path not in self._before
@@ -209,14 +211,14 @@ def _runs_something(file: Path, git: Path) -> bool:
 
 
 def _files(name: str) -> Iterator[Path]:
-    """The files of a protected name, and folders that can't be listed, as what is in them can still be run; one more
-    than the most, when there are more."""
+    """Yields the files of a protected name, and folders that can't be listed, because their files can still be run.
+    Stops one after the maximum."""
     try:
         mode = os.lstat(name).st_mode
     except OSError:
         return iter(())
     return (
-        itertools.islice(_walk(name), _MOST + 1)
+        itertools.islice(_walk(name), _MAX_FILES_PER_NAME + 1)
         if stat.S_ISDIR(mode)
         else iter((Path(name),))
     )
@@ -239,7 +241,7 @@ def _state(path: Path, *, keep: bool = True) -> State | None:
         info = path.lstat()
         if stat.S_ISLNK(info.st_mode):
             return (info.st_mode, str(path.readlink()))
-        if keep and stat.S_ISREG(info.st_mode) and info.st_size <= _LARGEST:
+        if keep and stat.S_ISREG(info.st_mode) and info.st_size <= _MAX_CONTENT_BYTES:
             return (info.st_mode, path.read_bytes())
     except OSError:
         return None

@@ -5,10 +5,12 @@ It never lets the call itself go on where its arguments lie in memory, which the
 the work in the asker's place, on a file it holds open and has looked at.
 """
 
+import asyncio
 import contextlib
 import errno
 import fcntl
 import os
+import platform
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +18,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from hermes.tools.sandbox.seccomp import SyscallNumbers
+from hermes.tools.sandbox.confinement import Fence, Started
+from hermes.tools.sandbox.seccomp import SyscallNumbers, calls_of
 
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _GO_ON = 1
@@ -28,6 +31,29 @@ _PAGE, _LONGEST = 4096, 4096
 Arguments: TypeAlias = tuple[int, ...]
 
 
+def answer_notices(
+    started: Started, fence: Fence, is_own: Callable[[int], bool]
+) -> Callable[[], None]:
+    """Answers the kernel's questions about a command on the event loop; returns the function that stops it."""
+    calls = calls_of(platform.machine())
+    if started.notices < 0 or calls is None:
+        return lambda: None
+    folders = (fence.workspace, fence.temporary)
+    supervisor = SeccompSupervisor(started.notices, calls, folders, is_own)
+    loop = asyncio.get_running_loop()
+
+    def answer() -> None:
+        if not supervisor.answer_one():
+            loop.remove_reader(supervisor.notices)
+
+    def stop() -> None:
+        loop.remove_reader(supervisor.notices)
+        supervisor.close()
+
+    loop.add_reader(supervisor.notices, answer)
+    return stop
+
+
 class SyscallNotice(msgspec.Struct, frozen=True):
     """One question: who asks, which call, with which arguments."""
 
@@ -37,7 +63,7 @@ class SyscallNotice(msgspec.Struct, frozen=True):
     arguments: Arguments
 
 
-class Attendant:
+class SeccompSupervisor:
     """Serves the questions of one command, whose files lie in `folders`."""
 
     def __init__(
@@ -57,7 +83,7 @@ class Attendant:
         self._folders = folders
         self._is_own = is_own
 
-    def attend(self) -> bool:
+    def answer_one(self) -> bool:
         """Answers one question; False when nobody can ask any more."""
         buffer = bytearray(80)
         try:

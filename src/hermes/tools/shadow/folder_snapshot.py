@@ -80,6 +80,7 @@ def keep_trees(
 def _keep_tree(
     git: ShadowGit, root: bytes, leave_out: Iterable[Path], limits: SnapshotLimits
 ) -> tuple[Tree, list[bytes]]:
+    """Snapshots one folder. Returns it with the repositories inside it."""
     view = _view(git, root)
     rules = _rules(view, leave_out)
     listing = ("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *rules)
@@ -87,7 +88,9 @@ def _keep_tree(
     found = _Listing(out)
     empty, full = _empty_folders(root, found.folders)
     full = full or any(_is_folder(os.path.join(root, path)) for path in found.changed)
-    if full:  # folders that are new, or have taken a file's place, are not looked into: what is in them?
+    if (
+        full
+    ):  # git did not list what is in new folders, or in those that replaced a file
         out, complaints = git.run_aloud(*listing, view=view)
         found = _Listing(out)
     inner = found.folders if full else []
@@ -95,21 +98,10 @@ def _keep_tree(
         return _refused(root, f"it has more than {limits.files:,} files"), inner
     infos, closed = _look(root, found)
     left = _left_out(root, infos, found)
-    size = sum(
-        infos[path].st_size
-        for path in ((found.new | found.changed) & infos.keys()) - left.keys()
-    )
-    if size > limits.size:
-        return _refused(
-            root, f"it has more than {limits.size // 1024**2:,} MB of new files"
-        ), inner
-    try:
-        _update(git, view, found, infos, left.keys())
-    except ShadowFailed:
-        view.index.unlink(
-            missing_ok=True
-        )  # whatever is wrong with it, the next time begins anew
-        raise
+    if _new_bytes(found, infos, left.keys()) > limits.size:
+        mb = limits.size // 1024**2
+        return _refused(root, f"it has more than {mb:,} MB of new files"), inner
+    _update_or_reset(git, view, found, infos, left.keys())
     if full:
         empty, _ = _empty_folders(
             root, _Listing(git.run(*listing, "--directory", view=view)).folders
@@ -123,6 +115,28 @@ def _keep_tree(
     empty = tuple(path for path in empty if os.path.join(root, path) not in notes)
     ignored = note_ignored(git, view, rules, set(map(os.fsencode, leave_out)))
     return Tree(root, name, *_modes(kept), empty, tuple(notes.values()), ignored), inner
+
+
+def _new_bytes(
+    found: _Listing, infos: Mapping[bytes, os.stat_result], left: AbstractSet[bytes]
+) -> int:
+    new = ((found.new | found.changed) & infos.keys()) - left
+    return sum(infos[path].st_size for path in new)
+
+
+def _update_or_reset(
+    git: ShadowGit,
+    view: View,
+    found: _Listing,
+    infos: Mapping[bytes, os.stat_result],
+    left: AbstractSet[bytes],
+) -> None:
+    """Updates the index. If that fails, deletes it, so that the next snapshot starts afresh."""
+    try:
+        _update(git, view, found, infos, left)
+    except ShadowFailed:
+        view.index.unlink(missing_ok=True)
+        raise
 
 
 def _view(git: ShadowGit, root: bytes) -> View:

@@ -44,28 +44,30 @@ def changes_of(
     found = _between(git, before, ended.trees) if record.whole else {}
     unseen = Unseen(git, before, ended.trees, record.begun.at)
     notes = _hold_back(found, unseen)
+    shared = _take_shared(found, record, others)
     after = dict(ended.states)
-    theirs = {
-        path for other in others for path in other.touched
-    } - record.touched.keys()
-    shared = tuple(path for path in found if path in theirs)
-    for path in shared:
-        del found[path]
     for path, touched in record.touched.items():
         if not touched.late or (path not in found and not _kept_in(git, before, path)):
             found[path] = PathChange(path, touched.state, after.get(path, ABSENT))
-    changes = tuple(
-        sorted(
-            (c for c in found.values() if c.before != c.after),
-            key=lambda change: change.path,
-        )
-    )
+    real = (change for change in found.values() if change.before != change.after)
+    changes = tuple(sorted(real, key=lambda change: change.path))
     notes |= {
         note.path: note
         for note in _unkept(record, ended, changes)
         if note.path not in notes
     }
     return Changes(changes, tuple(notes.values()), shared, _removable(record, changes))
+
+
+def _take_shared(
+    found: dict[bytes, PathChange], record: TurnRecord, others: Iterable[TurnRecord]
+) -> tuple[bytes, ...]:
+    """Removes the files that only other turns touched, and returns them."""
+    theirs = {path for other in others for path in other.touched}
+    shared = tuple(path for path in found if path in theirs - record.touched.keys())
+    for path in shared:
+        del found[path]
+    return shared
 
 
 def _hold_back(found: dict[bytes, PathChange], unseen: Unseen) -> dict[bytes, Unkept]:

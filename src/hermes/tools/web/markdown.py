@@ -96,7 +96,12 @@ class _Writer:
             self._write("\n")
         elif name == "hr":
             self._break("---\n\n")
-        elif name in ("td", "th"):
+        else:
+            self._start_inline(tag)
+
+    def _start_inline(self, tag: Tag) -> None:
+        name = tag.name
+        if name in ("td", "th"):
             self._write("" if self._at_line_start() else " | ")
         elif name == "a":
             self._links.append(tag.attributes.get("href", ""))

@@ -82,36 +82,42 @@ def _head(found: Sequence[Token], base: str) -> tuple[str, str]:
 
 
 def _without(found: Iterable[Token], names: frozenset[str]) -> Iterable[Token]:
-    """The tokens outside of elements that are in `names` or hidden, and without the head."""
+    """Yields the tokens outside elements that are in `names` or hidden, and without the head's tags."""
     skipped, depth = "", 0
     for token in found:
-        name = token.name if isinstance(token, Tag) else ""
         if not skipped:
-            if (
-                isinstance(token, Tag)
-                and not token.closing
-                and (name in names or name in ("title", "head"))
-            ):
-                skipped, depth = ("" if name in VOID or name == "head" else name), 1
-            elif (
-                isinstance(token, Tag)
-                and not token.closing
-                and _is_hidden(token.attributes)
-            ):
-                skipped, depth = "" if name in VOID else name, 1
-            elif not (isinstance(token, Tag) and name in names):
+            if not isinstance(token, Tag):
                 yield token
-        elif isinstance(token, Tag) and name == skipped:
-            depth += -1 if token.closing else 0 if name in _ENDS_ITSELF else 1
+            elif not token.closing and _is_dropped(token, names):
+                has_content = token.name not in VOID and token.name != "head"
+                skipped, depth = token.name if has_content else "", 1
+            elif token.name not in names:
+                yield token
+        elif isinstance(token, Tag) and token.name == skipped:
+            depth += _depth_change(token)
             if token.closing and depth <= 0:
                 skipped = ""
-            elif (
-                not token.closing
-                and name in _ENDS_ITSELF
-                and not _is_hidden(token.attributes)
-            ):
+            elif _begins_visible_sibling(token):
                 skipped = ""
                 yield token
+
+
+def _is_dropped(tag: Tag, names: frozenset[str]) -> bool:
+    """Whether an element is left out."""
+    unwanted = tag.name in names or tag.name in ("title", "head")
+    return unwanted or _is_hidden(tag.attributes)
+
+
+def _depth_change(tag: Tag) -> int:
+    if tag.closing:
+        return -1
+    return 0 if tag.name in _ENDS_ITSELF else 1
+
+
+def _begins_visible_sibling(tag: Tag) -> bool:
+    """Whether a tag ends a skipped element by beginning the next one of its kind, as in lists without closing tags."""
+    begins = not tag.closing and tag.name in _ENDS_ITSELF
+    return begins and not _is_hidden(tag.attributes)
 
 
 def _is_hidden(attributes: Mapping[str, str]) -> bool:

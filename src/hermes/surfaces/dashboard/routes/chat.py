@@ -19,6 +19,7 @@ from hermes.core.compaction_preview import Outlook
 from hermes.core.context_usage import ContextPart
 from hermes.core.image_info import media_type
 from hermes.errors import SessionNotFound, UsageError
+from hermes.primitives.files import replace_file
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.endpoint import (
@@ -471,7 +472,6 @@ class ChatRoutes:
             self._board.app.home.ensure(folder)
             path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}{ending}"
             if not path.exists():
-                path.write_bytes(data)
-                path.chmod(0o600)
+                replace_file(path, data, durable=False, alone=False)
             kept.append(Image(source=str(path), media_type=picture.media_type))
         return tuple(kept)

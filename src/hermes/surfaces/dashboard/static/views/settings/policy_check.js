@@ -1,4 +1,4 @@
-// OpenDialog the policy what it would do with a command. Nothing is run.
+// Asks the policy what it would do with a command. Nothing is run.
 /** @import { Answer, Failure, FieldEvent, RequestBody } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { Icon } from "../../app/parts/basics.js";

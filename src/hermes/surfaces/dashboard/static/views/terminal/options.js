@@ -1,4 +1,4 @@
-// Options of all terminals: the size of the fontSize, speaking what is written; and the keys to know.
+// Options of all terminals: the font size, screen reader mode; and the keys to know.
 import { Button } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { html, kept, useStore } from "../../app/ui.js";

@@ -28,11 +28,11 @@ const ANSWER = /^\x1b(\[[?>=]?[\d;]*[cRnytu]|\[\?[\d;]*\$y|\][\d;].*|P.*)/;
 /** Whether a screen reader is to be told what is written; slower, so it is a choice. */
 export const screenReader = new Store(kept.get("terminal.spoken") === "yes");
 
-/** Size of the fontSize, in pixels. */
+/** The font size, in pixels. */
 export const fontSize = new Store(Number(kept.get("terminal.letters")) || 14);
 
 /**
- * About how many fontSize fit into the view, so that a program starts with the right size.
+ * About how many characters fit into the view, so that a program starts with the right size.
  * @param {HTMLElement} place
  */
 export function roomFor(place) {
@@ -234,7 +234,7 @@ export class Screen {
     this.#timer = setTimeout(() => this.#resize(), SETTLE_MS);
   }
 
-  /** Fits the fontSize into the place. Not while the past is shown: it was written for another size. */
+  /** Fits the rows and columns into the place. Not while the past is shown: it was written for another size. */
   #resize(tell = false) {
     if (
       this.#replayTo ||

@@ -1,6 +1,6 @@
 """Marks name their session."""
 
-from hermes.tools.process.process_marks import new_mark
+from hermes.children.process_tree import new_mark
 
 
 def test_marks_of_a_session_are_alike_and_different() -> None:

@@ -1,0 +1,187 @@
+"""Finds, signals and kills everything that a child process started, wherever it went.
+
+Children carry a mark that survives a fork: a variable of the environment, and the value of a resource limit the
+kernel does not use. The limit also survives a cleared environment, closed files, a new session and a lost parent.
+A mark names its session, so what a killed Hermes left running can be found and ended later.
+
+Marks serve children that Hermes starts directly: commands, which must start within a millisecond and whose processes
+are counted and named, and terminals. Programs on pipes run under `leash`, which costs a Python start and needs no mark.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+PROC = Path("/proc")
+MARK_VARIABLE = "HERMES_CALL"
+_FIRST_MARK, _SESSION_SHIFT_BITS, _RANDOM_BYTES = 1 << 60, 24, 3
+_LIMIT = re.compile(rb"Max file locks +(\d+)")
+_VARIABLE = re.compile(rb"(?:^|\0)" + MARK_VARIABLE.encode() + rb"=(\d+)(?:\0|$)")
+_MAX_KILL_ROUNDS = 100
+_STOP_FIRST_ABOVE = 8  # processes
+_PIDS_MAY_REPEAT_AFTER_S = 10.0
+_ENDED = (b"Z", b"X")
+
+
+def new_mark(session: str) -> int:
+    """Returns a mark for one more child of a session."""
+    return _session_mark(session) + int.from_bytes(os.urandom(_RANDOM_BYTES), "big")
+
+
+def _session_mark(session: str) -> int:
+    digest = hashlib.blake2b(session.encode(errors="replace"), digest_size=4).digest()
+    return _FIRST_MARK + (int.from_bytes(digest, "big") << _SESSION_SHIFT_BITS)
+
+
+def end_leftovers(session: str) -> list[str]:
+    """Kills whatever commands of this session left running, in any process. Returns the names of what was killed.
+
+    Call it after a crash, when nobody waits for a command of the session any more.
+    """
+    first = _session_mark(session)
+    own_marks = range(first, first + (1 << _SESSION_SHIFT_BITS))
+    names: dict[int, str] = {}
+
+    def leftovers() -> list[int]:
+        found = [
+            pid
+            for pid in running_pids()
+            if pid != os.getpid() and any(mark in own_marks for mark in marks_of(pid))
+        ]
+        names.update((pid, process_name(pid)) for pid in found if pid not in names)
+        return found
+
+    kill_all(leftovers)
+    return sorted(names.values())
+
+
+class ProcessTree:
+    """A child that Hermes started and everything that child started.
+
+    A process belongs to the tree if it is in the child's process group or session, carries the mark, or has a parent
+    that belongs to it.
+    """
+
+    def __init__(self, pid: int, is_marked: Callable[[int], bool]) -> None:
+        self.pid = pid
+        self._is_marked = is_marked
+        self._started_at = time.monotonic()
+
+    def members(self, *, with_child: bool) -> list[int]:
+        """The running processes of the tree. `with_child` says whether the child itself still runs."""
+        child = [self.pid] if with_child else []
+        if not PROC.joinpath("self").exists():
+            return child or self._group()
+        states = {
+            pid: state for pid in self._candidates() if (state := read_state(pid))
+        }
+        found = {
+            pid
+            for pid, state in states.items()
+            if self.pid in (state.group, state.session) or self._is_marked(pid)
+        }
+        while (
+            descendants := {
+                pid for pid, state in states.items() if state.parent in found
+            }
+            - found
+        ):
+            found |= descendants
+        return child + sorted(found)
+
+    def _group(self) -> list[int]:
+        """The child's process group, as the one number that signals it: all that can be seen without /proc."""
+        try:
+            os.killpg(self.pid, 0)
+        except OSError:
+            return []
+        return [-self.pid]
+
+    def _candidates(self) -> Iterator[int]:
+        """The processes the child can have started: those with higher numbers, until numbers may have started over."""
+        newest = int((PROC / "loadavg").read_bytes().rsplit(None, 1)[1])
+        age_s = time.monotonic() - self._started_at
+        everything = newest < self.pid or age_s > _PIDS_MAY_REPEAT_AFTER_S
+        if newest == self.pid and not everything:
+            return
+        for pid in running_pids():
+            if pid > self.pid or (everything and pid != self.pid):
+                yield pid
+
+
+class ProcessState(NamedTuple):
+    """What the kernel says about a running process."""
+
+    parent: int
+    group: int
+    session: int
+
+
+def read_state(pid: int) -> ProcessState | None:
+    """Returns the state of a process, or None if it has ended, even if nobody has reaped it yet."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    state, parent, group, session, *_ = stat.rpartition(b")")[2].split()
+    if state in _ENDED:
+        return None
+    return ProcessState(int(parent), int(group), int(session))
+
+
+def running_pids() -> Iterator[int]:
+    """Yields the numbers of all visible processes; none where they can't be listed."""
+    with contextlib.suppress(OSError):
+        yield from (int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208 - names are enough
+
+
+def marks_of(pid: int) -> list[int]:
+    """Returns the marks that a running process carries."""
+    if read_state(pid) is None:
+        return []
+    found: list[bytes] = []
+    with contextlib.suppress(OSError):  # it has ended, or another user owns it
+        found += _LIMIT.findall((PROC / str(pid) / "limits").read_bytes())
+        found += _VARIABLE.findall((PROC / str(pid) / "environ").read_bytes())
+    return [int(mark) for mark in found]
+
+
+def process_name(pid: int) -> str:
+    """Returns the name of a process, or its number if it has ended."""
+    try:
+        return (PROC / str(pid) / "comm").read_text(errors="replace").strip()
+    except OSError:
+        return str(pid)
+
+
+def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
+    """Sends a signal to each of these processes that still exists and that we may signal."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def kill_all(remaining: Callable[[], Sequence[int]]) -> bool:
+    """Kills until `remaining` returns nothing; False if it never does.
+
+    Many processes are stopped before they are killed: a stopped process can't fork faster than we kill.
+    """
+    for round_number in range(_MAX_KILL_ROUNDS):
+        pids = remaining()
+        if not pids:
+            return True
+        stop_first = len(pids) > _STOP_FIRST_ABOVE and round_number % 2 == 0
+        send_signal(pids, signal.SIGSTOP if stop_first else signal.SIGKILL)
+        time.sleep(0.001)
+    return not remaining()
+
+
+def describe_exit(code: int) -> str:
+    """Puts a return code into words; a negative one is the signal that killed the program."""
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
