@@ -156,7 +156,7 @@ async def test_a_plugin_is_read_before_it_is_enabled(house: House) -> None:
     _link(folder)
     broken = await house.call("GET", "/api/plugins/peek", scope="observe")
     assert (broken["plugin"]["state"], broken["files"]) == ("broken", [])
-    assert (await house.ask("GET", "/api/plugins/nobody")).status_code == 400
+    assert (await house.ask("GET", "/api/plugins/nobody")).status_code == 404
 
 
 def _link(folder: Path) -> None:
