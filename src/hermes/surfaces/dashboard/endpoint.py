@@ -20,6 +20,7 @@ from hermes.errors import (
     AnswerRefused,
     HermesError,
     ModelError,
+    NotFound,
     Refused,
     SessionBusy,
     SessionNotFound,
@@ -42,6 +43,7 @@ _LARGEST = 2**63 - 1  # a number in a path that anything can have
 MAX_BODY = 16 * 1024 * 1024  # bytes of a request; pictures are sent in it
 _STATUS: tuple[tuple[type[HermesError], int], ...] = (
     (SessionNotFound, 404),
+    (NotFound, 404),
     (Refused, 409),
     (SessionBusy, 409),
     (AnswerRefused, 409),
