@@ -295,7 +295,7 @@ def show_job(context: CommandContext, job: JobName) -> JobDetails:
     )
 
 
-@command("cron pause", scope="admin")
+@command("cron pause", scope="approve")
 def pause_job(context: CommandContext, job: JobName) -> JobChange:
     """Pause a job."""
     jobs = Jobs(context)
@@ -303,7 +303,7 @@ def pause_job(context: CommandContext, job: JobName) -> JobChange:
     return JobChange(job=jobs.book.pause(job), planned=None, what="is paused")
 
 
-@command("cron resume", scope="admin")
+@command("cron resume", scope="approve")
 def resume_job(context: CommandContext, job: JobName) -> JobChange:
     """Let a job run again."""
     jobs = Jobs(context)
