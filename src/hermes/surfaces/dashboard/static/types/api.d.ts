@@ -1327,6 +1327,12 @@ export interface SettingsCheck {
   path: string;
 }
 
+/** The text of a skill, or of one of its files. */
+export interface ShownSkill {
+  name: string;
+  text: string;
+}
+
 /** Skills that were checked for mistakes and dangers. */
 export interface SkillCheck {
   skills: (CheckedSkill)[];
@@ -1364,6 +1370,10 @@ export interface SkillRow {
 export interface SkillSwitch {
   enabled?: boolean | null;
   pinned?: boolean | null;
+}
+
+export interface SkillText {
+  text: string;
 }
 
 export interface SkillsApproveBody {
@@ -1743,16 +1753,6 @@ export interface hermes.commands.command.UsageQuery {
   session: string;
 }
 
-/** The text of a skill, or of one of its files. */
-export interface hermes.commands.skills.SkillText {
-  name: string;
-  text: string;
-}
-
-export interface hermes.surfaces.dashboard.routes.learning.SkillText {
-  text: string;
-}
-
 export interface hermes.surfaces.dashboard.routes.status.UsageQuery {
   since: string;
   session: string;
@@ -1851,7 +1851,7 @@ export interface Answers {
   "POST /api/commands/memory.revert": TextResult;
   "GET /api/commands/skills.list": unknown;
   "GET /api/commands/skills.stats": unknown;
-  "GET /api/commands/skills.show": SkillText;
+  "GET /api/commands/skills.show": ShownSkill;
   "POST /api/commands/skills.check": SkillCheck;
   "POST /api/commands/skills.enable": TextResult;
   "POST /api/commands/skills.disable": TextResult;
