@@ -153,7 +153,7 @@ async def test_a_failed_call_ends_with_1_and_says_why(tmp_path: Path) -> None:
     ) as server:
         done = await InstalledHermes(tmp_path, server.url).run("-z", "hi")
         assert (done.code, done.out) == (1, "")
-        assert "hermes: It failed:" in done.err
+        assert "hermes: The turn failed:" in done.err
         assert "sk-test" not in done.err
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.errors import UsageError
+from hermes.errors import UsageError, os_reason
 from hermes.images.image_info import media_type
 from hermes.schema.messages import Image
 from hermes.text.hidden_text import without_hidden
@@ -140,7 +140,7 @@ def _image(name: str) -> Image:
             kind = media_type(file.read(16))
     except OSError as error:
         raise UsageError(
-            f"The image can't be read: {path} ({(error.strerror or '').lower()})"
+            f"The image can't be read: {path} ({os_reason(error)})"
         ) from error
     if not kind:
         raise UsageError(

@@ -142,7 +142,7 @@ class SkillUses(msgspec.Struct, frozen=True, kw_only=True):
         yield table(columns, rows)
 
 
-class SkillText(msgspec.Struct, frozen=True, kw_only=True):
+class ShownSkill(msgspec.Struct, frozen=True, kw_only=True):
     """The text of a skill, or of one of its files."""
 
     name: str
@@ -217,9 +217,9 @@ def show_skill(
     context: CommandContext,
     name: SkillName,
     file: Annotated[str, "one of its files"] = "",
-) -> SkillText:
+) -> ShownSkill:
     """Show the text of a skill."""
-    return SkillText(name=name, text=context.learning.skills.view(name, file))
+    return ShownSkill(name=name, text=context.learning.skills.view(name, file))
 
 
 @command("skills new")
