@@ -152,7 +152,7 @@ def _by_name(tools: Iterator[Tool]) -> dict[str, Tool]:
     for one in tools:
         if found.setdefault(one.spec.name, one) is not one:
             log.warning(
-                "ignored a second tool named %s",
+                "there is a tool %s already; ignored another one of that name",
                 one.spec.name,
             )
     return found
