@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
+from hermes.errors import os_reason
 
 OLDEST, NEWEST = (0, 130), (0, 166)
 """The versions that this package is tested with, and everything between them."""
@@ -140,7 +141,7 @@ async def run_once(
         )
     except OSError as error:
         raise CodexGone(
-            f"{program} can't be started ({(error.strerror or str(error)).lower()}).",
+            f"{program} can't be started ({os_reason(error)}).",
             hint=INSTALL,
         ) from error
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, os_reason
 from hermes.mcp.safe_text import one_line, plain
 from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
@@ -137,7 +137,7 @@ class ResultReader:
         try:
             path = self._files.keep(content, self._server, ending)
         except OSError as error:
-            return f"[a picture that could not be kept: {(error.strerror or str(error)).lower()}]"
+            return f"[a picture that could not be kept: {os_reason(error)}]"
         self._images.append(Image(source=str(path), media_type=kind))
         return ""
 
@@ -154,7 +154,7 @@ class ResultReader:
         try:
             return f"{what} in {self._files.keep(content, self._server, ending)}"
         except OSError as error:
-            return f"it could not be kept: {(error.strerror or str(error)).lower()}"
+            return f"it could not be kept: {os_reason(error)}"
 
 
 def source(server: str) -> str:

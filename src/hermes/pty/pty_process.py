@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, os_reason
 from hermes.pty.process_group import PtyChild
 
 try:
@@ -231,7 +231,7 @@ def _open() -> tuple[int, int]:
         return os.openpty()
     except OSError as error:
         raise PtyUnavailableError(
-            f"No terminal can be opened ({(error.strerror or str(error)).lower()}).",
+            f"No terminal can be opened ({os_reason(error)}).",
             hint="Close some terminals; in a container, mount /dev/pts.",
         ) from error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, os_reason
 from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.files.replace_file import folder_of
 
@@ -109,15 +109,13 @@ def unreadable(name: str, path: Path, error: OSError) -> ToolFailed:
         return ToolFailed(f"{name} is a directory.", hint="Use list_files.")
     if isinstance(error, FileNotFoundError):
         return ToolFailed(f"{name} does not exist.", hint=suggestion(path))
-    return ToolFailed(
-        f"{name} can't be read: {(error.strerror or str(error)).lower()}."
-    )
+    return ToolFailed(f"{name} can't be read: {os_reason(error)}.")
 
 
 def unwritable(name: str, error: OSError) -> ToolFailed:
     """Says why a file can't be written."""
     return ToolFailed(
-        f"{name} can't be written: {(error.strerror or str(error)).lower()}.",
+        f"{name} can't be written: {os_reason(error)}.",
         hint=UNCHANGED,
     )
 

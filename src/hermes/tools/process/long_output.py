@@ -10,6 +10,7 @@ import re
 import time
 from pathlib import Path
 
+from hermes.errors import os_reason
 from hermes.primitives.files import make_private_folder, open_private
 from hermes.tools.escapes import clean
 
@@ -153,7 +154,7 @@ class Capture:
                 self._write(bytes(self._start))
             self._write(rest[: _MAX_FILE_BYTES - self._written])
         except OSError as error:
-            self._problem = (error.strerror or str(error)).lower()
+            self._problem = os_reason(error)
             self.close()
 
     def _write(self, data: bytes) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
+from hermes.errors import os_reason
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
 from hermes.tools.sandbox.confinement import (
     ConfinedLaunch,
@@ -114,7 +115,7 @@ def _try(sandbox: Sandbox) -> str:
         try:
             code = _exit_code(sandbox.start(launch, Fence(folder, folder)))
         except OSError as error:
-            return (error.strerror or str(error)).lower()
+            return os_reason(error)
         output.seek(0)
         words = output.read(300).decode(errors="replace").strip().splitlines()
         return "" if code == 0 else words[0] if words else f"exit code {code}"
