@@ -12,7 +12,7 @@ from hermes.plugins import PluginRegistry
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings
 from hermes.surfaces.gateway.gateway import Gateway
-from hermes.surfaces.gateway.registry import wanted
+from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.testing.model_server import ModelServer
 
 _ADAPTER = '''
@@ -67,9 +67,9 @@ async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(
         settings = Settings(
             gateway=GatewaySettings(owners=("files:me",), folder=str(tmp_path / "work"))
         )
-        assert wanted(settings, secrets, home) == []
+        assert configured_platforms(settings, secrets, home) == []
         PluginRegistry(home).enable("files-chat")
-        assert wanted(settings, secrets, home) == ["files"]
+        assert configured_platforms(settings, secrets, home) == ["files"]
         answers = tmp_path / "answers.txt"
         with build(settings, home, bus=Bus()) as app:
             gateway = Gateway(app, secrets)
@@ -98,7 +98,7 @@ def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(
     plugin(tmp_path, "a", f"{write}; ADAPTERS = {{'first': None}}")
     for name in ("a", "b"):
         PluginRegistry(home).enable(name)
-    assert wanted(Settings(), Secrets({}, {}), home) == ["first"]
+    assert configured_platforms(Settings(), Secrets({}, {}), home) == ["first"]
     assert not ran.exists()
 
 

@@ -38,7 +38,7 @@ from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.files import linked_files
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.questions import asking, settled
-from hermes.surfaces.terminal.notices import compaction_words
+from hermes.surfaces.terminal.notices import compaction_notice
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.deliveries import Deliveries
@@ -214,7 +214,7 @@ class ChatDelivery:
             case SessionCompacted() | CompactionFailed() if (
                 self._working
             ):  # what a person asked for tells itself
-                words = compaction_words(
+                words = compaction_notice(
                     msgspec.to_builtins(event) | {"type": event.topic}
                 )
                 await self._remark(

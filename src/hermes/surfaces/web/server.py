@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import uvicorn
 from starlette.types import ASGIApp
 
-from hermes.errors import HermesError, SettingsError
+from hermes.errors import HermesError, SettingsError, os_reason
 from hermes.primitives.acceptor import Acceptor
 from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.web.host_names import is_loopback, is_wildcard
@@ -168,7 +168,7 @@ def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
         listener.listen(_BACKLOG_CONNECTIONS)
     except OSError as error:
         listener.close()
-        why = (error.strerror or str(error)).lower()
+        why = os_reason(error)
         raise HermesError(
             f"{who} can't listen on {host}:{port} ({why}).", hint=hint
         ) from error
