@@ -346,7 +346,7 @@ async def test_a_plugin_that_does_not_start_is_shown_and_the_page_goes_on(
         _STUBBORN.format(free=str(free), end="pass", **parts),
     )
     async with opened(tmp_path) as house:
-        house.served.plugins.patience = (0.1, 0.1)
+        house.served.plugins.timeouts_s = (0.1, 0.1)
         row = await _enable(house, "slow")
         assert row["state"] == "failed"
         assert row["error"]
@@ -369,7 +369,7 @@ async def test_a_plugin_that_does_not_end_keeps_nobody(
     free = tmp_path / "free"
     _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free=str(free), **parts))
     async with opened(tmp_path) as house:
-        house.served.plugins.patience = (PATIENCE, 0.1)
+        house.served.plugins.timeouts_s = (PATIENCE, 0.1)
         await _enable(house, "slow")
         assert await house.call("GET", "/api/plugins/slow/x") == {"ok": 1}
         await house.call("PUT", "/api/plugins/slow", {"enabled": False})

@@ -14,9 +14,9 @@ from hermes.errors import UsageError
 from hermes.settings import Settings
 from hermes.settings.sections import DashboardSettings
 from hermes.surfaces.dashboard.terminals import (
-    ALONE,
-    ENDED,
-    MOST,
+    ENDED_TIMEOUT_S,
+    MAX_TERMINALS,
+    UNWATCHED_TIMEOUT_S,
     TerminalLaunch,
     Terminals,
 )
@@ -301,11 +301,11 @@ async def test_a_terminal_lives_on_for_half_an_hour_after_its_last_viewer(
     terminals = Terminals(DashboardSettings(shell="/bin/sh"), lambda: now[0])  # noqa: S604 - a setting
     one = await terminals.open(TerminalLaunch(command="shell", cwd=str(tmp_path)))
     viewer = one.terminal.watch(0)
-    now[0] += 2 * ALONE
+    now[0] += 2 * UNWATCHED_TIMEOUT_S
     await terminals.sweep()
     assert terminals.find(one.id) is one
     viewer.close()
-    now[0] += ALONE
+    now[0] += UNWATCHED_TIMEOUT_S
     await terminals.sweep()
     assert terminals.find(one.id) is one
     now[0] += 1
@@ -321,7 +321,7 @@ async def test_last_words_are_kept_for_a_while(tmp_path: Path) -> None:
     one = await terminals.open(TerminalLaunch(command="shell", cwd=str(tmp_path)))
     async with asyncio.timeout(PATIENCE):
         await one.terminal.finished()
-    now[0] += ENDED
+    now[0] += ENDED_TIMEOUT_S
     await terminals.sweep()
     assert terminals.find(one.id) is one
     now[0] += 1
@@ -349,10 +349,13 @@ async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(
 
 async def test_there_is_an_end_to_terminals_however_fast_they_are_asked_for() -> None:
     terminals = Terminals(DashboardSettings(shell="/bin/cat"))  # noqa: S604 - a setting
-    wanted = (terminals.open(TerminalLaunch(command="shell")) for _ in range(MOST + 6))
+    wanted = (
+        terminals.open(TerminalLaunch(command="shell"))
+        for _ in range(MAX_TERMINALS + 6)
+    )
     try:
         answers = await asyncio.gather(*wanted, return_exceptions=True)
         assert sum(isinstance(answer, UsageError) for answer in answers) == 6
-        assert len(terminals.overview()) == MOST
+        assert len(terminals.overview()) == MAX_TERMINALS
     finally:
         await terminals.close()
