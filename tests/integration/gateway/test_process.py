@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from tests.fakes.telegram_server import TOKEN, TelegramServer
-from tests.integration.gateway.house import OWNER, until
+from tests.integration.gateway.harness import OWNER, until
 
 from hermes.app import build
 from hermes.plugins.hooks import Hooks
