@@ -425,4 +425,4 @@ async def test_a_file_that_is_no_picture_is_wrong_usage(tmp_path: Path) -> None:
         hermes = InstalledHermes(tmp_path, server.url)
         done = await hermes.run("-z", "what?", "--image", __file__)
         assert (done.code, done.out) == (2, "")
-        assert "no picture" in done.err
+        assert "not an image" in done.err

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hermes.children.git_folder import find_git
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, count, first_line
@@ -29,7 +30,6 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.core.gitfolder import find_git
 from hermes.errors import UsageError
 from hermes.learning.change import Provenance, SkillChange, SkillFileChange
 from hermes.learning.scan import SkillFinding, scan_files

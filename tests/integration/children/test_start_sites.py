@@ -14,6 +14,7 @@ from tests.fakes.traps import Traps
 
 import hermes
 from hermes.app import build
+from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import (
     add_workspace,
     find_program,
@@ -27,14 +28,12 @@ from hermes.codex.environment import child_environment
 from hermes.codex.tools_server import serve_command
 from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
-from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
-from hermes.mcp.failures import ServerFailed
 from hermes.mcp.results import ResultFiles
-from hermes.mcp.server_address import address_of
+from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.server_cache import Listings, ToolPins
-from hermes.mcp.server_context import ServerContext
+from hermes.mcp.server_config import ServerContext, address_of
 from hermes.mcp.stdio_server import ServerChild, ServerLaunch
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.catalogue import Wheels

@@ -34,7 +34,7 @@ class JsonLines:
         self.on_failure: Callable[[], object] | None = None
         threading.Thread(target=self._write, name="hermes-json", daemon=True).start()
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Writes an event, from any thread. It is dropped when the reader is gone."""
         line = self._encode(event) + b"\n"
         with self._change:

@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Sequence
 
-from hermes.errors import UsageError
+from hermes.errors import UsageError, os_reason
 from hermes.surfaces.cli.parser import Parser
 from hermes.surfaces.terminal.run_options import RunOptions, nearest
 
@@ -160,7 +160,7 @@ def read_piped() -> str:
             )
         content = sys.stdin.buffer.read(_MAX_PIPED_BYTES + 1)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise UsageError(
             f"Stdin can't be read ({reason}).", hint="Run it again with < /dev/null."
         ) from error
