@@ -358,7 +358,7 @@ def show_skill_history(
     return history_of(context, "skills", change, limit)
 
 
-@command("skills revert", scope="admin")
+@command("skills revert", scope="approve")
 def revert_skill(
     context: CommandContext,
     change: ChangeId,
