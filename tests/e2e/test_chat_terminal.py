@@ -33,7 +33,7 @@ async def test_a_chat_from_the_banner_to_the_way_back(tmp_path: Path) -> None:
             await terminal.sees("Hello to you, too.")
             await terminal.sees("28 tokens")
             terminal.type(CTRL_D)
-            shown = await terminal.sees("Go on with: hermes --resume ")
+            shown = await terminal.sees("Resume with: hermes --resume ")
             assert await terminal.ends() == 0
         session = shown.rpartition("--resume ")[2].split()[0]
         assert "hello there" in (await hermes.run("sessions", "show", session)).out
@@ -65,7 +65,7 @@ async def test_ctrl_c_interrupts_the_turn_and_keeps_the_text(tmp_path: Path) -> 
             terminal.type("count" + ENTER)
             await terminal.sees("one two")
             terminal.type(CTRL_C)
-            await terminal.sees("Interrupted; what was written is kept.")
+            await terminal.sees("Interrupted. The reply so far was saved.")
             terminal.type("are you there?" + ENTER)
             await terminal.sees("I am still here.")
         told = msgspec.json.decode(server.posts[-1].body)["messages"]
@@ -220,7 +220,7 @@ async def test_a_resumed_chat_shows_where_it_was(tmp_path: Path) -> None:
         async with hermes.terminal("--continue") as terminal:
             await terminal.sees("The answer of before.")
             shown = await terminal.sees(READY)
-            assert "Going on with session" in shown
+            assert "Resuming session" in shown
 
 
 async def test_a_failure_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
 from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
-from hermes.surfaces.dashboard.gate.keys import Keyring
+from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
 from hermes.testing.installed import InstalledHermes
 

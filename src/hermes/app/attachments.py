@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.core.hidden_text import without_hidden
 from hermes.core.image_info import media_type
-from hermes.errors import UsageError
+from hermes.errors import UsageError, os_reason
 from hermes.schema.messages import Image
 from hermes.tools.sensitive import Guard, is_within
 
@@ -140,7 +140,7 @@ def _image(name: str) -> Image:
             kind = media_type(file.read(16))
     except OSError as error:
         raise UsageError(
-            f"The picture can't be read: {path} ({(error.strerror or '').lower()})"
+            f"The picture can't be read: {path} ({os_reason(error)})"
         ) from error
     if not kind:
         raise UsageError(

@@ -14,7 +14,7 @@ from hermes.app.app import App
 from hermes.app.partial_text import partial_path
 from hermes.app.session_journal import UNKNOWN, crashed, read_history
 from hermes.core.history import Beginning, ConversationHistory
-from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
+from hermes.errors import HermesError, SessionBusy, StoreError, UsageError, os_reason
 from hermes.schema.event import Event
 from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
 from hermes.schema.messages import UserMessage
@@ -323,6 +323,6 @@ def _explained(hint: str) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise HermesError(
-            f"The kept files can't be used: {(error.strerror or str(error)).lower()}.",
+            f"The kept files can't be used: {os_reason(error)}.",
             hint=hint,
         ) from error

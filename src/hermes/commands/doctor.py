@@ -9,6 +9,7 @@ from hermes.commands.checks import CHECKS, Finding, Site
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import FAIL, OK, WARN, Block, Line, Look, Span, line
+from hermes.errors import os_reason
 
 _LOOKS: dict[str, Look] = {OK: "good", WARN: "warn", FAIL: "bad"}
 
@@ -66,7 +67,7 @@ def _findings(check: Callable[[Site], list[Finding]], site: Site) -> list[Findin
         return check(site)
     except OSError as error:
         name = check.__name__.partition("_")[0]
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         text = f"can't be checked: {error.filename or site.home.root} ({reason})"
         to_do = (
             "Check the path and its permissions, or set HERMES_HOME to another folder."

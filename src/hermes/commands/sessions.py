@@ -29,6 +29,7 @@ from hermes.errors import (
     Refused,
     SessionNotFound,
     UsageError,
+    os_reason,
 )
 from hermes.primitives.files import PRIVATE_FILE, replacing
 from hermes.schema.events import SessionTitled
@@ -375,7 +376,7 @@ def import_session(
             f"{file} is not UTF-8 text", hint="Nothing was imported."
         ) from error
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise ImportRejected(
             f"{file} can't be read ({reason})", hint="Nothing was imported."
         ) from error
@@ -555,7 +556,7 @@ def _write_file(target: Path, lines: Iterable[str]) -> None:
             for text in lines:
                 file.write(text.encode() + b"\n")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         hint = (
             "Nothing was written. Check the folder, its permissions and the free space."
         )

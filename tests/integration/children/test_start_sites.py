@@ -29,11 +29,10 @@ from hermes.commands.doctor import check_installation
 from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
-from hermes.mcp.failures import ServerFailed
 from hermes.mcp.results import ResultFiles
-from hermes.mcp.server_address import address_of
+from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.server_cache import Listings, ToolPins
-from hermes.mcp.server_context import ServerContext
+from hermes.mcp.server_config import ServerContext, address_of
 from hermes.mcp.stdio_server import ServerChild, ServerLaunch
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.catalogue import Wheels

@@ -202,9 +202,9 @@ async def test_a_turn_whose_process_died_elsewhere_is_ended_and_the_chat_is_told
     ):
         telegram.say("hi")
         await telegram.sees("one")
-        await until(lambda: house.gateway.resting)
+        await until(lambda: house.gateway.is_idle)
         house.app.record(
             house.session, TurnStarted(), turn="of a terminal that was killed"
         )
-        await telegram.sees("Hermes was restarted in the middle of this.")
+        await telegram.sees("Hermes was restarted during this turn.")
         assert not house.app.store.log.has_open_turn(house.session)

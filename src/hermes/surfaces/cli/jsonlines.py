@@ -34,7 +34,7 @@ class JsonLines:
         self.on_failure: Callable[[], object] | None = None
         threading.Thread(target=self._write, name="hermes-json", daemon=True).start()
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Takes an event, from whichever thread it comes. When nobody reads any more, it is forgotten."""
         line = self._encode(event) + b"\n"
         with self._change:

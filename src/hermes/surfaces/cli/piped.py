@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 
-from hermes.errors import UsageError
+from hermes.errors import UsageError, os_reason
 
 MAX_BYTES = 10 * 1024 * 1024
 
@@ -30,7 +30,7 @@ def read_piped() -> str:
             )
         content = sys.stdin.buffer.read(MAX_BYTES + 1)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise UsageError(
             f"Stdin can't be read ({reason}).", hint="Run it again with < /dev/null."
         ) from error

@@ -12,8 +12,8 @@ from hermes.core import gitfolder
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-_PATIENCE = 120.0  # seconds for another session to let go of the lock
-_SLOW = 120.0  # seconds after which git is given up on
+_LOCK_TIMEOUT_S = 120.0  # seconds for another session to let go of the lock
+_GIT_TIMEOUT_S = 120.0  # seconds after which git is given up on
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -85,7 +85,7 @@ class ShadowRepository:
         if not self._git:
             raise ShadowFailed("git is not installed")
         try:
-            lock = gitfolder.take_lock(self.folder, _PATIENCE)
+            lock = gitfolder.take_lock(self.folder, _LOCK_TIMEOUT_S)
         except gitfolder.Busy as error:
             raise ShadowFailed(
                 "another session kept the undo folder busy for too long"
@@ -100,7 +100,8 @@ class ShadowRepository:
             for leftover in self.folder.glob("indexes/*.lock"):
                 leftover.unlink(missing_ok=True)
             yield ShadowGit(
-                self.folder, gitfolder.GitRunner(self._git, self.folder, lock, _SLOW)
+                self.folder,
+                gitfolder.GitRunner(self._git, self.folder, lock, _GIT_TIMEOUT_S),
             )
         finally:
             lock.close()

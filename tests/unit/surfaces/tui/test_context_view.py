@@ -32,16 +32,16 @@ def test_what_fills_it_and_what_is_free() -> None:
     ]
     said = " ".join(lines[6:])
     assert (
-        "Room is made at 80,000 tokens, after 30,000 more: 3 old results (about 9,000 tokens)"
+        "Compaction starts at 80,000 tokens, after 30,000 more: 3 old results (about 9,000 tokens)"
         in said
     )
-    assert "then a summary would take the place of 20 messages (30,000)" in said
+    assert "then a summary would replace 20 messages (30,000 tokens)" in said
 
 
 def test_estimates_follow_what_the_provider_counted() -> None:
     lines = drawn(Context(PARTS, 25_000, 100_000, 80_000), Outlook(0, 0, 0, 0))
     assert "  # tool results     22,500     22%  12" in lines
-    assert "nothing to take out yet" in " ".join(lines)
+    assert "nothing to remove yet" in " ".join(lines)
     assert "estimated" in drawn(Context(PARTS, 0, 100_000), Outlook(0, 0, 0, 0))[0]
 
 

@@ -23,7 +23,7 @@ from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 from hermes.tools import all_tools
 from hermes.tools.toolsets import toolset_of
 
@@ -185,7 +185,7 @@ class StateRoutes:
             feeds=feeds,
             ingest=counts | {"publishers": ingest.publishers},
             bus=bus | {"subscriptions": [one._asdict() for one in stats.subscriptions]},
-            wrong_credentials=board.doors.throttle.failures,
+            wrong_credentials=board.access.throttle.failures,
             terminals=len(board.terminals.overview()),
             running=await asyncio.to_thread(board.running),
         )

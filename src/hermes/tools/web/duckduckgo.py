@@ -1,13 +1,13 @@
-"""DuckDuckGo's page for browsers without scripts: needs no key, and may ask whether one is a robot."""
+"""Searches with DuckDuckGo's page for browsers without scripts. It needs no key, but may ask for a human."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from hermes.errors import ToolFailed
-from hermes.tools.web.backends.backend import WebResult, checked
 from hermes.tools.web.charset import decode
 from hermes.tools.web.html import Tag, Token, tokens
+from hermes.tools.web.search import WebResult, require_ok
 from hermes.tools.web.web_client import WebClient, WebRequest
 
 _ADDRESS = "https://html.duckduckgo.com"
@@ -16,7 +16,7 @@ _NO_RESULTS = ("no-results", "result--no-result")
 
 
 class DuckDuckGo:
-    """Reads the result page."""
+    """Reads the page of results."""
 
     name = "DuckDuckGo"
 
@@ -25,7 +25,7 @@ class DuckDuckGo:
         self._address = address
 
     async def search(self, query: str, count: int) -> Sequence[WebResult]:
-        """The results of the first page."""
+        """Returns the results of the first page."""
         request = WebRequest(
             url=f"{self._address}/html/",
             headers={
@@ -36,17 +36,16 @@ class DuckDuckGo:
         )
         answer = await self._client.fetch(request)
         page = decode(answer.body, answer.headers.get("content-type", ""))
-        if answer.status in (202, 403, 418, 429) or any(
-            mark in page for mark in _ROBOT
-        ):
+        is_challenge = any(mark in page for mark in _ROBOT)
+        if answer.status in (202, 403, 418, 429) or is_challenge:
             raise ToolFailed(
                 "It asks whether we are a robot.",
                 hint="The user can set a search service with a key: hermes config set BRAVE_API_KEY.",
             )
-        checked(answer)
+        require_ok(answer)
         hits = list(_hits(list(tokens(page))))
         if not hits and not any(mark in page for mark in _NO_RESULTS):
-            raise ToolFailed("Its result page can't be read any more.")
+            raise ToolFailed("Hermes can no longer read its page of results.")
         return hits[:count]
 
 
@@ -71,7 +70,7 @@ def _hits(found: Sequence[Token]) -> Iterator[WebResult]:
 
 
 def _inside(found: Sequence[Token], start: int) -> str:
-    """The text of the element that begins at `start`."""
+    """Returns the text of the element that begins at `start`."""
     opening = found[start]
     words: list[str] = []
     for token in islice(found, start + 1, None):
@@ -83,7 +82,7 @@ def _inside(found: Sequence[Token], start: int) -> str:
 
 
 def _target(href: str) -> str:
-    """Where a result leads: its link goes through a redirect that names the target. Advertisements lead nowhere."""
+    """Returns where a result leads, which its redirecting link names; empty for an advertisement."""
     try:
         parts = urlsplit(f"https:{href}" if href.startswith("//") else href)
         target = (

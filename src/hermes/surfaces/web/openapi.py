@@ -1,4 +1,4 @@
-"""The OpenAPI description, made from the endpoints."""
+"""Describes the endpoints of a server as an OpenAPI document."""
 
 import re
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from hermes import __version__
-from hermes.surfaces.dashboard.endpoint import Endpoint, Nothing
+from hermes.surfaces.web.endpoint import Endpoint, Nothing
 
 _REF = "#/components/schemas/{name}"
-_EITHER: list[dict[str, list[str]]] = [{"token": []}, {"cookie": []}]
+_TOKEN_OR_COOKIE: list[dict[str, list[str]]] = [{"token": []}, {"cookie": []}]
 _FAILURE = {
     "type": "object",
     "properties": {"error": {"type": "string"}, "hint": {"type": "string"}},
@@ -18,8 +18,8 @@ _FAILURE = {
 }
 
 
-def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """The document. WebSockets are there as the GET requests they begin with."""
+def describe(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
+    """The document. A WebSocket is described as the GET request that opens it."""
     types: set[Any] = {
         kind
         for one in endpoints
@@ -34,7 +34,7 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         paths.setdefault(re.sub(r":\w+}", "}", one.path), {})[method] = _operation(one)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Hermes dashboard", "version": __version__},
+        "info": {"title": title, "version": __version__},
         "paths": paths,
         "components": {
             "schemas": {**components, "Failure": _FAILURE},
@@ -52,9 +52,9 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         "x-scope": one.need,
         "parameters": [*_path_parameters(one.path), *_query_parameters(one.query)],
         "responses": {
-            "200": {"description": "The answer."},
+            "200": {"description": "The result."},
             "default": {
-                "description": "What happened, and what to do.",
+                "description": "What went wrong, and what to do.",
                 "content": _json({"$ref": _ref("Failure")}),
             },
         },
@@ -67,7 +67,7 @@ def _operation(one: Endpoint) -> dict[str, Any]:
             {"$ref": _ref(one.answer.__name__)}
         )
     if one.need != "open":
-        operation["security"] = _EITHER
+        operation["security"] = _TOKEN_OR_COOKIE
     if one.body is not None:
         operation["requestBody"] = {"content": _json({"$ref": _ref(one.body.__name__)})}
     return operation

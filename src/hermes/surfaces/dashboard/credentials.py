@@ -1,7 +1,8 @@
-"""The key of a home's dashboards, and the tokens and cookies signed with it.
+"""Credentials of a home's dashboards: signed tokens and cookies, and codes for one use.
 
-They carry their scopes and their end themselves, so they outlive a restart, and `hermes dashboard --print-token` needs
-no running dashboard. The key lies in a file for this user only; a new key makes everything signed before void.
+Signed credentials carry their scopes and their expiry themselves, so they survive a
+restart, and `hermes dashboard --print-token` needs no running dashboard. The key lies in
+a file that only this user can read; a new key voids everything that was signed before.
 """
 
 import base64
@@ -10,29 +11,35 @@ import hmac
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
 from hermes.errors import SettingsError
+from hermes.primitives.recent import RecentDict
 from hermes.settings import Home, atomic
-from hermes.surfaces.dashboard.gate.scopes import Scope
 
+Scope: TypeAlias = Literal[
+    "observe", "chat", "approve", "terminal", "publish", "relay", "admin"
+]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 Kind: TypeAlias = Literal["token", "cookie"]
+T = TypeVar("T")
 
 _PREFIX = "hd_"
-_LONGEST = 4096  # characters of a credential that is looked at
+_MAX_CREDENTIAL_CHARACTERS = 4096
+_MAX_UNUSED_CODES = 1000
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """What a signed credential says."""
+    """The contents of a signed credential."""
 
     kind: Kind
     scopes: tuple[Scope, ...]
     expires: float
     id: str
     channel: str = ""
-    """For publishers: the only channel it is good for; empty for any."""
+    """For publishers: the only channel it is valid for; empty for any."""
 
 
 class _File(msgspec.Struct):
@@ -41,12 +48,12 @@ class _File(msgspec.Struct):
 
 
 class Keyring:
-    """Signs and checks. The file is made on first use."""
+    """Signs and checks credentials. Its file is created on first use."""
 
     def __init__(self, home: Home, clock: Callable[[], float]) -> None:
         self._home = home
         self._clock = clock
-        self._path = folder(home) / "keys.json"
+        self._path = dashboard_folder(home) / "keys.json"
         self._file: _File | None = None
         self._stamp = (0, 0)
 
@@ -66,11 +73,11 @@ class Keyring:
         return f"{_PREFIX}{body}.{_text(self._sign(body))}"
 
     def read(self, credential: str, kind: Kind) -> Pass | None:
-        """What a credential of that kind says; None if it is not ours, not valid any more, or of another kind."""
+        """The contents of a credential; None if it is not ours, has expired or is of another kind."""
         body, _, mark = credential.removeprefix(_PREFIX).partition(".")
         if (
             not credential.startswith(_PREFIX)
-            or len(credential) > _LONGEST
+            or len(credential) > _MAX_CREDENTIAL_CHARACTERS
             or not credential.isascii()
         ):
             return None
@@ -81,15 +88,15 @@ class Keyring:
 
     @property
     def serial(self) -> str:
-        """Tells this key from the one before; it gives nothing of it away."""
+        """Identifies this key without revealing anything of it."""
         return hashlib.sha256(self._load().key.encode()).hexdigest()
 
     def is_good(self, found: Pass) -> bool:
-        """Whether a credential that was read before has neither ended nor been revoked since."""
+        """Whether a credential that was read before has neither expired nor been revoked."""
         return found.expires > self._clock() and found.id not in self._load().revoked
 
     def revoke(self, found: Pass) -> None:
-        """Makes one credential void, for good."""
+        """Voids one credential for good."""
         with atomic.locked(self._path) as target:
             file = self._read(target) or self._load()
             now = self._clock()
@@ -100,7 +107,7 @@ class Keyring:
             self._keep(target, file)
 
     def renew(self) -> None:
-        """A new key: whatever was signed with the old one is void."""
+        """Makes a new key, which voids everything that the old one signed."""
         self._prepare()
         with atomic.locked(self._path) as target:
             file = _File(secrets.token_hex(32))
@@ -113,7 +120,7 @@ class Keyring:
         ).digest()
 
     def _load(self) -> _File:
-        """What the file says now: another process may have made a new key, or signed somebody out."""
+        """The file as it is now: another process may have made a new key or revoked a credential."""
         if self._file is not None and self._stamp == _stamp(self._path):
             return self._file
         self._prepare()
@@ -129,7 +136,7 @@ class Keyring:
         self._file, self._stamp = file, _stamp(target)
 
     def _prepare(self) -> None:
-        self._home.ensure(folder(self._home))
+        self._home.ensure(dashboard_folder(self._home))
 
     def _read(self, target: Path) -> _File | None:
         try:
@@ -139,25 +146,64 @@ class Keyring:
         except (OSError, msgspec.MsgspecError) as error:
             raise SettingsError(
                 f"The dashboard's key can't be read: {target} ({error}).",
-                hint="Remove the file; a new key is made, and everybody has to sign in again.",
+                hint="Remove the file. Hermes makes a new key, and everybody has to sign in again.",
             ) from error
 
     def _write(self, target: Path, file: _File) -> None:
         atomic.replace(target, msgspec.json.encode(file).decode(), mode=0o600)
 
 
-def folder(home: Home) -> Path:
-    """Where a home keeps what belongs to its dashboard."""
+class OneTimeCodes(Generic[T]):
+    """Issues codes that stand for a value and work once. Only their hashes are kept.
+
+    A code is void as soon as `epoch` returns something else than when it was issued.
+    """
+
+    def __init__(
+        self,
+        lifetime_s: float,
+        clock: Callable[[], float],
+        epoch: Callable[[], str] = str,
+    ) -> None:
+        self.lifetime_s = lifetime_s
+        self._clock = clock
+        self._epoch = epoch
+        self._unused: RecentDict[str, tuple[float, str, T]] = RecentDict(
+            _MAX_UNUSED_CODES
+        )
+
+    def issue(self, value: T) -> str:
+        """A new code; the oldest is dropped when there are very many."""
+        now = self._clock()
+        expired = [name for name, code in self._unused.items() if code[0] <= now]
+        for name in expired:
+            del self._unused[name]
+        code = secrets.token_urlsafe(24)
+        self._unused[_digest(code)] = (now + self.lifetime_s, self._epoch(), value)
+        return code
+
+    def redeem(self, code: str) -> T | None:
+        """The value of a code, the first time and while it lasts."""
+        expires, epoch, value = self._unused.pop(_digest(code), (0.0, "", None))
+        return value if expires > self._clock() and epoch == self._epoch() else None
+
+
+def dashboard_folder(home: Home) -> Path:
+    """The folder of a home that belongs to its dashboard."""
     return home.root / "dashboard"
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Tells one version of a file from the next; each has another inode, as it is replaced and never rewritten."""
+    """Identifies a version of a file: it is always replaced, so each one has another inode."""
     try:
         info = path.stat()
     except OSError:
         return (0, 0)
     return (info.st_ino, info.st_mtime_ns)
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode(errors="replace")).hexdigest()
 
 
 def _text(data: bytes) -> str:
