@@ -270,7 +270,7 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
     hosts = [word for word in call.operands if word.text not in ("GET", "HEAD")]
     if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
         return [files, EFFECTS["network"]]
-    pattern = call.program.request_options
+    pattern = "|".join(f"(?:{one})" for one in call.program.request_options)
     if all(re.fullmatch(pattern, option) for option in _options_with_values(call)):
         return [files, LOOKS_UP]
     sends = asks(
