@@ -70,6 +70,7 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     has_more: bool = False
     current: str = ""
+    """The session of the chat that asks."""
 
     def document(self) -> Any:
         return {"sessions": list(map(session_document, self.sessions))}
@@ -99,7 +100,9 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
             Column("TITLE"),
         )
         yield table(columns, rows, narrow=((0, 1), (4,)))
-        if self.has_more:
+        if self.current:
+            yield line("Continue one with: /resume ID", "dim")
+        elif self.has_more:
             yield line("\nThere are more: hermes sessions list --all", "dim")
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.core.decompression import CompressionError, Decompressor
+from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.providers.http_response import ConnectionBroken, HttpResponse
 from hermes.providers.quirks import is_local
 

@@ -4,7 +4,7 @@ may be lost, `shown` for a person to judge."""
 import re
 import unicodedata
 
-from hermes.core.hidden_text import HIDDEN, spell_hidden, without_hidden
+from hermes.text.hidden_text import HIDDEN, spell_hidden, without_hidden
 
 _SEQUENCES = (
     r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]"  # colours, cursor

@@ -156,7 +156,9 @@ async def test_a_thread_of_several_people_has_neither_the_owners_memory_nor_fold
             telegram.say("@loopback_bot hello", sender=2, chat=-5)
             await telegram.sees("to the other", chat=-5)
             telegram.say("/resume@loopback_bot last", chat=-5)
-            await telegram.sees("Others take part in this chat", chat=-5)
+            await telegram.sees("Others take part", chat=-5)
+            telegram.say("/sessions@loopback_bot", chat=-5)
+            await telegram.sees("Use it in a chat with me alone.", chat=-5)
             binding = house.app.store.chats.find("telegram/-5")
             assert binding is not None
             assert house.app.person(binding.session) == "telegram:room--5"

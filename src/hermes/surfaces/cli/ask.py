@@ -21,7 +21,7 @@ from hermes.store.lock_holders import owner_in_words
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
-from hermes.surfaces.cli.piped import joined, read_piped
+from hermes.surfaces.cli.question import joined, read_piped
 from hermes.surfaces.terminal.event_watcher import events_in_loop, subscribed
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
@@ -262,13 +262,13 @@ def _sentence(answer: Answer) -> str:
     words = {
         "refused": "The model refused",
         "budget": "Stopped by the budget",
-        "crashed": "It crashed",
+        "crashed": "Hermes stopped during this turn",
     }
     if (
         answer.ended == "budget" and answer.detail
     ):  # it says by itself that it was stopped
         return answer.detail[:1].upper() + answer.detail[1:]
-    head = words.get(str(answer.ended), "It failed")
+    head = words.get(str(answer.ended), "The turn failed")
     detail = (
         ""
         if answer.ended == "refused" and answer.detail == answer.text

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from hermes.core.image_info import media_type
+from hermes.images.image_info import media_type
 from hermes.primitives.files import replace_file
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.schema.messages import Image

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from hermes.core.image_info import media_type
 from hermes.errors import ToolFailed
+from hermes.images.image_info import media_type
 from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.process.long_output import is_binary
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes import __version__
-from hermes.core.decompression import CompressionError, Decompressor
 from hermes.errors import ToolFailed
 from hermes.installation import DISTRIBUTION
+from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.tools.web.address_check import AddressCheck, Passage, Unresolved
 from hermes.tools.web.urls import WebAddress, follow, read_url
 

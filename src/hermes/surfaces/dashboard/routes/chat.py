@@ -15,10 +15,9 @@ from hermes.app.attachments import Attached, AttachmentFolder, attach
 from hermes.app.compaction import outlook_of
 from hermes.app.engine import ApprovalMode
 from hermes.app.undo import Rewind, UndoReport, shadows_of
-from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import ContextPart
-from hermes.core.image_info import media_type
+from hermes.core.context_usage import CompactionPreview, ContextPart
 from hermes.errors import SessionNotFound, UsageError
+from hermes.images.image_info import media_type
 from hermes.primitives.files import replace_file
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.surfaces.dashboard.credentials import Scope
@@ -154,7 +153,7 @@ class Filling(msgspec.Struct, frozen=True):
     full: Annotated[
         int, Meta(description="The number of tokens at which room is made.")
     ]
-    next: Outlook
+    next: CompactionPreview
 
 
 class Identified(msgspec.Struct, frozen=True):

@@ -166,6 +166,14 @@ export interface CompactionFailed {
   detail: string;
 }
 
+/** What compaction would do: first old results become pointers, then a summary replaces the middle. */
+export interface CompactionPreview {
+  pointers: number;
+  freed: number;
+  summarised: number;
+  replaced: number;
+}
+
 export interface ConfigCheckBody {
 }
 
@@ -177,7 +185,7 @@ export interface ConfigGetBody {
 export interface ConfigShowBody {
 }
 
-/** One kind of content and about how many tokens it takes. */
+/** One kind of content, and about how many tokens it takes. */
 export interface ContextPart {
   name: string;
   tokens: number;
@@ -366,7 +374,7 @@ export interface Filling {
   window: number;
   /** The number of tokens at which room is made. */
   full: number;
-  next: Outlook;
+  next: CompactionPreview;
 }
 
 export interface ForgetBody {
@@ -520,7 +528,7 @@ export interface InterruptRequested {
   by: string;
 }
 
-/** What a job can have. What is not given stays as it is, or as the settings say. */
+/** The fields of a job. An omitted field stays as it is, or as the settings say. */
 export interface JobForm {
   schedule?: string | null;
   prompt?: string | null;
@@ -825,14 +833,6 @@ export interface Nothing {
 
 export interface OpenQuestions {
   waiting: (Record<string, unknown>)[];
-}
-
-/** First old results become pointers; if that is not enough, a summary takes the place of the middle. */
-export interface Outlook {
-  pointers: number;
-  freed: number;
-  summarised: number;
-  replaced: number;
 }
 
 export interface PageQuery {
@@ -1327,6 +1327,12 @@ export interface SettingsCheck {
   path: string;
 }
 
+/** The text of a skill, or of one of its files. */
+export interface ShownSkill {
+  name: string;
+  text: string;
+}
+
 /** Skills that were checked for mistakes and dangers. */
 export interface SkillCheck {
   skills: (CheckedSkill)[];
@@ -1364,6 +1370,10 @@ export interface SkillRow {
 export interface SkillSwitch {
   enabled?: boolean | null;
   pinned?: boolean | null;
+}
+
+export interface SkillText {
+  text: string;
 }
 
 export interface SkillsApproveBody {
@@ -1678,7 +1688,7 @@ export interface TurnStarted {
   runtime: string;
 }
 
-/** What going back came to. */
+/** The result of an undo, redo or retry. */
 export interface UndoReport {
   turns: (string)[];
   text: string;
@@ -1741,16 +1751,6 @@ export interface hermes.commands.command.UsageQuery {
   days: number;
   /** only this session: its id, its title, or last */
   session: string;
-}
-
-/** The text of a skill, or of one of its files. */
-export interface hermes.commands.skills.SkillText {
-  name: string;
-  text: string;
-}
-
-export interface hermes.surfaces.dashboard.routes.learning.SkillText {
-  text: string;
 }
 
 export interface hermes.surfaces.dashboard.routes.status.UsageQuery {
@@ -1851,7 +1851,7 @@ export interface Answers {
   "POST /api/commands/memory.revert": TextResult;
   "GET /api/commands/skills.list": unknown;
   "GET /api/commands/skills.stats": unknown;
-  "GET /api/commands/skills.show": SkillText;
+  "GET /api/commands/skills.show": ShownSkill;
   "POST /api/commands/skills.check": SkillCheck;
   "POST /api/commands/skills.enable": TextResult;
   "POST /api/commands/skills.disable": TextResult;

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.core.image_info import media_type, pixel_size
 from hermes.errors import HermesError
+from hermes.images.image_info import media_type, pixel_size
 from hermes.installation import install_hint
 
 if TYPE_CHECKING:

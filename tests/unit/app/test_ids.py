@@ -1,6 +1,6 @@
 """Ids: told by the clock, never the same twice."""
 
-from hermes.core.ids import SystemIds
+from hermes.app.app import SystemIds
 from hermes.testing import FakeClock
 
 

@@ -1,6 +1,6 @@
 """What making room would do, without doing it."""
 
-from hermes.core.compaction_preview import Outlook, outlook
+from hermes.core.context_usage import CompactionPreview, preview_compaction
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -21,12 +21,14 @@ def turn(number: int, size: int) -> list[Message]:
 
 
 def test_a_short_conversation_loses_nothing() -> None:
-    assert outlook(turn(1, 10), first=3, last=20) == Outlook(0, 0, 0, 0)
+    assert preview_compaction(turn(1, 10), first=3, last=20) == CompactionPreview(
+        0, 0, 0, 0
+    )
 
 
 def test_old_results_become_pointers_and_the_middle_a_summary() -> None:
     messages = [message for number in range(9) for message in turn(number, 9_000)]
-    ahead = outlook(messages, first=3, last=8)
+    ahead = preview_compaction(messages, first=3, last=8)
     assert (ahead.pointers, ahead.freed) == (7, 7 * 3_000)
     assert ahead.summarised == len(messages) - 3 - 8
     assert ahead.replaced > 6 * 2_000

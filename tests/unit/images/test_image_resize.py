@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from hermes.core.image_info import Size, media_type, pixel_size
-from hermes.core.image_resize import ImageLimits, NotShrunk, fits, shrunk
+from hermes.images.image_info import Size, media_type, pixel_size
+from hermes.images.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.installation import install_hint
 
 pillow = pytest.importorskip("PIL.Image")

@@ -3,8 +3,8 @@
 import pytest
 
 from hermes.core.calls import readable
-from hermes.core.hidden_text import spell_hidden, without_hidden
 from hermes.schema.tools import ToolResult
+from hermes.text.hidden_text import spell_hidden, without_hidden
 from hermes.tools.escapes import spelled_out
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "run it")

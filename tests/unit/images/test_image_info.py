@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.image_info import Size, media_type, pixel_size
+from hermes.images.image_info import Size, media_type, pixel_size
 
 JPEG = (
     b"\xff\xd8\xff\xe0\x00\x04ab\xff\xff\xc4\x00\x02\xff\xc2\x00\x11\x08"

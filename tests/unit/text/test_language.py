@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.language import language_of
+from hermes.text.language import language_of
 
 
 @pytest.mark.parametrize(
