@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
-from hermes.surfaces.terminal.answers import deliver_answer
 from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
     PersonAnswer,
     Questions,
     again,
+    deliver_answer,
     label_for,
     question_lines,
     wants_all,
